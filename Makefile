@@ -1,0 +1,44 @@
+# Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types imports pytest bench constraints clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## simulate a cohort, fit, print a table (the first run installs into .venv)
+	@$(BIN)/deeptobit demo
+
+test: lint types imports pytest ## everything that must be green: ruff, mypy, import-linter, pytest
+
+lint: $(READY) ## ruff: style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## mypy, strict
+	$(BIN)/mypy
+
+imports: $(READY) ## import-linter: who may know whom
+	$(BIN)/lint-imports
+
+pytest: $(READY) ## unit tests, doctests, README examples
+	$(BIN)/pytest -n 2 -q
+
+bench: $(READY) ## measure what the issues promise; each number is one line
+	$(BIN)/python -m benchmarks
+
+constraints: $(READY) ## rewrite constraints.txt from what is installed in .venv
+	$(BIN)/python scripts/write_constraints.py
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt pip hatchling editables
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,6 @@
+"""Censoring is data: one interval per entry of Y."""
+
+from deeptobit.targets._bounds import BoundsLike, entry_bounds, task_bounds
+from deeptobit.targets._targets import CensoredTargets
+
+__all__ = ["BoundsLike", "CensoredTargets", "entry_bounds", "task_bounds"]

@@ -1,0 +1,111 @@
+"""Bounds as users write them: a number, one per task, a dict by name, ``None``; or per entry."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deeptobit.arrays import FloatArray
+
+BoundsLike: TypeAlias = (
+    float | Sequence[float | None] | Mapping[str, float | None] | ArrayLike | None
+)
+
+
+def task_bounds(
+    lower: BoundsLike, upper: BoundsLike, names: Sequence[str]
+) -> tuple[FloatArray, FloatArray]:
+    """One lower and one upper bound per task; −inf and +inf where a side is open.
+
+    Parameters
+    ----------
+    lower, upper : number, sequence of T, dict by target name, or None
+        ``None`` (also inside a sequence or dict) is an open side; a dict may leave names out.
+    names : sequence of str
+        The T target names.
+
+    Returns
+    -------
+    lower, upper : arrays of shape (T,)
+
+    Examples
+    --------
+    >>> task_bounds(0, {"MMSE": 30}, ["MMSE", "errors"])
+    (array([0., 0.]), array([30., inf]))
+    """
+    low = _one_per_task(lower, names, "lower", -np.inf)
+    high = _one_per_task(upper, names, "upper", np.inf)
+    for task in np.flatnonzero(~(low < high)).tolist():
+        raise ValueError(
+            f"target {names[task]!r}: the lower bound {low[task]:g} is not below the upper bound "
+            f"{high[task]:g}"
+        )
+    return low, high
+
+
+def entry_bounds(
+    bound: ArrayLike | None, per_task: FloatArray, shape: tuple[int, int], side: str
+) -> FloatArray:
+    """Per-entry bounds of shape (N, T) where given, else the (T,) bounds of the tasks.
+
+    Examples
+    --------
+    >>> entry_bounds([[0.5], [0.1]], np.zeros(1), (2, 1), "lower").ravel()
+    array([0.5, 0.1])
+    """
+    if bound is None:
+        return per_task
+    entries = np.asarray(bound, dtype=np.float64)
+    if entries.ndim == 1 and shape[1] == 1:
+        entries = entries[:, None]
+    if entries.shape != shape:
+        raise ValueError(
+            f"{side} holds one bound per entry and must have the shape of Y, {shape}; "
+            f"got {entries.shape}"
+        )
+    if np.isnan(entries).any():
+        row, task = np.argwhere(np.isnan(entries))[0]
+        raise ValueError(
+            f"{side} is NaN in row {row}, column {task}; write -inf or inf where there is no bound"
+        )
+    return entries
+
+
+def _one_per_task(
+    bound: BoundsLike, names: Sequence[str], side: str, open_side: float
+) -> FloatArray:
+    if isinstance(bound, Mapping):
+        bound = _from_mapping(bound, names, side)
+    values = _as_floats(bound, side, open_side)
+    if values.ndim == 0:
+        values = np.full(len(names), values)
+    if values.shape != (len(names),):
+        raise ValueError(
+            f"{side} must be a number, a dict by target name or one value per target "
+            f"({len(names)}); got {values.size} values of shape {values.shape}"
+        )
+    if np.isnan(values).any():
+        name = names[int(np.flatnonzero(np.isnan(values))[0])]
+        raise ValueError(f"{side} bound of target {name!r} is NaN; use None for an open side")
+    return values
+
+
+def _from_mapping(
+    bound: Mapping[str, float | None], names: Sequence[str], side: str
+) -> list[float | None]:
+    unknown = [str(name) for name in bound if name not in names]
+    if unknown:
+        raise ValueError(
+            f"{side} names unknown target(s) {', '.join(map(repr, unknown))}; "
+            f"the targets are {', '.join(map(repr, names))}"
+        )
+    return [bound.get(name) for name in names]
+
+
+def _as_floats(bound: object, side: str, open_side: float) -> FloatArray:
+    values = np.asarray(bound, dtype=object)
+    try:
+        return np.asarray(np.where(values == np.array(None), open_side, values), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{side} must hold numbers or None; got {bound!r}") from None

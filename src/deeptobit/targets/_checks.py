@@ -1,0 +1,61 @@
+"""Errors in outcomes and bounds, each naming the target, the count and the first rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.arrays import BoolArray, FloatArray
+
+_ROWS_SHOWN = 5
+
+
+def _first_rows(rows: NDArray[np.intp]) -> str:
+    shown = ", ".join(str(row) for row in rows[:_ROWS_SHOWN])
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{', …' if len(rows) > _ROWS_SHOWN else ''}"
+
+
+def check_order(lower: FloatArray, upper: FloatArray, names: Sequence[str]) -> None:
+    """Bounds must be in order in every row."""
+    wrong = np.atleast_2d(~(lower < upper))
+    for task in np.flatnonzero(wrong.any(axis=0)).tolist():
+        rows = np.flatnonzero(wrong[:, task])
+        raise ValueError(
+            f"target {names[task]!r}: the lower bound is not below the upper bound in "
+            f"{len(rows)} row(s) ({_first_rows(rows)})"
+        )
+
+
+def refuse_outside(
+    values: FloatArray, lower: FloatArray, upper: FloatArray, names: Sequence[str]
+) -> None:
+    """A value beyond its bound is an error that names target, count and first rows."""
+    for side, outside, bound in (
+        ("below its lower", values < lower, lower),
+        ("above its upper", values > upper, upper),
+    ):
+        for task in np.flatnonzero(outside.any(axis=0)).tolist():
+            rows = np.flatnonzero(outside[:, task])
+            at = np.broadcast_to(bound, values.shape)[rows[0], task]
+            raise ValueError(
+                f"target {names[task]!r}: {len(rows)} value(s) lie {side} bound "
+                f"({_first_rows(rows)}; the first is {values[rows[0], task]:g}, the bound {at:g}). "
+                "Correct the data or the bound, or pass outside='clip' to treat them as censored "
+                "there"
+            )
+
+
+def check_intervals(
+    low: FloatArray, high: FloatArray, missing: BoolArray, names: Sequence[str]
+) -> None:
+    """An interval must not be empty, nor known on one side and missing on the other."""
+    impossible = np.isposinf(low) | np.isneginf(high)
+    wrong = ~missing & (~(low <= high) | impossible)
+    for task in np.flatnonzero(wrong.any(axis=0)).tolist():
+        rows = np.flatnonzero(wrong[:, task])
+        raise ValueError(
+            f"target {names[task]!r}: {len(rows)} interval(s) are empty or half missing "
+            f"({_first_rows(rows)}; the first is [{low[rows[0], task]:g}, "
+            f"{high[rows[0], task]:g}]); low must not exceed high, and both are NaN where an entry "
+            "is missing"
+        )

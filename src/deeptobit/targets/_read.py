@@ -1,0 +1,78 @@
+"""Outcomes from arrays and data frames, with their names."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from deeptobit.arrays import FloatArray
+
+
+def read_outcomes(
+    Y: Any, names: Sequence[str] | None, *, what: str = "Y", infinite: bool = False
+) -> tuple[FloatArray, tuple[str, ...], bool]:
+    """Outcomes as a fresh (N, T) float array, their names, and whether they were 1-d."""
+    found = _names_of(Y) if names is None else tuple(str(name) for name in names)
+    values = _as_floats(Y, what)
+    one_dimensional = values.ndim == 1
+    if one_dimensional:
+        values = values[:, None]
+    if values.ndim != 2:
+        raise ValueError(
+            f"{what} must be 1-d or 2-d (rows by targets); got {values.ndim} dimensions"
+        )
+    if values.shape[1] == 0:
+        raise ValueError(f"{what} has no column: there is no target to learn")
+    found = found or _default_names(values.shape[1])
+    if len(found) != values.shape[1]:
+        raise ValueError(
+            f"{what} has {values.shape[1]} target(s) but {len(found)} name(s) were given"
+        )
+    if not infinite and np.isinf(values).any():
+        row, task = np.argwhere(np.isinf(values))[0]
+        raise ValueError(
+            f"{what} contains infinity or a value too large: target {found[task]!r}, row {row}. "
+            "Missing entries are NaN; entries known only as intervals go through "
+            "CensoredTargets.from_intervals"
+        )
+    return values, found, one_dimensional
+
+
+def _default_names(n_tasks: int) -> tuple[str, ...]:
+    return ("y",) if n_tasks == 1 else tuple(f"y{task}" for task in range(n_tasks))
+
+
+def _names_of(Y: Any) -> tuple[str, ...]:
+    if hasattr(Y, "columns"):
+        return tuple(str(name) for name in Y.columns)
+    name = getattr(Y, "name", None)
+    return (str(name),) if isinstance(name, str) else ()
+
+
+def _as_floats(Y: Any, what: str) -> FloatArray:
+    if Y is None:
+        raise ValueError(f"{what} is required to be passed: the target {what} is None")
+    if issparse(Y):
+        raise TypeError(f"{what} is sparse; pass a dense array: zeros are values, NaN is missing")
+    if np.iscomplexobj(Y):
+        raise ValueError(f"Complex data not supported in {what}")
+    try:
+        return np.array(Y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{what} must hold numbers (NaN where missing); {_first_word(Y)}"
+        ) from None
+
+
+def _first_word(Y: Any) -> str:
+    """Name the first entry that is not a number."""
+    frame = np.asarray(Y, dtype=object)
+    for index, value in np.ndenumerate(frame):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return f"found {value!r} at row {index[0]}" + (
+                f", column {index[1]}" if len(index) > 1 else ""
+            )
+    return "its rows have different lengths"

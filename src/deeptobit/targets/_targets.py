@@ -1,0 +1,228 @@
+"""Outcomes as intervals: observed, left-, right- or interval-censored, or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.targets._bounds import BoundsLike, entry_bounds, task_bounds
+from deeptobit.targets._checks import check_intervals, check_order, refuse_outside
+from deeptobit.targets._read import read_outcomes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class CensoredTargets:
+    r"""One interval :math:`[low_{it}, high_{it}]` per entry of Y that holds the uncensored score.
+
+    ==================  ============================  =======================================
+    entry               interval                      likelihood of a latent score η
+    ==================  ============================  =======================================
+    observed            low = high = y                density of y
+    left-censored       low = −inf                    mass at or below ``high``
+    right-censored      high = +inf                   mass at or above ``low``
+    interval-censored   low < high, both finite       mass between them
+    missing             both NaN                      1 (the entry is skipped)
+    ==================  ============================  =======================================
+
+    Build it with :meth:`from_bounds` or :meth:`from_intervals`; it may then be passed wherever an
+    estimator takes Y, and brings its own bounds. It slices by rows, so cross-validation works.
+
+    Attributes
+    ----------
+    low, high : arrays of shape (N, T)
+        Read-only ends of the intervals.
+    lower, upper : arrays of shape (T,) or (N, T)
+        Bounds of the scale on which outcomes are recorded; ∓inf where a side is open.
+    names : tuple of str
+        The T target names.
+    one_dimensional : bool
+        Whether Y was 1-d; predictions then drop the task axis.
+
+    Examples
+    --------
+    >>> targets = CensoredTargets.from_bounds([[30, 2.5], [24, 0], [29, np.nan]], lower=0,
+    ...                                       upper=[30, np.inf], names=["MMSE", "errors"])
+    >>> targets.low
+    array([[30. ,  2.5],
+           [24. , -inf],
+           [29. ,  nan]])
+    >>> targets[:2].describe()
+            entries  missing  at_lower  at_upper  interval  lower  upper
+    target
+    MMSE          2        0       0.0       0.5       0.0    0.0   30.0
+    errors        2        0       0.5       0.0       0.0    0.0    inf
+    """
+
+    low: FloatArray
+    high: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    names: tuple[str, ...]
+    one_dimensional: bool = False
+
+    def __post_init__(self) -> None:
+        for array in (self.low, self.high, self.lower, self.upper):
+            array.setflags(write=False)
+
+    @classmethod
+    def from_bounds(
+        cls,
+        Y: ArrayLike,
+        lower: BoundsLike = None,
+        upper: BoundsLike = None,
+        *,
+        entry_lower: ArrayLike | None = None,
+        entry_upper: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        outside: Literal["raise", "clip"] = "raise",
+    ) -> CensoredTargets:
+        """Outcomes on bounded scales: a value at its bound is censored there, NaN is missing.
+
+        Parameters
+        ----------
+        Y : array or DataFrame of shape (N,) or (N, T)
+        lower, upper : number, one per task, dict by target name, or None
+            Bounds of the tasks.
+        entry_lower, entry_upper : arrays of shape (N, T), optional
+            Bounds per entry, as for detection limits that differ from row to row; they replace
+            the tasks' bounds.
+        names : sequence of str, optional
+            Target names; a DataFrame brings its own.
+        outside : {"raise", "clip"}
+            A value beyond its bound is an error, or is treated as censored at the bound.
+        """
+        values, found_names, one_dimensional = read_outcomes(Y, names)
+        task_lower, task_upper = task_bounds(lower, upper, found_names)
+        shape = (values.shape[0], values.shape[1])
+        lower_at = entry_bounds(entry_lower, task_lower, shape, "lower")
+        upper_at = entry_bounds(entry_upper, task_upper, shape, "upper")
+        check_order(lower_at, upper_at, found_names)
+        if outside == "raise":
+            refuse_outside(values, lower_at, upper_at, found_names)
+        elif outside != "clip":
+            raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
+        at_lower, at_upper = values <= lower_at, values >= upper_at
+        low = np.where(at_lower, -np.inf, np.where(at_upper, upper_at, values))
+        high = np.where(at_upper, np.inf, np.where(at_lower, lower_at, values))
+        return cls(low, high, lower_at.copy(), upper_at.copy(), found_names, one_dimensional)
+
+    @classmethod
+    def from_intervals(
+        cls,
+        low: ArrayLike,
+        high: ArrayLike,
+        *,
+        lower: BoundsLike = None,
+        upper: BoundsLike = None,
+        names: Sequence[str] | None = None,
+    ) -> CensoredTargets:
+        """Any mixture of observed, left-, right- and interval-censored entries.
+
+        Parameters
+        ----------
+        low, high : arrays or DataFrames of shape (N,) or (N, T)
+            Ends of the interval known to hold each entry: equal where observed, ∓inf where open,
+            both NaN (or −inf and +inf) where nothing is known.
+        lower, upper : number, one per task, dict by target name, or None
+            Bounds of the scale that predictions should respect; open by default.
+        names : sequence of str, optional
+            Target names; a DataFrame ``low`` brings its own.
+        """
+        starts, found_names, one_dimensional = read_outcomes(low, names, what="low", infinite=True)
+        ends, _, _ = read_outcomes(high, found_names, what="high", infinite=True)
+        if starts.shape != ends.shape:
+            raise ValueError(f"low has shape {starts.shape} but high has {ends.shape}")
+        unknown = np.isneginf(starts) & np.isposinf(ends)
+        missing = (np.isnan(starts) & np.isnan(ends)) | unknown
+        check_intervals(starts, ends, missing, found_names)
+        starts, ends = np.where(missing, np.nan, starts), np.where(missing, np.nan, ends)
+        task_lower, task_upper = task_bounds(lower, upper, found_names)
+        return cls(starts, ends, task_lower, task_upper, found_names, one_dimensional)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, T)."""
+        return self.low.shape[0], self.low.shape[1]
+
+    @property
+    def ndim(self) -> int:
+        """Two: rows and tasks."""
+        return 2
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.low)
+
+    def __getitem__(self, rows: Any) -> CensoredTargets:
+        """Select rows by slice, index array or mask."""
+        if isinstance(rows, (int, np.integer)):
+            rows = [rows]
+        per_entry = self.lower.ndim == 2, self.upper.ndim == 2
+        return CensoredTargets(
+            self.low[rows],
+            self.high[rows],
+            self.lower[rows] if per_entry[0] else self.lower,
+            self.upper[rows] if per_entry[1] else self.upper,
+            self.names,
+            self.one_dimensional,
+        )
+
+    @property
+    def missing(self) -> BoolArray:
+        """(N, T): nothing is known of the entry."""
+        return np.isnan(self.low)
+
+    @property
+    def observed(self) -> BoolArray:
+        """(N, T): the entry is known exactly."""
+        return np.asarray(self.low == self.high)
+
+    @property
+    def at_lower(self) -> BoolArray:
+        """(N, T): left-censored."""
+        return np.isneginf(self.low)
+
+    @property
+    def at_upper(self) -> BoolArray:
+        """(N, T): right-censored."""
+        return np.isposinf(self.high)
+
+    @property
+    def values(self) -> FloatArray:
+        """(N, T): y, or the bound it is censored at, or the middle of its interval."""
+        start = np.where(self.at_lower, self.high, self.low)
+        end = np.where(self.at_upper, self.low, self.high)
+        return np.asarray(start + 0.5 * (end - start))
+
+    def describe(self) -> pd.DataFrame:
+        """Shares at each bound and missing entries, one row per target."""
+        import pandas as pd
+
+        known = np.maximum((~self.missing).sum(axis=0), 1)
+        between = ~(self.missing | self.observed | self.at_lower | self.at_upper)
+        table = {
+            "entries": (~self.missing).sum(axis=0),
+            "missing": self.missing.sum(axis=0),
+            "at_lower": self.at_lower.sum(axis=0) / known,
+            "at_upper": self.at_upper.sum(axis=0) / known,
+            "interval": between.sum(axis=0) / known,
+            "lower": _per_task(self.lower),
+            "upper": _per_task(self.upper),
+        }
+        return pd.DataFrame(table, index=pd.Index(self.names, name="target"))
+
+
+def _per_task(bounds: FloatArray) -> FloatArray:
+    """Bounds per task; NaN where they differ from row to row."""
+    if bounds.ndim == 1:
+        return bounds
+    same = (bounds == bounds[:1]).all(axis=0)
+    return np.where(same, bounds[0], np.nan)

@@ -1,0 +1,63 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deeptobit import special
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "special"
+NORMAL = pd.read_csv(REFERENCE / "normal.csv")
+INTERVAL = pd.read_csv(REFERENCE / "interval.csv")
+
+
+def worst_relative_error(got: np.ndarray, expected: pd.Series) -> float:
+    known = expected.notna().to_numpy() & (expected.to_numpy() != 0)
+    assert known.sum() > 150
+    reference = expected.to_numpy()[known]
+    return float(np.max(np.abs(got[known] - reference) / np.abs(reference)))
+
+
+@pytest.mark.parametrize("name", ["log_ndtr", "mills", "mills_excess", "mills_slope"])
+def test_tail_functions_agree_with_mpmath(name: str) -> None:
+    got = getattr(special, name)(NORMAL["z"].to_numpy())
+    assert worst_relative_error(got, NORMAL[name]) < 1e-12
+
+
+def test_interval_mass_agrees_with_mpmath() -> None:
+    a, b = INTERVAL["a"].to_numpy(), INTERVAL["b"].to_numpy()
+    at_a, at_b = special.interval_mills(a, b)
+    assert worst_relative_error(special.log_diff_ndtr(a, b), INTERVAL["log_diff_ndtr"]) < 1e-12
+    assert worst_relative_error(at_a, INTERVAL["mills_a"]) < 1e-12
+    assert worst_relative_error(at_b, INTERVAL["mills_b"]) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "function", [special.log_ndtr, special.mills, special.mills_excess, special.mills_slope]
+)
+def test_tail_functions_stay_finite_far_out(function: Callable[..., np.ndarray]) -> None:
+    far = np.array([-1e150, -1e100, -1e20, -1e5, 1e5, 1e20, 1e150])
+    assert np.isfinite(function(far)).all()
+
+
+def test_interval_functions_stay_finite_far_out() -> None:
+    start = np.array([-1e100, -1e12, -1e4, 1e4, 1e12, 1e100])
+    end = start + np.array([1e90, 1.0, 1e-6, 1e-6, 1.0, 1e90])
+    assert np.isfinite(special.log_diff_ndtr(start, end)).all()
+    assert np.isfinite(special.interval_mills(start, end)).all()
+
+
+def test_open_intervals_are_one_sided_tails() -> None:
+    z = np.linspace(-40, 40, 33)
+    np.testing.assert_allclose(special.log_diff_ndtr(-np.inf, z), special.log_ndtr(z), rtol=1e-13)
+    np.testing.assert_allclose(special.log_diff_ndtr(z, np.inf), special.log_ndtr(-z), rtol=1e-13)
+    at_a, at_b = special.interval_mills(np.full_like(z, -np.inf), z)
+    np.testing.assert_allclose(at_b, special.mills(z), rtol=1e-12, atol=1e-300)
+    assert (at_a == 0).all()
+    assert special.log_diff_ndtr(-np.inf, np.inf) == 0
+
+
+def test_an_empty_interval_is_refused() -> None:
+    with pytest.raises(ValueError, match="a < b"):
+        special.log_diff_ndtr(1.0, 1.0)
