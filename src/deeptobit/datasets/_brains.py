@@ -1,12 +1,12 @@
-r"""Simulated FreeSurfer measurements of the cortex: 68 thicknesses, 68 areas, 2 hemisphere areas.
+r"""Simulated FreeSurfer measurements of the cortex: 68 thicknesses, 68 areas, 2 hemispheres.
 
-Each measurement is a sum of independent standard Gaussian sources,
+Each of the D = 138 measurements is a sum of independent standard Gaussian sources,
 
-.. math:: x = \mu + L s, \qquad s \sim N(0, I), \qquad \operatorname{Cov} x = L L^\top
+.. math:: x = \mu + L s, \qquad s \sim N(0, I), \qquad \operatorname{Cov}(x) = L L^\top
 
-so that every population moment is known exactly. For one region of one hemisphere the sources
-are one for the whole cortex (atrophy thins it, head size widens it), one for its lobe, one for
-the region on both sides and one for this side alone.
+so that every population moment is known exactly. The sources of a region on one side are one
+for the whole cortex (atrophy thins it, head size widens it), one for the lobe, one for the
+region on both sides and one for this side alone.
 """
 
 from dataclasses import dataclass
@@ -14,17 +14,16 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from deeptobit.datasets._regions import REGIONS
 
-HEMISPHERES = ("lh", "rh")
-
-# Share of the variance that a region has in common with its homologue on the other side; this
-# is also their correlation. Part of it is shared with the cortex and part with the lobe.
+# Share of the variance that a region has in common with its homologue on the other side, which
+# is also their correlation. It holds what the region shares with its lobe and with the cortex.
 HOMOLOGUE_SHARE = 0.75
 LOBE_SHARE = 0.15
 
-# Share of the variance of thickness that is due to atrophy: highest where Alzheimer's disease is.
+# Share of the variance of thickness that is atrophy, highest where Alzheimer's disease strikes.
 ATROPHY_SHARE = {
     "temporal": 0.42,
     "parietal": 0.38,
@@ -33,42 +32,110 @@ ATROPHY_SHARE = {
     "frontal": 0.20,
     "occipital": 0.14,
 }
-HEAD_SIZE_SHARE = 0.45
+# The same for areas and head size.
+SIZE_SHARE = 0.45
 
-# Standard deviation as a share of the mean.
+# Standard deviation of a region over people, relative to its mean.
 THICKNESS_VARIATION = 0.06
 AREA_VARIATION = 0.12
 
-# The surface of a hemisphere is measured on its own, a little above the sum of its regions.
+# A hemisphere is measured on its own: a little above the sum of its regions, with an error (mm²).
 HEMISPHERE_EXCESS = 1.01
-HEMISPHERE_ERROR = 250.0  # mm²
+HEMISPHERE_ERROR = 250.0
 
 
 @dataclass(frozen=True, eq=False)
 class BrainPopulation:
-    """The distribution of D = 138 measurements over people, driven by S sources.
+    """The distribution of D measurements over people.
 
     Attributes
     ----------
-    names : list of str
-        FreeSurfer's names of the measurements, for example ``lh_bankssts_thickness``.
-    mean, sd : ndarray of shape (D,)
+    names : tuple of str
+        FreeSurfer's names: ``lh_bankssts_thickness`` ... ``rh_WhiteSurfArea_area``.
+    groups : tuple of str
+        Lobe and measure of each, as ``temporal thickness``; at the end ``hemisphere area``.
+    mean : ndarray of shape (D,)
+        In mm and mm².
     loadings : ndarray of shape (D, S)
-        L, in the units of the measurements.
-    decimals : ndarray of shape (D,)
-        Digits after the point that FreeSurfer prints: 3 for mm, none for mm².
+        L, the effect of each of S sources, in the same units.
     """
 
-    names: list[str]
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
     mean: NDArray[np.float64]
     loadings: NDArray[np.float64]
 
     @property
     def sd(self) -> NDArray[np.float64]:
-        return np.sqrt((self.loadings**2).sum(axis=1))
+        """Standard deviation of each measurement, (D,)."""
+        deviation: NDArray[np.float64] = np.linalg.norm(self.loadings, axis=1)
+        return deviation
 
     @property
     def correlation(self) -> NDArray[np.float64]:
-        """Population correlation of the measurements, (D, D)."""
+        """Correlation between the measurements, (D, D)."""
         standardised = self.loadings / self.sd[:, None]
         return standardised @ standardised.T
+
+    def sample(self, n_subjects: int, state: np.random.RandomState) -> NDArray[np.float64]:
+        """Measure ``n_subjects`` people, (n, D), to the digits that FreeSurfer prints."""
+        sources = state.standard_normal((n_subjects, self.loadings.shape[1]))
+        measured = self.mean + sources @ self.loadings.T
+        is_area = np.strings.endswith(np.array(self.groups), "area")
+        return np.where(is_area, measured.round(), measured.round(3))
+
+
+@cache
+def brain_population() -> BrainPopulation:
+    """Assemble the population from the atlas.
+
+    Examples
+    --------
+    >>> population = brain_population()
+    >>> len(population.names), population.names[0]
+    (138, 'lh_bankssts_thickness')
+    >>> left, right = (population.names.index(f"{side}_insula_area") for side in ("lh", "rh"))
+    >>> print(population.correlation[left, right].round(2))
+    0.75
+    """
+    n_regions = len(REGIONS)
+    thickness = np.tile([region.thickness for region in REGIONS], 2)
+    area = np.tile([region.area for region in REGIONS], 2)
+    # Atrophy has the opposite sign of thickness, head size has that of area.
+    atrophy = [-np.sqrt(ATROPHY_SHARE[region.lobe]) for region in REGIONS]
+    head_size = [np.sqrt(SIZE_SHARE)] * n_regions
+    thickness_loadings = THICKNESS_VARIATION * thickness[:, None] * _regional_loadings(atrophy)
+    area_loadings = AREA_VARIATION * area[:, None] * _regional_loadings(head_size)
+
+    hemisphere_from_areas = HEMISPHERE_EXCESS * np.kron(np.eye(2), np.ones(n_regions))
+    loadings = block_diag(thickness_loadings, area_loadings, HEMISPHERE_ERROR * np.eye(2))
+    loadings[-2:, thickness_loadings.shape[1] : -2] = hemisphere_from_areas @ area_loadings
+    names, groups = zip(*_names_and_groups(), strict=True)
+    return BrainPopulation(
+        names=names,
+        groups=groups,
+        mean=np.concatenate([thickness, area, hemisphere_from_areas @ area]),
+        loadings=loadings,
+    )
+
+
+def _names_and_groups() -> list[tuple[str, str]]:
+    regional = [
+        (f"{side}_{region.name}_{measure}", f"{region.lobe} {measure}")
+        for measure in ("thickness", "area")
+        for side in ("lh", "rh")
+        for region in REGIONS
+    ]
+    hemispheres = [(f"{side}_WhiteSurfArea_area", "hemisphere area") for side in ("lh", "rh")]
+    return regional + hemispheres
+
+
+def _regional_loadings(cortex: list[float]) -> NDArray[np.float64]:
+    """Load both sides on cortex, lobe, region and side, with unit variance; (68, 109)."""
+    lobes = np.array([region.lobe for region in REGIONS])
+    membership = np.equal.outer(lobes, np.unique(lobes))
+    common = np.column_stack([cortex, np.sqrt(LOBE_SHARE) * membership])
+    remainder = HOMOLOGUE_SHARE - (common**2).sum(axis=1)
+    one_side = np.hstack([common, np.diag(np.sqrt(remainder))])
+    side_alone = np.sqrt(1 - HOMOLOGUE_SHARE) * np.eye(2 * len(REGIONS))
+    return np.hstack([np.tile(one_side, (2, 1)), side_alone])

@@ -1,82 +1,10 @@
 """The synthetic data of the Subspace Network paper: one censored low-rank layer, or several."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deeptobit.datasets._random import RandomStateLike, as_random_state
-
-
-@dataclass(frozen=True, eq=False)
-class LayerTruth:
-    """The true parameters of one layer: U (T, R) and V (R, D_k), D_k the width of its input."""
-
-    U: NDArray[np.float64]
-    V: NDArray[np.float64]
-
-    def latent(self, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores U V x of every row x of ``inputs``, (N, D_k) -> (N, T)."""
-        return inputs @ self.V.T @ self.U.T
-
-
-@dataclass(frozen=True, eq=False)
-class SubspaceTruth:
-    """What generated a data set of :func:`make_subspace`.
-
-    Attributes
-    ----------
-    layers : tuple of LayerTruth
-        The true U and V of each layer, from the input to the output.
-    latent : ndarray of shape (N, T)
-        Scores of the output layer, before its noise and its censoring. In a deep network they
-        contain the noise of the hidden layers; :meth:`predict` does not.
-    sigma : float
-        Standard deviation of the output noise.
-    lower, upper : ndarray of shape (T,)
-        Bounds of each task; -inf and inf where there is none.
-    skip_connection : bool
-        Whether layers above the first also see x.
-    """
-
-    layers: tuple[LayerTruth, ...]
-    latent: NDArray[np.float64]
-    sigma: float
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    skip_connection: bool
-
-    @property
-    def U(self) -> NDArray[np.float64]:  # noqa: N802 - the paper's matrix
-        """Task subspace of the first layer, (T, R)."""
-        return self.layers[0].U
-
-    @property
-    def V(self) -> NDArray[np.float64]:  # noqa: N802 - the paper's matrix
-        """Sketch of the features in the first layer, (R, D)."""
-        return self.layers[0].V
-
-    @property
-    def coef(self) -> NDArray[np.float64]:
-        """Coefficients U V of the first layer, (T, D)."""
-        return self.U @ self.V
-
-    def predict(
-        self, X: NDArray[np.float64], kind: Literal["clip", "latent"] = "clip"
-    ) -> NDArray[np.float64]:
-        """Run the network without noise, (N, D) -> (N, T).
-
-        ``kind="clip"`` is the paper's f(x); ``kind="latent"`` leaves out the last censoring.
-        """
-        if kind not in ("clip", "latent"):
-            raise ValueError(f"kind must be 'clip' or 'latent', got {kind!r}")
-        inputs = X
-        for layer in self.layers:
-            latent = layer.latent(inputs)
-            output = np.clip(latent, self.lower, self.upper)
-            inputs = _next_inputs(output, X, self.skip_connection)
-        return output if kind == "clip" else latent
+from deeptobit.datasets._subspace_truth import LayerTruth, SubspaceTruth, next_inputs
 
 
 def make_subspace(
@@ -144,7 +72,7 @@ def make_subspace(
     >>> X.shape, Y.shape, truth.coef.shape
     ((500, 20), (500, 4), (4, 20))
     >>> print((Y == 0).mean().round(2))
-    0.5
+    0.51
     >>> print((Y - truth.latent)[Y > 0].std().round(1))
     1.0
     """
@@ -166,14 +94,8 @@ def make_subspace(
         latent = layer.latent(inputs)
         Y = np.clip(latent + noise_sd * state.standard_normal(latent.shape), low, high)
         layers.append(layer)
-        inputs = _next_inputs(Y, X, skip_connection)
+        inputs = next_inputs(Y, X, skip_connection)
     return X, Y, SubspaceTruth(tuple(layers), latent, sigma, low, high, skip_connection)
-
-
-def _next_inputs(
-    output: NDArray[np.float64], X: NDArray[np.float64], skip_connection: bool
-) -> NDArray[np.float64]:
-    return np.hstack([output, X]) if skip_connection else output
 
 
 def _scaled(layer: LayerTruth, inputs: NDArray[np.float64], latent_sd: float) -> LayerTruth:

@@ -1,0 +1,19 @@
+"""How kernels are compiled: cached, without the interpreter's lock, and with NaN respected."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
+
+
+def jit(function: Callable[Args, Result]) -> Callable[Args, Result]:
+    """Compile ``function`` on first call.
+
+    No ``fastmath``: it deletes NaN tests, and NaN is how a missing entry looks. No
+    ``parallel``: it is not safe under other people's threads.
+    """
+    compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return cast("Callable[Args, Result]", compiled)

@@ -1,0 +1,137 @@
+"""Features in standard units, dense or sparse, read in blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from deeptobit.arrays import BoolArray, FloatArray
+
+_BLOCK_ROWS = 512  # a block of latents stays in the cache while the likelihood is evaluated on it
+_SPARSE_BLOCK_ROWS = 8192  # slicing a sparse matrix costs more than the cache gains
+
+
+@dataclass(frozen=True)
+class Design:
+    r"""The standardised features :math:`(x_{id} - mean_d)/scale_d`, of shape (N, D).
+
+    A dense matrix is standardised once into a copy, so that a large mean cannot eat the digits of
+    a small deviation. A sparse matrix stays sparse, and mean and scale are folded into products.
+
+    Parameters
+    ----------
+    matrix : array or CSR matrix of shape (N, D)
+        Standardised if dense, as given if sparse.
+    mean, scale : arrays of shape (D,)
+    weight : array of shape (N,)
+        Row weights that sum to one.
+    """
+
+    matrix: Any
+    mean: FloatArray
+    scale: FloatArray
+    weight: FloatArray
+
+    @classmethod
+    def build(cls, X: Any, weight: FloatArray, *, center: bool, standardize: bool) -> Design:
+        """Standardise X by its weighted moments.
+
+        Examples
+        --------
+        >>> X = np.array([[1.0, 0.0], [3.0, 10.0]])
+        >>> Design.build(X, np.array([0.5, 0.5]), center=True, standardize=True).matrix
+        array([[-1., -1.],
+               [ 1.,  1.]])
+        """
+        sparse = issparse(X)
+        mean, variance = _sparse_moments(X, weight) if sparse else _dense_moments(X, weight)
+        # Rounding leaves a constant column with a variance of the order of (eps · mean)².
+        constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
+        spread = variance if center else variance + mean**2
+        scale = np.sqrt(np.where(constant & (center | (mean == 0.0)), 1.0, spread))
+        scale = scale if standardize else np.ones_like(scale)
+        mean = mean if center else np.zeros_like(mean)
+        if sparse:
+            return cls(X.tocsr().astype(np.float64), mean, scale, weight)
+        matrix = X - mean
+        matrix[:, constant & center] = 0.0
+        matrix /= scale
+        return cls(matrix, mean, scale, weight)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, D)."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is stored sparse."""
+        return bool(issparse(self.matrix))
+
+    def blocks(self) -> Iterator[tuple[slice, Block]]:
+        """Consecutive rows of the design; every sum over rows is a sum over blocks."""
+        size = _SPARSE_BLOCK_ROWS if self.is_sparse else _BLOCK_ROWS
+        for start in range(0, self.shape[0], size):
+            rows = slice(start, min(start + size, self.shape[0]))
+            yield rows, Block(self.matrix[rows], self.mean, self.scale, self.is_sparse)
+
+    def gram(self) -> FloatArray:
+        """Weighted second moments Σ_i w_i x_i x_iᵀ of the standardised features, (D, D)."""
+        if self.is_sparse:
+            raw = (self.matrix.T @ self.matrix.multiply(self.weight[:, None])).toarray()
+            centred = raw - np.outer(self.mean, self.mean)
+            return np.asarray(centred / np.outer(self.scale, self.scale))
+        total = np.zeros((self.shape[1], self.shape[1]))
+        for rows, block in self.blocks():
+            total += block.matrix.T @ (block.matrix * self.weight[rows, None])
+        return total
+
+    def constant_columns(self) -> BoolArray:
+        """Columns of X that do not vary."""
+        if self.is_sparse:
+            return np.asarray(np.diag(self.gram()) == 0.0) if self.shape[1] else np.zeros(0, bool)
+        return np.asarray((self.matrix == self.matrix[:1]).all(axis=0))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a design."""
+
+    matrix: Any
+    mean: FloatArray
+    scale: FloatArray
+    is_sparse: bool
+
+    def forward(self, coefficients: FloatArray) -> FloatArray:
+        """Standardised rows times coefficients (D, T)."""
+        if not self.is_sparse:
+            return np.asarray(self.matrix @ coefficients)
+        raw = coefficients / self.scale[:, None]
+        return np.asarray(self.matrix @ raw - self.mean @ raw)
+
+    def adjoint(self, rows: FloatArray) -> FloatArray:
+        """Transposed standardised rows times (n, T)."""
+        if not self.is_sparse:
+            return np.asarray(self.matrix.T @ rows)
+        centred = self.matrix.T @ rows - np.outer(self.mean, rows.sum(axis=0))
+        return np.asarray(centred / self.scale[:, None])
+
+
+def _dense_moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    mean = weight @ X
+    variance = np.zeros_like(mean)
+    for start in range(0, len(X), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        variance += weight[rows] @ np.square(X[rows] - mean)
+    return mean, variance
+
+
+def _sparse_moments(X: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    from sklearn.utils.sparsefuncs import mean_variance_axis
+
+    mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weight)
+    return mean, variance

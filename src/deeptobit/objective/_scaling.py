@@ -1,0 +1,49 @@
+"""Targets in standard units, so that no tolerance depends on the unit of a score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.targets import CensoredTargets
+
+
+@dataclass(frozen=True)
+class TargetScaling:
+    """Location and scale per task, from the recorded values (a bound counts as its value).
+
+    Parameters
+    ----------
+    location, scale : arrays of shape (T,)
+    """
+
+    location: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def build(cls, targets: CensoredTargets, weight: FloatArray, *, center: bool) -> TargetScaling:
+        """Weighted mean and standard deviation of the recorded values.
+
+        Examples
+        --------
+        >>> targets = CensoredTargets.from_bounds([[0.0], [2.0], [np.nan]], lower=0)
+        >>> TargetScaling.build(targets, np.full(3, 1 / 3), center=True).scale
+        array([1.])
+        """
+        share = np.where(targets.missing, 0.0, weight[:, None])
+        share /= share.sum(axis=0)
+        values = np.where(targets.missing, 0.0, targets.values)
+        mean = (share * values).sum(axis=0)
+        variance = (share * np.square(values - mean)).sum(axis=0)
+        spread = np.sqrt(variance if center else variance + mean**2)
+        # A constant score has no spread; its own size, or 1, is a unit as good as any.
+        tiny = 64 * np.finfo(np.float64).eps * np.abs(mean)
+        size = np.where(mean == 0.0, 1.0, np.abs(mean))
+        scale = np.where(spread > tiny, spread, size)
+        return cls(mean if center else np.zeros_like(mean), scale)
+
+    def apply(self, ends: FloatArray, tasks: np.ndarray | slice = slice(None)) -> FloatArray:
+        """Ends of intervals (n, A) of some tasks, in standard units."""
+        return np.asarray((ends - self.location[tasks]) / self.scale[tasks])

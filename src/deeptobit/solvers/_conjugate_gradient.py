@@ -1,0 +1,82 @@
+"""Newton systems of many problems, solved together by preconditioned conjugate gradients."""
+
+from typing import Protocol
+
+import numpy as np
+
+from deeptobit.arrays import BoolArray, FloatArray
+
+_MAX_PRODUCTS = 200
+
+
+class NewtonSystem(Protocol):
+    """H d = −g for every column."""
+
+    @property
+    def gradient(self) -> FloatArray:
+        """g, (P, A)."""
+        ...
+
+    def hessian_product(self, direction: FloatArray) -> FloatArray:
+        """H d, (P, A)."""
+        ...
+
+    def diagonal(self) -> FloatArray:
+        """A positive diagonal near that of H, (P, A)."""
+        ...
+
+
+def newton_direction(
+    system: NewtonSystem, wanted: BoolArray, enough: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    r"""Descent directions, exact enough for superlinear convergence, and the least curvature met.
+
+    A column stops when its residual is below :math:`\min(0.1, \sqrt{\|g\|})\,\|g\|`, or below what
+    is ``enough``, or where it meets a direction without positive curvature (it then keeps what it
+    has: a descent direction).
+
+    Parameters
+    ----------
+    system : NewtonSystem
+    wanted : bool array of shape (A,)
+        Columns to solve; the others get a zero direction.
+    enough : array of shape (A,)
+        Residual norm below which further work would be wasted.
+
+    Returns
+    -------
+    direction : array of shape (P, A)
+    least_curvature : array of shape (A,)
+        Smallest pᵀHp / pᵀMp over the search directions p, with M the preconditioner.
+    """
+    inverse = 1.0 / system.diagonal()
+    residual = -system.gradient
+    size = np.linalg.norm(residual, axis=0)
+    goal = np.maximum(np.minimum(0.1, np.sqrt(size)) * size, enough)
+    direction = np.zeros_like(residual)
+    search = inverse * residual
+    energy = (residual * search).sum(axis=0)
+    least = np.full(size.shape, np.inf)
+    going = wanted & (size > 0.0)
+    for product_count in range(_MAX_PRODUCTS):
+        if not going.any():
+            break
+        product = system.hessian_product(search)
+        curvature = (search * product).sum(axis=0)
+        metric = (np.square(search) / inverse).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            least = np.where(going, np.minimum(least, curvature / metric), least)
+            length = np.where(going & (curvature > 0.0), energy / curvature, 0.0)
+        flat = going & ~(curvature > 0.0)
+        if product_count == 0:
+            direction = np.where(flat, search, direction)
+        going &= ~flat
+        direction += length * search
+        residual -= length * product
+        going &= np.linalg.norm(residual, axis=0) > goal
+        scaled = inverse * residual
+        fresh = (residual * scaled).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            search = np.where(going, scaled + fresh / energy * search, 0.0)
+        energy = fresh
+    return direction, least

@@ -1,0 +1,158 @@
+"""Newton's method for many small smooth problems at once, one per column.
+
+The problems share their data, so a Hessian product for all columns is two matrix products: each
+Newton system is solved by conjugate gradients on all columns together, and columns leave as they
+converge.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.solvers._conjugate_gradient import newton_direction
+
+_ARMIJO = 1e-4
+_SHORTEST_STEP = 2.0**-40
+
+
+class Evaluation(Protocol):
+    """What the solver needs to know of a point; columns are problems."""
+
+    @property
+    def value(self) -> FloatArray:
+        """(A,)."""
+        ...
+
+    @property
+    def gradient(self) -> FloatArray:
+        """(P, A)."""
+        ...
+
+    def hessian_product(self, direction: FloatArray) -> FloatArray:
+        """(P, A) to (P, A)."""
+        ...
+
+    def diagonal(self) -> FloatArray:
+        """A positive diagonal preconditioner, (P, A)."""
+        ...
+
+
+class Problem(Protocol):
+    """Separate smooth problems, one per column of the point."""
+
+    def evaluate(self, point: FloatArray, tasks: NDArray[np.intp]) -> Evaluation:
+        """Value, gradient and curvature of the problems ``tasks`` at their columns."""
+        ...
+
+    def value(self, point: FloatArray, tasks: NDArray[np.intp]) -> FloatArray:
+        """Value alone."""
+        ...
+
+    def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
+        """The feasible point that a step along ``direction`` leads to."""
+        ...
+
+    def longest_step(self, direction: FloatArray) -> FloatArray:
+        """The longest step along ``direction`` worth trying, at most 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class NewtonResult:
+    """Where each problem ended.
+
+    Parameters
+    ----------
+    point : array of shape (P, T)
+    value : array of shape (T,)
+    gradient_norm : array of shape (T,)
+        Of the gradient in the preconditioned metric, before the last step for which it was needed.
+    n_iter : int array of shape (T,)
+    converged : bool array of shape (T,)
+    least_curvature : array of shape (T,)
+        Smallest relative curvature met on the last Newton system; near 0 where a direction is flat.
+    """
+
+    point: FloatArray
+    value: FloatArray
+    gradient_norm: FloatArray
+    n_iter: NDArray[np.intp]
+    converged: BoolArray
+    least_curvature: FloatArray
+
+
+def solve_newton(
+    problem: Problem, start: FloatArray, *, tol: FloatArray, max_iter: int
+) -> NewtonResult:
+    """Minimise every column from ``start`` until its gradient norm is at most its ``tol``.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : array of shape (P, T)
+    tol : array of shape (T,)
+    max_iter : int
+    """
+    n_tasks = start.shape[1]
+    point = start.copy()
+    value, norm = np.empty(n_tasks), np.empty(n_tasks)
+    least_curvature = np.full(n_tasks, np.inf)
+    n_iter = np.zeros(n_tasks, dtype=np.intp)
+    active = np.arange(n_tasks)
+    here = problem.evaluate(point, active)
+    while True:
+        value[active] = here.value
+        norm[active] = np.linalg.norm(here.gradient, axis=0)
+        going = (norm[active] > tol[active]) & (n_iter[active] < max_iter)
+        if not going.any():
+            break
+        direction, curvature = newton_direction(here, going, 0.3 * tol[active])
+        moving = active[going]
+        least_curvature[moving] = curvature[going]
+        direction, gradient = direction[:, going], here.gradient[:, going]
+        del here  # its curvature is as large as the data, and the next point needs the room
+        n_iter[moving] += 1
+        point[:, moving], here, stuck = _line_search(
+            problem, point[:, moving], value[moving], gradient, direction, moving
+        )
+        n_iter[moving[stuck]] = np.maximum(n_iter[moving[stuck]], max_iter)
+        active = moving
+    return NewtonResult(point, value, norm, n_iter, norm <= tol, least_curvature)
+
+
+def _line_search(
+    problem: Problem,
+    point: FloatArray,
+    value: FloatArray,
+    gradient: FloatArray,
+    direction: FloatArray,
+    tasks: NDArray[np.intp],
+) -> tuple[FloatArray, Evaluation, BoolArray]:
+    """Take the full step where it descends enough, and halve it for the columns where not."""
+    step = problem.longest_step(direction)
+    slope = (gradient * direction).sum(axis=0)
+    # Near the optimum the decrease drowns in the rounding of the value: let such steps pass.
+    slack = 8 * np.finfo(np.float64).eps * np.maximum(np.abs(value), 1.0)
+    trial = problem.move(point, direction, step)
+    there = problem.evaluate(trial, tasks)
+    short = _too_high(there.value, value, step, slope, slack)
+    if not short.any():
+        return trial, there, short
+    while short.any():
+        step[short] *= 0.5
+        ended = step < _SHORTEST_STEP
+        step[ended] = 0.0
+        trial[:, short] = problem.move(point[:, short], direction[:, short], step[short])
+        short[ended] = False
+        again = problem.value(trial[:, short], tasks[short])
+        short[short] = _too_high(again, value[short], step[short], slope[short], slack[short])
+    return trial, problem.evaluate(trial, tasks), np.asarray(step == 0.0)
+
+
+def _too_high(
+    trial: FloatArray, value: FloatArray, step: FloatArray, slope: FloatArray, slack: FloatArray
+) -> BoolArray:
+    return ~(trial <= value + _ARMIJO * step * slope + slack)
