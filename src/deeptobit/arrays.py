@@ -7,3 +7,4 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+SingleArray: TypeAlias = NDArray[np.float32]

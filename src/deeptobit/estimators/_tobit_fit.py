@@ -31,7 +31,7 @@ class CensoringKinds:
     @classmethod
     def of(cls, problem: OlsenProblem) -> CensoringKinds:
         """Classify the tasks of a problem; rows of weight 0 do not count."""
-        present = problem.design.weight > 0.0
+        present = problem.weight > 0.0
         targets = problem.targets
         left = targets.at_lower[present].any(axis=0)
         right = targets.at_upper[present].any(axis=0)
@@ -78,20 +78,19 @@ def least_squares_start(problem: OlsenProblem) -> FloatArray:
     are divided by it; intercept and σ then come from the residuals of the uncensored entries.
     """
     share = problem.known_share()
-    exact = np.where(problem.targets.observed, problem.design.weight[:, None], 0.0)
+    exact = np.where(problem.targets.observed, problem.weight[:, None], 0.0)
     exact_share = exact.sum(axis=0)
     usable = exact_share > 0.0
-    moments = np.zeros((problem.design.shape[1], len(share)))
-    for rows, block in problem.design.blocks():
+    slopes = np.zeros((problem.features.rank, len(share)))
+    for rows, block in problem.features.blocks():
         values = np.nan_to_num(problem.scaling.apply(problem.targets[rows].values))
-        moments += block.adjoint(values * problem.design.weight[rows, None])
-    slopes = problem.basis.vectors.T @ moments / np.where(usable, exact_share, share)
+        slopes += block.adjoint(values * problem.weight[rows, None])
+    slopes /= np.where(usable, exact_share, share)
 
     total, squares = np.zeros((2, len(share)))
-    coefficients = problem.basis.vectors @ slopes
-    for rows, block in problem.design.blocks():
+    for rows, block in problem.features.blocks():
         values = np.nan_to_num(problem.scaling.apply(problem.targets[rows].values))
-        residual = values - block.forward(coefficients)
+        residual = values - block.forward(slopes)
         total += (exact[rows] * residual).sum(axis=0)
         squares += (exact[rows] * residual**2).sum(axis=0)
     known = np.where(usable, exact_share, 1.0)
@@ -114,7 +113,7 @@ def _beyond_the_bound(problem: OlsenProblem, theta: FloatArray) -> FloatArray:
     lowest = np.where(targets.at_lower, high, np.inf).min(axis=0)
     highest = np.where(targets.at_upper, low, -np.inf).max(axis=0)
     left = targets.at_lower.any(axis=0)
-    point = np.zeros((problem.basis.vectors.shape[1] + 2, len(theta)))
+    point = np.zeros((problem.features.rank + 2, len(theta)))
     with np.errstate(invalid="ignore"):
         point[-2] = np.where(left, lowest * theta - distance, highest * theta + distance)
     point[-1] = theta

@@ -1,5 +1,6 @@
 """Compiled twins of the NumPy likelihood; each has a parity test against its reference."""
 
-from deeptobit.kernels._evaluate import evaluate, evaluate_olsen
+from deeptobit.kernels._evaluate import evaluate
+from deeptobit.kernels._olsen import OlsenRows, olsen_rows, reference_olsen_rows
 
-__all__ = ["evaluate", "evaluate_olsen"]
+__all__ = ["OlsenRows", "evaluate", "olsen_rows", "reference_olsen_rows"]

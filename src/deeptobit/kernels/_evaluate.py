@@ -4,7 +4,7 @@ import numpy as np
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood import Derivatives, Gaussian, Noise, OlsenDerivatives
+from deeptobit.likelihood import Derivatives, Gaussian, Noise
 
 
 def evaluate(
@@ -31,7 +31,7 @@ def evaluate(
 
     out = np.empty((6, *latent.shape))
     if fill_latent(low, high, latent, sigma, out):
-        closed = _closed(low, high)
+        closed = closed_intervals(low, high)
         scale = np.broadcast_to(sigma, latent.shape)[closed]
         out[:, closed] = likelihood.evaluate(
             noise, low[closed], high[closed], latent[closed], scale
@@ -39,38 +39,6 @@ def evaluate(
     return Derivatives(*out)
 
 
-def evaluate_olsen(
-    noise: Noise, low: FloatArray, high: FloatArray, u: FloatArray, theta: FloatArray
-) -> OlsenDerivatives:
-    """Same as :func:`deeptobit.likelihood.evaluate_olsen`, compiled where a kernel exists.
-
-    Parameters
-    ----------
-    noise : Noise
-    low, high, u : arrays of shape (N, T)
-    theta : array of shape (T,)
-
-    Examples
-    --------
-    >>> low, high = np.array([[1.0], [-np.inf]]), np.array([[1.0], [0.0]])
-    >>> at = evaluate_olsen(Gaussian(), low, high, np.full((2, 1), 4.0), np.array([2.0]))
-    >>> at.u.ravel().round(4)
-    array([2.    , 4.2256])
-    """
-    if not isinstance(noise, Gaussian):
-        return likelihood.evaluate_olsen(noise, low, high, u, theta)
-    from deeptobit.kernels._gaussian import fill_olsen
-
-    out = np.empty((6, *u.shape))
-    if fill_olsen(low, high, u, theta, out):
-        closed = _closed(low, high)
-        scale = np.broadcast_to(theta, u.shape)[closed]
-        out[:, closed] = likelihood.evaluate_olsen(
-            noise, low[closed], high[closed], u[closed], scale
-        )
-    return OlsenDerivatives(*out)
-
-
-def _closed(low: FloatArray, high: FloatArray) -> BoolArray:
+def closed_intervals(low: FloatArray, high: FloatArray) -> BoolArray:
     """Intervals with two finite ends: rare, so the NumPy path serves them."""
     return np.isfinite(low) & np.isfinite(high) & (low < high)

@@ -1,67 +1,162 @@
-"""A basis of the feature space in which the problem is round and has no null directions."""
+"""Features in a basis in which the problem is round and has no null directions."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.objective._design import Design
+from deeptobit.objective._design import Design, row_blocks
 
 _MAX_GRAM = 4000  # above this an eigendecomposition costs more than the iterations it saves
 _RELATIVE_RANK = 1e-11  # of the largest eigenvalue: condition numbers of X up to 3e5 are resolved
 
 
 @dataclass(frozen=True)
-class Basis:
-    r"""Directions B with :math:`B^\top(G + \alpha I)B = I`, G the Gram matrix of the features.
+class RoundFeatures:
+    r"""Rows :math:`\tilde x = B^\top x` with :math:`B^\top(G + \alpha I)B = I`, G the Gram matrix.
 
-    Coefficients are written :math:`\gamma = Bz`. Then the ridge :math:`\alpha\|\gamma\|^2` is
-    diagonal in z, and dropping the null space of G leaves the minimum-norm solution.
+    Coefficients are written :math:`\gamma = Bz`, so that :math:`x^\top\gamma = \tilde x^\top z`.
+    The ridge :math:`\alpha\|\gamma\|^2` is then diagonal in z, and leaving out the null space of G
+    makes the solution the one of minimum norm.
 
     Parameters
     ----------
-    vectors : array of shape (D, r)
+    design : Design
+        Where the features came from; its matrix is kept only if it is sparse.
+    basis : array of shape (D, r), or (D,) for a diagonal one
     ridge : array of shape (r,)
         α‖B_j‖², the penalty on each z_j.
-    dropped : int
-        Number of null directions.
+    matrix : array of shape (N, r), or None where the design is sparse
     """
 
-    vectors: FloatArray
+    design: Design
+    basis: FloatArray
     ridge: FloatArray
-    dropped: int
+    matrix: FloatArray | None
+
+    @classmethod
+    def build(cls, design: Design, alpha: float) -> RoundFeatures:
+        """Diagonalise the Gram matrix, or only scale it where that would be too dear.
+
+        Examples
+        --------
+        >>> X = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
+        >>> design = Design.build(X, np.full(3, 1 / 3), center=True, standardize=True)
+        >>> RoundFeatures.build(design, alpha=0.0).n_dropped
+        1
+        """
+        basis, ridge = _find_basis(design, alpha)
+        if design.is_sparse:
+            return cls(design, basis, ridge, None)
+        matrix = design.matrix * basis if basis.ndim == 1 else design.matrix @ basis
+        return cls(design.without_matrix(), basis, ridge, matrix)
+
+    @property
+    def n_samples(self) -> int:
+        """N."""
+        return len(self.design.weight)
+
+    @property
+    def rank(self) -> int:
+        """Number r of directions kept."""
+        return len(self.ridge)
+
+    @property
+    def n_dropped(self) -> int:
+        """Number of null directions left out."""
+        return len(self.design.scale) - self.rank
+
+    def coefficients(self, z: FloatArray) -> FloatArray:
+        """γ = Bz of the standardised features, (D, A)."""
+        return np.asarray(self.basis[:, None] * z if self.basis.ndim == 1 else self.basis @ z)
+
+    def blocks(self) -> Iterator[tuple[slice, Rows]]:
+        """The rows, block by block."""
+        if self.matrix is not None:
+            for rows in row_blocks(self.n_samples, sparse=False):
+                yield rows, DenseRows(self.matrix[rows])
+        else:
+            yield from self._sparse_blocks()
+
+    def rough_blocks(self) -> Iterator[tuple[slice, Rows]]:
+        """The rows in single precision where they are dense: twice as fast, for directions only."""
+        if self.matrix is not None:
+            for rows in row_blocks(self.n_samples, sparse=False):
+                yield rows, DenseRows(self._single[rows])
+        else:
+            yield from self._sparse_blocks()
+
+    @cached_property
+    def _single(self) -> Any:
+        assert self.matrix is not None
+        return self.matrix.astype(np.float32)
+
+    def _sparse_blocks(self) -> Iterator[tuple[slice, Rows]]:
+        scaled = self.basis / self.design.scale if self.basis.ndim == 1 else None
+        to_raw = np.diag(scaled) if scaled is not None else self.basis / self.design.scale[:, None]
+        shift = self.design.mean @ to_raw
+        for rows in row_blocks(self.n_samples, sparse=True):
+            yield rows, SparseRows(self.design.matrix[rows], to_raw, shift)
 
 
-def find_basis(design: Design, alpha: float) -> Basis:
-    """Diagonalise the Gram matrix, or only scale it where that would be too dear.
+@dataclass(frozen=True)
+class DenseRows:
+    """Some rows of a dense matrix."""
 
-    Examples
-    --------
-    >>> X = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
-    >>> design = Design.build(X, np.full(3, 1 / 3), center=True, standardize=True)
-    >>> find_basis(design, alpha=0.0).dropped
-    1
-    """
+    matrix: Any
+
+    def forward(self, z: FloatArray) -> Any:
+        """Rows times z (r, A)."""
+        return self.matrix @ z.astype(self.matrix.dtype, copy=False)
+
+    def adjoint(self, values: Any) -> Any:
+        """Transposed rows times values (n, A)."""
+        return self.matrix.T @ values
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Some rows of a sparse matrix, centred, scaled and rotated on the fly."""
+
+    matrix: Any
+    to_raw: FloatArray
+    shift: FloatArray
+
+    def forward(self, z: FloatArray) -> Any:
+        """Rows times z (r, A)."""
+        return self.matrix @ (self.to_raw @ z) - self.shift @ z
+
+    def adjoint(self, values: Any) -> Any:
+        """Transposed rows times values (n, A)."""
+        return self.to_raw.T @ (self.matrix.T @ values) - np.outer(self.shift, values.sum(axis=0))
+
+
+Rows = DenseRows | SparseRows
+
+
+def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:
     n_samples, n_features = design.shape
     if n_features > n_samples and n_samples <= _MAX_GRAM and not design.is_sparse:
         values, vectors = _wide_spectrum(design)
     elif n_features <= _MAX_GRAM:
         values, vectors = np.linalg.eigh(design.gram())
     else:
-        unit = np.ones(n_features)
-        return Basis(np.diag(unit / np.sqrt(1.0 + alpha)), unit * alpha / (1.0 + alpha), 0)
-    keep = values > _RELATIVE_RANK * max(values.max(initial=0.0), np.finfo(np.float64).tiny)
+        diagonal = np.ones(n_features)
+        return diagonal / np.sqrt(1.0 + alpha), diagonal * alpha / (1.0 + alpha)
+    keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
     values, vectors = values[keep], vectors[:, keep]
-    return Basis(
-        vectors / np.sqrt(values + alpha), alpha / (values + alpha), n_features - len(values)
-    )
+    return vectors / np.sqrt(values + alpha), alpha / (values + alpha)
 
 
 def _wide_spectrum(design: Design) -> tuple[FloatArray, FloatArray]:
     """Eigenpairs of the Gram matrix with non-zero values, from the smaller N × N matrix."""
     root = np.sqrt(design.weight)[:, None] * design.matrix
     values, rows = np.linalg.eigh(root @ root.T)
-    values, rows = np.maximum(values, 0.0), rows
-    keep = values > _RELATIVE_RANK * max(values.max(initial=0.0), np.finfo(np.float64).tiny)
+    keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
     values, rows = values[keep], rows[:, keep]
     return values, root.T @ rows / np.sqrt(values)

@@ -1,9 +1,9 @@
-"""Features in standard units, dense or sparse, read in blocks of rows."""
+"""Features in standard units, dense or sparse."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -72,12 +72,9 @@ class Design:
         """Whether the matrix is stored sparse."""
         return bool(issparse(self.matrix))
 
-    def blocks(self) -> Iterator[tuple[slice, Block]]:
-        """Consecutive rows of the design; every sum over rows is a sum over blocks."""
-        size = _SPARSE_BLOCK_ROWS if self.is_sparse else _BLOCK_ROWS
-        for start in range(0, self.shape[0], size):
-            rows = slice(start, min(start + size, self.shape[0]))
-            yield rows, Block(self.matrix[rows], self.mean, self.scale, self.is_sparse)
+    def without_matrix(self) -> Design:
+        """Mean, scale and weights alone."""
+        return replace(self, matrix=None)
 
     def gram(self) -> FloatArray:
         """Weighted second moments Σ_i w_i x_i x_iᵀ of the standardised features, (D, D)."""
@@ -86,8 +83,8 @@ class Design:
             centred = raw - np.outer(self.mean, self.mean)
             return np.asarray(centred / np.outer(self.scale, self.scale))
         total = np.zeros((self.shape[1], self.shape[1]))
-        for rows, block in self.blocks():
-            total += block.matrix.T @ (block.matrix * self.weight[rows, None])
+        for rows in row_blocks(self.shape[0], sparse=False):
+            total += self.matrix[rows].T @ (self.matrix[rows] * self.weight[rows, None])
         return total
 
     def constant_columns(self) -> BoolArray:
@@ -97,35 +94,17 @@ class Design:
         return np.asarray((self.matrix == self.matrix[:1]).all(axis=0))
 
 
-@dataclass(frozen=True)
-class Block:
-    """Some rows of a design."""
-
-    matrix: Any
-    mean: FloatArray
-    scale: FloatArray
-    is_sparse: bool
-
-    def forward(self, coefficients: FloatArray) -> FloatArray:
-        """Standardised rows times coefficients (D, T)."""
-        if not self.is_sparse:
-            return np.asarray(self.matrix @ coefficients)
-        raw = coefficients / self.scale[:, None]
-        return np.asarray(self.matrix @ raw - self.mean @ raw)
-
-    def adjoint(self, rows: FloatArray) -> FloatArray:
-        """Transposed standardised rows times (n, T)."""
-        if not self.is_sparse:
-            return np.asarray(self.matrix.T @ rows)
-        centred = self.matrix.T @ rows - np.outer(self.mean, rows.sum(axis=0))
-        return np.asarray(centred / self.scale[:, None])
+def row_blocks(n_samples: int, *, sparse: bool) -> Iterator[slice]:
+    """Consecutive blocks of rows; every sum over rows is a sum over these."""
+    size = _SPARSE_BLOCK_ROWS if sparse else _BLOCK_ROWS
+    for start in range(0, n_samples, size):
+        yield slice(start, min(start + size, n_samples))
 
 
 def _dense_moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     mean = weight @ X
     variance = np.zeros_like(mean)
-    for start in range(0, len(X), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
+    for rows in row_blocks(len(X), sparse=False):
         variance += weight[rows] @ np.square(X[rows] - mean)
     return mean, variance
 

@@ -44,19 +44,18 @@ def task_bounds(
     return low, high
 
 
-def entry_bounds(
-    bound: ArrayLike | None, per_task: FloatArray, shape: tuple[int, int], side: str
-) -> FloatArray:
-    """Per-entry bounds of shape (N, T) where given, else the (T,) bounds of the tasks.
+def entry_bounds(bound: ArrayLike | None, shape: tuple[int, int], side: str) -> FloatArray | None:
+    """Per-entry bounds of shape (N, T), checked; ``None`` stays ``None``.
 
     Examples
     --------
-    >>> entry_bounds([[0.5], [0.1]], np.zeros(1), (2, 1), "lower").ravel()
-    array([0.5, 0.1])
+    >>> entry_bounds([0.5, 0.1], (2, 1), "lower")
+    array([[0.5],
+           [0.1]])
     """
     if bound is None:
-        return per_task
-    entries = np.asarray(bound, dtype=np.float64)
+        return None
+    entries = np.array(bound, dtype=np.float64)
     if entries.ndim == 1 and shape[1] == 1:
         entries = entries[:, None]
     if entries.shape != shape:

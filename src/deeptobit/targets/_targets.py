@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -39,10 +39,12 @@ class CensoredTargets:
     ----------
     low, high : arrays of shape (N, T)
         Read-only ends of the intervals.
-    lower, upper : arrays of shape (T,) or (N, T)
-        Bounds of the scale on which outcomes are recorded; ∓inf where a side is open.
+    lower, upper : arrays of shape (T,)
+        Bounds of the scale on which each task is recorded; ∓inf where a side is open.
     names : tuple of str
         The T target names.
+    entry_lower, entry_upper : arrays of shape (N, T) or None
+        Bounds that differ from row to row, where given.
     one_dimensional : bool
         Whether Y was 1-d; predictions then drop the task axis.
 
@@ -66,9 +68,12 @@ class CensoredTargets:
     lower: FloatArray
     upper: FloatArray
     names: tuple[str, ...]
+    entry_lower: FloatArray | None = None
+    entry_upper: FloatArray | None = None
     one_dimensional: bool = False
 
     def __post_init__(self) -> None:
+        """Make the arrays read-only: a problem never changes under its solver."""
         for array in (self.low, self.high, self.lower, self.upper):
             array.setflags(write=False)
 
@@ -102,8 +107,10 @@ class CensoredTargets:
         values, found_names, one_dimensional = read_outcomes(Y, names)
         task_lower, task_upper = task_bounds(lower, upper, found_names)
         shape = (values.shape[0], values.shape[1])
-        lower_at = entry_bounds(entry_lower, task_lower, shape, "lower")
-        upper_at = entry_bounds(entry_upper, task_upper, shape, "upper")
+        by_row_lower = entry_bounds(entry_lower, shape, "lower")
+        by_row_upper = entry_bounds(entry_upper, shape, "upper")
+        lower_at = task_lower if by_row_lower is None else by_row_lower
+        upper_at = task_upper if by_row_upper is None else by_row_upper
         check_order(lower_at, upper_at, found_names)
         if outside == "raise":
             refuse_outside(values, lower_at, upper_at, found_names)
@@ -112,7 +119,16 @@ class CensoredTargets:
         at_lower, at_upper = values <= lower_at, values >= upper_at
         low = np.where(at_lower, -np.inf, np.where(at_upper, upper_at, values))
         high = np.where(at_upper, np.inf, np.where(at_lower, lower_at, values))
-        return cls(low, high, lower_at.copy(), upper_at.copy(), found_names, one_dimensional)
+        return cls(
+            low,
+            high,
+            task_lower,
+            task_upper,
+            found_names,
+            by_row_lower,
+            by_row_upper,
+            one_dimensional,
+        )
 
     @classmethod
     def from_intervals(
@@ -145,7 +161,9 @@ class CensoredTargets:
         check_intervals(starts, ends, missing, found_names)
         starts, ends = np.where(missing, np.nan, starts), np.where(missing, np.nan, ends)
         task_lower, task_upper = task_bounds(lower, upper, found_names)
-        return cls(starts, ends, task_lower, task_upper, found_names, one_dimensional)
+        return cls(
+            starts, ends, task_lower, task_upper, found_names, one_dimensional=one_dimensional
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -165,15 +183,23 @@ class CensoredTargets:
         """Select rows by slice, index array or mask."""
         if isinstance(rows, (int, np.integer)):
             rows = [rows]
-        per_entry = self.lower.ndim == 2, self.upper.ndim == 2
-        return CensoredTargets(
-            self.low[rows],
-            self.high[rows],
-            self.lower[rows] if per_entry[0] else self.lower,
-            self.upper[rows] if per_entry[1] else self.upper,
-            self.names,
-            self.one_dimensional,
+        return replace(
+            self,
+            low=self.low[rows],
+            high=self.high[rows],
+            entry_lower=None if self.entry_lower is None else self.entry_lower[rows],
+            entry_upper=None if self.entry_upper is None else self.entry_upper[rows],
         )
+
+    @property
+    def lower_bounds(self) -> FloatArray:
+        """Bounds in force: per entry (N, T) where given, else per task (T,)."""
+        return self.lower if self.entry_lower is None else self.entry_lower
+
+    @property
+    def upper_bounds(self) -> FloatArray:
+        """Bounds in force: per entry (N, T) where given, else per task (T,)."""
+        return self.upper if self.entry_upper is None else self.entry_upper
 
     @property
     def missing(self) -> BoolArray:
@@ -214,8 +240,8 @@ class CensoredTargets:
             "at_lower": self.at_lower.sum(axis=0) / known,
             "at_upper": self.at_upper.sum(axis=0) / known,
             "interval": between.sum(axis=0) / known,
-            "lower": _per_task(self.lower),
-            "upper": _per_task(self.upper),
+            "lower": _per_task(self.lower_bounds),
+            "upper": _per_task(self.upper_bounds),
         }
         return pd.DataFrame(table, index=pd.Index(self.names, name="target"))
 
