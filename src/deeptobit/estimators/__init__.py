@@ -1,1 +1,5 @@
-"""TODO."""
+"""Estimators: they validate, choose, call and store."""
+
+from deeptobit.estimators._tobit import TobitRegressor
+
+__all__ = ["TobitRegressor"]

@@ -59,6 +59,20 @@ class Predictive:
         """P(y = upper)."""
         return np.exp(self.noise.log_sf(self.b))
 
+    def uncensored(self) -> FloatArray:
+        """P(lower < y < upper), the derivative of E[y] by the latent."""
+        return np.exp(-self.noise.interval(self.a, self.b).nll)
+
+    def noise_inside(self) -> FloatArray:
+        """E[ε 1(a < ε < b)], the derivative of E[y] by σ."""
+        return self._noise_above(self.a) - self._noise_above(self.b)
+
+    def _noise_above(self, z: FloatArray) -> FloatArray:
+        """E[ε 1(ε > z)]."""
+        end = _finite(z)
+        inside = self.noise.upper_mean(end) + end * np.exp(self.noise.log_sf(end))
+        return np.where(np.isfinite(z), inside, np.where(z < 0.0, self.noise.mean(), 0.0))
+
     def mean(self) -> FloatArray:
         """E[y], within the bounds."""
         a, b = self.a, self.b

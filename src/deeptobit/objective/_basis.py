@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.objective._design import Design, row_blocks
 
 _MAX_GRAM = 4000  # above this an eigendecomposition costs more than the iterations it saves
@@ -75,6 +75,13 @@ class RoundFeatures:
         """γ = Bz of the standardised features, (D, A)."""
         return np.asarray(self.basis[:, None] * z if self.basis.ndim == 1 else self.basis @ z)
 
+    def dependent_columns(self) -> BoolArray:
+        """Columns with a share in the directions that were left out, (D,)."""
+        if self.basis.ndim == 1:
+            return np.zeros(len(self.basis), dtype=np.bool_)
+        unit = self.basis / np.linalg.norm(self.basis, axis=0)
+        return np.asarray(np.square(unit).sum(axis=1) < 1.0 - 1e-6)
+
     def blocks(self) -> Iterator[tuple[slice, Rows]]:
         """The rows, block by block."""
         if self.matrix is not None:
@@ -118,6 +125,10 @@ class DenseRows:
         """Transposed rows times values (n, A)."""
         return self.matrix.T @ values
 
+    def dense(self) -> FloatArray:
+        """The rows themselves, (n, r)."""
+        return np.asarray(self.matrix)
+
 
 @dataclass(frozen=True)
 class SparseRows:
@@ -134,6 +145,10 @@ class SparseRows:
     def adjoint(self, values: Any) -> Any:
         """Transposed rows times values (n, A)."""
         return self.to_raw.T @ (self.matrix.T @ values) - np.outer(self.shift, values.sum(axis=0))
+
+    def dense(self) -> FloatArray:
+        """The rows themselves, (n, r)."""
+        return np.asarray(self.matrix @ self.to_raw - self.shift)
 
 
 Rows = DenseRows | SparseRows

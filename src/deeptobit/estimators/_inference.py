@@ -1,0 +1,266 @@
+"""Inference for a fitted Tobit: tables, tests and intervals, as data frames in the user's units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import chi2, norm
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators._inputs import feature_names
+from deeptobit.estimators._trained import CovarianceKind, TrainedTobit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INTERCEPT, LOG_SIGMA = "(intercept)", "log(sigma)"
+
+
+class InferenceMixin:
+    """Standard errors, tests and model comparison.
+
+    Every method takes ``cov_type``: ``"observed"`` (inverse observed information), ``"robust"``
+    (the sandwich, when the noise may be misspecified) or ``"cluster"`` with ``groups``, one label
+    per training row (repeated visits of one person).
+    """
+
+    coef_: FloatArray
+    intercept_: FloatArray
+    sigma_: FloatArray
+    log_likelihood_: FloatArray
+    target_names_: list[str]
+    alpha: float
+    tol: float
+    max_iter: int
+    _trained: TrainedTobit
+
+    def summary(
+        self,
+        *,
+        cov_type: CovarianceKind = "observed",
+        groups: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> pd.DataFrame:
+        """Coefficient table: estimate, standard error, z, p and confidence interval.
+
+        Parameters
+        ----------
+        cov_type : {"observed", "robust", "cluster"}
+        groups : array of shape (N,), optional
+            Cluster labels of the training rows.
+        confidence : float
+
+        Returns
+        -------
+        DataFrame
+            One row per (target, term); terms are the features, the intercept and log σ. Standard
+            errors are NaN where the data do not determine them (a warning in ``fit`` said so).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 1))
+        >>> y = np.maximum(X[:, 0] + rng.normal(size=300), 0)
+        >>> TobitRegressor().fit(X, y).summary()[["coef", "std_err", "z"]].round(3)
+                             coef  std_err       z
+        target term
+        y      x0           1.045    0.078  13.384
+               (intercept)  0.001    0.079   0.013
+               log(sigma)   0.042    0.061   0.681
+        """
+        import pandas as pd
+
+        trained = self._training()
+        parts: list[pd.DataFrame] = []
+        for task, name in enumerate(self.target_names_):
+            covariance = trained.covariance(task, check_cov_type(cov_type), groups)
+            estimate = np.r_[self.coef_[task], self.intercept_[task], np.log(self.sigma_[task])]
+            table = estimate_table(estimate, covariance.diagonal(), confidence)
+            terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
+            table.index = pd.MultiIndex.from_product([[name], terms], names=["target", "term"])
+            parts.append(table[self._estimated_terms(task)])
+        return pd.concat(parts)
+
+    def print_summary(
+        self,
+        *,
+        cov_type: CovarianceKind = "observed",
+        groups: ArrayLike | None = None,
+        confidence: float = 0.95,
+        decimals: int = 4,
+    ) -> None:
+        """Print the summary, target by target, with counts and fit statistics."""
+        table = self.summary(cov_type=cov_type, groups=groups, confidence=confidence)
+        trained = self._training()
+        shares = trained.problem.targets.describe()
+        aic, bic = self.aic(), self.bic()
+        for task, name in enumerate(self.target_names_):
+            row = shares.loc[name] if shares.index.is_unique else shares.iloc[task]
+            print(
+                f"{name}: {row['entries']:.0f} entries, {row['at_lower']:.1%} at the lower bound, "
+                f"{row['at_upper']:.1%} at the upper, {row['missing']:.0f} missing"
+            )
+            print(
+                f"log likelihood {self.log_likelihood_[task]:.{decimals}f}, "
+                f"AIC {aic[task]:.{decimals}f}, BIC {bic[task]:.{decimals}f}, "
+                f"sigma {self.sigma_[task]:.{decimals}g}; standard errors: {cov_type}"
+            )
+            print(table.loc[name].to_string(float_format=lambda v: f"{v:.{decimals}f}"), end="\n\n")
+
+    def aic(self) -> FloatArray:
+        """Akaike's criterion per task, 2k − 2 log L, (T,); meaningful for alpha = 0."""
+        return np.asarray(2.0 * self._training().n_parameters() - 2.0 * self.log_likelihood_)
+
+    def bic(self) -> FloatArray:
+        """Schwarz's criterion per task, k log n − 2 log L with n the known entries, (T,)."""
+        trained = self._training()
+        penalty = trained.n_parameters() * np.log(trained.n_entries())
+        return np.asarray(penalty - 2.0 * self.log_likelihood_)
+
+    def wald_test(
+        self,
+        features: Sequence[str] | None = None,
+        *,
+        cov_type: CovarianceKind = "observed",
+        groups: ArrayLike | None = None,
+    ) -> pd.DataFrame:
+        """Test per task that the coefficients of ``features`` (all, by default) are zero.
+
+        Returns
+        -------
+        DataFrame
+            Per target: ``statistic`` (χ²), ``df``, ``p_value``.
+        """
+        import pandas as pd
+
+        trained = self._training()
+        names = feature_names(self)
+        chosen = self._columns(names if features is None else features)
+        rows = []
+        for task in range(len(self.target_names_)):
+            covariance = trained.covariance(task, check_cov_type(cov_type), groups)
+            block = covariance[np.ix_(chosen, chosen)]
+            beta = self.coef_[task, chosen]
+            rows.append(_wald(beta, block))
+        index = pd.Index(self.target_names_, name="target")
+        return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
+
+    def likelihood_ratio_test(self, restricted: Any = None) -> pd.DataFrame:
+        """Compare with a nested model fitted to the same data (intercept only, by default).
+
+        Parameters
+        ----------
+        restricted : fitted TobitRegressor, optional
+            A model whose features are a subset of this one's.
+
+        Returns
+        -------
+        DataFrame
+            Per target: ``statistic`` (twice the difference of log likelihoods), ``df``, ``p_value``
+            and the log likelihood of the restricted model.
+        """
+        import pandas as pd
+
+        trained = self._training()
+        if self.alpha != 0.0 or (restricted is not None and restricted.alpha != 0.0):
+            raise ValueError("a likelihood-ratio test needs unpenalised models (alpha = 0)")
+        if restricted is None:
+            other = trained.without_features(tol=self.tol, max_iter=self.max_iter)
+        else:
+            check_is_fitted(restricted)
+            other = restricted._training()
+        _check_nested(trained, other)
+        null = other.log_likelihood()
+        statistic = 2.0 * (self.log_likelihood_ - null)
+        df = trained.n_parameters() - other.n_parameters()
+        table = {
+            "statistic": statistic,
+            "df": df.astype(int),
+            "p_value": chi2.sf(np.maximum(statistic, 0.0), np.maximum(df, 1)),
+            "restricted_log_likelihood": null,
+        }
+        return pd.DataFrame(table, index=pd.Index(self.target_names_, name="target"))
+
+    def _training(self) -> TrainedTobit:
+        check_is_fitted(self)
+        if not hasattr(self, "_trained"):
+            raise ValueError(
+                "inference looks back at the training data, which are never stored with a saved "
+                "model; fit again, or keep summary() beside the model"
+            )
+        return self._trained
+
+    def _columns(self, features: Sequence[str]) -> list[int]:
+        names = feature_names(self)
+        unknown = [name for name in features if name not in names]
+        if unknown:
+            raise ValueError(
+                f"unknown feature(s) {', '.join(map(repr, unknown))}; the features are "
+                f"{', '.join(map(repr, names))}"
+            )
+        return [names.index(name) for name in features]
+
+    def _estimated_terms(self, task: int) -> Any:
+        trained = self._training()
+        shown = np.ones(self.coef_.shape[1] + 2, dtype=np.bool_)
+        shown[-2] = trained.problem.fit_intercept
+        shown[-1] = trained.problem.free_sigma[task]
+        return shown
+
+
+def estimate_table(estimate: FloatArray, variance: FloatArray, confidence: float) -> pd.DataFrame:
+    """Estimates with standard errors, z, two-sided p and confidence interval."""
+    import pandas as pd
+
+    reach = normal_reach(confidence)
+    error = np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = estimate / error
+    return pd.DataFrame(
+        {
+            "coef": estimate,
+            "std_err": error,
+            "z": z,
+            "p_value": 2.0 * norm.sf(np.abs(z)),
+            "ci_low": estimate - reach * error,
+            "ci_high": estimate + reach * error,
+        }
+    )
+
+
+def normal_reach(confidence: float) -> float:
+    """Half-width of a central normal interval in standard errors."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must lie between 0 and 1; got {confidence}")
+    return float(norm.ppf(0.5 + 0.5 * confidence))
+
+
+def check_cov_type(cov_type: CovarianceKind) -> CovarianceKind:
+    """One of the three kinds of covariance."""
+    if cov_type not in ("observed", "robust", "cluster"):
+        raise ValueError(f"cov_type must be 'observed', 'robust' or 'cluster'; got {cov_type!r}")
+    return cov_type
+
+
+def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:
+    """χ² statistic of β = 0, its degrees of freedom and p; NaN where β is not determined."""
+    if not np.isfinite(covariance).all():
+        return np.nan, 0, np.nan
+    df = int(np.linalg.matrix_rank(covariance, hermitian=True))
+    statistic = float(beta @ np.linalg.pinv(covariance, hermitian=True) @ beta)
+    return statistic, df, float(chi2.sf(statistic, df))
+
+
+def _check_nested(full: TrainedTobit, restricted: TrainedTobit) -> None:
+    ours, theirs = full.problem.targets, restricted.problem.targets
+    same = ours.shape == theirs.shape and np.array_equal(ours.low, theirs.low, equal_nan=True)
+    if not (same and np.array_equal(ours.high, theirs.high, equal_nan=True)):
+        raise ValueError("both models must be fitted to the same outcomes")
+    if (full.n_parameters() < restricted.n_parameters()).any():
+        raise ValueError("the restricted model has more parameters than this one; swap them")

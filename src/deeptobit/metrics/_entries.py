@@ -1,0 +1,76 @@
+"""Entries that have one recorded value, with the bounds at which that value was cut."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.likelihood import Noise, Predictive
+from deeptobit.targets import CensoredTargets
+
+
+class Recorded(NamedTuple):
+    """Recorded values of the K entries that have one.
+
+    Attributes
+    ----------
+    known : array of shape (N, T)
+        Where the K entries are: observed, at a bound, or censored at a limit of their own.
+    y, lower, upper : arrays of shape (K,)
+        The value and the bounds in force.
+    on_scale : array of shape (K,)
+        False where an entry is censored at a limit of its own, which no rounding touches.
+    """
+
+    known: BoolArray
+    y: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    on_scale: BoolArray
+
+    def predictive(self, noise: Noise, latent: FloatArray, sigma: FloatArray) -> Predictive:
+        """Predictive distributions of the K entries, from latent and sigma of shape (N, T)."""
+        return Predictive(noise, latent[self.known], sigma[self.known], self.lower, self.upper)
+
+
+def has_value(targets: CensoredTargets) -> BoolArray:
+    """(N, T): the entry has one recorded value: it is not missing, and not an interval.
+
+    Examples
+    --------
+    >>> low, high = [[1.0, 1.0, -np.inf, np.nan]], [[1.0, 2.0, 0.0, np.nan]]
+    >>> has_value(CensoredTargets.from_intervals(low, high))
+    array([[ True, False,  True, False]])
+    """
+    return np.asarray(targets.observed | targets.at_lower | targets.at_upper)
+
+
+def recorded(targets: CensoredTargets) -> Recorded:
+    """The entries with one recorded value.
+
+    An entry that is left-censored at a limit c of its own (not at the bound of the scale) was
+    recorded as max(c, y): c is its lower bound. The right side is the mirror image.
+
+    Examples
+    --------
+    >>> low, high = [[2.0], [-np.inf]], [[2.0], [0.5]]
+    >>> recorded(CensoredTargets.from_intervals(low, high, lower=0)).lower
+    array([0. , 0.5])
+    """
+    known = has_value(targets)
+    y = targets.values[known]
+    scale_lower = np.broadcast_to(targets.lower_bounds, targets.shape)[known]
+    scale_upper = np.broadcast_to(targets.upper_bounds, targets.shape)[known]
+    _refuse_off_scale(targets, known, (y < scale_lower) | (y > scale_upper))
+    at_lower, at_upper = targets.at_lower[known], targets.at_upper[known]
+    lower = np.where(at_lower, y, scale_lower)
+    upper = np.where(at_upper, y, scale_upper)
+    return Recorded(known, y, lower, upper, (lower == scale_lower) & (upper == scale_upper))
+
+
+def _refuse_off_scale(targets: CensoredTargets, known: BoolArray, outside: BoolArray) -> None:
+    for row, task in np.argwhere(known)[outside][:1].tolist():
+        raise ValueError(
+            f"target {targets.names[task]!r}: the value {targets.values[row, task]:g} in row {row} "
+            "lies outside the bounds of its scale, where the predictive distribution has no mass"
+        )

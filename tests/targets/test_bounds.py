@@ -1,0 +1,112 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deeptobit.targets import BoundsLike, CensoredTargets, entry_bounds, task_bounds
+
+NAMES = ("MMSE", "errors")
+
+
+@pytest.mark.parametrize(
+    ("lower", "expected"),
+    [
+        (None, [-np.inf, -np.inf]),
+        (0, [0.0, 0.0]),
+        (np.float32(0.5), [0.5, 0.5]),
+        ([0, -1], [0.0, -1.0]),
+        ((0, None), [0.0, -np.inf]),
+        (np.array([0.0, -np.inf]), [0.0, -np.inf]),
+        ({"MMSE": 0, "errors": -1}, [0.0, -1.0]),
+        ({"errors": -1}, [-np.inf, -1.0]),
+        ({"MMSE": None}, [-np.inf, -np.inf]),
+        ({}, [-np.inf, -np.inf]),
+    ],
+)
+def test_every_way_to_write_lower_bounds(lower: BoundsLike, expected: list[float]) -> None:
+    low, high = task_bounds(lower, None, NAMES)
+    np.testing.assert_array_equal(low, expected)
+    np.testing.assert_array_equal(high, [np.inf, np.inf])
+
+
+@pytest.mark.parametrize(
+    ("upper", "expected"),
+    [(30, [30, 30]), ([30, None], [30, np.inf]), ({"errors": 7}, [np.inf, 7])],
+)
+def test_every_way_to_write_upper_bounds(upper: BoundsLike, expected: list[float]) -> None:
+    low, high = task_bounds(None, upper, NAMES)
+    np.testing.assert_array_equal(low, [-np.inf, -np.inf])
+    np.testing.assert_array_equal(high, expected)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "message"),
+    [
+        (
+            {"MSME": 0},
+            None,
+            r"lower names unknown target\(s\) 'MSME'; the targets are 'MMSE', 'errors'",
+        ),
+        (None, {"a": 1, "MMSE": 2, "b": 3}, r"upper names unknown target\(s\) 'a', 'b'"),
+        (0, [30, 0], "target 'errors': the lower bound 0 is not below the upper bound 0"),
+        ([5, 0], 3, "target 'MMSE': the lower bound 5 is not below the upper bound 3"),
+        (np.inf, None, "target 'MMSE': the lower bound inf is not below the upper bound inf"),
+        ([0, 0, 0], None, r"lower must be .* one value per target \(2\); got 3 values"),
+        (None, [[1, 2]], r"upper must be .* got 2 values of shape \(1, 2\)"),
+        ([0, np.nan], None, "lower bound of target 'errors' is NaN; use None for an open side"),
+        (None, np.nan, "upper bound of target 'MMSE' is NaN"),
+        ("zero", None, "lower must hold numbers or None; got 'zero'"),
+        (None, {"MMSE": "thirty"}, "upper must hold numbers or None"),
+    ],
+)
+def test_wrong_task_bounds_are_refused(lower: Any, upper: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        task_bounds(lower, upper, NAMES)
+
+
+def test_entry_bounds_are_copied_and_1d_ones_serve_a_single_task() -> None:
+    given = np.array([0.5, 0.1])
+    bounds = entry_bounds(given, (2, 1), "lower")
+    assert bounds is not None
+    np.testing.assert_array_equal(bounds, [[0.5], [0.1]])
+    bounds[:] = 7.0
+    np.testing.assert_array_equal(given, [0.5, 0.1])
+    assert entry_bounds(None, (2, 1), "lower") is None
+
+
+@pytest.mark.parametrize(
+    ("bound", "message"),
+    [
+        (np.zeros(3), r"lower holds one bound per entry .* \(3, 2\); got \(3,\)"),
+        (np.zeros((2, 3)), r"must have the shape of Y, \(3, 2\); got \(2, 3\)"),
+        (np.zeros((3, 2, 1)), r"got \(3, 2, 1\)"),
+        ([[0, 0], [0, np.nan], [0, 0]], "lower is NaN in row 1, column 1; write -inf or inf"),
+    ],
+)
+def test_wrong_entry_bounds_are_refused(bound: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        entry_bounds(bound, (3, 2), "lower")
+
+
+def test_entry_bounds_replace_the_tasks_bounds() -> None:
+    targets = CensoredTargets.from_bounds(
+        [[0.5, 3.0], [0.5, 3.0]],
+        lower=0.5,
+        upper=9.0,
+        entry_lower=[[0.5, 0.0], [0.1, 3.0]],
+        entry_upper=[[4.0, 3.0], [4.0, 4.0]],
+    )
+    np.testing.assert_array_equal(targets.at_lower, [[True, False], [False, True]])
+    np.testing.assert_array_equal(targets.at_upper, [[False, True], [False, False]])
+    np.testing.assert_array_equal(targets.lower_bounds, [[0.5, 0.0], [0.1, 3.0]])
+    np.testing.assert_array_equal(targets.upper_bounds, [[4.0, 3.0], [4.0, 4.0]])
+    np.testing.assert_array_equal(targets.lower, [0.5, 0.5])
+    np.testing.assert_array_equal(targets[1:].lower_bounds, [[0.1, 3.0]])
+    np.testing.assert_array_equal(targets[[0]].upper_bounds, [[4.0, 3.0]])
+
+
+def test_entry_bounds_out_of_order_name_target_count_and_rows() -> None:
+    with pytest.raises(ValueError, match=r"'y1': .* not below .* in 2 row\(s\) \(rows 0, 2\)"):
+        CensoredTargets.from_bounds(
+            np.ones((3, 2)), lower=0, upper=2, entry_upper=[[2, 0], [2, 2], [2, -1]]
+        )
