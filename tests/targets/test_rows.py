@@ -8,11 +8,12 @@ from sklearn.model_selection import KFold, cross_validate, train_test_split
 from deeptobit.targets import CensoredTargets
 
 Y = np.array([[0.0, 1.0], [2.0, np.nan], [4.0, 5.0], [6.0, 7.0]])
+UPPER = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, np.inf]])
 
 
 @pytest.fixture
 def targets() -> CensoredTargets:
-    return CensoredTargets.from_bounds(Y, lower=0, entry_upper=Y + 1.0, names=["a", "b"])
+    return CensoredTargets.from_bounds(Y, lower=0, entry_upper=UPPER, names=["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_rows_are_selected_as_in_an_array(targets: CensoredTargets, rows: Any) -
     assert len(part) == len(Y[rows])
     np.testing.assert_array_equal(part.values, Y[rows])
     np.testing.assert_array_equal(part.at_lower, targets.at_lower[rows])
-    np.testing.assert_array_equal(part.upper_bounds, Y[rows] + 1.0)
+    np.testing.assert_array_equal(part.upper_bounds, UPPER[rows])
     np.testing.assert_array_equal(part.lower, targets.lower)
     assert part.names == ("a", "b")
 
@@ -99,7 +100,7 @@ def test_train_test_split_cuts_features_and_targets_alike(targets: CensoredTarge
     X_train, X_test, train, test = train_test_split(X, targets, test_size=2, random_state=0)
     np.testing.assert_array_equal(train.values, Y[X_train])
     np.testing.assert_array_equal(test.values, Y[X_test])
-    np.testing.assert_array_equal(test.upper_bounds, Y[X_test] + 1.0)
+    np.testing.assert_array_equal(test.upper_bounds, UPPER[X_test])
 
 
 class RowNumbers(BaseEstimator):  # type: ignore[misc]

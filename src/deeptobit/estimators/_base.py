@@ -136,14 +136,14 @@ class CensoredRegressor(RegressorMixin, BaseEstimator, ABC):
     def score(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         sample_weight: ArrayLike | None = None,
         *,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> float:
         """R² of E[y|x] over observed and at-bound entries, averaged over tasks."""
-        targets = self._read_scored(Y, lower, upper)
+        targets = self._read_scored(y, lower, upper)
         predictive = self._predictive_for(X, targets)
         weight = read_weights(sample_weight, len(targets))
         return 1.0 - float(centred_anmse(targets, predictive.mean(), sample_weight=weight))
@@ -151,7 +151,7 @@ class CensoredRegressor(RegressorMixin, BaseEstimator, ABC):
     def score_log(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         sample_weight: ArrayLike | None = None,
         *,
         lower: ArrayLike | None = None,
@@ -161,7 +161,7 @@ class CensoredRegressor(RegressorMixin, BaseEstimator, ABC):
 
         A censored entry counts with the log probability of its interval.
         """
-        targets = self._read_scored(Y, lower, upper)
+        targets = self._read_scored(y, lower, upper)
         predictive = self._predictive_for(X, targets)
         weight = read_weights(sample_weight, len(targets))
         return -float(

@@ -132,7 +132,7 @@ class TobitRegressor(EffectsMixin):
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         *,
         sample_weight: ArrayLike | None = None,
         lower: ArrayLike | None = None,
@@ -143,8 +143,8 @@ class TobitRegressor(EffectsMixin):
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (N, D)
-        Y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
-            NaN where missing.
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+            The outcomes Y, NaN where missing (lower case because scikit-learn passes it by name).
         sample_weight : array of shape (N,), optional
             Weight 2 counts a row twice.
         lower, upper : arrays of shape (N, T), optional
@@ -153,7 +153,7 @@ class TobitRegressor(EffectsMixin):
         check_settings(self)
         matrix = read_features(self, X, reset=True)
         targets = read_targets(
-            Y,
+            y,
             self.lower,
             self.upper,
             entry_lower=lower,

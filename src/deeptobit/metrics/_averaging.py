@@ -36,8 +36,8 @@ def average_rows(losses: FloatArray, weights: FloatArray) -> FloatArray:
     >>> average_rows(np.array([[1.0], [4.0], [np.nan]]), np.array([[2.0], [1.0], [0.0]]))
     array([2.])
     """
-    total = np.where(weights > 0.0, losses * weights, 0.0).sum(axis=0)
-    return np.asarray(total / weights.sum(axis=0))
+    counted = np.where(weights > 0.0, losses, 0.0)
+    return np.asarray((weights * counted).sum(axis=0) / weights.sum(axis=0))
 
 
 def combine_tasks(per_task: FloatArray, multioutput: Multioutput) -> float | FloatArray:

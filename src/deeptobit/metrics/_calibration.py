@@ -25,7 +25,7 @@ class BoundCalibration(NamedTuple):
     expected_error: float
     predicted: FloatArray
     observed: FloatArray
-    count: FloatArray
+    count: FloatArray  # type: ignore[assignment]  # a tuple has a method of that name
 
 
 def bound_calibration(
@@ -79,9 +79,9 @@ def bound_calibration(
         raise ValueError("at_bound has no known entry (of positive weight)")
     happened, predicted, weights = happened[known], predicted[known], weights[known]
     bins = np.minimum((predicted * n_bins).astype(np.intp), int(n_bins) - 1)
-    count = np.bincount(bins, weights)
-    filled = count > 0.0
-    count = count[filled]
+    totals = np.bincount(bins, weights).astype(np.float64)
+    filled = totals > 0.0
+    count = totals[filled]
     by_bin = np.bincount(bins, weights * predicted)[filled] / count
     seen = np.bincount(bins, weights * happened)[filled] / count
     error = float(np.average(np.abs(seen - by_bin), weights=count))

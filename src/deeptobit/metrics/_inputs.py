@@ -1,6 +1,7 @@
 """What users pass to a measure, checked and brought to (N, T)."""
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,14 +30,13 @@ def read_targets(
                 "only"
             )
         return Y
-    shape = np.shape(Y)
-    by_entry = [_is_per_entry(bound, shape) for bound in (lower, upper)]
+    lower_by_entry, upper_by_entry = _is_per_entry(lower, Y), _is_per_entry(upper, Y)
     return CensoredTargets.from_bounds(
         Y,
-        None if by_entry[0] else lower,
-        None if by_entry[1] else upper,
-        entry_lower=_entries(lower) if by_entry[0] else None,
-        entry_upper=_entries(upper) if by_entry[1] else None,
+        None if lower_by_entry else lower,
+        None if upper_by_entry else upper,
+        entry_lower=cast(ArrayLike, lower) if lower_by_entry else None,
+        entry_upper=cast(ArrayLike, upper) if upper_by_entry else None,
     )
 
 
@@ -130,14 +130,12 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     return weights
 
 
-def _is_per_entry(bound: BoundsLike, shape: tuple[int, ...]) -> bool:
-    """Whether a bound has one value per entry of Y: 2-d, or as long as a single task."""
-    one_task = len(shape) == 1 or shape[1:] == (1,)
-    return np.ndim(_entries(bound)) == 2 or (
-        one_task and np.shape(_entries(bound)) == shape[:1] != (1,)
-    )
-
-
-def _entries(bound: BoundsLike) -> ArrayLike:
-    """The bound as something with a shape; a mapping and None have none."""
-    return np.asarray(bound, dtype=object)
+def _is_per_entry(bound: BoundsLike, Y: ArrayLike) -> bool:
+    """Whether a bound has the shape of Y: 2-d, or as long as the column of a single task."""
+    if isinstance(bound, Mapping) or np.ndim(cast(ArrayLike, bound)) == 0:
+        return False
+    shape = np.shape(cast(ArrayLike, bound))
+    if len(shape) > 1:
+        return True
+    rows = np.shape(Y)
+    return shape != (1,) and shape == rows[:1] and rows[1:] in ((), (1,))

@@ -66,7 +66,7 @@ def pit(
     >>> pit(Y, latent, 2.0, upper=30, random_state=0).round(4)
     array([0.3085, 0.4951,    nan])
     >>> pit(Y, latent, 2.0, upper=30, random_state=0, step=1).round(4)
-    array([0.3378, 0.4315,    nan])
+    array([0.3379, 0.4353,    nan])
     """
     targets = read_targets(Y, lower, upper)
     eta = read_predictions(latent, targets, "latent")

@@ -115,6 +115,7 @@ def _relative_error(
             f"target {targets.names[task]!r} is {state} in every known entry: there is nothing to "
             "divide its error by; leave it out"
         )
-    # In units of size, neither square leaves the range of floating point.
-    error = average_rows(((y - predictions) / size) ** 2, weights)
+    # In units of size the squares of y stay in range; those of the error only if it can be right.
+    with np.errstate(over="ignore"):
+        error = average_rows(((y - predictions) / size) ** 2, weights)
     return combine_tasks(error / average_rows(((y - reference) / size) ** 2, weights), multioutput)

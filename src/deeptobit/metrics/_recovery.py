@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import subspace_angles
+from scipy.linalg import orth, svdvals
 from scipy.special import gammaln
 
 from deeptobit.arrays import FloatArray
@@ -30,10 +30,10 @@ def principal_angles(U: ArrayLike, U_hat: ArrayLike) -> FloatArray:
 
     .. math:: \cos\theta_k = \text{k-th singular value of } Q^\top \hat Q
 
-    with orthonormal bases Q and Q̂ of the two column spaces; small angles are taken from the sine,
-    so they are accurate to machine precision. The largest angle is 0 if and only if the smaller
-    space lies in the larger. They do not change under U → UA with A invertible, so this is the
-    measure that knows whether the subspace was found.
+    with orthonormal bases Q and Q̂ of the two column spaces. Sine and cosine are both computed, so
+    that angles near 0 are as accurate as those near π/2. The largest is 0 if and only if the
+    smaller space lies in the larger. Angles do not change under U → UA with A invertible, so this
+    is the measure that knows whether the subspace was found.
 
     Parameters
     ----------
@@ -59,7 +59,11 @@ def principal_angles(U: ArrayLike, U_hat: ArrayLike) -> FloatArray:
         )
     _refuse_zero(truth, "U")
     _refuse_zero(estimate, "U_hat")
-    return np.sort(subspace_angles(truth, estimate)).astype(np.float64)
+    smaller, larger = sorted((orth(truth), orth(estimate)), key=np.size)
+    overlap = larger.T @ smaller
+    # scipy.linalg.subspace_angles picks sine or cosine in the wrong order (SciPy 1.17): beside an
+    # angle above 45° it returns 0 for one of 1e-12. The arctangent needs no choice.
+    return np.arctan2(svdvals(smaller - larger @ overlap)[::-1], svdvals(overlap))
 
 
 def subspace_difference(U: ArrayLike, U_hat: ArrayLike) -> float:
@@ -80,7 +84,7 @@ def subspace_difference(U: ArrayLike, U_hat: ArrayLike) -> float:
     Examples
     --------
     >>> U = np.eye(3)[:, :2]
-    >>> subspace_difference(U, 0.9 * U).__round__(4), subspace_difference(U, -U)
+    >>> round(subspace_difference(U, 0.9 * U), 4), subspace_difference(U, -U)
     (0.1, 2.0)
     """
     truth, estimate = _read_matrix(U, "U"), _read_matrix(U_hat, "U_hat")

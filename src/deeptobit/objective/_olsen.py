@@ -17,6 +17,7 @@ from deeptobit.objective._scaling import TargetScaling
 from deeptobit.targets import CensoredTargets
 
 Tasks = NDArray[np.intp]
+_NO_CURVATURE = 1e-30  # below this, entries say nothing of the scale of a step
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,10 @@ class OlsenProblem:
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         """The point a step along (δ, ε, τ) leads to; θ respects its cap."""
-        change = direction + point * direction[-1]
-        change[-1] = point[-1] * direction[-1]
-        moved = point + step * change
-        moved[-1] = np.minimum(moved[-1], self.max_theta)
-        return np.asarray(moved)
+        stretch = np.minimum(step * direction[-1], self.max_theta / point[-1] - 1.0)
+        moved = point * (1.0 + stretch)
+        moved[:-1] += step * direction[:-1]
+        return moved
 
     def longest_step(self, direction: FloatArray) -> FloatArray:
         """The step (at most 1) that leaves θ at least a tenth of its value, (A,)."""
@@ -156,6 +156,7 @@ class Evaluation:
     def diagonal(self) -> FloatArray:
         """A positive diagonal near the Hessian's, (r + 2, A): the basis makes z round by itself."""
         ridge = self.problem.features.ridge[:, None]
-        level = np.maximum(self.u_u.sum(axis=0, dtype=np.float64), np.finfo(np.float64).tiny)
-        by_tau = np.where(self.tau_tau > 0.0, self.tau_tau, level)
+        level = np.abs(self.u_u).sum(axis=0, dtype=np.float64)
+        level = np.where(level > _NO_CURVATURE, level, 1.0)
+        by_tau = np.where(np.abs(self.tau_tau) > _NO_CURVATURE, np.abs(self.tau_tau), level)
         return np.vstack([level * (1.0 - ridge) + ridge, level, by_tau])

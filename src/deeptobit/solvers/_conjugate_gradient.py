@@ -7,6 +7,7 @@ import numpy as np
 from deeptobit.arrays import BoolArray, FloatArray
 
 _MAX_PRODUCTS = 200
+_FLAT = 1e-12  # relative curvature below which a step length means nothing
 
 
 class NewtonSystem(Protocol):
@@ -66,8 +67,9 @@ def newton_direction(
         metric = (np.square(search) / inverse).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             least = np.where(going, np.minimum(least, curvature / metric), least)
-            length = np.where(going & (curvature > 0.0), energy / curvature, 0.0)
-        flat = going & ~(curvature > 0.0)
+            curved = curvature > _FLAT * metric
+            length = np.where(going & curved, energy / curvature, 0.0)
+        flat = going & ~curved
         if product_count == 0:
             direction = np.where(flat, search, direction)
         going &= ~flat

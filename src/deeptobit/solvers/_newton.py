@@ -16,6 +16,7 @@ from deeptobit.solvers._conjugate_gradient import newton_direction
 
 _ARMIJO = 1e-4
 _SHORTEST_STEP = 2.0**-40
+_VALUE_NOISE = 1e-9  # relative rounding error of a sum over many rows of a well-fitted task
 
 
 class Evaluation(Protocol):
@@ -134,11 +135,13 @@ def _line_search(
     """Take the full step where it descends enough, and halve it for the columns where not."""
     step = problem.longest_step(direction)
     slope = (gradient * direction).sum(axis=0)
-    # Near the optimum the decrease drowns in the rounding of the value: let such steps pass.
-    slack = 8 * np.finfo(np.float64).eps * np.maximum(np.abs(value), 1.0)
+    slack = _VALUE_NOISE * np.maximum(np.abs(value), 1.0)
     trial = problem.move(point, direction, step)
     there = problem.evaluate(trial, tasks)
-    short = _too_high(there.value, value, step, slope, slack)
+    # Near the optimum the decrease drowns in the rounding of the value, but not of the gradient.
+    flatter = np.linalg.norm(there.gradient, axis=0) < 0.5 * np.linalg.norm(gradient, axis=0)
+    level = there.value <= value + slack
+    short = _too_high(there.value, value, step, slope) & ~(flatter & level)
     if not short.any():
         return trial, there, short
     while short.any():
@@ -148,11 +151,12 @@ def _line_search(
         trial[:, short] = problem.move(point[:, short], direction[:, short], step[short])
         short[ended] = False
         again = problem.value(trial[:, short], tasks[short])
-        short[short] = _too_high(again, value[short], step[short], slope[short], slack[short])
+        short[short] = _too_high(again, value[short], step[short], slope[short])
     return trial, problem.evaluate(trial, tasks), np.asarray(step == 0.0)
 
 
 def _too_high(
-    trial: FloatArray, value: FloatArray, step: FloatArray, slope: FloatArray, slack: FloatArray
+    trial: FloatArray, value: FloatArray, step: FloatArray, slope: FloatArray
 ) -> BoolArray:
-    return ~(trial <= value + _ARMIJO * step * slope + slack)
+    """Whether the value has not fallen enough; NaN counts as too high."""
+    return ~(trial <= value + _ARMIJO * step * slope)

@@ -52,13 +52,14 @@ def _names_of(Y: Any) -> tuple[str, ...]:
 
 def _as_floats(Y: Any, what: str) -> FloatArray:
     if Y is None:
-        raise ValueError(f"{what} is required to be passed: the target {what} is None")
+        raise ValueError(f"{what} is None: this requires y to be passed, but the target y is None")
     if issparse(Y):
         raise TypeError(f"{what} is sparse; pass a dense array: zeros are values, NaN is missing")
-    if np.iscomplexobj(Y):
+    values = np.asarray(Y)
+    if np.iscomplexobj(values):
         raise ValueError(f"Complex data not supported in {what}")
     try:
-        return np.array(Y, dtype=np.float64)
+        return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"{what} must hold numbers (NaN where missing); {_first_word(Y)}"

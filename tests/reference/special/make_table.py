@@ -1,7 +1,7 @@
 """Reference values of the normal tail functions, computed with mpmath at 900 digits.
 
-Run ``python make_table.py`` in this folder to rewrite ``normal.csv`` and ``interval.csv``. Values that a
-double cannot hold (below 1e-300) are left out: there is no relative error to measure.
+Run ``python make_table.py`` in this folder to rewrite ``normal.csv`` and ``interval.csv``. Values
+that a double cannot hold (below 1e-300) are left out: there is no relative error to measure.
 """
 
 import csv
