@@ -39,7 +39,8 @@ class Gumbel(StandardNoise):
     name = "gumbel"
 
     def log_pdf(self, z: FloatArray) -> FloatArray:
-        return np.asarray(-z - np.exp(-z))
+        with np.errstate(over="ignore"):
+            return np.asarray(-z - np.exp(-z))
 
     def score(self, z: FloatArray) -> FloatArray:
         return np.asarray(1.0 - np.exp(-z))

@@ -35,9 +35,7 @@ def test_nll_is_that_of_scipy(noise: Noise, reference: Any) -> None:
 
 
 @pytest.mark.parametrize(("noise", "reference"), SCIPY)
-def test_interval_nll_is_that_of_scipy(
-    noise: Noise, reference: Any
-) -> None:
+def test_interval_nll_is_that_of_scipy(noise: Noise, reference: Any) -> None:
     a, b = np.meshgrid(np.linspace(-4, 3, 15), [0.3, 1.0, 2.5, 5.0, 13.0])
     b = a + b
     nll = evaluate(noise, a, b, np.zeros_like(a), np.ones_like(a)).nll

@@ -71,9 +71,7 @@ def test_quadrature_gives_the_moments_of_a_skewed_family() -> None:
     ],
     ids=str,
 )
-def test_moments_and_quantiles_are_those_of_scipy(
-    noise: Noise, reference: Any
-) -> None:
+def test_moments_and_quantiles_are_those_of_scipy(noise: Noise, reference: Any) -> None:
     q = np.array([0.0, 1e-12, 0.1, 0.5, 0.77, 1.0])
     np.testing.assert_allclose(noise.ppf(q), reference.ppf(q), rtol=1e-9, atol=1e-12)
     assert noise.mean() == 0.0

@@ -76,3 +76,10 @@ def test_nothing_to_divide_by_is_an_error_that_names_the_task() -> None:
     assert anmse(Y[:, 1], Y[:, 1]) == 0.0
     with pytest.raises(ValueError, match="constant"):  # only the row that differs has weight 0
         centred_anmse([1.0, 1.0, 2.0], [1.0, 1.0, 1.0], sample_weight=[1, 1, 0])
+
+
+def test_what_cannot_be_computed_is_an_error_and_not_nan() -> None:
+    Y = np.array([1e308, -1e308])
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="'y' is not a number"):
+        centred_anmse(Y, Y)
+    assert anmse(Y, Y) == 0.0

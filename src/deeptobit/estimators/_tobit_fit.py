@@ -77,22 +77,22 @@ def least_squares_start(problem: OlsenProblem) -> FloatArray:
     Least squares flattens slopes by about the share of uncensored entries (Greene 1981), so they
     are divided by it; intercept and σ then come from the residuals of the uncensored entries.
     """
-    share = problem.known_share()
-    exact = np.where(problem.targets.observed, problem.weight[:, None], 0.0)
+    share, weight = problem.known_share(), problem.weight[:, None]
+    values = np.nan_to_num(problem.scaling.apply(problem.targets.values))
+    exact = np.where(problem.targets.observed, weight, 0.0)
     exact_share = exact.sum(axis=0)
     usable = exact_share > 0.0
     slopes = np.zeros((problem.features.rank, len(share)))
     for rows, block in problem.features.blocks():
-        values = np.nan_to_num(problem.scaling.apply(problem.targets[rows].values))
-        slopes += block.adjoint(values * problem.weight[rows, None])
+        slopes += block.adjoint(values[rows] * weight[rows])
     slopes /= np.where(usable, exact_share, share)
 
     total, squares = np.zeros((2, len(share)))
     for rows, block in problem.features.blocks():
-        values = np.nan_to_num(problem.scaling.apply(problem.targets[rows].values))
-        residual = values - block.forward(slopes)
-        total += (exact[rows] * residual).sum(axis=0)
-        squares += (exact[rows] * residual**2).sum(axis=0)
+        residual = values[rows] - block.forward(slopes)
+        weighted = exact[rows] * residual
+        total += weighted.sum(axis=0)
+        squares += (weighted * residual).sum(axis=0)
     known = np.where(usable, exact_share, 1.0)
     intercept = total / known if problem.fit_intercept else np.zeros_like(total)
     variance = np.where(usable, squares / known - intercept**2, 1.0)

@@ -59,8 +59,8 @@ class StudentT(SymmetricNoise):
         far = np.minimum(z, -_FAR_TAIL)
         near = np.maximum(z, -_FAR_TAIL)
         in_far = self.log_pdf(far) + np.log(-far) - np.log(self.df)
-        in_upper = np.log1p(-stdtr(self.df, -np.abs(near)))
-        in_lower = np.log(stdtr(self.df, -np.abs(near)))
+        in_upper = np.log1p(-stdtr(self.df, -np.maximum(near, 0.0)))
+        in_lower = np.log(stdtr(self.df, np.minimum(near, 0.0)))
         return np.where(z < -_FAR_TAIL, in_far, np.where(z > 0.0, in_upper, in_lower))
 
     def ppf(self, q: FloatArray) -> FloatArray:
@@ -109,7 +109,9 @@ class StudentT(SymmetricNoise):
 
     def _partial_mean(self, z: FloatArray) -> FloatArray:
         """q(z) = f(z)(ν + z²)/(ν − 1)."""
-        return np.asarray(np.exp(self.log_pdf(z)) * (self.df + np.square(z)) / (self.df - 1.0))
+        with np.errstate(divide="ignore"):
+            log_sum = np.logaddexp(np.log(self.df), 2.0 * np.log(np.abs(z)))
+        return np.exp(self.log_pdf(z) + log_sum) / (self.df - 1.0)
 
 
 def _log_norm(df: float) -> float:

@@ -40,16 +40,23 @@ def average_rows(losses: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray((weights * counted).sum(axis=0) / weights.sum(axis=0))
 
 
-def combine_tasks(per_task: FloatArray, multioutput: Multioutput) -> float | FloatArray:
-    """All T values, their mean, or their weighted mean.
+def combine_tasks(
+    per_task: FloatArray, multioutput: Multioutput, names: Sequence[str]
+) -> float | FloatArray:
+    """All T values, their mean, or their weighted mean; NaN is never among them.
 
     Examples
     --------
-    >>> combine_tasks(np.array([1.0, 4.0]), "uniform_average")
+    >>> combine_tasks(np.array([1.0, 4.0]), "uniform_average", ["a", "b"])
     2.5
-    >>> combine_tasks(np.array([1.0, 4.0]), [2.0, 1.0])
+    >>> combine_tasks(np.array([1.0, 4.0]), [2.0, 1.0], ["a", "b"])
     2.0
     """
+    for task in np.flatnonzero(np.isnan(per_task)).tolist():
+        raise ValueError(
+            f"the score of target {names[task]!r} is not a number: outcomes or predictions are too "
+            "large to compute with"
+        )
     if isinstance(multioutput, str):
         if multioutput == "raw_values":
             return per_task

@@ -118,4 +118,5 @@ def _relative_error(
     # In units of size the squares of y stay in range; those of the error only if it can be right.
     with np.errstate(over="ignore"):
         error = average_rows(((y - predictions) / size) ** 2, weights)
-    return combine_tasks(error / average_rows(((y - reference) / size) ** 2, weights), multioutput)
+    spread = average_rows(((y - reference) / size) ** 2, weights)
+    return combine_tasks(error / spread, multioutput, targets.names)

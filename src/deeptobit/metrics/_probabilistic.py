@@ -75,7 +75,7 @@ def censored_log_score(
     predictive = Predictive(resolve_noise(noise), eta[known], scale[known])
     losses = np.full(targets.shape, np.nan)
     losses[known] = -predictive.log_density(targets.low[known], targets.high[known])
-    return combine_tasks(average_rows(losses, weights), multioutput)
+    return combine_tasks(average_rows(losses, weights), multioutput, targets.names)
 
 
 def crps(
@@ -132,4 +132,4 @@ def crps(
     weights = weigh_known(entries.known, rows, targets.names)
     losses = np.full(targets.shape, np.nan)
     losses[entries.known] = entries.predictive(resolve_noise(noise), eta, scale).crps(entries.y)
-    return combine_tasks(average_rows(losses, weights), multioutput)
+    return combine_tasks(average_rows(losses, weights), multioutput, targets.names)

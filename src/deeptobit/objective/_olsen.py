@@ -30,10 +30,10 @@ class OlsenProblem:
     .. math::
         \sum_i w_i\,\mathrm{nll}_{it} + \tfrac12 \sum_j ridge_j z_j^2,\qquad \sum_i w_i = 1.
 
-    Directions at a point are written (δ, ε, τ), which moves z by δ + zτ, b by ε + bτ and θ by θτ:
-    δ and ε change the regression line, τ is the change of log θ. In plain coordinates a well-fitted
-    task is a long narrow valley along its own point, and conjugate gradients would crawl along it;
-    in these, location and scale hardly interact.
+    Directions at a point are written (δ, ε, τ): δ and ε change the regression line (z by δ, b by ε
+    at a fixed θ), τ is the change of log θ at a fixed line. In plain coordinates a well-fitted task
+    is a long narrow valley along its own point, and conjugate gradients would crawl along it; in
+    these, location and scale hardly interact.
 
     Parameters
     ----------
@@ -94,15 +94,20 @@ class OlsenProblem:
         return kernels.olsen_rows(self.noise, low, high, u, theta, self.weight[rows])
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
-        """The point a step along (δ, ε, τ) leads to; θ respects its cap."""
-        stretch = np.minimum(step * direction[-1], self.max_theta / point[-1] - 1.0)
-        moved = point * (1.0 + stretch)
+        """The point a step along (δ, ε, τ) leads to; θ respects its cap.
+
+        θ is multiplied with √((1 + τ)/(1 − τ)), which is 1 + τ to first order and, for uncensored
+        entries and a fixed line, leads a Newton step straight to the best θ.
+        """
+        tau = step * direction[-1]
+        stretch = np.minimum(np.sqrt((1.0 + tau) / (1.0 - tau)), self.max_theta / point[-1])
+        moved = point.copy()
         moved[:-1] += step * direction[:-1]
-        return moved
+        return np.asarray(moved * stretch)
 
     def longest_step(self, direction: FloatArray) -> FloatArray:
-        """The step (at most 1) that leaves θ at least a tenth of its value, (A,)."""
-        return np.asarray(0.9 / np.maximum(-direction[-1], 0.9))
+        """The step (at most 1) that changes θ by a factor of at most 4.4, (A,)."""
+        return np.asarray(0.9 / np.maximum(np.abs(direction[-1]), 0.9))
 
     def known_share(self) -> FloatArray:
         """Total weight of the entries that are not missing, (T,)."""

@@ -46,4 +46,6 @@ class TargetScaling:
 
     def apply(self, ends: FloatArray, tasks: np.ndarray | slice = slice(None)) -> FloatArray:
         """Ends of intervals (n, A) of some tasks, in standard units."""
-        return np.asarray((ends - self.location[tasks]) / self.scale[tasks])
+        scaled = ends - self.location[tasks]
+        scaled /= self.scale[tasks]
+        return scaled

@@ -161,6 +161,8 @@ class CensoredTargets:
         check_intervals(starts, ends, missing, found_names)
         starts, ends = np.where(missing, np.nan, starts), np.where(missing, np.nan, ends)
         task_lower, task_upper = task_bounds(lower, upper, found_names)
+        exact = np.where(starts == ends, starts, np.nan)
+        refuse_outside(exact, task_lower, task_upper, found_names)
         return cls(
             starts, ends, task_lower, task_upper, found_names, one_dimensional=one_dimensional
         )

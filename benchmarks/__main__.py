@@ -1,0 +1,27 @@
+"""Run all benchmarks: ``python -m benchmarks [name ...]``."""
+
+import sys
+from collections.abc import Callable, Iterator
+
+from benchmarks import tobit
+from benchmarks.report import Number
+
+BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {"tobit": tobit.measure}
+
+
+def main(names: list[str]) -> int:
+    """Print every number as it is measured; the exit code tells whether all were reached."""
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"unknown benchmark(s) {unknown}; there are {list(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    reached = True
+    for name in names or BENCHMARKS:
+        for number in BENCHMARKS[name]():
+            print(f"{name}: {number}", flush=True)
+            reached &= number.reached
+    return 0 if reached else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
