@@ -84,6 +84,22 @@ def test_crps_is_the_integral_of_the_squared_distance_to_a_step(
 
 
 @EVERY_NOISE
+@pytest.mark.parametrize(("lower", "upper"), BOUNDS[:3])
+def test_the_slopes_of_the_mean_are_finite_differences(
+    noise: Noise, lower: float, upper: float
+) -> None:
+    y, step = Predictive(noise, LATENT, SIGMA, lower, upper), 1e-4
+
+    def mean(by_latent: float, by_sigma: float) -> FloatArray:
+        return Predictive(noise, LATENT + by_latent, SIGMA + by_sigma, lower, upper).mean()
+
+    by_latent = (mean(step, 0.0) - mean(-step, 0.0)) / (2.0 * step)
+    by_sigma = (mean(0.0, step) - mean(0.0, -step)) / (2.0 * step)
+    np.testing.assert_allclose(y.uncensored(), by_latent, atol=1e-7)
+    np.testing.assert_allclose(y.noise_inside(), by_sigma, atol=1e-7)
+
+
+@EVERY_NOISE
 def test_moments_and_scores_are_those_of_draws(noise: Noise) -> None:
     y = Predictive(noise, LATENT, SIGMA, -1.0, 2.0)
     draws = y.sample(np.random.default_rng(3), DRAWS)
@@ -99,6 +115,7 @@ def test_moments_and_scores_are_those_of_draws(noise: Noise) -> None:
     assert_mean_of((draws - y.mean()[..., None]) ** 2, y.variance())
     assert_mean_of((draws == -1.0).astype(float), y.at_lower())
     assert_mean_of((draws == 2.0).astype(float), y.at_upper())
+    assert_mean_of(((draws > -1.0) & (draws < 2.0)).astype(float), y.uncensored())
     below, at_or_below = y.cdf(Y)
     assert_mean_of((draws < Y[..., None]).astype(float), below)
     assert_mean_of((draws <= Y[..., None]).astype(float), at_or_below)

@@ -114,6 +114,7 @@ def test_too_many_features_are_only_scaled(sparse: bool, monkeypatch: pytest.Mon
     rounded = RoundFeatures.build(design, 0.3)
     assert rounded.basis.shape == (4,)
     assert rounded.n_dropped == 0
+    assert not rounded.dependent_columns().any()
     diagonal = rounded.basis**2 * np.diag(design.gram() + 0.3 * np.eye(4))
     np.testing.assert_allclose(diagonal, 1.0, rtol=1e-12)
     z = np.random.default_rng(0).normal(size=(4, 2))

@@ -74,7 +74,7 @@ def test_outside_takes_two_words() -> None:
 @pytest.mark.parametrize(
     ("Y", "message"),
     [
-        (None, "Y is required to be passed: the target Y is None"),
+        (None, "Y is None: this requires y to be passed"),
         ([[1, 2], [3, np.inf]], "infinity or a value too large: target 'y1', row 1"),
         ([-np.inf, 2], "target 'y', row 0.*from_intervals"),
         ([[1, "mild"], [2, 3]], "Y must hold numbers .* found 'mild' at row 0, column 1"),

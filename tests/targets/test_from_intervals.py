@@ -32,6 +32,13 @@ def test_bounds_of_the_scale_are_for_predictions_only() -> None:
     np.testing.assert_array_equal(targets.low, CensoredTargets.from_intervals(LOW, HIGH).low)
 
 
+def test_an_exact_value_outside_the_scale_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'y1': 1 value\(s\) lie above its upper bound \(row 1"):
+        CensoredTargets.from_intervals(
+            [[1.0, -np.inf], [2.0, 4.0]], [[1.0, 3.0], [2.0, 4.0]], upper=3
+        )
+
+
 @pytest.mark.parametrize(
     ("low", "high"),
     [
@@ -55,7 +62,7 @@ def test_names_come_from_low(low: Any, high: Any) -> None:
         ([[1.0], [2.0]], [[1.0]], r"low has shape \(2, 1\) but high has \(1, 1\)"),
         ([[1.0, 2.0]], [1.0, 2.0], r"high has 1 target\(s\) but 2 name\(s\) were given"),
         (["low"], [1.0], "low must hold numbers .* found 'low' at row 0"),
-        ([1.0], None, "high is required to be passed"),
+        ([1.0], None, "high is None"),
     ],
 )
 def test_impossible_intervals_are_refused(low: Any, high: Any, message: str) -> None:

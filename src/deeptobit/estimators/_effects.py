@@ -54,7 +54,7 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         Returns
         -------
         DataFrame
-            One row per (target, feature), columns as in ``summary``.
+            One row per (target, feature): ``effect`` and the other columns of ``summary``.
 
         Examples
         --------
@@ -63,10 +63,10 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(300, 1))
         >>> y = np.maximum(X[:, 0] + rng.normal(size=300), 0)
-        >>> TobitRegressor().fit(X, y).marginal_effects(X)[["coef", "std_err"]].round(3)
-                         coef  std_err
+        >>> TobitRegressor().fit(X, y).marginal_effects(X)[["effect", "std_err"]].round(3)
+                        effect  std_err
         target feature
-        y      x0       0.512    0.035
+        y      x0        0.489    0.033
         """
         import pandas as pd
 
@@ -90,7 +90,7 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
             table.index = pd.MultiIndex.from_product(
                 [[name], feature_names(self)], names=["target", "feature"]
             )
-            parts.append(table)
+            parts.append(table.rename(columns={"coef": "effect"}))
         return pd.concat(parts)
 
     def predict_mean_interval(

@@ -70,9 +70,9 @@ class InferenceMixin:
         >>> TobitRegressor().fit(X, y).summary()[["coef", "std_err", "z"]].round(3)
                              coef  std_err       z
         target term
-        y      x0           1.045    0.078  13.384
-               (intercept)  0.001    0.079   0.013
-               log(sigma)   0.042    0.061   0.681
+        y      x0           0.983    0.074  13.344
+               (intercept)  0.039    0.073   0.527
+               log(sigma)  -0.084    0.062  -1.359
         """
         import pandas as pd
 

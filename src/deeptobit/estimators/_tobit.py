@@ -97,9 +97,9 @@ class TobitRegressor(EffectsMixin):
     >>> y = np.clip(X @ [2.0, -1.0] + 1.0 + rng.normal(size=500), 0, 4)
     >>> model = TobitRegressor(lower=0, upper=4).fit(X, y)
     >>> model.coef_.round(2), model.intercept_.round(2), model.sigma_.round(2)
-    (array([[ 2.05, -1.04]]), array([1.02]), array([0.98]))
-    >>> model.predict([[3.0, 0.0]]).round(2)  # E[y|x] stays below the bound
-    array([3.99])
+    (array([[ 2.08, -1.07]]), array([1.03]), array([1.04]))
+    >>> model.predict([[2.0, 0.0]]).round(2), model.predict([[2.0, 0.0]], kind="latent").round(2)
+    (array([3.93]), array([5.19]))
     """
 
     def __init__(
