@@ -209,11 +209,11 @@ def test_a_wide_sparse_matrix_is_its_dense_self() -> None:
         assert_close(parameters(sparse), parameters(dense))
 
 
-def test_a_fit_repeats_itself_bit_by_bit() -> None:
+def test_a_fit_repeats_itself() -> None:
     X, Y = censored(n_tasks=4)
     first, second = bounded().fit(X, Y), bounded().fit(X, Y)
-    np.testing.assert_array_equal(parameters(first), parameters(second))
-    np.testing.assert_array_equal(first.summary(), second.summary())
+    assert_close(parameters(first), parameters(second), 1e-9)
+    assert_close(first.summary(), second.summary(), 1e-9)
 
 
 def test_collinear_copies_of_the_columns_change_no_prediction() -> None:

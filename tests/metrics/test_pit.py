@@ -121,7 +121,7 @@ def test_bad_steps_are_refused(step: Any, message: str) -> None:
         pit(np.ones((3, 2)), np.ones((3, 2)), 1.0, step=step)
 
 
-def test_a_value_off_its_scale_is_refused() -> None:
-    targets = CensoredTargets.from_intervals([12.0], [12.0], upper=10)
+def test_a_limit_off_its_scale_is_refused() -> None:
+    targets = CensoredTargets.from_intervals([12.0], [np.inf], upper=10)
     with pytest.raises(ValueError, match="the value 12 in row 0 lies outside"):
         pit(targets, [9.0], 1.0)

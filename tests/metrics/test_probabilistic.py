@@ -123,7 +123,7 @@ def test_the_truth_scores_best(noise: str) -> None:
             assert measure(Y, wrong_latent, wrong_sigma, **options) > best
 
 
-def test_a_value_off_its_scale_is_refused_where_it_would_have_no_mass() -> None:
-    targets = CensoredTargets.from_intervals([[1.0], [-3.0]], [[1.0], [-3.0]], lower=0)
+def test_a_limit_off_its_scale_is_refused_where_it_would_have_no_mass() -> None:
+    targets = CensoredTargets.from_intervals([[1.0], [-np.inf]], [[1.0], [-3.0]], lower=0)
     with pytest.raises(ValueError, match="target 'y': the value -3 in row 1 lies outside"):
         crps(targets, [[1.0], [1.0]], 1.0)

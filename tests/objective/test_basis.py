@@ -150,3 +150,10 @@ def test_only_a_sparse_matrix_is_kept_beside_the_basis() -> None:
     assert dense.n_samples == sparse.n_samples == 700
     assert sparse.matrix is None
     assert sparse.design.is_sparse
+
+
+def test_a_sparse_constant_column_has_no_direction() -> None:
+    X = csr_matrix(np.column_stack([np.full(100, 1.1), np.arange(100.0)]))
+    design = Design.build(X, np.full(100, 0.01), center=True, standardize=True)
+    assert design.vanishing.tolist() == [True, False]
+    assert RoundFeatures.build(design, alpha=0.0).n_dropped == 1

@@ -84,14 +84,14 @@ def test_a_constant_column_becomes_zero(constant: float) -> None:
     design = Design.build(X, row_weights(), center=True, standardize=True)
     assert (design.matrix[:, 2] == 0.0).all()
     assert design.scale[2] == 1.0
-    assert design.constant_columns().tolist() == [False, False, True, False]
+    assert design.vanishing.tolist() == [False, False, True, False]
 
 
 def test_an_empty_sparse_column_is_constant() -> None:
     X = features()
     X[:, 1] = 0.0
     design = Design.build(csr_matrix(X), row_weights(), center=True, standardize=True)
-    assert design.constant_columns().tolist() == [False, True, False, False]
+    assert design.vanishing.tolist() == [False, True, False, False]
     assert design.scale[1] == 1.0
 
 

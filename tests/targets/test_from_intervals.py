@@ -60,7 +60,7 @@ def test_names_come_from_low(low: Any, high: Any) -> None:
         ([-np.inf], [-np.inf], r"the first is \[-inf, -inf\]"),
         ([[0, 1], [0, 9]], [[1, 1], [1, 1]], r"'y1': .* low must not exceed high"),
         ([[1.0], [2.0]], [[1.0]], r"low has shape \(2, 1\) but high has \(1, 1\)"),
-        ([[1.0, 2.0]], [1.0, 2.0], r"high has 1 target\(s\) but 2 name\(s\) were given"),
+        ([[1.0, 2.0]], [1.0, 2.0], r"low has shape \(1, 2\) but high has \(2, 1\)"),
         (["low"], [1.0], "low must hold numbers .* found 'low' at row 0"),
         ([1.0], None, "high is None"),
     ],
@@ -77,3 +77,10 @@ def test_inputs_are_never_modified_nor_shared() -> None:
     low[:] = 0.0
     assert targets.low[0, 0] == 1.0
     assert high.flags.writeable
+
+
+def test_columns_in_another_order_are_refused() -> None:
+    low = pd.DataFrame({"a": [1.0], "b": [2.0]})
+    high = pd.DataFrame({"b": [2.0], "a": [1.0]})
+    with pytest.raises(ValueError, match="the columns of low and high differ: a, b against b, a"):
+        CensoredTargets.from_intervals(low, high)

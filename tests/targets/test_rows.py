@@ -120,3 +120,21 @@ def test_cross_validation_slices_targets(targets: CensoredTargets) -> None:
     cv = KFold(n_splits=4, shuffle=True, random_state=0)
     found = cross_validate(RowNumbers(), X, targets, cv=cv, error_score="raise")
     assert found["test_score"].tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("rows", [(slice(None), 0), np.ones((2, 2), dtype=bool)])
+def test_only_rows_can_be_selected(rows: object) -> None:
+    targets = CensoredTargets.from_bounds([[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(IndexError, match="indexed by rows only"):
+        targets[rows]
+
+
+def test_no_rows_can_still_be_described() -> None:
+    targets = CensoredTargets.from_bounds([[1.0]], entry_lower=[[0.5]])
+    assert targets[:0].describe().loc["y", "entries"] == 0
+
+
+def test_bounds_per_entry_are_read_only() -> None:
+    targets = CensoredTargets.from_bounds([[1.0]], entry_lower=[[0.5]])
+    with pytest.raises(ValueError, match="read-only"):
+        targets.lower_bounds[0, 0] = 0.0

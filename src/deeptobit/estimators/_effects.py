@@ -12,7 +12,6 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators._base import CensoredRegressor
 from deeptobit.estimators._inference import (
     InferenceMixin,
-    check_cov_type,
     estimate_table,
     normal_reach,
 )
@@ -72,7 +71,7 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
 
         if kind not in ("latent", "mean", "uncensored"):
             raise ValueError(f"kind must be 'latent', 'mean' or 'uncensored'; got {kind!r}")
-        trained, x = self._training(), self._with_intercept(X)
+        x = self._with_intercept(X)
         factor = _effect_factor(self._predictive(X), kind)
         parts = []
         for task, name in enumerate(self.target_names_):
@@ -84,7 +83,7 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
             ]
             jacobian = np.outer(beta, slope)
             jacobian[:, : len(beta)] += level * np.eye(len(beta))
-            covariance = trained.covariance(task, check_cov_type(cov_type), groups)
+            covariance = self._covariance(task, cov_type, groups)
             variance = np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian)
             table = estimate_table(beta * level, variance, confidence)
             table.index = pd.MultiIndex.from_product(
@@ -102,7 +101,7 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         groups: ArrayLike | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Confidence interval of E[y|x] (not of y), by the delta method, each end (N, T)."""
-        trained, x = self._training(), self._with_intercept(X)
+        x = self._with_intercept(X)
         predictive = self._predictive(X)
         mean = predictive.mean()
         by_latent = predictive.uncensored()
@@ -110,7 +109,7 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         error = np.empty_like(mean)
         for task in range(mean.shape[1]):
             gradient = np.column_stack([by_latent[:, [task]] * x, by_log_sigma[:, task]])
-            covariance = trained.covariance(task, check_cov_type(cov_type), groups)
+            covariance = self._covariance(task, cov_type, groups)
             error[:, task] = np.sqrt(np.einsum("ij,jk,ik->i", gradient, covariance, gradient))
         reach = normal_reach(confidence) * error
         low = np.clip(mean - reach, predictive.lower, predictive.upper)

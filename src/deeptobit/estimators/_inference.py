@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._inputs import feature_names
 from deeptobit.estimators._trained import CovarianceKind, TrainedTobit
+from deeptobit.exceptions import CensoringWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +60,7 @@ class InferenceMixin:
         -------
         DataFrame
             One row per (target, term); terms are the features, the intercept and log σ. Standard
-            errors are NaN where the data do not determine them (a warning in ``fit`` said so).
+            errors are NaN, with a warning, where the data do not determine them.
 
         Examples
         --------
@@ -76,10 +78,9 @@ class InferenceMixin:
         """
         import pandas as pd
 
-        trained = self._training()
         parts: list[pd.DataFrame] = []
         for task, name in enumerate(self.target_names_):
-            covariance = trained.covariance(task, check_cov_type(cov_type), groups)
+            covariance = self._covariance(task, cov_type, groups)
             estimate = np.r_[self.coef_[task], self.intercept_[task], np.log(self.sigma_[task])]
             table = estimate_table(estimate, covariance.diagonal(), confidence)
             terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
@@ -93,7 +94,7 @@ class InferenceMixin:
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
         confidence: float = 0.95,
-        decimals: int = 4,
+        digits: int = 4,
     ) -> None:
         """Print the summary, target by target, with counts and fit statistics."""
         table = self.summary(cov_type=cov_type, groups=groups, confidence=confidence)
@@ -107,11 +108,11 @@ class InferenceMixin:
                 f"{row['at_upper']:.1%} at the upper, {row['missing']:.0f} missing"
             )
             print(
-                f"log likelihood {self.log_likelihood_[task]:.{decimals}f}, "
-                f"AIC {aic[task]:.{decimals}f}, BIC {bic[task]:.{decimals}f}, "
-                f"sigma {self.sigma_[task]:.{decimals}g}; standard errors: {cov_type}"
+                f"log likelihood {self.log_likelihood_[task]:.2f}, AIC {aic[task]:.2f}, "
+                f"BIC {bic[task]:.2f}, sigma {self.sigma_[task]:.{digits}g}; "
+                f"standard errors: {cov_type}"
             )
-            print(table.loc[name].to_string(float_format=lambda v: f"{v:.{decimals}f}"), end="\n\n")
+            print(table.loc[name].to_string(float_format=f"{{:.{digits}g}}".format), end="\n\n")
 
     def aic(self) -> FloatArray:
         """Akaike's criterion per task, 2k − 2 log L, (T,); meaningful for alpha = 0."""
@@ -139,12 +140,11 @@ class InferenceMixin:
         """
         import pandas as pd
 
-        trained = self._training()
-        names = feature_names(self)
-        chosen = self._columns(names if features is None else features)
+        check_is_fitted(self)
+        chosen = self._columns(feature_names(self) if features is None else features)
         rows = []
         for task in range(len(self.target_names_)):
-            covariance = trained.covariance(task, check_cov_type(cov_type), groups)
+            covariance = self._covariance(task, cov_type, groups)
             block = covariance[np.ix_(chosen, chosen)]
             beta = self.coef_[task, chosen]
             rows.append(_wald(beta, block))
@@ -196,6 +196,24 @@ class InferenceMixin:
             )
         return self._trained
 
+    def _covariance(
+        self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None
+    ) -> FloatArray:
+        """Covariance of (β, intercept, log σ), NaN with a warning where it is not determined."""
+        if cov_type not in ("observed", "robust", "cluster"):
+            raise ValueError(
+                f"cov_type must be 'observed', 'robust' or 'cluster'; got {cov_type!r}"
+            )
+        covariance = self._training().covariance(task, cov_type, groups)
+        if np.isnan(covariance).any():
+            warnings.warn(
+                f"target {self.target_names_[task]!r}: the data do not determine its regression, "
+                "so its standard errors are NaN; set alpha > 0, or drop the target",
+                CensoringWarning,
+                stacklevel=3,
+            )
+        return covariance
+
     def _columns(self, features: Sequence[str]) -> list[int]:
         names = feature_names(self)
         unknown = [name for name in features if name not in names]
@@ -239,13 +257,6 @@ def normal_reach(confidence: float) -> float:
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0 and 1; got {confidence}")
     return float(norm.ppf(0.5 + 0.5 * confidence))
-
-
-def check_cov_type(cov_type: CovarianceKind) -> CovarianceKind:
-    """One of the three kinds of covariance."""
-    if cov_type not in ("observed", "robust", "cluster"):
-        raise ValueError(f"cov_type must be 'observed', 'robust' or 'cluster'; got {cov_type!r}")
-    return cov_type
 
 
 def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:

@@ -79,13 +79,12 @@ class Predictive:
         a_end, b_end = _finite(a), _finite(b)
         below = np.where(np.isfinite(a), self.noise.lower_mean(a_end), 0.0)
         above = np.where(np.isfinite(b), self.noise.upper_mean(b_end), 0.0)
-        # E[clip(ε, a, b)] three ways; the one chosen adds small numbers to a large one, never
-        # subtracts large ones.
-        inside = self.noise.mean() + below - above
-        from_a = a_end + np.where(np.isfinite(a), self.noise.upper_mean(a_end), 0.0) - above
-        from_b = b_end - np.where(np.isfinite(b), self.noise.lower_mean(b_end), 0.0) + below
-        clipped = np.where(a > 0.0, from_a, np.where(b < 0.0, from_b, inside))
-        return np.clip(self.latent + self.sigma * clipped, self.lower, self.upper)
+        # Measured from whatever is nearest, the latent score or a bound, nothing large cancels.
+        inside = self.latent + self.sigma * (self.noise.mean() + below - above)
+        from_lower = self.lower + self.sigma * (self.noise.upper_mean(a_end) - above)
+        from_upper = self.upper - self.sigma * (self.noise.lower_mean(b_end) - below)
+        mean = np.where(a > 0.0, from_lower, np.where(b < 0.0, from_upper, inside))
+        return np.clip(mean, self.lower, self.upper)
 
     def variance(self) -> FloatArray:
         """Var[y], at least 0."""
@@ -124,8 +123,9 @@ class Predictive:
 
     def cdf(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """P(Y < y) and P(Y ≤ y); they differ where y is at a bound, and are NaN where y is."""
-        z = np.asarray((y - self.latent) / self.sigma)
-        at_or_below = np.exp(self.noise.log_cdf(z))
+        known = ~np.isnan(y)
+        z = np.where(known, (y - self.latent) / self.sigma, 0.0)
+        at_or_below = np.where(known, np.exp(self.noise.log_cdf(z)), np.nan)
         below = np.where(y <= self.lower, 0.0, at_or_below)
         return below, np.where(y >= self.upper, 1.0, at_or_below)
 
@@ -135,11 +135,12 @@ class Predictive:
         In units of y, lower is better, NaN where y is.
         """
         a, b = self.a, self.b
-        z = np.asarray((y - self.latent) / self.sigma)
+        known = ~np.isnan(y)
+        z = np.where(known, (y - self.latent) / self.sigma, 0.0)
         below = np.where(np.isfinite(a), self.noise.lower_crps(_finite(a)), 0.0)
         above = np.where(np.isfinite(b), self.noise.upper_crps(_finite(b)), 0.0)
         total = self.noise.lower_crps(z) - below + self.noise.upper_crps(z) - above
-        return np.asarray(self.sigma * np.maximum(total, 0.0))
+        return np.where(known, self.sigma * np.maximum(total, 0.0), np.nan)
 
     def sample(self, rng: np.random.Generator, n_samples: int) -> FloatArray:
         """Draws of y, of shape (N, T, n_samples)."""

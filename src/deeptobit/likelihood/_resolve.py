@@ -22,7 +22,7 @@ def resolve_noise(noise: str | Noise) -> Noise:
     """
     if isinstance(noise, str) and noise in _BY_NAME:
         return _BY_NAME[noise]()
-    if not isinstance(noise, str) and isinstance(noise, Noise):
+    if not isinstance(noise, (str, type)) and isinstance(noise, Noise):
         return noise
     raise ValueError(
         f"noise must be one of {', '.join(map(repr, _BY_NAME))} or an object with the methods of "

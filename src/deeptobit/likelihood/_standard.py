@@ -11,7 +11,12 @@ from deeptobit.likelihood._quadrature import LEGENDRE_NODES, LEGENDRE_WEIGHTS, o
 
 
 class StandardNoise(ABC):
-    """Base of the noise families: implements :class:`Noise` from its six abstract functions."""
+    """Base of the noise families: implements :class:`Noise` from its six abstract functions.
+
+    The moments by quadrature are good to ten digits for tails like those of the Gaussian or the
+    logistic; for tails as heavy as a Student t with 2.5 degrees of freedom second moments are 1 %
+    off, and a closed form should replace them.
+    """
 
     name: str
 
@@ -50,10 +55,14 @@ class StandardNoise(ABC):
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         shape, a, b = a.shape, a.ravel(), b.ravel()
         out = Derivatives(*(np.empty(a.shape) for _ in Derivatives._fields))
-        left = np.isneginf(a)
-        right = np.isposinf(b) & ~left
-        short = ~left & ~right & self.is_short(a, b)
-        wide = ~left & ~right & ~short
+        open_below, open_above = np.isneginf(a), np.isposinf(b)
+        closed = ~open_below & ~open_above
+        left, right = open_below & ~open_above, open_above & ~open_below
+        short = closed.copy()
+        short[closed] = self.is_short(a[closed], b[closed])
+        wide = closed & ~short
+        certain = Derivatives(*(np.zeros(1) for _ in Derivatives._fields))
+        _fill(out, open_below & open_above, certain)
         _fill(out, left, self._left(b[left]))
         _fill(out, right, self._right(a[right]))
         _fill(out, short, self._short(a[short], b[short]))

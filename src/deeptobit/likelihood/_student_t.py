@@ -56,12 +56,13 @@ class StudentT(SymmetricNoise):
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Log F(z), in the far lower tail from F(−x) ≈ f(x)·x/ν."""
         z = np.asarray(z, dtype=np.float64)
-        far = np.minimum(z, -_FAR_TAIL)
+        far = np.clip(z, -np.finfo(np.float64).max, -_FAR_TAIL)
         near = np.maximum(z, -_FAR_TAIL)
         in_far = self.log_pdf(far) + np.log(-far) - np.log(self.df)
         in_upper = np.log1p(-stdtr(self.df, -np.maximum(near, 0.0)))
         in_lower = np.log(stdtr(self.df, np.minimum(near, 0.0)))
-        return np.where(z < -_FAR_TAIL, in_far, np.where(z > 0.0, in_upper, in_lower))
+        tails = np.where(z < -_FAR_TAIL, in_far, np.where(z > 0.0, in_upper, in_lower))
+        return np.where(np.isneginf(z), -np.inf, tails)
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Quantile function."""

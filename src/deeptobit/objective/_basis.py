@@ -73,7 +73,7 @@ class RoundFeatures:
 
     def coefficients(self, z: FloatArray) -> FloatArray:
         """γ = Bz of the standardised features, (D, A)."""
-        return np.asarray(self.basis[:, None] * z if self.basis.ndim == 1 else self.basis @ z)
+        return _apply(self.basis, z)
 
     def dependent_columns(self) -> BoolArray:
         """Columns with a share in the directions that were left out, (D,)."""
@@ -104,9 +104,8 @@ class RoundFeatures:
         return self.matrix.astype(np.float32)
 
     def _sparse_blocks(self) -> Iterator[tuple[slice, Rows]]:
-        scaled = self.basis / self.design.scale if self.basis.ndim == 1 else None
-        to_raw = np.diag(scaled) if scaled is not None else self.basis / self.design.scale[:, None]
-        shift = self.design.mean @ to_raw
+        to_raw = (self.basis.T / self.design.scale).T
+        shift = self.design.mean * to_raw if to_raw.ndim == 1 else self.design.mean @ to_raw
         for rows in row_blocks(self.n_samples, sparse=True):
             yield rows, SparseRows(self.design.matrix[rows], to_raw, shift)
 
@@ -140,18 +139,24 @@ class SparseRows:
 
     def forward(self, z: FloatArray) -> Any:
         """Rows times z (r, A)."""
-        return self.matrix @ (self.to_raw @ z) - self.shift @ z
+        return self.matrix @ _apply(self.to_raw, z) - self.shift @ z
 
     def adjoint(self, values: Any) -> Any:
         """Transposed rows times values (n, A)."""
-        return self.to_raw.T @ (self.matrix.T @ values) - np.outer(self.shift, values.sum(axis=0))
+        centre = np.outer(self.shift, values.sum(axis=0))
+        return _apply(self.to_raw.T, self.matrix.T @ values) - centre
 
     def dense(self) -> FloatArray:
         """The rows themselves, (n, r)."""
-        return np.asarray(self.matrix @ self.to_raw - self.shift)
+        return np.asarray(self.forward(np.eye(len(self.shift))))
 
 
 Rows = DenseRows | SparseRows
+
+
+def _apply(basis: FloatArray, vectors: FloatArray) -> FloatArray:
+    """A basis, full (D, r) or diagonal (D,), times vectors (r, A)."""
+    return np.asarray(basis[:, None] * vectors if basis.ndim == 1 else basis @ vectors)
 
 
 def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:

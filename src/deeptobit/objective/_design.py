@@ -29,12 +29,15 @@ class Design:
     mean, scale : arrays of shape (D,)
     weight : array of shape (N,)
         Row weights that sum to one.
+    vanishing : bool array of shape (D,)
+        Columns that are zero once centred, because they are constant.
     """
 
     matrix: Any
     mean: FloatArray
     scale: FloatArray
     weight: FloatArray
+    vanishing: BoolArray
 
     @classmethod
     def build(cls, X: Any, weight: FloatArray, *, center: bool, standardize: bool) -> Design:
@@ -48,19 +51,21 @@ class Design:
                [ 1.,  1.]])
         """
         sparse = issparse(X)
+        X = X.tocsr() if sparse else X
         mean, variance = _sparse_moments(X, weight) if sparse else _dense_moments(X, weight)
         # Rounding leaves a constant column with a variance of the order of (eps · mean)².
         constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
         spread = variance if center else variance + mean**2
-        scale = np.sqrt(np.where(constant & (center | (mean == 0.0)), 1.0, spread))
+        vanishing = constant & (center | (mean == 0.0))
+        scale = np.sqrt(np.where(vanishing, 1.0, spread))
         scale = scale if standardize else np.ones_like(scale)
         mean = mean if center else np.zeros_like(mean)
         if sparse:
-            return cls(X.tocsr().astype(np.float64), mean, scale, weight)
+            return cls(X.astype(np.float64), mean, scale, weight, vanishing)
         matrix = X - mean
-        matrix[:, constant & center] = 0.0
+        matrix[:, vanishing] = 0.0
         matrix /= scale
-        return cls(matrix, mean, scale, weight)
+        return cls(matrix, mean, scale, weight, vanishing)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,17 +86,12 @@ class Design:
         if self.is_sparse:
             raw = (self.matrix.T @ self.matrix.multiply(self.weight[:, None])).toarray()
             centred = raw - np.outer(self.mean, self.mean)
+            centred[self.vanishing] = centred[:, self.vanishing] = 0.0
             return np.asarray(centred / np.outer(self.scale, self.scale))
         total = np.zeros((self.shape[1], self.shape[1]))
         for rows in row_blocks(self.shape[0], sparse=False):
             total += self.matrix[rows].T @ (self.matrix[rows] * self.weight[rows, None])
         return total
-
-    def constant_columns(self) -> BoolArray:
-        """Columns of X that do not vary."""
-        if self.is_sparse:
-            return np.asarray(np.diag(self.gram()) == 0.0) if self.shape[1] else np.zeros(0, bool)
-        return np.asarray((self.matrix == self.matrix[:1]).all(axis=0))
 
 
 def row_blocks(n_samples: int, *, sparse: bool) -> Iterator[slice]:

@@ -102,12 +102,13 @@ def solve_newton(
     value, norm = np.empty(n_tasks), np.empty(n_tasks)
     least_curvature = np.full(n_tasks, np.inf)
     n_iter = np.zeros(n_tasks, dtype=np.intp)
+    stuck = np.zeros(n_tasks, dtype=np.bool_)
     active = np.arange(n_tasks)
     here = problem.evaluate(point, active)
     while True:
         value[active] = here.value
         norm[active] = np.linalg.norm(here.gradient, axis=0)
-        going = (norm[active] > tol[active]) & (n_iter[active] < max_iter)
+        going = (norm[active] > tol[active]) & (n_iter[active] < max_iter) & ~stuck[active]
         if not going.any():
             break
         direction, curvature = newton_direction(here, going, 0.3 * tol[active])
@@ -116,10 +117,9 @@ def solve_newton(
         direction, gradient = direction[:, going], here.gradient[:, going]
         del here  # its curvature is as large as the data, and the next point needs the room
         n_iter[moving] += 1
-        point[:, moving], here, stuck = _line_search(
+        point[:, moving], here, stuck[moving] = _line_search(
             problem, point[:, moving], value[moving], gradient, direction, moving
         )
-        n_iter[moving[stuck]] = np.maximum(n_iter[moving[stuck]], max_iter)
         active = moving
     return NewtonResult(point, value, norm, n_iter, norm <= tol, least_curvature)
 

@@ -55,7 +55,7 @@ def entry_bounds(bound: ArrayLike | None, shape: tuple[int, int], side: str) -> 
     """
     if bound is None:
         return None
-    entries = np.array(bound, dtype=np.float64)
+    entries = np.array(_as_floats(bound, side, -np.inf if side == "lower" else np.inf))
     if entries.ndim == 1 and shape[1] == 1:
         entries = entries[:, None]
     if entries.shape != shape:

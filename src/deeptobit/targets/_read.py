@@ -55,20 +55,23 @@ def _as_floats(Y: Any, what: str) -> FloatArray:
         raise ValueError(f"{what} is None: this requires y to be passed, but the target y is None")
     if issparse(Y):
         raise TypeError(f"{what} is sparse; pass a dense array: zeros are values, NaN is missing")
-    values = np.asarray(Y)
-    if np.iscomplexobj(values):
-        raise ValueError(f"Complex data not supported in {what}")
     try:
-        return np.array(values, dtype=np.float64)
+        values = np.asarray(Y)
+        if not np.iscomplexobj(values):
+            return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"{what} must hold numbers (NaN where missing); {_first_word(Y)}"
         ) from None
+    raise ValueError(f"Complex data not supported in {what}")
 
 
 def _first_word(Y: Any) -> str:
     """Name the first entry that is not a number."""
-    frame = np.asarray(Y, dtype=object)
+    try:
+        frame = np.asarray(Y, dtype=object)
+    except ValueError:
+        return "its rows have different lengths"
     for index, value in np.ndenumerate(frame):
         try:
             float(value)

@@ -74,8 +74,10 @@ class CensoredTargets:
 
     def __post_init__(self) -> None:
         """Make the arrays read-only: a problem never changes under its solver."""
-        for array in (self.low, self.high, self.lower, self.upper):
-            array.setflags(write=False)
+        arrays = (self.low, self.high, self.lower, self.upper, self.entry_lower, self.entry_upper)
+        for array in arrays:
+            if array is not None:
+                array.setflags(write=False)
 
     @classmethod
     def from_bounds(
@@ -153,7 +155,12 @@ class CensoredTargets:
             Target names; a DataFrame ``low`` brings its own.
         """
         starts, found_names, one_dimensional = read_outcomes(low, names, what="low", infinite=True)
-        ends, _, _ = read_outcomes(high, found_names, what="high", infinite=True)
+        ends, high_names, _ = read_outcomes(high, None, what="high", infinite=True)
+        if hasattr(high, "columns") and high_names != found_names:
+            raise ValueError(
+                f"the columns of low and high differ: {', '.join(found_names)} against "
+                f"{', '.join(high_names)}"
+            )
         if starts.shape != ends.shape:
             raise ValueError(f"low has shape {starts.shape} but high has {ends.shape}")
         unknown = np.isneginf(starts) & np.isposinf(ends)
@@ -183,6 +190,10 @@ class CensoredTargets:
 
     def __getitem__(self, rows: Any) -> CensoredTargets:
         """Select rows by slice, index array or mask."""
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]  # how scikit-learn selects rows of an array
+        if isinstance(rows, tuple) or np.ndim(rows) > 1:
+            raise IndexError("CensoredTargets is indexed by rows only: targets[rows]")
         if isinstance(rows, (int, np.integer)):
             rows = [rows]
         return replace(
@@ -252,5 +263,7 @@ def _per_task(bounds: FloatArray) -> FloatArray:
     """Bounds per task; NaN where they differ from row to row."""
     if bounds.ndim == 1:
         return bounds
+    if len(bounds) == 0:
+        return np.full(bounds.shape[1], np.nan)
     same = (bounds == bounds[:1]).all(axis=0)
     return np.where(same, bounds[0], np.nan)
