@@ -60,7 +60,7 @@ def test_effects_are_average_slopes_of_predictions(
     model = TobitRegressor(noise=noise, **bounds).fit(X, Y)
     effects = model.marginal_effects(X[:40], kind)
     np.testing.assert_allclose(
-        effects["coef"], average_slopes(model, X[:40], kind).ravel(), rtol=1e-4, atol=1e-6
+        effects["effect"], average_slopes(model, X[:40], kind).ravel(), rtol=1e-4, atol=1e-6
     )
 
 
@@ -84,7 +84,7 @@ def test_errors_of_effects_are_their_spread_over_repetitions() -> None:
     # Every task is a repetition of the same experiment.
     X, Y = repetitions(n_samples=200, n_tasks=400)
     effects = bounded().fit(X, Y).marginal_effects(X)
-    spread = effects["coef"].groupby("feature").std(ddof=0)
+    spread = effects["effect"].groupby("feature").std(ddof=0)
     claimed = effects["std_err"].groupby("feature").mean()
     np.testing.assert_allclose(claimed, spread, rtol=0.12)
 
@@ -109,8 +109,8 @@ def test_latent_effects_are_the_coefficients_of_the_summary() -> None:
 def test_without_bounds_a_mean_effect_is_the_coefficient() -> None:
     X, Y = censored()
     model = TobitRegressor(lower=None).fit(X, Y)
-    np.testing.assert_allclose(model.marginal_effects(X)["coef"], model.coef_.ravel())
-    np.testing.assert_allclose(model.marginal_effects(X, "uncensored")["coef"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(model.marginal_effects(X)["effect"], model.coef_.ravel())
+    np.testing.assert_allclose(model.marginal_effects(X, "uncensored")["effect"], 0.0, atol=1e-12)
 
 
 def test_effects_are_named_by_target_and_feature() -> None:

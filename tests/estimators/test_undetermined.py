@@ -274,6 +274,22 @@ def test_too_few_steps_are_reported_with_the_targets() -> None:
     assert np.isfinite(model.predict(X)).all()
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "gaussian",
+        pytest.param("logistic", marks=pytest.mark.xfail(reason="stuck far from the optimum")),
+    ],
+)
+def test_one_observed_entry_among_censored_ones_is_solved_with_a_ridge(noise: str) -> None:
+    rng = np.random.default_rng(41)
+    X = rng.normal(size=(30, 1))
+    y = np.clip(10.0 * X[:, 0] - 5.0 + rng.normal(size=30), 0.0, 0.5)
+    assert ((y > 0.0) & (y < 0.5)).sum() == 1
+    model = TobitRegressor(upper=0.5, noise=noise, alpha=0.01).fit(X, y)
+    assert model.history_["converged"].all()
+
+
 def test_history_tells_of_every_task_how_it_converged() -> None:
     X, Y = censored(n_tasks=4)
     model = bounded(tol=1e-7).fit(X, Y)

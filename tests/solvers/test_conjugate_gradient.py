@@ -21,8 +21,8 @@ class System:
         self.n_products += 1
         return np.asarray(np.einsum("tpq,qt->pt", self.hessians, direction))
 
-    def diagonal(self) -> FloatArray:
-        return np.asarray(np.abs(np.einsum("tpp->pt", self.hessians)))
+    def precondition(self, residual: FloatArray) -> FloatArray:
+        return np.asarray(residual / np.asarray(np.abs(np.einsum("tpp->pt", self.hessians))))
 
 
 def make_system(size: float = 1.0, n: int = 8) -> System:

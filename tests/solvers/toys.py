@@ -22,8 +22,9 @@ class ToyPoint:
     def hessian_product(self, direction: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("tpq,qt->pt", self.hessians, direction))
 
-    def diagonal(self) -> FloatArray:
-        return np.asarray(np.maximum(np.abs(np.einsum("tpp->pt", self.hessians)), 1e-3))
+    def precondition(self, residual: FloatArray) -> FloatArray:
+        diagonal = np.maximum(np.abs(np.einsum("tpp->pt", self.hessians)), 1e-3)
+        return np.asarray(residual / diagonal)
 
 
 @dataclass

@@ -12,10 +12,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
+from deeptobit.estimators._inputs import (
+    check_lengths,
+    is_single_precision,
+    read_features,
+    read_targets,
+    read_weights,
+)
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse
-from deeptobit.targets import BoundsLike, CensoredTargets, entry_bounds
+from deeptobit.targets import BoundsLike, CensoredTargets, check_order, entry_bounds
 
 PredictionKind = Literal["mean", "clip", "latent"]
 _KINDS = ("mean", "clip", "latent")
@@ -192,18 +198,21 @@ class CensoredRegressor(RegressorMixin, BaseEstimator, ABC):
         shape = (latent.shape[0], latent.shape[1])
         row_lower = entry_bounds(lower, shape, "lower")
         row_upper = entry_bounds(upper, shape, "upper")
-        return Predictive(
-            resolve_noise(self.noise),
-            latent,
-            self.sigma_,
-            self.lower_ if row_lower is None else row_lower,
-            self.upper_ if row_upper is None else row_upper,
-        )
+        lower_at = self.lower_ if row_lower is None else row_lower
+        upper_at = self.upper_ if row_upper is None else row_upper
+        check_order(lower_at, upper_at, self.target_names_)
+        return Predictive(resolve_noise(self.noise), latent, self.sigma_, lower_at, upper_at)
 
     def _read_scored(
         self, Y: Any, lower: ArrayLike | None, upper: ArrayLike | None
     ) -> CensoredTargets:
         check_is_fitted(self)
+        columns = [str(name) for name in getattr(Y, "columns", self.target_names_)]
+        if columns != self.target_names_:
+            raise ValueError(
+                f"the columns of y are {', '.join(columns)}, but the model was fitted to "
+                f"{', '.join(self.target_names_)}, in this order"
+            )
         return read_targets(
             Y,
             self.lower_,
@@ -222,8 +231,7 @@ class CensoredRegressor(RegressorMixin, BaseEstimator, ABC):
     def _drop_task_axis(self, result: FloatArray, X: Any) -> FloatArray:
         """Drop the task axis if Y was 1-d, and answer single precision in single precision."""
         result = result[..., 0] if self._one_dimensional else result
-        single = getattr(X, "dtype", None) == np.float32
-        return np.asarray(result, dtype=np.float32 if single else np.float64)
+        return np.asarray(result, dtype=np.float32 if is_single_precision(X) else np.float64)
 
 
 def _all_non_negative(lower: Any) -> bool:

@@ -31,6 +31,13 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     return matrix
 
 
+def is_single_precision(X: Any) -> bool:
+    """Whether X came in single precision, array or data frame."""
+    dtypes = getattr(X, "dtypes", None)
+    found = [getattr(X, "dtype", None)] if dtypes is None else list(dtypes)
+    return bool(found) and all(dtype == np.float32 for dtype in found)
+
+
 def feature_names(estimator: Any) -> list[str]:
     """Names of the features: those of the DataFrame, or x0, x1 and so on."""
     if hasattr(estimator, "feature_names_in_"):

@@ -22,11 +22,11 @@ from deeptobit.estimators._inputs import (
     read_weights,
 )
 from deeptobit.estimators._separation import warn_of_separation
-from deeptobit.estimators._tobit_fit import SIGMA_FLOOR, CensoringKinds, fit_tobit
 from deeptobit.estimators._trained import TrainedTobit
 from deeptobit.exceptions import CensoringWarning
 from deeptobit.likelihood import Noise, resolve_noise
 from deeptobit.objective import Design, OlsenProblem, RoundFeatures, TargetScaling
+from deeptobit.solvers import SIGMA_FLOOR, CensoringKinds, fit_tobit
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 

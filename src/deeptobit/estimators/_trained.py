@@ -11,8 +11,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators._tobit_fit import CensoringKinds, fit_tobit
 from deeptobit.objective import OlsenProblem, RoundFeatures
+from deeptobit.solvers import CensoringKinds, fit_tobit
 
 CovarianceKind = Literal["observed", "robust", "cluster"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -158,8 +159,12 @@ class Evaluation:
             product[-2] += along.sum(axis=0)
         return product * self.free
 
-    def diagonal(self) -> FloatArray:
-        """A positive diagonal near the Hessian's, (r + 2, A): the basis makes z round by itself."""
+    def precondition(self, residual: FloatArray) -> FloatArray:
+        """Divide by a diagonal near the Hessian's: the basis makes z round by itself."""
+        return residual / self._diagonal
+
+    @cached_property
+    def _diagonal(self) -> FloatArray:
         ridge = self.problem.features.ridge[:, None]
         level = np.abs(self.u_u).sum(axis=0, dtype=np.float64)
         level = np.where(level > _NO_CURVATURE, level, 1.0)

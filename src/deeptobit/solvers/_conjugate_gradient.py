@@ -22,8 +22,8 @@ class NewtonSystem(Protocol):
         """H d, (P, A)."""
         ...
 
-    def diagonal(self) -> FloatArray:
-        """A positive diagonal near that of H, (P, A)."""
+    def precondition(self, residual: FloatArray) -> FloatArray:
+        """M⁻¹r for some positive definite M near H, (P, A)."""
         ...
 
 
@@ -50,12 +50,11 @@ def newton_direction(
     least_curvature : array of shape (A,)
         Smallest pᵀHp / pᵀMp over the search directions p, with M the preconditioner.
     """
-    inverse = 1.0 / system.diagonal()
     residual = -system.gradient
     size = np.linalg.norm(residual, axis=0)
     goal = np.maximum(np.minimum(0.1, np.sqrt(size)) * size, enough)
     direction = np.zeros_like(residual)
-    search = inverse * residual
+    search, in_metric = system.precondition(residual), residual.copy()  # p and Mp
     energy = (residual * search).sum(axis=0)
     least = np.full(size.shape, np.inf)
     going = wanted & (size > 0.0)
@@ -64,7 +63,7 @@ def newton_direction(
             break
         product = system.hessian_product(search)
         curvature = (search * product).sum(axis=0)
-        metric = (np.square(search) / inverse).sum(axis=0)
+        metric = (search * in_metric).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             least = np.where(going, np.minimum(least, curvature / metric), least)
             curved = curvature > _FLAT * metric
@@ -76,9 +75,11 @@ def newton_direction(
         direction += length * search
         residual -= length * product
         going &= np.linalg.norm(residual, axis=0) > goal
-        scaled = inverse * residual
+        scaled = system.precondition(residual)
         fresh = (residual * scaled).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            search = np.where(going, scaled + fresh / energy * search, 0.0)
+            keep = np.where(going, fresh / energy, 0.0)
+        search = np.where(going, scaled, 0.0) + keep * search
+        in_metric = np.where(going, residual, 0.0) + keep * in_metric
         energy = fresh
     return direction, least

@@ -36,8 +36,8 @@ class Evaluation(Protocol):
         """(P, A) to (P, A)."""
         ...
 
-    def diagonal(self) -> FloatArray:
-        """A positive diagonal preconditioner, (P, A)."""
+    def precondition(self, residual: FloatArray) -> FloatArray:
+        """M⁻¹r for some positive definite M near the Hessian, (P, A)."""
         ...
 
 

@@ -1,6 +1,7 @@
 """Censoring is data: one interval per entry of Y."""
 
 from deeptobit.targets._bounds import BoundsLike, entry_bounds, task_bounds
+from deeptobit.targets._checks import check_order
 from deeptobit.targets._targets import CensoredTargets
 
-__all__ = ["BoundsLike", "CensoredTargets", "entry_bounds", "task_bounds"]
+__all__ = ["BoundsLike", "CensoredTargets", "check_order", "entry_bounds", "task_bounds"]

@@ -16,7 +16,15 @@ def _first_rows(rows: NDArray[np.intp]) -> str:
 
 
 def check_order(lower: FloatArray, upper: FloatArray, names: Sequence[str]) -> None:
-    """Bounds must be in order in every row."""
+    """Bounds must be in order in every row.
+
+    Examples
+    --------
+    >>> check_order(np.array([0.0]), np.array([0.0]), ["MMSE"])
+    Traceback (most recent call last):
+        ...
+    ValueError: target 'MMSE': the lower bound is not below the upper bound in 1 row(s) (row 0)
+    """
     wrong = np.atleast_2d(~(lower < upper))
     for task in np.flatnonzero(wrong.any(axis=0)).tolist():
         rows = np.flatnonzero(wrong[:, task])

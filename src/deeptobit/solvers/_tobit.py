@@ -8,7 +8,7 @@ import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.objective import OlsenProblem
-from deeptobit.solvers import NewtonResult, solve_newton
+from deeptobit.solvers._newton import NewtonResult, solve_newton
 
 SIGMA_FLOOR = 1e-6  # of the task's standard deviation: reached when a task is fitted exactly
 
