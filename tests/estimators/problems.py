@@ -72,10 +72,12 @@ def jacobian(
 
 
 def numerical_covariance(model: TobitRegressor, X: FloatArray, y: Any) -> FloatArray:
-    """Inverse of the Hessian of −log likelihood by (β, intercept, log σ), by differences."""
+    """Inverse of the Hessian of N times the objective by (β, intercept, log σ), by differences."""
 
     def nll(point: FloatArray) -> float:
-        return -len(X) * moved(model, point).score_log(X, y)
+        gamma = point[:-2] * X.std(axis=0) / np.exp(point[-1])
+        ridge = 0.5 * model.alpha * np.sum(gamma**2)
+        return len(X) * float(ridge - moved(model, point).score_log(X, y))
 
     def gradient(point: FloatArray) -> FloatArray:
         return np.asarray(jacobian(nll, point, 1e-3)[0])

@@ -55,7 +55,7 @@ def test_an_expected_failure_has_the_stated_reason(
 ) -> None:
     messages = {
         "the check's outcomes are negative": "lie below its lower bound",
-        "rows cannot determine 30 features": "cannot determine 30 features without a penalty",
+        "fewer rows than features": "cannot determine 30 features without a penalty",
     }
     error = outcomes[check]["exception"]
     assert isinstance(error, ValueError)

@@ -156,7 +156,7 @@ def test_the_wald_test_of_all_features_uses_their_covariance() -> None:
 
 @pytest.mark.parametrize(
     "scale",
-    [1e-3, 1e3, pytest.param(1e9, marks=pytest.mark.xfail(reason="rank is judged in raw units"))],
+    [1e-3, 1e3, 1e9],
 )
 def test_the_wald_test_does_not_depend_on_units(scale: float) -> None:
     X, Y = censored()
@@ -224,12 +224,11 @@ def test_criteria_count_parameters_and_known_entries() -> None:
     np.testing.assert_allclose(model.bic(), 5 * np.log([150, 100]) - 2 * model.log_likelihood_)
 
 
-def test_standard_errors_of_a_ridge_are_smaller() -> None:
+def test_standard_errors_of_a_ridge_invert_the_hessian_of_its_objective() -> None:
     X, y = one_task()
-    free, shrunk = bounded().fit(X, y), bounded(alpha=0.5).fit(X, y)
-    assert (shrunk.summary()["z"][:3].abs() > 0.0).all()
-    ratio = shrunk.summary()["std_err"][:3] / free.summary()["std_err"][:3]
-    assert (ratio < 0.95).all()
+    model = bounded(alpha=0.5).fit(X, y)
+    expected = np.sqrt(np.diag(numerical_covariance(model, X, y)))
+    np.testing.assert_allclose(model.summary()["std_err"], expected, rtol=1e-4)
 
 
 def test_print_summary_prints_every_target_term_and_statistic(

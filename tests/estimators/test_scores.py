@@ -136,6 +136,15 @@ def test_scores_refuse_outcomes_that_do_not_fit(method: str, Y: Any, message: st
         getattr(model, method)(X, Y(outcomes))
 
 
+@pytest.mark.parametrize("method", ["score", "score_log"])
+def test_scores_refuse_columns_in_another_order(method: str) -> None:
+    X, Y = censored()
+    frame = pd.DataFrame(Y, columns=["MMSE", "errors"])
+    model = bounded().fit(X, frame)
+    with pytest.raises(ValueError, match=r"columns of y are errors, MMSE, but .* fitted to MMSE"):
+        getattr(model, method)(X, frame[["errors", "MMSE"]])
+
+
 def test_a_better_model_scores_better_on_new_data() -> None:
     X, Y = censored(n_samples=2000)
     full = bounded().fit(X[:1000], Y[:1000])

@@ -59,7 +59,6 @@ def test_the_chance_of_leaving_the_bound_is_half_a_row_in_n_plus_one() -> None:
     np.testing.assert_allclose(1.0 - model.predict_bound_proba(X)[0], 0.5 / 100.0, rtol=1e-9)
 
 
-@pytest.mark.xfail(reason="rows of weight 0 still decide at which bound the task sits")
 def test_rows_of_weight_zero_do_not_decide_at_which_bound_a_task_sits() -> None:
     X, _ = one_task()
     y = np.r_[0.0, np.full(len(X) - 1, 3.0)]
@@ -69,7 +68,6 @@ def test_rows_of_weight_zero_do_not_decide_at_which_bound_a_task_sits() -> None:
     np.testing.assert_allclose(model.predict(X), 3.0, atol=0.02)
 
 
-@pytest.mark.xfail(reason="a task at one bound counts its rows, not their weight")
 def test_weight_two_is_the_row_twice_for_a_task_at_one_bound() -> None:
     X, _ = one_task()
     y = np.zeros(len(X))
@@ -116,14 +114,12 @@ def thresholds(seed: int = 0) -> tuple[Any, CensoredTargets]:
     return X, CensoredTargets.from_intervals(low, high)
 
 
-@pytest.mark.xfail(reason="sigma is held although thresholds that differ by row determine it")
 def test_thresholds_that_differ_by_row_determine_sigma() -> None:
     X, targets = thresholds()
     model = TobitRegressor().fit(X, targets)
     np.testing.assert_allclose(parameters(model), [[2.0, 1.0, 0.7]], atol=0.15)
 
 
-@pytest.mark.xfail(reason="the warning says that sigma was held at another value than the given")
 def test_a_given_sigma_is_not_reported_as_undetermined() -> None:
     X, targets = thresholds()
     model = TobitRegressor(sigma=0.7).fit(X, targets)
@@ -191,7 +187,6 @@ def test_a_constant_column_replaces_the_intercept_where_there_is_none() -> None:
     np.testing.assert_array_equal(with_ones.intercept_, 0.0)
 
 
-@pytest.mark.xfail(reason="without standardising, small columns are dropped as dependent")
 def test_units_do_not_make_columns_dependent_when_they_are_not_standardised() -> None:
     X, Y = censored()
     units = np.array([1e6, 1.0, 1.0])
@@ -199,7 +194,6 @@ def test_units_do_not_make_columns_dependent_when_they_are_not_standardised() ->
     np.testing.assert_allclose(model.coef_ * units, bounded().fit(X, Y).coef_, rtol=1e-5)
 
 
-@pytest.mark.xfail(reason="columns that are dependent in the rows of one task alone go unnoticed")
 def test_a_column_that_is_constant_where_a_task_is_known_is_named() -> None:
     X, Y = censored()
     X[:75, 0] = 1.0
@@ -278,7 +272,7 @@ def test_too_few_steps_are_reported_with_the_targets() -> None:
     "noise",
     [
         "gaussian",
-        pytest.param("logistic", marks=pytest.mark.xfail(reason="stuck far from the optimum")),
+        "logistic",
     ],
 )
 def test_one_observed_entry_among_censored_ones_is_solved_with_a_ridge(noise: str) -> None:

@@ -6,7 +6,7 @@ what follows from the contract of the estimators.
 """
 
 _NEGATIVE = "the check's outcomes are negative, and values below lower = 0 are refused by default"
-_TOO_FEW_ROWS = "15 rows cannot determine 30 features; with alpha = 0 that is refused"
+_TOO_FEW_ROWS = "the check has fewer rows than features; with alpha = 0 that is refused"
 
 EXPECTED_FAILED_CHECKS: dict[str, dict[str, str]] = {
     "TobitRegressor": {

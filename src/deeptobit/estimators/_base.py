@@ -19,12 +19,12 @@ from deeptobit.estimators._inputs import (
     read_targets,
     read_weights,
 )
+from deeptobit.estimators._settings import check_kind
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse
 from deeptobit.targets import BoundsLike, CensoredTargets, check_order, entry_bounds
 
 PredictionKind = Literal["mean", "clip", "latent"]
-_KINDS = ("mean", "clip", "latent")
 
 
 class CensoredRegressor(RegressorMixin, BaseEstimator, ABC):
@@ -78,8 +78,7 @@ class CensoredRegressor(RegressorMixin, BaseEstimator, ABC):
         array of shape (N, T), or (N,) if Y was 1-d
         """
         kind = self.prediction if kind is None else kind
-        if kind not in _KINDS:
-            raise ValueError(f"kind must be 'mean', 'clip' or 'latent'; got {kind!r}")
+        check_kind(kind)
         predictive = self._predictive(X, lower, upper)
         if kind == "latent":
             return self._drop_task_axis(predictive.latent, X)
@@ -137,7 +136,8 @@ class CensoredRegressor(RegressorMixin, BaseEstimator, ABC):
         """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
-        return np.asarray(draws[:, 0] if self._one_dimensional else draws)
+        draws = draws[:, 0] if self._one_dimensional else draws
+        return np.asarray(draws, dtype=np.float32 if is_single_precision(X) else np.float64)
 
     def score(
         self,
@@ -179,6 +179,10 @@ class CensoredRegressor(RegressorMixin, BaseEstimator, ABC):
                 sample_weight=weight,
             )
         )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether ``fit`` came to its end."""
+        return hasattr(self, "sigma_")
 
     def __sklearn_tags__(self) -> Any:
         """Many outcomes, sparse features, and non-negative outcomes where the bounds say so."""

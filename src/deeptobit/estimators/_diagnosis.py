@@ -1,12 +1,16 @@
 """Whether a problem is determined, and if not, which target or feature is at fault."""
 
 import warnings
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
 
-from deeptobit.arrays import FloatArray
-from deeptobit.exceptions import CollinearityWarning
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.exceptions import CensoringWarning, CollinearityWarning
 from deeptobit.objective import RoundFeatures
+from deeptobit.solvers import CensoringKinds
 from deeptobit.targets import CensoredTargets
 
 _NAMES_SHOWN = 10
@@ -52,3 +56,68 @@ def warn_of_collinearity(features: RoundFeatures, names: list[str], alpha: float
         CollinearityWarning,
         stacklevel=3,
     )
+
+
+def warn_of_constant_where_known(
+    matrix: Any, targets: CensoredTargets, weight: FloatArray, names: list[str], alpha: float
+) -> BoolArray:
+    """Name the columns that vary, but not where a target is known; returns such targets, (T,)."""
+    if alpha > 0.0 or not targets.missing.any():
+        return np.zeros(targets.shape[1], dtype=np.bool_)
+    everywhere = (weight / weight.sum())[:, None]
+    known = np.where(targets.missing, 0.0, everywhere)
+    known /= known.sum(axis=0)
+    if not issparse(matrix):
+        matrix = matrix - everywhere.T @ matrix  # or a large mean would hide a small deviation
+    constant = _variances(matrix, known) <= 1e-12 * _variances(matrix, everywhere)
+    constant &= _variances(matrix, everywhere) > 0.0
+    for task in np.flatnonzero(constant.any(axis=0)).tolist():
+        columns = [names[column] for column in np.flatnonzero(constant[:, task]).tolist()]
+        warnings.warn(
+            f"target {targets.names[task]!r} is known only in rows in which feature(s) "
+            f"{', '.join(map(repr, columns[:_NAMES_SHOWN]))} do not vary, so their coefficient is "
+            "not determined and 0 was taken; set alpha > 0, or drop the feature(s)",
+            CollinearityWarning,
+            stacklevel=3,
+        )
+    return np.asarray(constant.any(axis=0))
+
+
+def _variances(matrix: Any, weights: FloatArray) -> FloatArray:
+    """Weighted variance of every column under every column of weights, (D, K)."""
+    sparse = bool(issparse(matrix))
+    squares = matrix.multiply(matrix) if sparse else np.square(matrix)
+    return np.asarray(squares.T @ weights - np.square(matrix.T @ weights))
+
+
+def warn_of_censoring(
+    kinds: CensoringKinds, targets: CensoredTargets, *, given_sigma: bool = False
+) -> None:
+    """Name the tasks whose entries are all censored."""
+    for task in np.flatnonzero(kinds.one_sided).tolist():
+        warnings.warn(
+            f"target {targets.names[task]!r}: every entry is censored on the same side, so its "
+            "regression is not determined; a constant close to the bound is predicted. Drop the "
+            "target, or give it bounds that its values do not all sit at",
+            CensoringWarning,
+            stacklevel=3,
+        )
+    for task in [] if given_sigma else np.flatnonzero(kinds.two_sided).tolist():
+        warnings.warn(
+            f"target {targets.names[task]!r}: every entry is at a bound, so sigma is not "
+            "determined; it was held at the standard deviation of the recorded values",
+            CensoringWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: int) -> None:
+    """Name the tasks that did not converge."""
+    if failed.any():
+        names = ", ".join(repr(targets.names[task]) for task in np.flatnonzero(failed).tolist())
+        warnings.warn(
+            f"no convergence after {max_iter} Newton steps for target(s) {names}; increase "
+            "max_iter, loosen tol, or set alpha > 0",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

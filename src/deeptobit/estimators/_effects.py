@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._base import CensoredRegressor
@@ -33,6 +34,8 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         X: Any,
         kind: EffectKind = "mean",
         *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
         confidence: float = 0.95,
@@ -47,6 +50,8 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         ----------
         X : array or DataFrame of shape (n, D)
         kind : {"latent", "mean", "uncensored"}
+        lower, upper : arrays of shape (n, T), optional
+            Bounds per entry.
         cov_type, groups, confidence
             As in ``summary``.
 
@@ -71,8 +76,9 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
 
         if kind not in ("latent", "mean", "uncensored"):
             raise ValueError(f"kind must be 'latent', 'mean' or 'uncensored'; got {kind!r}")
+        check_is_fitted(self)
         x = self._with_intercept(X)
-        factor = _effect_factor(self._predictive(X), kind)
+        factor = _effect_factor(self._predictive(X, lower, upper), kind)
         parts = []
         for task, name in enumerate(self.target_names_):
             beta = self.coef_[task]
@@ -97,12 +103,15 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         X: Any,
         confidence: float = 0.95,
         *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Confidence interval of E[y|x] (not of y), by the delta method, each end (N, T)."""
+        check_is_fitted(self)
         x = self._with_intercept(X)
-        predictive = self._predictive(X)
+        predictive = self._predictive(X, lower, upper)
         mean = predictive.mean()
         by_latent = predictive.uncensored()
         by_log_sigma = predictive.sigma * predictive.noise_inside()

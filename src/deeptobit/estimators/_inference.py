@@ -78,6 +78,7 @@ class InferenceMixin:
         """
         import pandas as pd
 
+        check_is_fitted(self)
         parts: list[pd.DataFrame] = []
         for task, name in enumerate(self.target_names_):
             covariance = self._covariance(task, cov_type, groups)
@@ -126,7 +127,7 @@ class InferenceMixin:
 
     def wald_test(
         self,
-        features: Sequence[str] | None = None,
+        features: Sequence[str] | str | None = None,
         *,
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
@@ -141,6 +142,7 @@ class InferenceMixin:
         import pandas as pd
 
         check_is_fitted(self)
+        features = [features] if isinstance(features, str) else features
         chosen = self._columns(feature_names(self) if features is None else features)
         rows = []
         for task in range(len(self.target_names_)):
@@ -176,6 +178,13 @@ class InferenceMixin:
             check_is_fitted(restricted)
             other = restricted._training()
         _check_nested(trained, other)
+        extra = set() if restricted is None else {*feature_names(restricted)}
+        extra -= {*feature_names(self)}
+        if extra:
+            raise ValueError(
+                f"the models are not nested: {', '.join(map(repr, sorted(extra)))} is not among "
+                "this model's features"
+            )
         null = other.log_likelihood()
         statistic = 2.0 * (self.log_likelihood_ - null)
         df = trained.n_parameters() - other.n_parameters()
@@ -237,7 +246,7 @@ def estimate_table(estimate: FloatArray, variance: FloatArray, confidence: float
     import pandas as pd
 
     reach = normal_reach(confidence)
-    error = np.sqrt(variance)
+    error = np.sqrt(np.where(variance > 0.0, variance, np.nan))  # 0: not estimated, at its floor
     with np.errstate(divide="ignore", invalid="ignore"):
         z = estimate / error
     return pd.DataFrame(
@@ -263,8 +272,11 @@ def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:
     """χ² statistic of β = 0, its degrees of freedom and p; NaN where β is not determined."""
     if not np.isfinite(covariance).all():
         return np.nan, 0, np.nan
-    df = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    statistic = float(beta @ np.linalg.pinv(covariance, hermitian=True) @ beta)
+    scale = np.sqrt(covariance.diagonal())
+    scale = np.where(scale > 0.0, scale, 1.0)  # the test must not depend on the features' units
+    beta, correlation = beta / scale, covariance / np.outer(scale, scale)
+    df = int(np.linalg.matrix_rank(correlation, hermitian=True))
+    statistic = float(beta @ np.linalg.pinv(correlation, hermitian=True) @ beta)
     return statistic, df, float(chi2.sf(statistic, df))
 
 
@@ -273,5 +285,9 @@ def _check_nested(full: TrainedTobit, restricted: TrainedTobit) -> None:
     same = ours.shape == theirs.shape and np.array_equal(ours.low, theirs.low, equal_nan=True)
     if not (same and np.array_equal(ours.high, theirs.high, equal_nan=True)):
         raise ValueError("both models must be fitted to the same outcomes")
+    if not np.array_equal(full.problem.weight, restricted.problem.weight):
+        raise ValueError("both models must be fitted with the same sample weights")
+    if repr(full.problem.noise) != repr(restricted.problem.noise):
+        raise ValueError("both models must assume the same noise")
     if (full.n_parameters() < restricted.n_parameters()).any():
         raise ValueError("the restricted model has more parameters than this one; swap them")

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators._flat import flat_directions, line_rows
 from deeptobit.exceptions import SeparationWarning
 from deeptobit.objective import OlsenProblem
 
@@ -40,15 +41,15 @@ def separating_direction(problem: OlsenProblem, task: int) -> FloatArray | None:
     It leaves the scores of known entries as they are and moves those of censored ones outward, at
     least one of them strictly. Found by linear programming in the unit box.
     """
-    rows = np.vstack([block.dense() for _, block in problem.features.blocks()])
-    if problem.fit_intercept:
-        rows = np.column_stack([rows, np.ones(len(rows))])
+    rows = line_rows(problem)
     present = problem.weight > 0.0
     targets = problem.targets
     left = targets.at_lower[:, task] & present
     right = targets.at_upper[:, task] & present
     known = present & ~targets.missing[:, task] & ~left & ~right
     outward = np.vstack([-rows[left], rows[right]])
+    if not len(outward) or not flat_directions(rows[known]).size:
+        return None  # no direction leaves all known scores as they are
     solution = linprog(
         -outward.sum(axis=0),
         A_ub=-outward,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.estimators._base import PredictionKind
-from deeptobit.estimators._diagnosis import check_determined, warn_of_collinearity
+from deeptobit.estimators._diagnosis import (
+    check_determined,
+    warn_of_censoring,
+    warn_of_collinearity,
+    warn_of_constant_where_known,
+    warn_of_convergence,
+)
 from deeptobit.estimators._effects import EffectsMixin
+from deeptobit.estimators._flat import take_minimum_norm
 from deeptobit.estimators._inputs import (
     check_lengths,
     feature_names,
@@ -22,12 +26,15 @@ from deeptobit.estimators._inputs import (
     read_weights,
 )
 from deeptobit.estimators._separation import warn_of_separation
+from deeptobit.estimators._settings import check_settings, read_sigma
 from deeptobit.estimators._trained import TrainedTobit
-from deeptobit.exceptions import CensoringWarning
 from deeptobit.likelihood import Noise, resolve_noise
 from deeptobit.objective import Design, OlsenProblem, RoundFeatures, TargetScaling
-from deeptobit.solvers import SIGMA_FLOOR, CensoringKinds, fit_tobit
+from deeptobit.solvers import SIGMA_FLOOR, fit_tobit
 from deeptobit.targets import BoundsLike, CensoredTargets
+
+# A task is examined for separation if it met a flat direction or took its time.
+_FLAT, _MANY_STEPS = 1e-2, 12
 
 
 class TobitRegressor(EffectsMixin):
@@ -150,7 +157,7 @@ class TobitRegressor(EffectsMixin):
         lower, upper : arrays of shape (N, T), optional
             Bounds per entry, such as detection limits that differ from row to row.
         """
-        check_settings(self)
+        check_settings(self.alpha, self.tol, self.max_iter, self.prediction)
         matrix = read_features(self, X, reset=True)
         targets = read_targets(
             y,
@@ -163,22 +170,31 @@ class TobitRegressor(EffectsMixin):
         check_lengths(matrix, targets)
         weight = read_weights(sample_weight, len(targets))
         check_determined(targets, weight, self.n_features_in_, self.alpha)
+        flat = warn_of_constant_where_known(
+            matrix, targets, weight, feature_names(self), self.alpha
+        )
         problem, fixed_theta = self._pose(matrix, targets, weight)
         warn_of_collinearity(problem.features, feature_names(self), self.alpha)
         problem, result, kinds = fit_tobit(
-            problem, fixed_theta, tol=self.tol, max_iter=self.max_iter
+            problem,
+            fixed_theta,
+            total_weight=float(weight.sum()),
+            tol=self.tol,
+            max_iter=self.max_iter,
         )
-        self._store(TrainedTobit(problem, result.point, result.value, float(weight.sum()), kinds))
+        point = take_minimum_norm(problem, result.point, flat)
+        self._store(TrainedTobit(problem, point, result.value, float(weight.sum()), kinds))
         self.n_iter_ = max(int(result.n_iter.max()), 1)
         self.history_ = {
             "n_iter": result.n_iter,
             "gradient_norm": result.gradient_norm,
             "converged": result.converged,
         }
-        _warn_of_censoring(kinds, targets)
-        flat = result.least_curvature < 1e-6
-        separated = warn_of_separation(problem, flat & ~kinds.one_sided, feature_names(self))
-        _warn_of_convergence(~result.converged & ~separated, targets, self.max_iter)
+        warn_of_censoring(kinds, targets, given_sigma=fixed_theta is not None)
+        suspects = (result.least_curvature < _FLAT) | (result.n_iter > _MANY_STEPS)
+        suspects &= ~kinds.one_sided & (self.alpha == 0.0)
+        separated = warn_of_separation(problem, suspects, feature_names(self))
+        warn_of_convergence(~result.converged & ~separated, targets, self.max_iter)
         return self
 
     def _pose(
@@ -186,9 +202,9 @@ class TobitRegressor(EffectsMixin):
     ) -> tuple[OlsenProblem, FloatArray | None]:
         """The problem in standard units, and 1/σ where σ is given."""
         share = weight / weight.sum()
-        design = Design.build(
-            matrix, share, center=self.fit_intercept, standardize=self.standardize
-        )
+        # Without a penalty the unit of a feature changes nothing but the rounding.
+        standardize = self.standardize or self.alpha == 0.0
+        design = Design.build(matrix, share, center=self.fit_intercept, standardize=standardize)
         scaling = TargetScaling.build(targets, share, center=self.fit_intercept)
         given = read_sigma(self.sigma, targets.names)
         problem = OlsenProblem(
@@ -220,58 +236,3 @@ class TobitRegressor(EffectsMixin):
         state = dict(super().__getstate__())
         state.pop("_trained", None)
         return state
-
-
-def check_settings(model: TobitRegressor) -> None:
-    """Constructor parameters, checked when they are first used (scikit-learn's convention)."""
-    if not (isinstance(model.alpha, Real) and 0.0 <= model.alpha < np.inf):
-        raise ValueError(f"alpha must be a finite number, at least 0; got {model.alpha!r}")
-    if not model.tol > 0.0:
-        raise ValueError(f"tol must be positive; got {model.tol!r}")
-    if not model.max_iter >= 1:
-        raise ValueError(f"max_iter must be at least 1; got {model.max_iter!r}")
-
-
-def read_sigma(sigma: Any, names: tuple[str, ...]) -> FloatArray | None:
-    """Given noise scales of shape (T,), or ``None`` if they are to be estimated."""
-    if isinstance(sigma, str):
-        if sigma == "mle":
-            return None
-        raise ValueError(f"sigma must be 'mle', a number, one per task or a dict; got {sigma!r}")
-    if isinstance(sigma, dict):
-        if set(sigma) != set(names):
-            raise ValueError(f"sigma must name every target once: {', '.join(map(repr, names))}")
-        sigma = [sigma[name] for name in names]
-    given = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (len(names),)).copy()
-    if not (np.isfinite(given) & (given > 0.0)).all():
-        raise ValueError(f"sigma must be positive and finite; got {sigma!r}")
-    return given
-
-
-def _warn_of_censoring(kinds: CensoringKinds, targets: CensoredTargets) -> None:
-    for task in np.flatnonzero(kinds.one_sided).tolist():
-        warnings.warn(
-            f"target {targets.names[task]!r}: every entry is censored on the same side, so its "
-            "regression is not determined; a constant close to the bound is predicted. Drop the "
-            "target, or give it bounds that its values do not all sit at",
-            CensoringWarning,
-            stacklevel=3,
-        )
-    for task in np.flatnonzero(kinds.two_sided).tolist():
-        warnings.warn(
-            f"target {targets.names[task]!r}: every entry is at a bound, so sigma is not "
-            "determined; it was held at the standard deviation of the recorded values",
-            CensoringWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: int) -> None:
-    if failed.any():
-        names = ", ".join(repr(targets.names[task]) for task in np.flatnonzero(failed).tolist())
-        warnings.warn(
-            f"no convergence after {max_iter} Newton steps for target(s) {names}; increase "
-            "max_iter, loosen tol, or set alpha > 0",
-            ConvergenceWarning,
-            stacklevel=3,
-        )

@@ -75,7 +75,9 @@ class TrainedTobit:
         constant = RoundFeatures(design, np.zeros((len(design.scale), 0)), np.zeros(0), empty)
         problem = replace(self.problem, features=constant)
         given = None if self.problem.free_sigma.all() else self.point[-1]
-        problem, result, kinds = fit_tobit(problem, given, tol=tol, max_iter=max_iter)
+        problem, result, kinds = fit_tobit(
+            problem, given, total_weight=self.total_weight, tol=tol, max_iter=max_iter
+        )
         return TrainedTobit(problem, result.point, result.value, self.total_weight, kinds)
 
     def covariance(
@@ -157,7 +159,10 @@ class TrainedTobit:
 def _sum_by_group(scores: FloatArray, groups: ArrayLike | None) -> FloatArray:
     if groups is None:
         raise ValueError("cov_type='cluster' needs groups: one label per training row")
-    _, member = np.unique(np.asarray(groups), return_inverse=True)
+    labels = np.asarray(groups)
+    if any(label is None or label != label for label in labels.ravel().tolist()):
+        raise ValueError("groups has missing labels; every training row needs one")
+    _, member = np.unique(labels, return_inverse=True)
     if member.shape != (len(scores),):
         raise ValueError(
             f"groups must hold one label per training row ({len(scores)}); got {member.shape}"

@@ -66,6 +66,11 @@ class RoundFeatures:
         """Number r of directions kept."""
         return len(self.ridge)
 
+    @cached_property
+    def squared_norms(self) -> FloatArray:
+        """‖B_j‖² of every direction, (r,)."""
+        return np.square(self.basis) if self.basis.ndim == 1 else np.square(self.basis).sum(axis=0)
+
     @property
     def n_dropped(self) -> int:
         """Number of null directions left out."""

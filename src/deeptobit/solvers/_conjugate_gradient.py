@@ -48,7 +48,7 @@ def newton_direction(
     -------
     direction : array of shape (P, A)
     least_curvature : array of shape (A,)
-        Smallest pᵀHp / pᵀMp over the search directions p, with M the preconditioner.
+        Smallest pᵀHp / pᵀp over the search directions p.
     """
     residual = -system.gradient
     size = np.linalg.norm(residual, axis=0)
@@ -65,7 +65,8 @@ def newton_direction(
         curvature = (search * product).sum(axis=0)
         metric = (search * in_metric).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            least = np.where(going, np.minimum(least, curvature / metric), least)
+            slope = curvature / np.square(search).sum(axis=0)
+            least = np.where(going, np.minimum(least, slope), least)
             curved = curvature > _FLAT * metric
             length = np.where(going & curved, energy / curvature, 0.0)
         flat = going & ~curved

@@ -74,7 +74,7 @@ class NewtonResult:
     n_iter : int array of shape (T,)
     converged : bool array of shape (T,)
     least_curvature : array of shape (T,)
-        Smallest relative curvature met on the last Newton system; near 0 where a direction is flat.
+        Smallest curvature met on the way; near 0 where a direction is flat.
     """
 
     point: FloatArray
@@ -113,7 +113,7 @@ def solve_newton(
             break
         direction, curvature = newton_direction(here, going, 0.3 * tol[active])
         moving = active[going]
-        least_curvature[moving] = curvature[going]
+        least_curvature[moving] = np.minimum(least_curvature[moving], curvature[going])
         direction, gradient = direction[:, going], here.gradient[:, going]
         del here  # its curvature is as large as the data, and the next point needs the room
         n_iter[moving] += 1

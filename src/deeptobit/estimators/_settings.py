@@ -1,0 +1,72 @@
+"""Constructor parameters that estimators share, checked when they are first used."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+
+KINDS = ("mean", "clip", "latent")
+
+
+def check_settings(alpha: Any, tol: Any, max_iter: Any, prediction: Any) -> None:
+    """Constructor parameters, checked when they are first used (scikit-learn's convention)."""
+    check_kind(prediction)
+    if not (isinstance(alpha, Real) and 0.0 <= float(alpha) < np.inf):
+        raise ValueError(f"alpha must be a finite number, at least 0; got {alpha!r}")
+    if not (isinstance(tol, Real) and float(tol) > 0.0):
+        raise ValueError(f"tol must be positive; got {tol!r}")
+    if not (isinstance(max_iter, Integral) and int(max_iter) >= 1):
+        raise ValueError(f"max_iter must be at least 1; got {max_iter!r}")
+
+
+def check_kind(kind: Any) -> None:
+    """One of the three kinds of prediction."""
+    if kind not in KINDS:
+        raise ValueError(f"kind must be 'mean', 'clip' or 'latent'; got {kind!r}")
+
+
+def read_sigma(sigma: Any, names: tuple[str, ...]) -> FloatArray | None:
+    """Given noise scales of shape (T,), or ``None`` if they are to be estimated."""
+    if isinstance(sigma, str):
+        if sigma == "mle":
+            return None
+        raise ValueError(f"sigma must be 'mle', a number, one per task or a dict; got {sigma!r}")
+    if isinstance(sigma, dict):
+        if set(sigma) != set(names):
+            raise ValueError(f"sigma must name every target once: {', '.join(map(repr, names))}")
+        sigma = [sigma[name] for name in names]
+    values = np.asarray(sigma, dtype=np.float64)
+    if values.shape not in ((), (len(names),)):
+        raise ValueError(
+            f"sigma must hold one value per target ({len(names)}); got shape {values.shape}"
+        )
+    given = np.broadcast_to(values, (len(names),)).copy()
+    if not (np.isfinite(given) & (given > 0.0)).all():
+        raise ValueError(f"sigma must be positive and finite; got {sigma!r}")
+    return given
+
+
+def automatic_alpha(n_entries: float, n_features: int, n_tasks: int) -> float:
+    r"""The stated rule for ``alpha="auto"``, from the size of the data alone.
+
+    .. math::
+        \alpha = \frac{\sqrt D + \sqrt T}{2\sqrt n}\left(1 + \frac{2D}{n}\right)
+
+    The first factor is half the spectral norm that the gradient by W has on pure noise, so that
+    noise is not fitted and a signal is shrunk by little; it vanishes as n grows. The second keeps
+    cohorts with fewer rows than features close to the intercept-only model.
+
+    Parameters
+    ----------
+    n_entries : float
+        Known entries per task, on average (rows, if nothing is missing).
+
+    Examples
+    --------
+    >>> round(automatic_alpha(4000, 200, 100), 4), round(automatic_alpha(100, 200, 100), 4)
+    (0.2099, 6.0355)
+    """
+    noise = (np.sqrt(n_features) + np.sqrt(n_tasks)) / (2.0 * np.sqrt(n_entries))
+    return float(noise * (1.0 + 2.0 * n_features / n_entries))
