@@ -274,3 +274,10 @@ def test_a_fit_that_fails_leaves_no_half_fitted_model() -> None:
         model.fit(X, Y + 1.0)
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+def test_a_value_whose_square_overflows_is_refused() -> None:
+    X = np.arange(6.0)[:, None]
+    y = np.array([1.0, 2.0, 3.0, 1e200, 5.0, 6.0])
+    with pytest.raises(ValueError, match=r"target 'y' is too large in row 3 \(1e\+200\); rescale"):
+        TobitRegressor().fit(X, y)

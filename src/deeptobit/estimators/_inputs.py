@@ -11,6 +11,8 @@ from sklearn.utils.validation import validate_data
 from deeptobit.arrays import FloatArray
 from deeptobit.targets import BoundsLike, CensoredTargets
 
+_LARGEST = 1e150  # beyond this, squares overflow
+
 
 def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a float array or CSR matrix of shape (N, D); names and count are checked or stored."""
@@ -62,16 +64,25 @@ def read_targets(
                 "Y is a CensoredTargets and brings its own bounds; pass lower and upper to "
                 "CensoredTargets.from_bounds (entry_lower, entry_upper) instead"
             )
-        return Y
-    return CensoredTargets.from_bounds(
-        Y,
-        lower,
-        upper,
-        entry_lower=entry_lower,
-        entry_upper=entry_upper,
-        names=names,
-        outside=outside,
-    )
+        targets = Y
+    else:
+        targets = CensoredTargets.from_bounds(
+            Y,
+            lower,
+            upper,
+            entry_lower=entry_lower,
+            entry_upper=entry_upper,
+            names=names,
+            outside=outside,
+        )
+    too_large = np.abs(targets.values) > _LARGEST
+    if too_large.any():
+        row, task = np.argwhere(too_large)[0].tolist()
+        raise ValueError(
+            f"target {targets.names[task]!r} is too large in row {row} "
+            f"({targets.values[row, task]:g}); rescale it"
+        )
+    return targets
 
 
 def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
