@@ -3,10 +3,14 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import tobit
+from benchmarks import online, subspace, tobit
 from benchmarks.report import Number
 
-BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {"tobit": tobit.measure}
+BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
+    "tobit": tobit.measure,
+    "subspace": subspace.measure,
+    "online": online.measure,
+}
 
 
 def main(names: list[str]) -> int:

@@ -12,7 +12,7 @@ import pytest
 import deeptobit
 
 ROOT = Path(__file__).parents[1]
-SURFACE = ["CensoredTargets", "TobitRegressor", "datasets", "metrics"]
+SURFACE = ["CensoredTargets", "SubspaceTobitRegressor", "TobitRegressor", "datasets", "metrics"]
 METRICS = [
     "anmse",
     "bound_calibration",

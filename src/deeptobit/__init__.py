@@ -11,16 +11,17 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from deeptobit import datasets, metrics
-    from deeptobit.estimators import TobitRegressor
+    from deeptobit.estimators import SubspaceTobitRegressor, TobitRegressor
     from deeptobit.targets import CensoredTargets
 
 _HOME = {
     "CensoredTargets": "deeptobit.targets",
+    "SubspaceTobitRegressor": "deeptobit.estimators",
     "TobitRegressor": "deeptobit.estimators",
 }
 _ROOMS = ("datasets", "metrics")
 
-__all__ = ["CensoredTargets", "TobitRegressor", "datasets", "metrics"]
+__all__ = ["CensoredTargets", "SubspaceTobitRegressor", "TobitRegressor", "datasets", "metrics"]
 
 
 def __getattr__(name: str) -> object:

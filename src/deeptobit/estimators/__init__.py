@@ -1,5 +1,6 @@
 """Estimators: they validate, choose, call and store."""
 
+from deeptobit.estimators._subspace import SubspaceTobitRegressor
 from deeptobit.estimators._tobit import TobitRegressor
 
-__all__ = ["TobitRegressor"]
+__all__ = ["SubspaceTobitRegressor", "TobitRegressor"]

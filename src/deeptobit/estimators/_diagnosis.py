@@ -21,6 +21,9 @@ def check_determined(
 ) -> None:
     """Every task needs an entry, and without a penalty at least as many as there are features."""
     present = weight > 0.0
+    n_rows = int(present.sum())
+    if n_rows < 2:
+        raise ValueError(f"{n_rows} row (n_samples = {n_rows}) is not enough to learn from")
     counts = (~targets.missing[present]).sum(axis=0)
     for task in np.flatnonzero(counts == 0).tolist():
         raise ValueError(
@@ -29,11 +32,10 @@ def check_determined(
         )
     if alpha > 0.0:
         return
-    n_rows = int(present.sum())
     if n_rows < n_features:
         raise ValueError(
             f"{n_rows} row(s) (n_samples = {n_rows}) cannot determine {n_features} features "
-            "without a penalty; set alpha > 0, for example TobitRegressor(alpha=0.1)"
+            "without a penalty; set alpha > 0, for example alpha=0.1"
         )
     for task in np.flatnonzero(counts < n_features).tolist():
         raise ValueError(

@@ -80,6 +80,10 @@ class RoundFeatures:
         """γ = Bz of the standardised features, (D, A)."""
         return _apply(self.basis, z)
 
+    def coordinates(self, gamma: FloatArray) -> FloatArray:
+        """The z with Bz nearest to coefficients γ (D, A): the inverse of ``coefficients``."""
+        return _apply(self.basis.T, gamma) / self.squared_norms[:, None]
+
     def dependent_columns(self) -> BoolArray:
         """Columns with a share in the directions that were left out, (D,)."""
         if self.basis.ndim == 1:

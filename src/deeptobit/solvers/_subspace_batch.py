@@ -111,10 +111,11 @@ def sigma_floors(problem: SubspaceProblem) -> FloatArray:
     likelihood has no minimum: σ would run to 0. A fit with k parameters for n entries has explained
     a share k/n of pure noise, so a σ far below k/n of the null model's is not to be believed.
     """
-    n_samples, n_tasks = problem.targets.shape
-    rank, n_directions = problem.rank, problem.features.rank
+    n_tasks, rank = problem.targets.shape[1], problem.rank
+    # Directions of the features that the penalty leaves free: Σ λ/(λ + α) over their variances λ.
+    n_directions = max(float((1.0 / (1.0 + problem.ridge)).sum()), float(rank))
     parameters = rank * (n_directions + n_tasks - rank) / n_tasks
-    entries = problem.weight @ ~problem.targets.missing * n_samples
+    entries = problem.total_weight * (problem.weight @ ~problem.targets.missing)
     return np.clip(parameters / np.maximum(entries, 1.0), SIGMA_FLOOR, 1.0)
 
 
@@ -189,7 +190,7 @@ def sow(problem: SubspaceProblem, layer: Layer) -> Layer:
 def _descend(
     problem: SubspaceProblem, null: NullModel, start: Layer, tol: float, max_iter: int
 ) -> SubspaceFit:
-    scale = max(float(np.linalg.norm(null.gradient)), np.finfo(np.float64).tiny)
+    scale = _gradient_scale(null)
     result = solve_newton(
         problem, problem.pack(start), tol=np.array([tol * scale]), max_iter=max_iter
     )
@@ -203,3 +204,14 @@ def _descend(
         n_iter=int(result.n_iter[0]),
         converged=bool(result.converged[0]),
     )
+
+
+def relative_gradient(null: NullModel, layer: Layer) -> float:
+    """Norm of the gradient at a layer, balanced first, relative to that by W at W = 0."""
+    problem = null.problem
+    evaluation = problem.evaluate(problem.pack(problem.balance(layer)), _ONLY)
+    return float(np.linalg.norm(evaluation.gradient)) / _gradient_scale(null)
+
+
+def _gradient_scale(null: NullModel) -> float:
+    return max(float(np.linalg.norm(null.gradient)), np.finfo(np.float64).tiny)

@@ -1,0 +1,180 @@
+"""The online solver in one pass: against the oracle, in matrix products, and on bad problems.
+
+Times are those of ``learn`` and ``result``, on one BLAS thread and after compilation, over the time
+of one product ``X @ coef.T`` measured between the runs.
+"""
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.problems import badly_scaled, log_score
+from benchmarks.report import Number
+from deeptobit.arrays import FloatArray
+from deeptobit.datasets import make_subspace
+from deeptobit.likelihood import Gaussian
+from deeptobit.metrics import anmse, principal_angles
+from deeptobit.solvers.online import OnlineResult, OnlineSettings, OnlineSolver
+from deeptobit.solvers.online._null import NullModel
+from deeptobit.solvers.online._pending import read_rows
+from deeptobit.solvers.online._units import Units
+from deeptobit.targets import CensoredTargets
+
+SEEDS = range(10)
+N_TRAIN = 4000
+N_SAMPLES, N_FEATURES, N_TASKS, RANK = 5000, 200, 100, 10
+
+
+class Data(NamedTuple):
+    """All rows, their outcomes, the oracle's prediction and the true U and coefficients."""
+
+    X: FloatArray
+    Y: FloatArray
+    oracle: FloatArray
+    U: FloatArray
+    coef: FloatArray
+
+    @property
+    def targets(self) -> CensoredTargets:
+        """The outcomes to learn from."""
+        return CensoredTargets.from_bounds(self.Y[:N_TRAIN], 0.0)
+
+
+def measure() -> Iterator[Number]:
+    """Every number of the online solver."""
+    with threadpool_limits(1):
+        yield from _against_the_oracle()
+        yield from _products()
+        yield from _ill_conditioned()
+        yield from _growth()
+        yield from _bad_problems()
+
+
+def _against_the_oracle() -> Iterator[Number]:
+    rows, batches, cosines, correlations = [], [], [], []
+    for seed in SEEDS:
+        data = _paper_data(seed)
+        result = _solve(data)
+        rows.append(_ratio(data, result))
+        batches.append(_ratio(data, _solve(data, batch_size=64)))
+        cosines.append(float(np.cos(principal_angles(data.U, result.U)).min()))
+        pairs = zip(result.U @ result.V, data.coef, strict=True)
+        correlations.append(min(float(np.corrcoef(a, b)[0, 1]) for a, b in pairs))
+    yield Number("ANMSE over the oracle's, mean of 10 seeds", float(np.mean(rows)), 1.05, "at most")
+    yield Number("the same, worst seed", max(rows), 1.10, "at most")
+    yield Number("smallest principal cosine, worst seed", min(cosines), 0.999, "at least")
+    yield Number("correlation of a task's coefficients, worst", min(correlations), 0.99, "at least")
+    yield Number("ANMSE over the oracle's, batch_size=64, worst", max(batches), 1.10, "at most")
+
+
+def _products() -> Iterator[Number]:
+    data = _paper_data(0)
+    rows, batches = _cost(data), _cost(data, batch_size=64)
+    yield Number("one pass in products", rows, 14.0, "at most")
+    yield Number("one pass in products, batch_size=64", batches, 14.0 * 2 / 3, "at most")
+
+
+def _ill_conditioned() -> Iterator[Number]:
+    cases = [_ill_conditioned_data(seed) for seed in range(3)]
+    worst = max(_ratio(data, _solve(data)) for data in cases)
+    yield Number("condition number 1e4: ANMSE over the oracle's, worst", worst, 1.08, "at most")
+    yield Number("condition number 1e4: products", _cost(cases[0]), 30.0, "at most")
+
+
+def _growth() -> Iterator[Number]:
+    sizes = {"N": N_TRAIN, "D": N_FEATURES, "T": N_TASKS, "R": RANK}
+    for name in sizes:
+        once, twice = _stream_of(**sizes), _stream_of(**(sizes | {name: 2 * sizes[name]}))
+        ratio = float(np.median([twice() / once() for _ in range(7)]))
+        yield Number(f"cost after doubling {name}", ratio, 2.3, "at most")
+
+
+def _bad_problems() -> Iterator[Number]:
+    excess = []
+    for problem in badly_scaled():
+        targets = problem.targets
+        settings = OnlineSettings(rank=problem.rank)
+        solver = OnlineSolver(settings, problem.X.shape[1], targets.shape[1])
+        solver.learn(problem.X, targets.low, targets.high)
+        found = solver.result()
+        latent = problem.X_test @ (found.U @ found.V).T + found.intercept
+        score = log_score(problem.targets_test, latent, found.sigma)
+        excess.append(score - _null_score(problem.X, targets, problem.targets_test))
+    finite = np.isfinite(excess)
+    yield Number("bad problems: share without NaN", float(finite.mean()), 1.0, "at least")
+    yield Number("bad problems: worst loss to intercepts alone", max(excess), 0.05, "at most")
+    yield Number("bad problems: mean gain over them", -float(np.mean(excess)), 0.15, "at least")
+
+
+def _paper_data(seed: int) -> Data:
+    X, Y, truth = make_subspace(N_SAMPLES, N_FEATURES, N_TASKS, RANK, sigma=3.0, random_state=seed)
+    return Data(X, Y, truth.predict(X), truth.U, truth.coef)
+
+
+def _ill_conditioned_data(seed: int) -> Data:
+    """The same signal in features of condition number 1e4: every direction matters alike."""
+    plain = _paper_data(seed)
+    rng = np.random.default_rng(seed)
+    left, right = (np.linalg.qr(rng.standard_normal((N_FEATURES, N_FEATURES)))[0] for _ in range(2))
+    turn = left * np.geomspace(1.0, 1e-4, N_FEATURES) @ right.T
+    return plain._replace(X=plain.X @ turn)
+
+
+def _solve(data: Data, **settings: Any) -> OnlineResult:
+    solver = OnlineSolver(OnlineSettings(rank=RANK, **settings), N_FEATURES, N_TASKS)
+    solver.learn(data.X[:N_TRAIN], data.targets.low, data.targets.high)
+    return solver.result()
+
+
+def _ratio(data: Data, result: OnlineResult) -> float:
+    X, Y = data.X[N_TRAIN:], data.Y[N_TRAIN:]
+    clipped = np.clip(X @ (result.U @ result.V).T + result.intercept, 0.0, None)
+    return float(anmse(Y, clipped)) / float(anmse(Y, data.oracle[N_TRAIN:]))
+
+
+def _cost(data: Data, **settings: Any) -> float:
+    """Best of several passes over the best of several products."""
+    X, targets = data.X[:N_TRAIN], data.targets
+    low, high = np.array(targets.low), np.array(targets.high)
+    passes, products = [], []
+    for _ in range(15):
+        solver = OnlineSolver(OnlineSettings(rank=RANK, **settings), N_FEATURES, N_TASKS)
+        passes.append(_seconds(lambda solver=solver: _learn(solver, X, low, high)))  # type: ignore[misc]
+        products += [_seconds(lambda: X @ data.coef.T) for _ in range(4)]
+    return min(passes) / min(products)
+
+
+def _stream_of(N: int, D: int, T: int, R: int) -> Callable[[], float]:
+    """A function that learns from a stream of these sizes, and takes its time."""
+    X, Y, _ = make_subspace(N, D, T, R, random_state=0)
+    targets = CensoredTargets.from_bounds(Y, 0.0)
+
+    def run() -> float:
+        solver = OnlineSolver(OnlineSettings(rank=R), D, T)
+        return _seconds(lambda: _learn(solver, X, targets.low, targets.high))
+
+    run()
+    return lambda: min(run(), run())
+
+
+def _learn(solver: OnlineSolver, X: FloatArray, low: FloatArray, high: FloatArray) -> None:
+    solver.learn(X, low, high)
+    solver.result()
+
+
+def _null_score(X: FloatArray, targets: CensoredTargets, test: CensoredTargets) -> float:
+    """Log score of the Tobit with intercepts alone, fitted to all training rows."""
+    rows = read_rows(X, targets.low, targets.high, None, slice(None))
+    units = Units.build(rows, center=True, standardize=True)
+    null = NullModel.fit(Gaussian(), units.block(rows), free_mean=True)
+    latent = np.broadcast_to(units.target_mean + units.target_scale * null.mean, test.shape)
+    return log_score(test, latent, units.target_scale * null.sigma)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    started = perf_counter()
+    work()
+    return perf_counter() - started

@@ -1,0 +1,138 @@
+"""Per-task sums over a block of rows, and the entries of a block, for the online solver."""
+
+import math
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.kernels._jit import jit, jit_sums
+from deeptobit.kernels._online_entry import fill_closed, row_entries, two_sided
+from deeptobit.kernels._online_types import Block
+
+
+@jit
+def standard_units(
+    values: FloatArray, location: FloatArray, precision: FloatArray, out: FloatArray
+) -> None:
+    """(values − location) · precision, column by column; infinite ends stay infinite."""
+    for row in range(values.shape[0]):
+        for column in range(values.shape[1]):
+            out[row, column] = (values[row, column] - location[column]) * precision[column]
+
+
+@jit_sums
+def add_null(
+    block: Block,
+    mean: FloatArray,
+    sigma: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Gaussian twin of ``reference_null_sums``, (6, T)."""
+    _, low, high, edge, sign, weight, closed = block
+    n_tasks = low.shape[1]
+    precision = 1.0 / sigma
+    z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
+    for row in range(low.shape[0]):
+        share = weight[row]
+        row_entries(edge[row], sign[row], mean, precision, z, entry)
+        for task in range(n_tasks):
+            side, distance, g = sign[row, task], z[task], entry[1, task]
+            exact = side == 0.0
+            here = distance if distance == distance else 0.0
+            bend = -2.0 * g if exact else -g * (1.0 - here * (g + here))
+            out[0, task] += share * entry[0, task]
+            out[1, task] += share * g
+            out[2, task] += share * entry[3, task]
+            out[3, task] += share * entry[2, task]
+            out[4, task] += share * bend
+            out[5, task] += share * here * bend
+        if closed:
+            for task in range(n_tasks):
+                start, end = low[row, task], high[row, task]
+                if start < end and not math.isinf(start) and not math.isinf(end):
+                    a = (start - mean[task]) * precision[task]
+                    b = (end - mean[task]) * precision[task]
+                    fields = two_sided(a, b)
+                    for field in range(6):
+                        out[field, task] += share * fields[field]
+
+
+@jit_sums
+def add_evidence(
+    block: Block,
+    linear: FloatArray,
+    intercept: FloatArray,
+    sigma: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Gaussian twin of ``reference_evidence``, (6, T)."""
+    _, low, high, edge, sign, weight, closed = block
+    n_tasks = low.shape[1]
+    precision = 1.0 / sigma
+    z, entry, latent = np.empty(n_tasks), np.empty((4, n_tasks)), np.empty(n_tasks)
+    for row in range(low.shape[0]):
+        share = weight[row]
+        for task in range(n_tasks):
+            latent[task] = linear[row, task] + intercept[task]
+        row_entries(edge[row], sign[row], latent, precision, z, entry)
+        if closed:
+            fill_closed(low[row], high[row], latent, precision, entry)
+        for task in range(n_tasks):
+            start, end = low[row, task], high[row, task]
+            known = share if start == start else 0.0
+            exact = share if start == end else 0.0
+            lift = linear[row, task] * precision[task]
+            out[0, task] += share * entry[0, task]
+            out[1, task] += share * entry[1, task] * lift
+            out[2, task] += share * entry[2, task] * lift * lift
+            out[3, task] += share * entry[3, task]
+            out[4, task] += known
+            out[5, task] += exact
+
+
+@jit_sums
+def fill_scores(
+    block: Block,
+    latent: FloatArray,
+    sigma: FloatArray,
+    reach: float,
+    score: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Gaussian twin of ``reference_scores``: (n, T) and (5, T)."""
+    _, low, high, edge, sign, weight, closed = block
+    n_tasks = low.shape[1]
+    precision = 1.0 / sigma
+    z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
+    for row in range(low.shape[0]):
+        share = weight[row]
+        row_entries(edge[row], sign[row], latent[row], precision, z, entry)
+        if closed:
+            fill_closed(low[row], high[row], latent[row], precision, entry)
+        for task in range(n_tasks):
+            start, side, g = low[row, task], sign[row, task], entry[1, task]
+            known = share if start == start else 0.0
+            g = reach if g > reach else (-reach if g < -reach else g)
+            score[row, task] = share * g * precision[task]
+            out[0, task] += share * entry[0, task]
+            out[1, task] += share * entry[2, task]
+            out[2, task] += share * entry[3, task]
+            out[3, task] += known
+            out[4, task] += known if side == 0.0 else 0.0
+
+
+@jit_sums
+def fill_entries(
+    block: Block,
+    latent: FloatArray,
+    sigma: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Gaussian twin of ``reference_entries``: nll, score, curvature, pull at σ = 1, (n, 4, T)."""
+    _, low, high, edge, sign, _, closed = block
+    precision = 1.0 / sigma
+    z = np.empty(low.shape[1])
+    for row in range(low.shape[0]):
+        row_entries(edge[row], sign[row], latent[row], precision, z, out[row])
+        if closed:
+            fill_closed(low[row], high[row], latent[row], precision, out[row])

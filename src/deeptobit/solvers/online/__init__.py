@@ -1,0 +1,7 @@
+"""Subspace Tobit regression in one pass over a stream of rows."""
+
+from deeptobit.solvers.online._history import Record
+from deeptobit.solvers.online._settings import OnlineSettings, Schedule
+from deeptobit.solvers.online._solver import OnlineResult, OnlineSolver
+
+__all__ = ["OnlineResult", "OnlineSettings", "OnlineSolver", "Record", "Schedule"]

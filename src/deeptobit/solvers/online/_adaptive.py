@@ -1,0 +1,312 @@
+"""The solver that finds its own steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.kernels._online import learn_rows
+from deeptobit.kernels._online_types import (
+    Block,
+    Iterate,
+    RowPlan,
+    bounded_entries,
+    count_entries,
+    first_half,
+    rows_of,
+)
+from deeptobit.solvers.online._batch import learn_batch
+from deeptobit.solvers.online._evidence import Evidence, shrink
+from deeptobit.solvers.online._history import BlockReport
+from deeptobit.solvers.online._metric import FeatureMetric, sketch_metric, whitening
+from deeptobit.solvers.online._null import NullModel
+from deeptobit.solvers.online._penalty import Penalty
+from deeptobit.solvers.online._settings import OnlineSettings
+from deeptobit.solvers.online._start import fill_empty, random_start, spectral_start
+
+_ROWS_PER_AVERAGE = 8
+_SLOPE, _FORGET = 4.0, 6.0
+_EXPLODED = 1e3  # times the unit variance that V x has after whitening
+_MAX_HALVINGS = 4
+_RECOVERY = 1.02
+_NULL_ROWS = 1536
+_TURN = 1.15
+_LONG, _FAR, _NOISY = 1.5, 2.0, 1.2  # limits in units of the null model's noise
+
+
+@dataclass
+class AdaptiveLearner:
+    """State of a run in standard units; every array is changed in place.
+
+    Parameters
+    ----------
+    settings : OnlineSettings
+    sigma : array of shape (T,), optional
+        Fixed noise scales.
+    null : NullModel
+    metric : FeatureMetric
+    now, mean : Iterate
+        The iterate and its average.
+    moments : array of shape (3, T)
+        Running means of curvature, share bounded on both sides, and known share.
+    evidence : Evidence
+    """
+
+    settings: OnlineSettings
+    sigma: FloatArray | None
+    null: NullModel
+    metric: FeatureMetric
+    now: Iterate
+    mean: Iterate
+    moments: FloatArray
+    evidence: Evidence
+    start_rows: float
+    inverse: FloatArray
+    spread: float = 1.0
+    n: float = 0.0
+    turned_at: float = 0.0
+    averaged: int = 0
+    pace: float = 1.0
+    n_halvings: int = 0
+    n_blocks: int = 0
+
+    @classmethod
+    def begin(
+        cls, settings: OnlineSettings, sigma: FloatArray | None, block: Block
+    ) -> AdaptiveLearner:
+        """From the first rows; the spectral start sees only half of them."""
+        noise, rank = settings.noise, settings.rank
+        rng = np.random.default_rng(settings.random_state)
+        n_features, n_tasks = block.X.shape[1], block.low.shape[1]
+        null = NullModel.fit(noise, block, free_mean=settings.fit_intercept)
+        metric = FeatureMetric.build(block.X, block.weight)
+        now, curvature = spectral_start(noise, first_half(block), null, metric, rank)
+        if settings.start == "random":
+            now = random_start(null, n_features, rank, rng)
+        metric.rebuild()
+        fill_empty(now, metric, rng)
+        if sigma is not None:
+            now.sigma[...] = sigma
+        known = block.weight @ (~np.isnan(block.low)).astype(np.float64)
+        rows = max(float(block.weight.sum()), 1.0)
+        bounded = bounded_entries(block) / np.maximum(known, 1.0)
+        moments = np.stack([curvature, bounded, known / rows])
+        zero = np.zeros(n_tasks)
+        found = Evidence(
+            zero, zero.copy(), now.sigma.copy(), np.zeros((3, n_tasks)), np.zeros((2, n_tasks))
+        )
+        start_rows = float(max(n_features, 2 * rank, 20))
+        return cls(
+            settings, sigma, null, metric, now, now.copy(), moments, found, start_rows, np.eye(rank)
+        )
+
+    @property
+    def model(self) -> Iterate:
+        """The iterate that counts."""
+        return self.mean if self.settings.averaging else self.now
+
+    def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
+        """Learn from a block.
+
+        Parameters
+        ----------
+        block : Block
+        fresh : bool
+            Whether the model knows nothing of these rows: only then they are evidence.
+        in_buffer : bool
+            Whether null model and metric have seen the rows.
+        """
+        self.null.scored = None
+        if not in_buffer:
+            self._learn_null(block)
+            self.metric.add(block.X, block.weight)
+        if self.n >= _TURN * self.turned_at or self.n < 64:
+            self._turn()
+        if fresh:
+            if in_buffer:
+                lengths = (0.0, 0.5, 1.0)
+                models = tuple(self._of_length(np.full(len(self.null.mean), k)) for k in lengths)
+                self.evidence.add_line(self.settings.noise, block, models)
+            objective, known, exact = self._score(block)
+        else:
+            objective, (known, exact) = np.nan, count_entries(block)
+        level = float(exact @ np.log(self.now.sigma))
+        sums = self._guarded_step(block)
+        self._keep_in_trust_region()
+        self.n += float(block.weight.sum())
+        updates = -(-len(block.X) // self.settings.batch_size)
+        size = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
+        return BlockReport(
+            objective=objective,
+            change=float(np.sqrt(sums[1] / updates)) / size,
+            loss=float(sums[0]) + level,
+            known=known,
+            exact=exact,
+        )
+
+    def _score(self, block: Block) -> tuple[float, float, FloatArray]:
+        """Add a block to the evidence; its mean nll, known entries and observed ones by task."""
+        return self.evidence.add(
+            self.settings.noise,
+            block,
+            self.model,
+            float(self._forget(self.n)),
+            self.moments[1],
+            self._limits(),
+            self.null.scored,
+            learns_sigma=self.sigma is None,
+        )
+
+    def _guarded_step(self, block: Block) -> FloatArray:
+        """Step; if the iterate ran away, go back and halve the steps. Sums of loss and change."""
+        before = self.now.copy(), self.mean.copy(), self.moments.copy(), self.averaged
+        pace = self.pace
+        for _ in range(_MAX_HALVINGS):
+            sums = np.zeros(2)
+            with np.errstate(over="ignore", invalid="ignore"):  # the guard sees it
+                self._step(block, sums)
+                sound = self._is_sound() and bool(np.isfinite(sums).all())
+            if sound:
+                self.pace = min(1.0, _RECOVERY * self.pace)
+                return sums
+            self.now.set_to(before[0])
+            self.mean.set_to(before[1])
+            self.moments[...] = before[2]
+            self.averaged = before[3]
+            self.pace *= 0.5
+            self.n_halvings += 1
+        self.pace = 0.5 * pace  # nothing can be learned from this block
+        return np.zeros(2)
+
+    def _learn_null(self, block: Block) -> None:
+        """All of the first rows, then one block in four: its error is small by then."""
+        if self.n < _NULL_ROWS or self.n_blocks % 4 == 0:
+            self.null.update(self.settings.noise, block)
+        self.n_blocks += 1
+
+    def result(self) -> Iterate:
+        """The model the evidence supports, in standard units."""
+        return self._of_length(self.evidence.shrinkage(self.n, self.start_rows))
+
+    def _of_length(self, length: FloatArray) -> Iterate:
+        """The averaged model with its linear part shrunk."""
+        model = self.model
+        found = shrink(model, self.evidence.sigma, self.null, length, self._linear_variance(model))
+        if self.sigma is not None:
+            found.sigma[...] = self.sigma
+        return found
+
+    def _step(self, block: Block, sums: FloatArray) -> None:
+        settings = self.settings
+        Z = self.metric.apply(block.X)
+        if settings.batch_size == 1:
+            plan = self._plan(Z, self.n + np.cumsum(block.weight) - block.weight)
+            self.averaged = learn_rows(
+                settings.noise, block, plan, self.now, self.mean, self.moments, self.averaged, sums
+            )
+        else:
+            self._step_batches(block, Z, sums)
+        if settings.alpha > 0.0:
+            step = float(self._gamma(self.n)) * float(block.weight.sum())
+            Penalty(settings.alpha).apply(
+                self.now, self.metric, self.inverse, self.moments[0], step
+            )
+
+    def _step_batches(self, block: Block, Z: FloatArray, sums: FloatArray) -> None:
+        n, size = self.n, self.settings.batch_size
+        plan = self._plan(Z, np.full(1, n))
+        for first in range(0, len(Z), size):
+            rows = slice(first, first + size)
+            part = rows_of(block, rows)
+            at = np.full(1, n)
+            here = plan._replace(
+                Z=Z[rows], step=np.asarray(self._gamma(at)), forget=np.asarray(self._forget(at))
+            )
+            learn_batch(
+                self.settings.noise,
+                part,
+                here,
+                self.now,
+                self.moments,
+                sums,
+                self.settings.n_threads,
+            )
+            n += float(part.weight.sum())
+            self.averaged += 1
+            for middle, last in zip(self.mean, self.now, strict=True):
+                middle += 4.0 / (self.averaged + 3.0) * (last - middle)
+
+    def _plan(self, Z: FloatArray, n: FloatArray) -> RowPlan:
+        lowest, highest = self._limits()
+        return RowPlan(
+            Z,
+            np.asarray(self._gamma(n)),
+            np.asarray(self._forget(n)),
+            self.inverse,
+            self.spread,
+            lowest,
+            highest,
+            float(self.settings.fit_intercept),
+            float(self.sigma is None),
+            _ROWS_PER_AVERAGE,
+        )
+
+    def _gamma(self, n: FloatArray | float) -> FloatArray | float:
+        """The step: of the order 1/n₀ at first, falling with the square root of n/n₀."""
+        return self.pace * _SLOPE / self.start_rows / np.sqrt(1.0 + n / self.start_rows)
+
+    def _forget(self, n: FloatArray | float) -> FloatArray | float:
+        return _FORGET / (n + self.start_rows)
+
+    def _limits(self) -> tuple[FloatArray, FloatArray]:
+        if self.sigma is not None:
+            return self.sigma, self.sigma
+        return 1e-4 * self.null.sigma, _NOISY * self.null.sigma
+
+    def _turn(self) -> None:
+        """Choose coordinates in which V x has unit variance, and rebuild the sketch's metric."""
+        turn, back = whitening(self.metric.inner(self.now.V))
+        for part in (self.now, self.mean):
+            part.V[...] = turn @ part.V
+            part.Ut[...] = back @ part.Ut
+        self._restart_lost_averages()
+        damping = self._gamma(self.n) * self.now.V.shape[1]
+        self.inverse, self.spread = sketch_metric(
+            self.now.Ut, self.now.sigma, self.moments[0] * self.moments[2], float(damping)
+        )
+        self.turned_at = self.n
+
+    def _restart_lost_averages(self) -> None:
+        """An average that has lost its iterate, in scale or in direction, starts anew."""
+        both = self.metric.inner(np.vstack([self.now.V, self.mean.V]))
+        rank = len(self.now.V)
+        size = np.sqrt(
+            np.maximum(np.diagonal(both), 0.0)
+        )  # a nearly singular metric rounds below 0
+        mine, other = size[:rank], size[rank:]
+        product = np.maximum(mine * other, 1e-300)
+        cosine = np.diagonal(both[:rank, rank:]) / np.maximum(product, 1e-150)
+        lost = (other < 0.1 * mine) | (other > 10.0 * mine) | (cosine < 0.3)
+        self.mean.V[lost] = self.now.V[lost]
+        self.mean.Ut[lost] = self.now.Ut[lost]
+
+    def _is_sound(self) -> bool:
+        if not (self.now.is_finite() and self.mean.is_finite()):
+            return False
+        return self.metric.mean_square(self.now.V) <= _EXPLODED
+
+    def _keep_in_trust_region(self) -> None:
+        """Let no linear part outgrow what it explains, and no intercept run away."""
+        scale = self.null.sigma
+        low, high = self.null.mean - _FAR * scale, self.null.mean + _FAR * scale
+        for part in (self.now, self.mean):
+            spread = np.sqrt(np.maximum(self._linear_variance(part), 1e-300))
+            part.Ut[...] *= np.minimum(1.0, _LONG * scale / spread)
+            if self.settings.fit_intercept:
+                np.clip(part.intercept, low, high, out=part.intercept)
+
+    def _linear_variance(self, part: Iterate) -> FloatArray:
+        """Variance of U_tᵀVx, (T,)."""
+        return np.asarray(np.sum(part.Ut * (self.metric.inner(part.V) @ part.Ut), axis=0))

@@ -1,0 +1,92 @@
+"""Standard units of features, targets and weights, from the first rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.kernels._online import standard_block
+from deeptobit.kernels._online_types import Block, Iterate
+from deeptobit.solvers.online._pending import RawRows
+
+
+@dataclass(frozen=True)
+class Units:
+    """Location and scale of columns, and the mean weight of a row.
+
+    Parameters
+    ----------
+    feature_mean, feature_scale : arrays of shape (D,)
+    target_mean, target_scale : arrays of shape (T,)
+    weight : float
+    """
+
+    feature_mean: FloatArray
+    feature_scale: FloatArray
+    target_mean: FloatArray
+    target_scale: FloatArray
+    weight: float
+
+    @classmethod
+    def plain(cls, n_features: int, n_tasks: int) -> Units:
+        """The user's own units."""
+        zero, one = np.zeros, np.ones
+        return cls(zero(n_features), one(n_features), zero(n_tasks), one(n_tasks), 1.0)
+
+    @classmethod
+    def build(cls, rows: RawRows, *, center: bool, standardize: bool) -> Units:
+        """Mean and spread of the first rows; a bound counts as its value."""
+        heavy = rows.weight[rows.weight > 0.0]
+        unit = float(heavy.mean()) if len(heavy) else 1.0
+        share = rows.weight / unit
+        feature_mean, feature_scale = _moments(
+            rows.X, np.broadcast_to(share[:, None], rows.X.shape)
+        )
+        start = np.where(np.isneginf(rows.low), rows.high, rows.low)
+        end = np.where(np.isposinf(rows.high), rows.low, rows.high)
+        values = start + 0.5 * (end - start)
+        known = np.isfinite(values)
+        target_mean, target_scale = _moments(np.where(known, values, 0.0), share[:, None] * known)
+        if not center:
+            feature_scale, target_scale = (
+                np.hypot(feature_scale, feature_mean),
+                np.hypot(target_scale, target_mean),
+            )
+            feature_mean, target_mean = np.zeros_like(feature_mean), np.zeros_like(target_mean)
+        if not standardize:
+            feature_scale, target_scale = np.ones_like(feature_scale), np.ones_like(target_scale)
+        return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
+
+    def block(self, rows: RawRows) -> Block:
+        """Rows in these units."""
+        return standard_block(
+            rows.X,
+            rows.low,
+            rows.high,
+            rows.weight / self.weight,
+            (self.feature_mean, 1.0 / self.feature_scale),
+            (self.target_mean, 1.0 / self.target_scale),
+        )
+
+    def to_user(self, model: Iterate) -> Iterate:
+        """Parameters for raw X and raw targets."""
+        V = model.V / self.feature_scale
+        Ut = model.Ut * self.target_scale
+        shift = self.target_mean + model.intercept * self.target_scale
+        return Iterate(V, Ut, shift - (V @ self.feature_mean) @ Ut, model.sigma * self.target_scale)
+
+
+def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean and spread of columns; what has no spread gets its own size, or 1."""
+    total = np.maximum(share.sum(axis=0), 1e-300)
+    # In units of its largest value no square of a column overflows.
+    size = np.abs(values).max(axis=0, initial=0.0)
+    size = np.where(size > 0.0, size, 1.0)
+    scaled = values / size
+    mean = (share * scaled).sum(axis=0) / total
+    spread = np.sqrt((share * np.square(scaled - mean)).sum(axis=0) / total)
+    tiny = 64.0 * np.finfo(np.float64).eps
+    scale = np.where(spread > tiny, spread, 1.0)
+    return mean * size, scale * size

@@ -1,0 +1,140 @@
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from deeptobit.arrays import FloatArray
+from deeptobit.kernels import _online as compiled
+from deeptobit.kernels import _online_reference as reference
+from deeptobit.kernels._online_types import Block, Iterate, PlainPlan, RowPlan, rows_of
+from deeptobit.likelihood import Gaussian, Logistic, StudentT
+
+N, D, T, R = 40, 5, 7, 3
+GAUSSIAN = Gaussian()
+
+
+class Case(NamedTuple):
+    block: Block
+    now: Iterate
+    rng: np.random.Generator
+
+
+def make_case(*, intervals: bool, far: float = 1.0) -> Case:
+    """Every kind of entry, weights among them 0, and z up to ±10 × far."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, D))
+    y, kind = 3.0 * far * rng.normal(size=(N, T)), rng.integers(0, 5, size=(N, T))
+    width = rng.choice([1e-7, 0.1, 1.0, 5.0, 40.0], size=(N, T))
+    low = np.choose(kind, [y, np.full_like(y, -np.inf), y, np.full_like(y, np.nan), y])
+    high = np.choose(kind, [y, y, np.full_like(y, np.inf), np.full_like(y, np.nan), y])
+    if intervals:
+        high = np.where(kind == 4, y + width, high)
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0], size=N)
+    zero, one = np.zeros, np.ones
+    block = compiled.standard_block(X, low, high, weight, (zero(D), one(D)), (zero(T), one(T)))
+    sigma = rng.uniform(0.5, 2.0, T)
+    now = Iterate(rng.normal(size=(R, D)), rng.normal(size=(R, T)), rng.normal(size=T), sigma)
+    return Case(block, now, rng)
+
+
+CASES = pytest.mark.parametrize(
+    ("intervals", "far"), [(False, 1.0), (True, 1.0), (False, 30.0), (True, 30.0)]
+)
+
+
+def latent_of(case: Case) -> FloatArray:
+    return np.asarray(case.block.X @ case.now.V.T @ case.now.Ut + case.now.intercept)
+
+
+@CASES
+def test_entries_and_scores(intervals: bool, far: float) -> None:
+    case = make_case(intervals=intervals, far=far)
+    latent, sigma = latent_of(case), case.now.sigma
+    block = case.block
+    found = compiled.entries(GAUSSIAN, block, latent, sigma)
+    expected = reference.reference_entries(GAUSSIAN, block.low, block.high, latent, sigma)
+    # The curvature of a short interval is a difference of large numbers.
+    tolerance = 1e-6 if intervals else 1e-10
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    for mine, other in zip(
+        compiled.scores(GAUSSIAN, block, latent, sigma),
+        reference.reference_scores(GAUSSIAN, block, latent, sigma),
+        strict=True,
+    ):
+        np.testing.assert_allclose(mine, other, rtol=tolerance, atol=tolerance)
+
+
+@CASES
+def test_sums(intervals: bool, far: float) -> None:
+    case = make_case(intervals=intervals, far=far)
+    mean, sigma = case.now.intercept, case.now.sigma
+    found = compiled.null_sums(GAUSSIAN, case.block, mean, sigma)
+    expected = reference.reference_null_sums(GAUSSIAN, case.block, mean, sigma)
+    np.testing.assert_allclose(found[:4], expected[:4], rtol=1e-7, atol=1e-7)
+    if not intervals:  # second derivatives of a narrow interval cancel, and only steer a step
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
+    linear = latent_of(case) - mean
+    np.testing.assert_allclose(
+        compiled.evidence(GAUSSIAN, case.block, linear, mean, sigma),
+        reference.reference_evidence(GAUSSIAN, case.block, linear, mean, sigma),
+        rtol=1e-8,
+        atol=1e-8,
+    )
+
+
+@CASES
+def test_adaptive_rows(intervals: bool, far: float) -> None:
+    case = make_case(intervals=intervals, far=far)
+    metric = np.eye(D) + 0.1
+    plan = RowPlan(
+        case.block.X @ metric,
+        np.full(N, 0.05),
+        np.full(N, 0.02),
+        np.eye(R) + 0.05,
+        1.3,
+        np.full(T, 0.3),
+        np.full(T, 3.0),
+        1.0,
+        1.0,
+        8,
+    )
+    states = []
+    for run in (compiled.learn_rows, reference.reference_learn_rows):
+        now, mean = case.now.copy(), case.now.copy()
+        moments, out = np.tile([[0.5], [0.4], [0.9]], T), np.zeros(2)
+        averaged = run(GAUSSIAN, case.block, plan, now, mean, moments, 4, out)
+        assert averaged == 4 + N // 8
+        states.append([*now, *mean, moments, out])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-7, atol=1e-8)
+    assert not np.array_equal(states[0][0], case.now.V)
+
+
+@CASES
+def test_plain_rows(intervals: bool, far: float) -> None:
+    case = make_case(intervals=intervals, far=far)
+    plan = PlainPlan(np.full(N, 1e-4), np.full(N, 0.02), 0.1, 1.0, 1.0)
+    states = []
+    for run in (compiled.plain_rows, reference.reference_plain_rows):
+        now, out = case.now.copy(), np.zeros(2)
+        run(GAUSSIAN, case.block, plan, now, np.full(T, 0.4), out)
+        states.append([*now, out])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("noise", [Logistic(), StudentT()], ids=repr)
+def test_other_families_take_the_reference_path(noise: Logistic | StudentT) -> None:
+    case = make_case(intervals=True)
+    found = compiled.entries(noise, case.block, latent_of(case), case.now.sigma)
+    expected = reference.reference_entries(
+        noise, case.block.low, case.block.high, latent_of(case), case.now.sigma
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_of_a_block_are_rows() -> None:
+    block = make_case(intervals=True).block
+    part = rows_of(block, slice(3, 5))
+    np.testing.assert_array_equal(part.X, block.X[3:5])
+    np.testing.assert_array_equal(part.edge, block.edge[3:5])
