@@ -75,9 +75,10 @@ def read_targets(
             names=names,
             outside=outside,
         )
-    too_large = np.abs(targets.values) > _LARGEST
-    if too_large.any():
-        row, task = np.argwhere(too_large)[0].tolist()
+    if np.fmax.reduce(targets.low, None) > _LARGEST or (
+        np.fmin.reduce(targets.high, None) < -_LARGEST
+    ):
+        row, task = np.argwhere(np.abs(targets.values) > _LARGEST)[0].tolist()
         raise ValueError(
             f"target {targets.names[task]!r} is too large in row {row} "
             f"({targets.values[row, task]:g}); rescale it"

@@ -42,6 +42,8 @@ def refuse_outside(
         ("below its lower", values < lower, lower),
         ("above its upper", values > upper, upper),
     ):
+        if not outside.any():
+            continue
         for task in np.flatnonzero(outside.any(axis=0)).tolist():
             rows = np.flatnonzero(outside[:, task])
             at = np.broadcast_to(bound, values.shape)[rows[0], task]

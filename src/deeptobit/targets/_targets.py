@@ -118,9 +118,14 @@ class CensoredTargets:
             refuse_outside(values, lower_at, upper_at, found_names)
         elif outside != "clip":
             raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
-        at_lower, at_upper = values <= lower_at, values >= upper_at
-        low = np.where(at_lower, -np.inf, np.where(at_upper, upper_at, values))
-        high = np.where(at_upper, np.inf, np.where(at_lower, lower_at, values))
+        low, high = values, values
+        if np.isfinite(upper_at).any():  # an open side costs no pass over the entries
+            low = np.minimum(values, upper_at)
+            high = np.where(values >= upper_at, np.inf, values)
+        if np.isfinite(lower_at).any():
+            high = np.maximum(high, lower_at)
+            low = np.where(values <= lower_at, -np.inf, low)
+        low = low.copy() if low is high else low
         return cls(
             low,
             high,

@@ -85,8 +85,11 @@ def learn_batch(
 
 
 def _tasks_of(block: Block, tasks: slice) -> Block:
+    """Some tasks, in memory of their own: kernels are compiled for contiguous rows only."""
     X, low, high, edge, sign, weight, closed = block
-    return Block(X, low[:, tasks], high[:, tasks], edge[:, tasks], sign[:, tasks], weight, closed)
+    low, high = np.ascontiguousarray(low[:, tasks]), np.ascontiguousarray(high[:, tasks])
+    edge, sign = np.ascontiguousarray(edge[:, tasks]), np.ascontiguousarray(sign[:, tasks])
+    return Block(X, low, high, edge, sign, weight, closed)
 
 
 def _move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
