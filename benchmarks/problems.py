@@ -34,7 +34,7 @@ def badly_scaled(n_problems: int = N_PROBLEMS, seed: int = 0) -> Iterator[Proble
 
 
 def log_score(targets: CensoredTargets, latent: FloatArray, sigma: FloatArray) -> float:
-    """Mean negative log likelihood per known entry, with outcomes in units of their spread."""
+    """Mean negative log likelihood per known entry, in the units of the outcomes."""
     nll = evaluate(Gaussian(), targets.low, targets.high, latent, sigma).nll
     return float(nll.sum() / (~targets.missing).sum())
 

@@ -1,5 +1,6 @@
 """The batch solver of one layer: distance to the oracle, certificate, cost on a cohort."""
 
+import warnings
 from collections.abc import Iterator
 from time import perf_counter
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.problems import badly_scaled, log_score
 from benchmarks.report import Number
-from deeptobit import SubspaceTobitRegressor
+from deeptobit import SubspaceTobitRegressor, TobitRegressor
 from deeptobit.datasets import make_subspace
+from deeptobit.exceptions import CensoringWarning
 from deeptobit.metrics import anmse
 
 SEEDS = range(10)
@@ -21,6 +24,7 @@ def measure() -> Iterator[Number]:
         yield from _against_the_oracle()
         yield _certificate()
         yield _cohort()
+        yield from _bad_problems()
 
 
 def _against_the_oracle() -> Iterator[Number]:
@@ -59,6 +63,24 @@ def _cohort() -> Number:
     ours = _best_of(5, lambda: model.fit(X, Y))
     least_squares = _best_of(20, lambda: np.linalg.lstsq(design, Y, rcond=None))
     return Number("cohort of 500 × 150 × 30 over one lstsq", ours / least_squares, 100.0, "at most")
+
+
+def _bad_problems() -> Iterator[Number]:
+    """Against the Tobit with intercepts alone (a ridge under which every coefficient is zero)."""
+    excess = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CensoringWarning)  # tasks censored throughout are meant
+        for problem in badly_scaled():
+            model = SubspaceTobitRegressor(problem.rank, solver="batch")
+            model.fit(problem.X, problem.targets)
+            null = TobitRegressor(alpha=1e9).fit(problem.X, problem.targets)
+            ours, base = (
+                log_score(problem.targets_test, m.predict(problem.X_test, kind="latent"), m.sigma_)
+                for m in (model, null)
+            )
+            excess.append(ours - base)
+    yield Number("bad problems: worst loss to intercepts alone", max(excess), 0.05, "at most")
+    yield Number("bad problems: mean gain over them", -float(np.mean(excess)), 0.15, "at least")
 
 
 def _best_of(times: int, run: Any) -> float:

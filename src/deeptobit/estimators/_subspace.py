@@ -57,7 +57,15 @@ class SubspaceTobitRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         data (Algorithm 1 of the paper). ``"auto"`` takes the batch solver while it is affordable
         and says in ``history_`` what it took and why.
     n_passes, batch_size, step_size, averaging
-        Of the online solver. A number as ``step_size`` is the paper's constant step.
+        Of the online solver. A number as ``step_size`` is the paper's constant step; a function of
+        the update's index is a schedule.
+    start : {"auto", "data", "random"}
+        Where the online solver begins: from the first rows, or from random U and V. ``"auto"`` is
+        random only where ``step_size`` is given, as in the paper.
+    exact_sketch : bool
+        Solve problem P:V of the paper exactly for every row instead of by a gradient step (needs
+        ``alpha > 0``, a given ``step_size`` and ``batch_size=1``). For comparison: the solution
+        depends on the last row alone, and predicts poorly.
     random_state : int, RandomState or None
         Only a random start uses it.
     n_jobs : int or None
@@ -104,6 +112,8 @@ class SubspaceTobitRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         batch_size: int = 1,
         step_size: Any = "auto",
         averaging: bool = True,
+        start: Literal["auto", "data", "random"] = "auto",
+        exact_sketch: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -125,6 +135,8 @@ class SubspaceTobitRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.batch_size = batch_size
         self.step_size = step_size
         self.averaging = averaging
+        self.start = start
+        self.exact_sketch = exact_sketch
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -345,6 +357,9 @@ class SubspaceTobitRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _online_solver(self, n_tasks: int) -> OnlineSolver:
         given = read_sigma(self.sigma, tuple(str(task) for task in range(n_tasks)))
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        automatic: Literal["data", "random"] = (
+            "data" if isinstance(self.step_size, str) else "random"
+        )
         settings = OnlineSettings(
             rank=self.rank_,
             batch_size=self.batch_size,
@@ -354,7 +369,8 @@ class SubspaceTobitRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             fit_intercept=self.fit_intercept,
             sigma=given,
             standardize=self.standardize,
-            start="data" if isinstance(self.step_size, str) else "random",
+            start=automatic if self.start == "auto" else self.start,
+            exact_sketch=self.exact_sketch,
             noise=resolve_noise(self.noise),
             random_state=seed,
             n_threads=self.n_jobs or 1,

@@ -3,7 +3,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Logistic
 from deeptobit.metrics import principal_angles
 from tests.solvers.online.problems import is_finite, make, relative_error, solve, stream
@@ -14,7 +13,7 @@ def test_finds_coefficients_intercepts_noise_and_subspace(settings: dict[str, An
     data = stream(4000, d=20, t=10, rank=3)
     result = solve(data, rank=3, **settings)
     assert relative_error(result, data.coef) < 0.04
-    assert np.cos(principal_angles(data.coef[:, :3], result.U)).min() > 0.0
+    assert np.cos(principal_angles(data.coef[:, :3], result.U)).min() > 0.999  # they span U
     np.testing.assert_allclose(result.sigma, 1.0, atol=0.2)
     np.testing.assert_allclose(result.intercept, 0.0, atol=0.5)
 
@@ -51,10 +50,6 @@ def test_every_direction_of_ill_conditioned_features_is_learned() -> None:
     expected = solve(data, rank=3)
     error = np.linalg.norm(found.U @ found.V @ turn.T - data.coef)
     assert error < 1.3 * np.linalg.norm(expected.U @ expected.V - data.coef)
-
-
-def double(X: FloatArray) -> FloatArray:
-    return np.repeat(X, 2, axis=0)
 
 
 def test_weight_two_is_about_a_row_twice() -> None:

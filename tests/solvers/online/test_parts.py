@@ -114,7 +114,7 @@ def test_penalty_does_not_depend_on_a_rotation() -> None:
 
 
 def test_evidence_finds_the_right_length() -> None:
-    """A model twice too long is halved, one of pure noise is dropped."""
+    """The true model keeps its length, one twice too long is halved."""
     block = block_of(2000)
     data = stream(2000)
     for factor, wanted in ((1.0, 1.0), (2.0, 0.5)):
