@@ -253,7 +253,7 @@ def test_sigma_floors_are_parameters_per_entry() -> None:
     Y[:40, 1] = np.nan  # 10 entries are left
     Y[:46, 2] = np.nan  # 4 entries are left, fewer than parameters
     problem = problem_of(X, Y, rank=2, lower=None)
-    parameters = 2 * (8 + 4 - 2) / 4  # of a (T, D) matrix of rank 2, per task
+    parameters = 1.5 * 2 * (8 + 4 - 2) / 4  # with caution, of a (T, D) matrix of rank 2, per task
     floors = np.array([parameters / 50, parameters / 10, 1.0, parameters / 50])
     np.testing.assert_allclose(sigma_floors(problem), floors, rtol=1e-12)
     null = fit_null(problem)

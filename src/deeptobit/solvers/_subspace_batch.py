@@ -22,6 +22,7 @@ _ONLY = np.zeros(1, dtype=np.intp)
 _VANISHED = 1e-5  # of the strongest component
 _CERTIFIED = 1.0 + 5e-4  # gradient norm over alpha at which no vanished component is missed
 _MAX_SOWINGS = 10
+_CAUTION = 1.5  # on the count of parameters in the floor of σ; chosen on simulated small cohorts
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def fit_null(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullModel:
 
 
 def sigma_floors(problem: SubspaceProblem) -> FloatArray:
-    """Floors of σ over the σ of the null model: parameters per entry of a task, at most 1, (T,).
+    """Floors of σ over that of the null model: 1.5 × parameters per entry, at most 1, (T,).
 
     With more features than rows a task can be fitted exactly at a finite penalty, and the
     likelihood has no minimum: σ would run to 0. A fit with k parameters for n entries has explained
@@ -114,7 +115,7 @@ def sigma_floors(problem: SubspaceProblem) -> FloatArray:
     n_tasks, rank = problem.targets.shape[1], problem.rank
     # Directions of the features that the penalty leaves free: Σ λ/(λ + α) over their variances λ.
     n_directions = max(float((1.0 / (1.0 + problem.ridge)).sum()), float(rank))
-    parameters = rank * (n_directions + n_tasks - rank) / n_tasks
+    parameters = _CAUTION * rank * (n_directions + n_tasks - rank) / n_tasks
     entries = problem.total_weight * (problem.weight @ ~problem.targets.missing)
     return np.clip(parameters / np.maximum(entries, 1.0), SIGMA_FLOOR, 1.0)
 
