@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._base import CensoredRegressor, PredictionKind
+from deeptobit.estimators._choice import SolverName, choose_solver
 from deeptobit.estimators._diagnosis import check_determined, warn_of_censoring
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
 from deeptobit.estimators._settings import automatic_alpha, check_settings, read_sigma
@@ -25,9 +26,6 @@ from deeptobit.solvers import fit_null, relative_gradient, solve_subspace, spect
 from deeptobit.solvers.online import OnlineSettings, OnlineSolver
 from deeptobit.targets import BoundsLike, CensoredTargets
 
-SolverName = Literal["auto", "online", "batch"]
-_BATCH_ENTRIES = 5e7  # entries of Y up to which the optimum takes less than a minute
-_BATCH_FEATURES = 2e8  # entries of X up to which its standardised copies fit comfortably
 _BASIS_RIDGE = 1e-6  # keeps the round basis tame; any small number gives the same optimum
 _CHUNK_ROWS = 8192
 
@@ -172,7 +170,7 @@ class SubspaceTobitRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             Bounds per entry.
         """
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=True)
-        solver, reason = self._choose_solver(matrix, targets)
+        solver, reason = choose_solver(self.solver, matrix.shape, targets.shape[1])
         if solver == "batch" and isinstance(self.alpha, str):
             known = float((weight @ ~targets.missing).mean())
             self.alpha_ = automatic_alpha(max(known, 1.0), matrix.shape[1], targets.shape[1])
@@ -279,16 +277,6 @@ class SubspaceTobitRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.rank_ = min(int(self.rank), n_features, n_tasks)
         self.alpha_ = float(given)
         return matrix, targets, weight
-
-    def _choose_solver(self, matrix: Any, targets: CensoredTargets) -> tuple[str, str]:
-        if self.solver in ("batch", "online"):
-            return self.solver, "as asked for"
-        if self.solver != "auto":
-            raise ValueError(f"solver must be 'auto', 'batch' or 'online'; got {self.solver!r}")
-        n_entries, size = targets.shape[0] * targets.shape[1], matrix.shape[0] * matrix.shape[1]
-        if n_entries <= _BATCH_ENTRIES and size <= _BATCH_FEATURES:
-            return "batch", "the data are small enough to go to the optimum"
-        return "online", "the data are large: one pass instead of many"
 
     def _fit_batch(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         null = fit_null(self._pose(matrix, targets, weight))
