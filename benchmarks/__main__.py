@@ -3,13 +3,15 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import online, subspace, tobit
+from benchmarks import cohort, network, online, subspace, tobit
 from benchmarks.report import Number
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
     "tobit": tobit.measure,
     "subspace": subspace.measure,
     "online": online.measure,
+    "network": network.measure,
+    "cohort": cohort.measure,
 }
 
 

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.problems import badly_scaled, log_score
 from benchmarks.report import Number
 from deeptobit import SubspaceTobitRegressor, TobitRegressor
+from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.exceptions import CensoringWarning
 from deeptobit.metrics import anmse
@@ -25,6 +26,8 @@ def measure() -> Iterator[Number]:
         yield _certificate()
         yield _cohort()
         yield from _bad_problems()
+        yield from _sparse_truth()
+        yield _cost_of_sparsity()
 
 
 def _against_the_oracle() -> Iterator[Number]:
@@ -81,6 +84,56 @@ def _bad_problems() -> Iterator[Number]:
             excess.append(ours - base)
     yield Number("bad problems: worst loss to intercepts alone", max(excess), 0.05, "at most")
     yield Number("bad problems: mean gain over them", -float(np.mean(excess)), 0.15, "at least")
+
+
+def _sparse_truth() -> Iterator[Number]:
+    """Ten features of 150 matter; alpha and sparsity are chosen on rows of their own."""
+    gains, used = zip(*(_tuned_gain(seed) for seed in range(3)), strict=True)
+    what = "sparse truth: gain in held-out log score by feature_sparsity, both tuned"
+    yield Number(what, float(np.mean(gains)), 0.05, "at least")
+    yield Number("sparse truth: the smallest gain of three seeds", min(gains), 0.03, "at least")
+    yield Number("sparse truth: features used of 150, most", max(used), 100, "at most")
+
+
+def _draw_sparse(seed: int, n_samples: int) -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 150))
+    latent = X[:, :10] @ rng.normal(size=(10, 5)) @ rng.normal(size=(5, 30)) / np.sqrt(50)
+    return X, np.maximum(0.3 + latent + rng.normal(size=latent.shape), 0.0)
+
+
+def _tuned_gain(seed: int) -> tuple[float, int]:
+    X, Y = _draw_sparse(seed, 3300)
+    train, choose, test = slice(300), slice(300, 1300), slice(1300, None)
+    best = {}
+    for sparsity in (0.0, 0.5, 1.0):
+        models = [
+            SubspaceTobitRegressor(alpha=alpha, feature_sparsity=sparsity, tol=1e-4)
+            for alpha in (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5)
+        ]
+        for model in models:
+            model.fit(X[train], Y[train])
+        best[sparsity] = max(models, key=lambda model: model.score_log(X[choose], Y[choose]))
+    chosen = max(best.values(), key=lambda model: model.score_log(X[choose], Y[choose]))
+    gain = chosen.score_log(X[test], Y[test]) - best[0.0].score_log(X[test], Y[test])
+    return float(gain), chosen.history_["n_features_used"]
+
+
+def _cost_of_sparsity() -> Number:
+    X, Y = _draw_sparse(0, 500)
+    seconds = {
+        sparsity: _best_of(
+            5, lambda sparsity=sparsity: SubspaceTobitRegressor(feature_sparsity=sparsity).fit(X, Y)
+        )
+        for sparsity in (0.0, 0.5, 1.0)
+    }
+    ratio = max(seconds[0.5], seconds[1.0]) / seconds[0.0]
+    return Number(
+        "sparse truth of 500 × 150 × 30: time over that without feature_sparsity",
+        ratio,
+        10.0,
+        "at most",
+    )
 
 
 def _best_of(times: int, run: Any) -> float:

@@ -11,17 +11,32 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from deeptobit import datasets, metrics
-    from deeptobit.estimators import SubspaceTobitRegressor, TobitRegressor
+    from deeptobit.estimators import (
+        SubspaceNetworkCV,
+        SubspaceNetworkRegressor,
+        SubspaceTobitRegressor,
+        TobitRegressor,
+    )
     from deeptobit.targets import CensoredTargets
 
 _HOME = {
     "CensoredTargets": "deeptobit.targets",
+    "SubspaceNetworkCV": "deeptobit.estimators",
+    "SubspaceNetworkRegressor": "deeptobit.estimators",
     "SubspaceTobitRegressor": "deeptobit.estimators",
     "TobitRegressor": "deeptobit.estimators",
 }
 _ROOMS = ("datasets", "metrics")
 
-__all__ = ["CensoredTargets", "SubspaceTobitRegressor", "TobitRegressor", "datasets", "metrics"]
+__all__ = [
+    "CensoredTargets",
+    "SubspaceNetworkCV",
+    "SubspaceNetworkRegressor",
+    "SubspaceTobitRegressor",
+    "TobitRegressor",
+    "datasets",
+    "metrics",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -368,7 +368,7 @@ def test_history_says_what_was_done_and_how_it_ended(solver: str, reason: str) -
     X, Y = data()
     model = subspace(solver=solver, tol=1e-6).fit(X, Y)
     history = model.history_
-    expected = "solver reason objective gradient_norm certificate alpha_max converged"
+    expected = "solver reason objective gradient_norm certificate alpha_max converged course"
     assert set(history) >= set(expected.split())
     assert history["solver"] == "batch"
     assert reason in history["reason"]
@@ -376,6 +376,27 @@ def test_history_says_what_was_done_and_how_it_ended(solver: str, reason: str) -
     assert 0.0 <= history["gradient_norm"] <= 1e-6
     assert np.isfinite(history["objective"])
     assert model.n_iter_ >= 1
+
+
+def test_the_course_has_a_record_per_newton_step() -> None:
+    X, Y = data()
+    model = subspace().fit(X, Y)
+    course = model.history_["course"]
+    assert [step.n_iter for step in course] == list(range(1, model.n_iter_ + 1))
+    assert course[-1].objective == model.history_["objective"]
+    assert course[-1].gradient_norm == model.history_["gradient_norm"]
+    assert np.diff([step.objective for step in course]).max() < 1e-9
+    assert course[-1].subspace_change < 1e-4
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_progress_is_shown_when_asked_for(verbose: int, capsys: pytest.CaptureFixture[str]) -> None:
+    X, Y = data()
+    model = subspace(verbose=verbose).fit(X, Y)
+    captured = capsys.readouterr()
+    assert not captured.out
+    assert (f"\r{model.n_iter_} Newton steps, objective" in captured.err) is bool(verbose)
+    assert captured.err.endswith("\n" if verbose else "")
 
 
 def test_history_holds_the_certificate_and_the_largest_useful_alpha() -> None:

@@ -1,4 +1,4 @@
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 from deeptobit.arrays import FloatArray
 from deeptobit.kernels import _online as compiled
 from deeptobit.kernels import _online_reference as reference
+from deeptobit.kernels._online_batches import batches_by_pieces, learn_batches
 from deeptobit.kernels._online_types import Block, Iterate, PlainPlan, RowPlan, rows_of
 from deeptobit.likelihood import Gaussian, Logistic, StudentT
 
@@ -46,6 +47,21 @@ def latent_of(case: Case) -> FloatArray:
     return np.asarray(case.block.X @ case.now.V.T @ case.now.Ut + case.now.intercept)
 
 
+def plan_of(case: Case, every: int) -> RowPlan:
+    return RowPlan(
+        case.block.X @ (np.eye(D) + 0.1),
+        np.full(N, 0.05),
+        np.full(N, 0.02),
+        np.eye(R) + 0.05,
+        1.3,
+        np.full(T, 0.3),
+        np.full(T, 3.0),
+        1.0,
+        1.0,
+        every,
+    )
+
+
 @CASES
 def test_entries_and_scores(intervals: bool, far: float) -> None:
     case = make_case(intervals=intervals, far=far)
@@ -57,7 +73,7 @@ def test_entries_and_scores(intervals: bool, far: float) -> None:
     tolerance = 1e-6 if intervals else 1e-10
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
     for mine, other in zip(
-        compiled.scores(GAUSSIAN, block, latent, sigma),
+        compiled.scores(GAUSSIAN, block, slice(0, T), latent, sigma),
         reference.reference_scores(GAUSSIAN, block, latent, sigma),
         strict=True,
     ):
@@ -75,29 +91,51 @@ def test_sums(intervals: bool, far: float) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
     linear = latent_of(case) - mean
     np.testing.assert_allclose(
-        compiled.evidence(GAUSSIAN, case.block, linear, mean, sigma),
+        compiled.evidence(GAUSSIAN, case.block, case.now, sigma),
         reference.reference_evidence(GAUSSIAN, case.block, linear, mean, sigma),
         rtol=1e-8,
         atol=1e-8,
     )
 
 
+def test_sums_of_squares() -> None:
+    block = make_case(intervals=False).block
+    found = np.ones(D)
+    compiled.add_squares(block.X, block.weight, found)
+    np.testing.assert_allclose(found, 1.0 + block.weight @ block.X**2, rtol=1e-12)
+
+
+def test_coordinates_and_metric_of_the_sketch() -> None:
+    case = make_case(intervals=False)
+    _, Ut, _, sigma = case.now
+    moments = case.now.V[:, :2] @ case.now.V[:, :2].T  # of rank two
+    curvature = case.rng.uniform(0.0, 1.0, T)
+    for mine, other in zip(
+        compiled.whitening(moments), reference.reference_whitening(moments), strict=True
+    ):
+        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
+    inverse, spread = compiled.sketch_metric(Ut, sigma, curvature, 0.1)
+    expected, wanted = reference.reference_sketch_metric(Ut, sigma, curvature, 0.1)
+    np.testing.assert_allclose(inverse, expected, rtol=1e-9)
+    np.testing.assert_allclose(spread, wanted, rtol=1e-9)
+
+
+def test_limit_of_the_linear_part() -> None:
+    case = make_case(intervals=False)
+    most, moments = case.rng.uniform(0.1, 5.0, T), case.now.V @ case.now.V.T
+    found, expected = case.now.Ut.copy(), case.now.Ut.copy()
+    compiled.limit_linear(found, moments, most)
+    reference.reference_limit_linear(expected, moments, most)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    length = np.sqrt(np.sum(found * (moments @ found), axis=0))
+    assert (length <= most * (1.0 + 1e-12)).all()
+    assert 0 < (found == case.now.Ut).all(axis=0).sum() < T
+
+
 @CASES
 def test_adaptive_rows(intervals: bool, far: float) -> None:
     case = make_case(intervals=intervals, far=far)
-    metric = np.eye(D) + 0.1
-    plan = RowPlan(
-        case.block.X @ metric,
-        np.full(N, 0.05),
-        np.full(N, 0.02),
-        np.eye(R) + 0.05,
-        1.3,
-        np.full(T, 0.3),
-        np.full(T, 3.0),
-        1.0,
-        1.0,
-        8,
-    )
+    plan = plan_of(case, every=8)
     states = []
     for run in (compiled.learn_rows, reference.reference_learn_rows):
         now, mean = case.now.copy(), case.now.copy()
@@ -108,6 +146,42 @@ def test_adaptive_rows(intervals: bool, far: float) -> None:
     for mine, other in zip(*states, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-7, atol=1e-8)
     assert not np.array_equal(states[0][0], case.now.V)
+
+
+@CASES
+@pytest.mark.parametrize("size", [1, 16, N])
+def test_adaptive_batches(intervals: bool, far: float, size: int) -> None:
+    """The last batch of 16 is half full."""
+    case = make_case(intervals=intervals, far=far)
+    count = -(-N // size)
+    plan = plan_of(case, every=size)._replace(
+        step=np.linspace(0.05, 0.02, count), forget=np.linspace(0.02, 0.01, count)
+    )
+    states = []
+    for run in (learn_batches, batches_by_pieces):
+        now, mean = case.now.copy(), case.now.copy()
+        moments, out = np.tile([[0.5], [0.4], [0.9]], T), np.zeros(2)
+        averaged = run(GAUSSIAN, case.block, plan, now, mean, moments, 4, out, 1)
+        assert averaged == 4 + count
+        states.append([*now, *mean, moments, out])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-7, atol=1e-8)
+    assert not np.array_equal(states[0][0], case.now.V)
+
+
+@pytest.mark.parametrize("run", [learn_batches, batches_by_pieces])
+def test_a_batch_survives_numbers_that_are_not(run: Any) -> None:
+    """A singular metric may round below 0; what overflows shows as NaN and raises nothing."""
+    case = make_case(intervals=False)
+    plan = plan_of(case, every=N)
+    for Z, finite in ((-100.0 * case.block.X, True), (np.full((N, D), np.inf), False)):
+        now = case.now.copy()
+        with np.errstate(all="ignore"):
+            run(
+                GAUSSIAN, case.block, plan._replace(Z=Z), now, now.copy(), np.full((3, T), 0.5),
+                0, np.zeros(2), 1,
+            )  # fmt: skip
+        assert now.is_finite() == finite
 
 
 @CASES

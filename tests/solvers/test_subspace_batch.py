@@ -19,7 +19,8 @@ from deeptobit.solvers import (
     solve_subspace,
     spectral_start,
 )
-from deeptobit.solvers._subspace_batch import sigma_floors, sow
+from deeptobit.solvers._sowing import sow
+from deeptobit.solvers._subspace_null import sigma_floors
 from deeptobit.targets import CensoredTargets
 
 TIGHT: dict[str, Any] = {"tol": 1e-8, "max_iter": 200}

@@ -21,18 +21,34 @@ def check_settings(alpha: Any, tol: Any, max_iter: Any, prediction: Any) -> None
         raise ValueError(f"max_iter must be at least 1; got {max_iter!r}")
 
 
+def check_sparsity(sparsity: Any) -> None:
+    """A number from 0 to 1."""
+    if not (isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0):
+        raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
+
+
 def check_kind(kind: Any) -> None:
     """One of the three kinds of prediction."""
     if kind not in KINDS:
         raise ValueError(f"kind must be 'mean', 'clip' or 'latent'; got {kind!r}")
 
 
-def read_sigma(sigma: Any, names: tuple[str, ...]) -> FloatArray | None:
+def read_layer(layer: Any, n_layers: int) -> int:
+    """The index of a layer, counted from 0, or from the end if negative."""
+    if not (isinstance(layer, Integral) and -n_layers <= int(layer) < n_layers):
+        raise ValueError(f"layer must lie from {-n_layers} to {n_layers - 1}; got {layer!r}")
+    return int(layer) % n_layers
+
+
+def read_sigma(
+    sigma: Any, names: tuple[str, ...], *, words: tuple[str, ...] = ("mle",)
+) -> FloatArray | None:
     """Given noise scales of shape (T,), or ``None`` if they are to be estimated."""
     if isinstance(sigma, str):
-        if sigma == "mle":
+        if sigma in words:
             return None
-        raise ValueError(f"sigma must be 'mle', a number, one per task or a dict; got {sigma!r}")
+        known = ", ".join(map(repr, words))
+        raise ValueError(f"sigma must be {known}, a number, one per task or a dict; got {sigma!r}")
     if isinstance(sigma, dict):
         if set(sigma) != set(names):
             raise ValueError(f"sigma must name every target once: {', '.join(map(repr, names))}")

@@ -17,6 +17,7 @@ from deeptobit.estimators._diagnosis import (
     warn_of_convergence,
 )
 from deeptobit.estimators._effects import EffectsMixin
+from deeptobit.estimators._explain import feature_scale
 from deeptobit.estimators._flat import take_minimum_norm
 from deeptobit.estimators._inputs import (
     check_lengths,
@@ -84,6 +85,8 @@ class TobitRegressor(EffectsMixin):
     n_iter_ : int
     history_ : dict
         Per task: Newton steps, final gradient norm, whether it converged.
+    feature_scale_ : array of shape (D,)
+        Standard deviations of the features.
     n_features_in_, feature_names_in_, target_names_
 
     Notes
@@ -169,6 +172,7 @@ class TobitRegressor(EffectsMixin):
         )
         check_lengths(matrix, targets)
         weight = read_weights(sample_weight, len(targets))
+        self.feature_scale_ = feature_scale(matrix, weight)
         check_determined(targets, weight, self.n_features_in_, self.alpha)
         flat = warn_of_constant_where_known(
             matrix, targets, weight, feature_names(self), self.alpha

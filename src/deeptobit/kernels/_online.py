@@ -4,7 +4,8 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.kernels import _online_reference as reference
-from deeptobit.kernels._online_types import Block, Iterate, PlainPlan, RowPlan
+from deeptobit.kernels._online_tasks import task_pieces
+from deeptobit.kernels._online_types import Block, Iterate, PlainPlan, RowPlan, tasks_of
 from deeptobit.likelihood import Gaussian, Noise
 
 # Numba loads on first use, so that importing the package stays quick.
@@ -17,6 +18,7 @@ def standard_block(
     weight: FloatArray,
     features: tuple[FloatArray, FloatArray],
     targets: tuple[FloatArray, FloatArray],
+    n_threads: int = 1,
 ) -> Block:
     """Rows in standard units, (value − location) · precision with these two per column.
 
@@ -28,40 +30,66 @@ def standard_block(
     >>> block.edge.ravel(), block.sign.ravel()
     (array([2., 0.]), array([0., 1.]))
     """
-    from deeptobit.kernels._online_entry import split_entries
-    from deeptobit.kernels._online_sums import standard_units
+    from deeptobit.kernels._online_sums import standard_targets, standard_units
 
-    x, start, end = np.empty(X.shape), np.empty(low.shape), np.empty(low.shape)
-    edge, sign = np.empty(low.shape), np.empty(low.shape)
+    x = np.empty(X.shape)
+    start, end, edge, sign = (np.empty(low.shape) for _ in range(4))
     standard_units(X, *features, x)
-    standard_units(low, *targets, start)
-    standard_units(high, *targets, end)
-    closed = split_entries(start, end, edge, sign)
-    return Block(x, start, end, edge, sign, weight, closed)
+
+    def work(piece: slice) -> int:
+        location, precision = (array[piece] for array in targets)
+        out = start, end, edge, sign
+        return standard_targets(low, high, piece.start, location, precision, out)
+
+    with task_pieces(low.shape[1], n_threads) as pieces:
+        return Block(x, start, end, edge, sign, weight, sum(pieces.map(work)))
 
 
-def null_sums(noise: Noise, block: Block, mean: FloatArray, sigma: FloatArray) -> FloatArray:
+def add_squares(X: FloatArray, weight: FloatArray, out: FloatArray) -> None:
+    """Add ``weight @ X**2`` to ``out`` without the matrix of squares."""
+    from deeptobit.kernels import _online_sums
+
+    _online_sums.add_squares(X, weight, out)
+
+
+def null_sums(
+    noise: Noise, block: Block, mean: FloatArray, sigma: FloatArray, n_threads: int = 1
+) -> FloatArray:
     """Compiled twin of :func:`reference_null_sums`, (6, T)."""
-    if not isinstance(noise, Gaussian):
-        return reference.reference_null_sums(noise, block, mean, sigma)
-    from deeptobit.kernels._online_sums import add_null
 
-    out = np.zeros((6, len(sigma)))
-    add_null(block, mean, sigma, out)
-    return out
+    def work(piece: slice) -> FloatArray:
+        if not isinstance(noise, Gaussian):
+            some = tasks_of(block, piece)
+            return reference.reference_null_sums(noise, some, mean[piece], sigma[piece])
+        from deeptobit.kernels._online_sums import add_null
+
+        out = np.zeros((6, piece.stop - piece.start))
+        add_null(block, piece.start, mean[piece], sigma[piece], out)
+        return out
+
+    with task_pieces(len(sigma), n_threads) as pieces:
+        return np.hstack(pieces.map(work))
 
 
 def evidence(
-    noise: Noise, block: Block, linear: FloatArray, intercept: FloatArray, sigma: FloatArray
+    noise: Noise, block: Block, model: Iterate, sigma: FloatArray, n_threads: int = 1
 ) -> FloatArray:
-    """Compiled twin of :func:`reference_evidence`, (6, T)."""
-    if not isinstance(noise, Gaussian):
-        return reference.reference_evidence(noise, block, linear, intercept, sigma)
-    from deeptobit.kernels._online_sums import add_evidence
+    """Compiled twin of :func:`reference_evidence` for U and V of a model, (6, T)."""
+    H = block.X @ model.V.T
 
-    out = np.zeros((6, len(sigma)))
-    add_evidence(block, linear, intercept, sigma, out)
-    return out
+    def work(piece: slice) -> FloatArray:
+        shift, scale = model.intercept[piece], sigma[piece]
+        if not isinstance(noise, Gaussian):
+            linear = H @ model.Ut[:, piece]
+            return reference.reference_evidence(noise, tasks_of(block, piece), linear, shift, scale)
+        from deeptobit.kernels._online_sums import add_evidence
+
+        out = np.zeros((6, len(scale)))
+        add_evidence(block, piece.start, H, model.Ut, shift, scale, out)
+        return out
+
+    with task_pieces(len(sigma), n_threads) as pieces:
+        return np.hstack(pieces.map(work))
 
 
 def entries(noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
@@ -76,16 +104,39 @@ def entries(noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray) -
 
 
 def scores(
-    noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray
+    noise: Noise, block: Block, piece: slice, latent: FloatArray, sigma: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Compiled twin of :func:`reference_scores`, (n, T) and (5, T)."""
+    """Compiled twin of :func:`reference_scores` for a piece of k tasks, (n, k) and (5, k)."""
     if not isinstance(noise, Gaussian):
-        return reference.reference_scores(noise, block, latent, sigma)
+        return reference.reference_scores(noise, tasks_of(block, piece), latent, sigma)
     from deeptobit.kernels._online_sums import fill_scores
 
     score, sums = np.empty(latent.shape), np.zeros((5, len(sigma)))
-    fill_scores(block, latent, sigma, reference.REACH, score, sums)
+    fill_scores(block, piece.start, latent, sigma, reference.REACH, score, sums)
     return score, sums
+
+
+def limit_linear(Ut: FloatArray, second_moments: FloatArray, most: FloatArray) -> None:
+    """Compiled twin of :func:`reference_limit_linear`."""
+    from deeptobit.kernels import _online_turn
+
+    _online_turn.limit_linear(Ut, second_moments, most)
+
+
+def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compiled twin of :func:`reference_whitening`."""
+    from deeptobit.kernels import _online_turn
+
+    return _online_turn.whitening(second_moments)
+
+
+def sketch_metric(
+    Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
+) -> tuple[FloatArray, float]:
+    """Compiled twin of :func:`reference_sketch_metric`."""
+    from deeptobit.kernels import _online_turn
+
+    return _online_turn.sketch_metric(Ut, sigma, curvature, damping)
 
 
 def learn_rows(

@@ -13,11 +13,10 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.kernels._jit import jit, jit_sums
 from deeptobit.kernels._mills_table import (
-    TABLE,
-    TABLE_CELLS_PER_UNIT,
     TABLE_END,
     TABLE_START,
     log_ndtr_mills,
+    table_log_ndtr_mills,
 )
 
 Entry = tuple[float, float, float, float, float, float]
@@ -29,23 +28,31 @@ _SHORT, _LEVEL = 2.0, 8.0  # 16 nodes are exact below, and nothing cancels above
 
 
 @jit
-def split_entries(low: FloatArray, high: FloatArray, edge: FloatArray, sign: FloatArray) -> int:
-    """Write edges and signs of the entries, and count the intervals with two finite ends.
+def standard_entries(
+    low: FloatArray,
+    high: FloatArray,
+    location: FloatArray,
+    precision: FloatArray,
+    out: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+) -> int:
+    """Write ends in standard units, edge and sign of a row; count those with two finite ends.
 
     An entry that is open on both sides becomes a missing one.
     """
+    start, end, edge, sign = out
     closed = 0
-    for row in range(low.shape[0]):
-        for task in range(low.shape[1]):
-            start, end = low[row, task], high[row, task]
-            left, right = start == -math.inf, end == math.inf
-            sign[row, task] = (1.0 if left else 0.0) - (1.0 if right else 0.0)
-            edge[row, task] = end if left else start
-            if start < end and not left and not right:
-                closed += 1
-                edge[row, task] = math.nan
-            if left and right:  # nothing is known of it
-                low[row, task] = high[row, task] = edge[row, task] = math.nan
+    for task in range(len(low)):
+        a = (low[task] - location[task]) * precision[task]
+        b = (high[task] - location[task]) * precision[task]
+        left, right = a == -math.inf, b == math.inf
+        # Not "and": that would be a branch, mispredicted half of the time.
+        inside, nothing = (a < b) & (not left) & (not right), left & right
+        closed += 1 if inside else 0
+        start[task] = math.nan if nothing else a
+        end[task] = math.nan if nothing else b
+        value = b if left else a
+        edge[task] = math.nan if inside | nothing else value
+        sign[task] = (1.0 if left else 0.0) - (1.0 if right else 0.0)
     return closed
 
 
@@ -64,21 +71,19 @@ def row_entries(
     """
     for task in range(len(edge)):
         z[task] = (edge[task] - latent[task]) * precision[task]
+    far = False
     for task in range(len(edge)):
         turned = sign[task] * z[task]
+        far |= turned < TABLE_START
+        turned = turned if turned >= TABLE_START else TABLE_START  # and what is missing
         turned = TABLE_END if turned > TABLE_END else turned  # both are below 1e-18 from there on
-        out[0, task] = out[1, task] = 0.0
-        if turned >= TABLE_START:
-            place = (turned - TABLE_START) * TABLE_CELLS_PER_UNIT
-            cell = int(place)
-            t = 2.0 * (place - cell) - 1.0
-            c = TABLE[cell]
-            out[0, task] = -(c[0] + t * (c[1] + t * (c[2] + t * (c[3] + t * (c[4] + t * c[5])))))
-            out[1, task] = c[6] + t * (c[7] + t * (c[8] + t * (c[9] + t * (c[10] + t * c[11]))))
-        elif turned == turned:
-            log_cdf, mills = log_ndtr_mills(turned)
-            out[0, task] = -log_cdf
-            out[1, task] = mills
+        log_cdf, out[1, task] = table_log_ndtr_mills(turned)
+        out[0, task] = -log_cdf
+    if far:
+        for task in range(len(edge)):
+            if sign[task] * z[task] < TABLE_START:
+                log_cdf, out[1, task] = log_ndtr_mills(sign[task] * z[task])
+                out[0, task] = -log_cdf
     # Every load comes before the choices: a load inside a choice would make it a branch.
     for task in range(len(edge)):
         side, distance, tail, mills = sign[task], z[task], out[0, task], out[1, task]

@@ -67,6 +67,41 @@ def reference_scores(
     return block.weight[:, None] * np.clip(entry[:, 1], -REACH, REACH) / sigma, sums
 
 
+def reference_whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Symmetric S^{−1/2} and S^{1/2}; directions without variance are left as they are.
+
+    Where features are collinear there are such directions at every turn, and what is enlarged a
+    little each time ends as rounding error times 1e19.
+    """
+    values, vectors = np.linalg.eigh(second_moments)
+    some = values > 1e-8 * max(float(values[-1]), 1e-12)
+    root = np.sqrt(np.where(some, values, 1.0))
+    return (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
+
+
+def reference_sketch_metric(
+    Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
+) -> tuple[FloatArray, float]:
+    r"""G⁻¹ and ρ for :math:`G = \sum_t \bar w_t U_t U_t^\top/\sigma_t^2` plus damping.
+
+    ρ = max(1, tr(G⁻¹ Σ_t U_t U_tᵀ/σ_t²)/R) bounds how far the curvature of one row, at most 1 per
+    entry, exceeds the mean.
+    """
+    rank = len(Ut)
+    scaled = Ut / sigma
+    mean = (scaled * curvature) @ scaled.T
+    mean.flat[:: rank + 1] += 1e-4 * float(mean.trace()) / rank + damping
+    inverse = np.linalg.inv(mean)
+    spread = float(np.vdot(inverse, scaled @ scaled.T)) / rank
+    return 0.5 * (inverse + inverse.T), max(1.0, spread)
+
+
+def reference_limit_linear(Ut: FloatArray, second_moments: FloatArray, most: FloatArray) -> None:
+    """Shorten each U_t so that U_tᵀVx has at most that deviation, given the moments of Vx."""
+    variance = np.sum(Ut * (second_moments @ Ut), axis=0)
+    Ut *= np.minimum(1.0, most / np.sqrt(np.maximum(variance, 1e-300)))
+
+
 def reference_learn_rows(
     noise: Noise,
     block: Block,

@@ -45,9 +45,11 @@ def learn_rows(
             scale = h[r]
             for t in range(n_tasks):
                 latent[t] += Ut[r, t] * scale
-        row_entries(edge[row], sign[row], latent, precision, z, entry)
+        starts, sides = edge[row], sign[row]  # enough to tell what is known, and less to read
+        row_entries(starts, sides, latent, precision, z, entry)
         if closed:
-            fill_closed(low[row], high[row], latent, precision, entry)
+            starts = low[row]
+            fill_closed(starts, high[row], latent, precision, entry)
         loss = 0.0
         for t in range(n_tasks):
             loss += entry[0, t]
@@ -77,7 +79,7 @@ def learn_rows(
 
         fade = min(share * forget[row], 0.5)
         for t in range(n_tasks):
-            start, side = low[row, t], sign[row, t]
+            start, side = starts[t], sides[t]
             known = 1.0 if start == start else 0.0
             exact = known if side == 0.0 else 0.0
             moments[0, t] += fade * known * (entry[2, t] - moments[0, t])
@@ -102,12 +104,13 @@ def learn_rows(
                 Ut[r, t] -= move[t] * scale
         if (row + 1) % every == 0:
             averaged += 1
-            _move_towards(mean, now, 4.0 / (averaged + 3.0))
+            move_towards(mean, now, 4.0 / (averaged + 3.0))
     return averaged
 
 
 @jit_sums
-def _move_towards(mean: Iterate, now: Iterate, share: float) -> None:
+def move_towards(mean: Iterate, now: Iterate, share: float) -> None:
+    """Move the averages by a share of their distance to the iterate."""
     for row in range(len(mean[0])):
         for column in range(mean[0].shape[1]):
             mean[0][row, column] += share * (now[0][row, column] - mean[0][row, column])

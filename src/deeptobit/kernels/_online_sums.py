@@ -1,4 +1,7 @@
-"""Per-task sums over a block of rows, and the entries of a block, for the online solver."""
+"""Per-task sums over a block of rows, and the entries of a block, for the online solver.
+
+Kernels with a ``first`` work on the tasks from there on, as many as they are given σ for.
+"""
 
 import math
 
@@ -6,7 +9,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.kernels._jit import jit, jit_sums
-from deeptobit.kernels._online_entry import fill_closed, row_entries, two_sided
+from deeptobit.kernels._online_entry import fill_closed, row_entries, standard_entries, two_sided
 from deeptobit.kernels._online_types import Block
 
 
@@ -21,22 +24,63 @@ def standard_units(
 
 
 @jit_sums
+def add_squares(X: FloatArray, weight: FloatArray, out: FloatArray) -> None:
+    """Add the weighted sums of squares of the columns."""
+    for row in range(len(X)):
+        x, share = X[row], weight[row]
+        for column in range(len(x)):
+            out[column] += share * x[column] * x[column]
+
+
+@jit
+def standard_targets(
+    low: FloatArray,
+    high: FloatArray,
+    first: int,
+    location: FloatArray,
+    precision: FloatArray,
+    out: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+) -> int:
+    """Entries of all rows in standard units; how many have two finite ends."""
+    start, end, edge, sign = out
+    last = first + len(location)
+    closed = 0
+    for row in range(len(low)):
+        closed += standard_entries(
+            low[row, first:last],
+            high[row, first:last],
+            location,
+            precision,
+            (
+                start[row, first:last],
+                end[row, first:last],
+                edge[row, first:last],
+                sign[row, first:last],
+            ),
+        )
+    return closed
+
+
+@jit_sums
 def add_null(
     block: Block,
+    first: int,
     mean: FloatArray,
     sigma: FloatArray,
     out: FloatArray,
 ) -> None:
     """Gaussian twin of ``reference_null_sums``, (6, T)."""
     _, low, high, edge, sign, weight, closed = block
-    n_tasks = low.shape[1]
+    n_tasks = len(sigma)
+    last = first + n_tasks
     precision = 1.0 / sigma
     z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
     for row in range(low.shape[0]):
         share = weight[row]
-        row_entries(edge[row], sign[row], mean, precision, z, entry)
+        sides = sign[row, first:last]
+        row_entries(edge[row, first:last], sides, mean, precision, z, entry)
         for task in range(n_tasks):
-            side, distance, g = sign[row, task], z[task], entry[1, task]
+            side, distance, g = sides[task], z[task], entry[1, task]
             exact = side == 0.0
             here = distance if distance == distance else 0.0
             bend = -2.0 * g if exact else -g * (1.0 - here * (g + here))
@@ -47,8 +91,9 @@ def add_null(
             out[4, task] += share * bend
             out[5, task] += share * here * bend
         if closed:
+            starts, ends = low[row, first:last], high[row, first:last]
             for task in range(n_tasks):
-                start, end = low[row, task], high[row, task]
+                start, end = starts[task], ends[task]
                 if start < end and not math.isinf(start) and not math.isinf(end):
                     a = (start - mean[task]) * precision[task]
                     b = (end - mean[task]) * precision[task]
@@ -60,39 +105,52 @@ def add_null(
 @jit_sums
 def add_evidence(
     block: Block,
-    linear: FloatArray,
+    first: int,
+    H: FloatArray,
+    Ut: FloatArray,
     intercept: FloatArray,
     sigma: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Gaussian twin of ``reference_evidence``, (6, T)."""
+    """Gaussian twin of ``reference_evidence`` with the linear part HU, (6, T)."""
     _, low, high, edge, sign, weight, closed = block
-    n_tasks = low.shape[1]
+    n_tasks = len(sigma)
+    last = first + n_tasks
     precision = 1.0 / sigma
-    z, entry, latent = np.empty(n_tasks), np.empty((4, n_tasks)), np.empty(n_tasks)
-    for row in range(low.shape[0]):
+    z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
+    linear, latent = np.empty(n_tasks), np.empty(n_tasks)
+    for row in range(len(H)):
         share = weight[row]
+        linear[:] = 0.0
+        for r in range(len(Ut)):
+            scale, direction = H[row, r], Ut[r, first:last]
+            for task in range(n_tasks):
+                linear[task] += scale * direction[task]
         for task in range(n_tasks):
-            latent[task] = linear[row, task] + intercept[task]
-        row_entries(edge[row], sign[row], latent, precision, z, entry)
+            latent[task] = linear[task] + intercept[task]
+        edges, sides = edge[row, first:last], sign[row, first:last]
+        starts, ends = edges, edges  # enough to tell what is known, and less to read
+        row_entries(edges, sides, latent, precision, z, entry)
         if closed:
-            fill_closed(low[row], high[row], latent, precision, entry)
+            starts, ends = low[row, first:last], high[row, first:last]
+            fill_closed(starts, ends, latent, precision, entry)
         for task in range(n_tasks):
-            start, end = low[row, task], high[row, task]
+            start, end, side = starts[task], ends[task], sides[task]
             known = share if start == start else 0.0
             exact = share if start == end else 0.0
-            lift = linear[row, task] * precision[task]
+            lift = linear[task] * precision[task]
             out[0, task] += share * entry[0, task]
             out[1, task] += share * entry[1, task] * lift
             out[2, task] += share * entry[2, task] * lift * lift
             out[3, task] += share * entry[3, task]
             out[4, task] += known
-            out[5, task] += exact
+            out[5, task] += exact if side == 0.0 else 0.0
 
 
 @jit_sums
 def fill_scores(
     block: Block,
+    first: int,
     latent: FloatArray,
     sigma: FloatArray,
     reach: float,
@@ -101,16 +159,20 @@ def fill_scores(
 ) -> None:
     """Gaussian twin of ``reference_scores``: (n, T) and (5, T)."""
     _, low, high, edge, sign, weight, closed = block
-    n_tasks = low.shape[1]
+    n_tasks = len(sigma)
+    last = first + n_tasks
     precision = 1.0 / sigma
     z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
-    for row in range(low.shape[0]):
+    for row in range(len(latent)):
         share = weight[row]
-        row_entries(edge[row], sign[row], latent[row], precision, z, entry)
+        edges, sides = edge[row, first:last], sign[row, first:last]
+        starts = edges
+        row_entries(edges, sides, latent[row], precision, z, entry)
         if closed:
-            fill_closed(low[row], high[row], latent[row], precision, entry)
+            starts = low[row, first:last]
+            fill_closed(starts, high[row, first:last], latent[row], precision, entry)
         for task in range(n_tasks):
-            start, side, g = low[row, task], sign[row, task], entry[1, task]
+            start, side, g = starts[task], sides[task], entry[1, task]
             known = share if start == start else 0.0
             g = reach if g > reach else (-reach if g < -reach else g)
             score[row, task] = share * g * precision[task]

@@ -61,7 +61,7 @@ class RowPlan(NamedTuple):
     ----------
     Z : array of shape (n, D)
         Rows times the feature preconditioner.
-    step, forget : arrays of shape (n,)
+    step, forget : arrays of shape (n,) or (number of batches,)
         γ of the parameters and f of the running moments.
     inverse : array of shape (R, R)
         G⁻¹, the preconditioner of the sketch.
@@ -72,7 +72,7 @@ class RowPlan(NamedTuple):
     learns_intercept, learns_sigma : float
         1 or 0.
     every : int
-        Rows between two moves of the averages.
+        Rows between two moves of the averages; the size of a batch.
     """
 
     Z: FloatArray
@@ -111,6 +111,13 @@ def rows_of(block: Block, rows: slice) -> Block:
     """Some rows of a block."""
     X, low, high, edge, sign, weight, closed = block
     return Block(X[rows], low[rows], high[rows], edge[rows], sign[rows], weight[rows], closed)
+
+
+def tasks_of(block: Block, tasks: slice) -> Block:
+    """Some tasks of a block."""
+    X, low, high, edge, sign, weight, closed = block
+    low, high, edge, sign = (array[:, tasks] for array in (low, high, edge, sign))
+    return Block(X, low, high, edge, sign, weight, closed)
 
 
 def first_half(block: Block) -> Block:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +12,21 @@ from numpy.typing import NDArray
 from deeptobit import kernels
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Noise
+from deeptobit.objective._aligned import AlignedFeatures
 from deeptobit.objective._basis import RoundFeatures
+from deeptobit.objective._feature_penalty import (
+    FeaturePenalty,
+    divide_rows,
+    group_share,
+    least_subgradient,
+)
+from deeptobit.objective._layer import Layer
 from deeptobit.objective._scaling import TargetScaling
+from deeptobit.objective._subspace_evaluation import SubspaceEvaluation
 from deeptobit.targets import CensoredTargets
 
 Tasks = NDArray[np.intp]
 _ALL = slice(None)
-_NO_CURVATURE = 1e-30
-
-
-class Layer(NamedTuple):
-    """Parameters in standard units: U (T, R), Z (r, R) with V = (BZ)ᵀ, intercept and log σ (T,)."""
-
-    U: FloatArray
-    Z: FloatArray
-    intercept: FloatArray
-    log_sigma: FloatArray
 
 
 @dataclass(frozen=True)
@@ -36,10 +35,15 @@ class SubspaceProblem:
 
     .. math::
         \sum_i w_i \sum_t \mathrm{nll}(y_{it};\, U_t^\top V x_i + b_t, \sigma_t)
-        + \frac{\alpha}{2}\left(\|U\|_F^2 + \|V\|_F^2\right),\qquad \sum_i w_i = 1.
+        + \frac{\alpha}{2}\left(\|U\|_F^2 + \Omega(V)\right),\qquad \sum_i w_i = 1.
 
-    It is one problem, so the solver sees a point of one column. V is written in the round basis of
-    the features, :math:`V = (BZ)^\top`, where the penalty is diagonal.
+    It is one problem, so the solver sees a point of one column. V is written in a basis of the
+    features, :math:`V = (BZ)^\top`: the round one, where :math:`\Omega(V) = \|V\|_F^2` is diagonal,
+    or their own, where features can leave (:class:`FeaturePenalty`).
+
+    A feature that is out of the model, :math:`V_d = 0`, sits at a kink. The gradient there is the
+    least subgradient, and its norm the residual of the optimality conditions: 0 while
+    :math:`\|\partial_{V_d} \text{nll}\|` is below the threshold.
 
     Parameters
     ----------
@@ -55,6 +59,11 @@ class SubspaceProblem:
         log σ of the tasks where it is given, in standard units.
     total_weight : float
         Sum of the row weights as given.
+    feature_sparsity : float
+        s, from 0 to 1, of which :func:`group_share` makes the penalty's weight; above 0 the
+        features must be aligned.
+    smoothing : float
+        ε of the penalty, in the units of Z.
     """
 
     features: RoundFeatures
@@ -68,16 +77,24 @@ class SubspaceProblem:
     min_log_sigma: FloatArray
     fixed_log_sigma: FloatArray
     total_weight: float
+    feature_sparsity: float = 0.0
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a basis in which no feature can leave."""
+        if self.feature_sparsity > 0.0 and not isinstance(self.features, AlignedFeatures):
+            raise ValueError("feature_sparsity > 0 needs aligned features: use subspace_features")
 
     @property
     def weight(self) -> FloatArray:
         """Row weights that sum to one, (N,)."""
         return self.features.design.weight
 
-    @property
-    def ridge(self) -> FloatArray:
-        """α‖B_j‖², the penalty on each row of Z, (r, 1)."""
-        return self.alpha * self.features.squared_norms[:, None]
+    @cached_property
+    def penalty(self) -> FeaturePenalty:
+        """Ω, of the rows of Z."""
+        share = group_share(self.feature_sparsity, len(self.features.design.scale))
+        return FeaturePenalty(self.features.squared_norms, share, self.smoothing)
 
     def pack(self, layer: Layer) -> FloatArray:
         """A layer as one column of parameters."""
@@ -96,7 +113,7 @@ class SubspaceProblem:
         shape = self.targets.shape
         pull, bend, cross = np.empty((3, *shape), dtype=np.float32)
         hidden = np.empty((shape[0], self.rank))
-        value, by_Z = self._penalty(layer), self.ridge * layer.Z
+        value, by_Z = self._penalty(layer), self.alpha * self.penalty.slope(layer.Z)
         by_U, by_intercept = self.alpha * layer.U, np.zeros(shape[1])
         by_scale, scale_scale = np.zeros((2, shape[1]))
         sigma = np.exp(layer.log_sigma)
@@ -116,16 +133,26 @@ class SubspaceProblem:
             np.multiply(at.latent_latent, share, out=bend[rows], casting="same_kind")
             np.multiply(at.latent_log_sigma, share, out=cross[rows], casting="same_kind")
         pressed = (layer.log_sigma <= self.min_log_sigma) & (by_scale > 0.0)
+        absent = self.penalty.absent(layer.Z)
+        by_Z[absent] = least_subgradient(by_Z[absent], self.alpha * self.penalty.threshold(layer.Z))
         free = Layer(
             np.ones_like(layer.U),
-            np.ones_like(layer.Z),
+            np.ones_like(layer.Z) * ~absent[:, None],
             np.full(shape[1], float(self.fit_intercept)),
             (self.free_sigma & ~pressed).astype(np.float64),
         )
-        mask = self.pack(free)
-        gradient = self.pack(Layer(by_U, by_Z, by_intercept, by_scale)) * mask
+        gradient = Layer(by_U, by_Z, by_intercept * free.intercept, by_scale * free.log_sigma)
         return SubspaceEvaluation(
-            self, layer, np.array([value]), gradient, mask, hidden, pull, bend, cross, scale_scale
+            self,
+            layer,
+            np.array([value]),
+            self.pack(gradient),
+            self.pack(free),
+            hidden,
+            pull,
+            bend,
+            cross,
+            scale_scale,
         )
 
     def value(self, point: FloatArray, tasks: Tasks) -> FloatArray:
@@ -138,10 +165,17 @@ class SubspaceProblem:
         return np.array([total])
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
-        """Step, keep σ above its floor, and balance U against V, which only lowers the penalty."""
+        """Step, keep σ above its floor, and balance U against V, which only lowers the penalty.
+
+        A feature whose column of V would turn back on itself leaves.
+        """
         layer = self.unpack(point + step * direction)
+        Z = layer.Z
+        if self.penalty.kinked:
+            turned = (self.unpack(point).Z * Z).sum(axis=1) < 0.0
+            Z = np.where(turned[:, None], 0.0, Z)
         log_sigma = np.maximum(layer.log_sigma, self.min_log_sigma)
-        return self.pack(self.balance(layer._replace(log_sigma=log_sigma)))
+        return self.pack(self.balance(layer._replace(Z=Z, log_sigma=log_sigma)))
 
     def longest_step(self, direction: FloatArray) -> FloatArray:
         """The step (at most 1) that changes no σ by a factor of more than e², (1,)."""
@@ -149,19 +183,19 @@ class SubspaceProblem:
         return np.array([2.0 / max(largest, 2.0)])
 
     def balance(self, layer: Layer) -> Layer:
-        """The factors of the same UV with the least ‖U‖² + ‖V‖²: UᵀU = VVᵀ, diagonal."""
-        weights = np.sqrt(self.features.squared_norms)[:, None]
+        """The factors of the same UV with the least ‖U‖² + Σ_j ‖Z_j‖²/τ_j, τ being that of Z."""
+        spread = np.sqrt(self.penalty.variance(layer.Z))
         q_U, r_U = np.linalg.qr(layer.U)
-        q_V, r_V = np.linalg.qr(layer.Z * weights)
+        q_V, r_V = np.linalg.qr(divide_rows(layer.Z, spread))
         left, singular, right = np.linalg.svd(r_U @ r_V.T)
         root = np.sqrt(singular)
-        return layer._replace(U=q_U @ left * root, Z=q_V @ right.T * root / weights)
+        return layer._replace(U=q_U @ left * root, Z=q_V @ right.T * root * spread)
 
     def coefficient_gradient(self, evaluation: SubspaceEvaluation) -> FloatArray:
-        """The gradient by W in the round basis, scaled so that its spectral norm is that by W.
+        """The gradient by W in an orthonormal basis of the features, transposed, (r, T).
 
-        W = 0 in a direction is optimal under a trace norm of weight α if and only if this norm is
-        at most α; on the support of W it equals α.
+        W = 0 in a direction is optimal under a trace norm of weight α if and only if the spectral
+        norm of this is at most α; on the support of W it equals α.
         """
         total = np.zeros((self.features.rank, self.targets.shape[1]))
         for rows, block in self.features.blocks():
@@ -169,92 +203,9 @@ class SubspaceProblem:
         return total / np.sqrt(self.features.squared_norms)[:, None]
 
     def _penalty(self, layer: Layer) -> float:
-        penalty = self.alpha * np.square(layer.U).sum() + (self.ridge * layer.Z**2).sum()
-        return 0.5 * float(penalty)
+        return 0.5 * self.alpha * (float(np.square(layer.U).sum()) + self.penalty.value(layer.Z))
 
     def _entries(self, rows: slice, latent: FloatArray, sigma: FloatArray) -> Any:
         low = self.scaling.apply(self.targets.low[rows], _ALL)
         high = self.scaling.apply(self.targets.high[rows], _ALL)
         return kernels.evaluate(self.noise, low, high, latent, sigma)
-
-
-@dataclass(frozen=True)
-class SubspaceEvaluation:
-    """A point of :class:`SubspaceProblem`; entry-wise derivatives are kept in single precision."""
-
-    problem: SubspaceProblem
-    layer: Layer
-    value: FloatArray
-    gradient: FloatArray
-    free: FloatArray
-    hidden: FloatArray
-    pull: Any
-    bend: Any
-    cross: Any
-    scale_scale: FloatArray
-
-    def hessian_product(self, direction: FloatArray) -> FloatArray:
-        """Hessian times a direction (P, 1)."""
-        problem, layer = self.problem, self.layer
-        d = problem.unpack(direction * self.free)
-        d_U, U = d.U.astype(np.float32), layer.U.astype(np.float32)
-        d_intercept, d_scale = d.intercept.astype(np.float32), d.log_sigma.astype(np.float32)
-        by_U, by_Z = problem.alpha * d.U, problem.ridge * d.Z
-        by_intercept, by_scale = np.zeros_like(d.intercept), self.scale_scale * d.log_sigma
-        for rows, block in problem.features.rough_blocks():
-            h = self.hidden[rows].astype(np.float32)
-            d_h = np.asarray(block.forward(d.Z), dtype=np.float32)
-            along = d_h @ U.T + h @ d_U.T + d_intercept
-            by_scale += np.einsum("it,it->t", self.cross[rows], along)
-            along *= self.bend[rows]
-            along += self.cross[rows] * d_scale
-            by_U += along.T @ h + self.pull[rows].T @ d_h
-            by_Z += block.adjoint(along @ U + self.pull[rows] @ d_U)
-            by_intercept += along.sum(axis=0)
-        product = problem.pack(Layer(by_U, by_Z, by_intercept, by_scale))
-        return np.asarray(product * self.free)
-
-    def precondition(self, residual: FloatArray) -> FloatArray:
-        """Solve with the diagonal blocks of a Gauss–Newton Hessian, each a Kronecker product."""
-        d = self.problem.unpack(residual)
-        metric = self._metric
-        scaled = Layer(
-            (d.U @ metric.hidden_axes) / metric.of_u_rows @ metric.hidden_axes.T,
-            (d.Z @ metric.task_axes) / metric.of_z_rows @ metric.task_axes.T,
-            d.intercept / metric.level,
-            d.log_sigma / metric.of_scale,
-        )
-        return self.problem.pack(scaled)
-
-    @cached_property
-    def _metric(self) -> _Metric:
-        problem, U = self.problem, self.layer.U
-        level = np.abs(self.bend).sum(axis=0, dtype=np.float64)
-        level = np.where(level > _NO_CURVATURE, level, 1.0)
-        second = self.hidden.T @ (self.hidden * problem.weight[:, None])
-        hidden_values, hidden_axes = np.linalg.eigh(second)
-        task_values, task_axes = np.linalg.eigh(U.T @ (U * level[:, None]))
-        of_u_rows = np.outer(level, np.maximum(hidden_values, 0.0)) + problem.alpha
-        of_z_rows = np.maximum(task_values, 0.0) * (1.0 - problem.features.ridge[:, None])
-        of_z_rows = of_z_rows + problem.ridge
-        of_scale = np.where(np.abs(self.scale_scale) > _NO_CURVATURE, np.abs(self.scale_scale), 1.0)
-        tiny = 1e-8
-        return _Metric(
-            hidden_axes,
-            task_axes,
-            np.maximum(of_u_rows, tiny * of_u_rows.max()),
-            np.maximum(of_z_rows, tiny * of_z_rows.max()),
-            level,
-            of_scale,
-        )
-
-
-class _Metric(NamedTuple):
-    """The preconditioner: axes in which its blocks are diagonal, and the diagonals."""
-
-    hidden_axes: FloatArray
-    task_axes: FloatArray
-    of_u_rows: FloatArray
-    of_z_rows: FloatArray
-    level: FloatArray
-    of_scale: FloatArray

@@ -1,15 +1,14 @@
 """Solvers: from a start to an optimum."""
 
+from deeptobit.solvers._course import Step
 from deeptobit.solvers._newton import NewtonResult, solve_newton
 from deeptobit.solvers._subspace_batch import (
-    NullModel,
     SubspaceFit,
-    fit_null,
     relative_gradient,
     solve_path,
     solve_subspace,
-    spectral_start,
 )
+from deeptobit.solvers._subspace_null import NullModel, fit_null, spectral_start
 from deeptobit.solvers._tobit import SIGMA_FLOOR, CensoringKinds, fit_tobit
 
 __all__ = [
@@ -17,6 +16,7 @@ __all__ = [
     "CensoringKinds",
     "NewtonResult",
     "NullModel",
+    "Step",
     "SubspaceFit",
     "fit_null",
     "fit_tobit",

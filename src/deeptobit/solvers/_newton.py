@@ -5,6 +5,7 @@ Newton system is solved by conjugate gradients on all columns together, and colu
 converge.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -85,8 +86,16 @@ class NewtonResult:
     least_curvature: FloatArray
 
 
+Watch = Callable[[FloatArray, FloatArray, FloatArray], None]
+
+
 def solve_newton(
-    problem: Problem, start: FloatArray, *, tol: FloatArray, max_iter: int
+    problem: Problem,
+    start: FloatArray,
+    *,
+    tol: FloatArray,
+    max_iter: int,
+    watch: Watch | None = None,
 ) -> NewtonResult:
     """Minimise every column from ``start`` until its gradient norm is at most its ``tol``.
 
@@ -96,6 +105,8 @@ def solve_newton(
     start : array of shape (P, T)
     tol : array of shape (T,)
     max_iter : int
+    watch : function, optional
+        Called with point (P, T), value (T,) and gradient norm (T,) at the start and after a step.
     """
     n_tasks = start.shape[1]
     point = start.copy()
@@ -108,6 +119,8 @@ def solve_newton(
     while True:
         value[active] = here.value
         norm[active] = np.linalg.norm(here.gradient, axis=0)
+        if watch is not None:
+            watch(point, value, norm)
         going = (norm[active] > tol[active]) & (n_iter[active] < max_iter) & ~stuck[active]
         if not going.any():
             break
@@ -150,6 +163,8 @@ def _line_search(
         step[ended] = 0.0
         trial[:, short] = problem.move(point[:, short], direction[:, short], step[short])
         short[ended] = False
+        if not short.any():
+            break
         again = problem.value(trial[:, short], tasks[short])
         short[short] = _too_high(again, value[short], step[short], slope[short])
     return trial, problem.evaluate(trial, tasks), np.asarray(step == 0.0)

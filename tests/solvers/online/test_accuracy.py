@@ -3,9 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deeptobit.likelihood import Logistic
+from deeptobit.likelihood import Gaussian, Logistic, Noise
 from deeptobit.metrics import principal_angles
-from tests.solvers.online.problems import is_finite, make, relative_error, solve, stream
+from tests.solvers.online.problems import is_finite, relative_error, same, solve, stream
 
 
 @pytest.mark.parametrize("settings", [{}, {"batch_size": 16}, {"batch_size": 64}])
@@ -121,10 +121,27 @@ def test_a_ridge_shrinks_and_a_large_one_shrinks_away() -> None:
     assert np.linalg.norm(solve(data, alpha=100.0).U) < 0.2 * np.linalg.norm(solve(data).U)
 
 
+@pytest.mark.parametrize("batch_size", [1, 64])
 @pytest.mark.parametrize("n_tasks", [6, 1100])
-def test_threads_change_nothing(n_tasks: int) -> None:
-    data = stream(600, d=4, t=n_tasks)
-    one, two = (make(data, batch_size=64, n_threads=n) for n in (1, 2))
-    for solver in (one, two):
-        solver.learn(data.X, data.low, data.high)
-    np.testing.assert_array_equal(one.result().U, two.result().U)
+@pytest.mark.parametrize("noise", [Gaussian(), Logistic()], ids=repr)
+def test_threads_change_nothing(noise: Noise, n_tasks: int, batch_size: int) -> None:
+    data = stream(600 if noise == Gaussian() else 60, d=4, t=n_tasks)
+    one, two = (solve(data, batch_size=batch_size, n_threads=n, noise=noise) for n in (1, 2))
+    assert same(one, two)
+
+
+def test_pieces_of_tasks_are_as_good_as_one() -> None:
+    """Beyond 512 tasks batches are learned piece by piece."""
+    data = stream(2000, d=20, t=600, rank=3)
+    assert relative_error(solve(data, rank=3, batch_size=64), data.coef) < 0.05
+
+
+@pytest.mark.parametrize("batch_size", [1, 64])
+def test_more_components_than_independent_features(batch_size: int) -> None:
+    data = stream(400, d=3, t=6)
+    twice = np.column_stack([data.X, data.X @ np.ones(3)])  # exactly collinear
+    found = solve(data._replace(X=twice), rank=4, batch_size=batch_size, random_state=0)
+    assert np.abs(found.V).max() < 1e3
+    fitted = twice @ (found.U @ found.V).T
+    truth = data.X @ data.coef.T
+    assert np.linalg.norm(fitted - truth) < 0.2 * np.linalg.norm(truth)

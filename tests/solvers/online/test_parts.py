@@ -1,12 +1,12 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from deeptobit.kernels._online import learn_rows
+from deeptobit.kernels._online import learn_rows, whitening
+from deeptobit.kernels._online_batches import learn_batches
 from deeptobit.kernels._online_types import Block, Iterate, RowPlan, rows_of
 from deeptobit.likelihood import Gaussian, evaluate
-from deeptobit.solvers.online._batch import learn_batch
 from deeptobit.solvers.online._evidence import Evidence
-from deeptobit.solvers.online._metric import FeatureMetric, is_correlated, whitening
+from deeptobit.solvers.online._metric import FeatureMetric, is_correlated
 from deeptobit.solvers.online._null import NullModel
 from deeptobit.solvers.online._penalty import Penalty
 from deeptobit.solvers.online._pending import read_rows
@@ -54,11 +54,11 @@ def test_a_batch_of_one_is_a_row() -> None:
         now = Iterate(rng.normal(size=(2, 8)), rng.normal(size=(2, 6)), rng.normal(size=6), 2 * one)
         plan = RowPlan(
             1.5 * block.X, np.full(1, 0.1), np.full(1, 0.05), np.eye(2) + 0.2, 1.4,
-            0.1 * one, 5.0 * one, 1.0, 1.0, 8,
+            0.1 * one, 5.0 * one, 1.0, 1.0, 1,
         )  # fmt: skip
         moments, out = np.full((3, 6), 0.5), np.zeros(2)
         if batch:
-            learn_batch(Gaussian(), block, plan, now, moments, out, 1)
+            learn_batches(Gaussian(), block, plan, now, now.copy(), moments, 0, out, 1)
         else:
             learn_rows(Gaussian(), block, plan, now, now.copy(), moments, 0, out)
         states.append([*now, moments, out])
@@ -91,6 +91,16 @@ def test_whitening_whitens_and_undoes() -> None:
     turn, back = whitening(A @ A.T)
     np.testing.assert_allclose(turn @ A @ A.T @ turn.T, np.eye(3), atol=1e-9)
     np.testing.assert_allclose(turn @ back, np.eye(3), atol=1e-9)
+
+
+def test_whitening_leaves_what_has_no_variance() -> None:
+    """Else V of collinear features grows by 1e4 at every turn, until rounding decides."""
+    direction = np.array([0.6, 0.8])
+    turn, back = whitening(4.0 * np.outer(direction, direction))
+    other = np.array([-0.8, 0.6])
+    np.testing.assert_allclose(turn @ direction, 0.5 * direction, atol=1e-12)
+    np.testing.assert_allclose(turn @ other, other, atol=1e-12)
+    np.testing.assert_allclose(turn @ back, np.eye(2), atol=1e-12)
 
 
 def test_penalty_does_not_depend_on_a_rotation() -> None:

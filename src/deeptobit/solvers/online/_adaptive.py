@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.kernels._online import learn_rows
+from deeptobit.kernels._online import learn_rows, limit_linear, sketch_metric, whitening
+from deeptobit.kernels._online_batches import learn_batches
 from deeptobit.kernels._online_types import (
     Block,
     Iterate,
@@ -15,12 +16,11 @@ from deeptobit.kernels._online_types import (
     bounded_entries,
     count_entries,
     first_half,
-    rows_of,
 )
-from deeptobit.solvers.online._batch import learn_batch
+from deeptobit.solvers.online._between import between
 from deeptobit.solvers.online._evidence import Evidence, shrink
 from deeptobit.solvers.online._history import BlockReport
-from deeptobit.solvers.online._metric import FeatureMetric, sketch_metric, whitening
+from deeptobit.solvers.online._metric import FeatureMetric
 from deeptobit.solvers.online._null import NullModel
 from deeptobit.solvers.online._penalty import Penalty
 from deeptobit.solvers.online._settings import OnlineSettings
@@ -31,7 +31,7 @@ _SLOPE, _FORGET = 4.0, 6.0
 _EXPLODED = 1e3  # times the unit variance that V x has after whitening
 _MAX_HALVINGS = 4
 _RECOVERY = 1.02
-_NULL_ROWS = 1536
+_NULL_ROWS = 1024
 _TURN = 1.15
 _LONG, _FAR, _NOISY = 1.5, 2.0, 1.2  # limits in units of the null model's noise
 
@@ -80,7 +80,9 @@ class AdaptiveLearner:
         noise, rank = settings.noise, settings.rank
         rng = np.random.default_rng(settings.random_state)
         n_features, n_tasks = block.X.shape[1], block.low.shape[1]
-        null = NullModel.fit(noise, block, free_mean=settings.fit_intercept)
+        null = NullModel.fit(
+            noise, block, free_mean=settings.fit_intercept, n_threads=settings.n_threads
+        )
         metric = FeatureMetric.build(block.X, block.weight)
         now, curvature = spectral_start(noise, first_half(block), null, metric, rank)
         if settings.start == "random":
@@ -128,7 +130,7 @@ class AdaptiveLearner:
             if in_buffer:
                 lengths = (0.0, 0.5, 1.0)
                 models = tuple(self._of_length(np.full(len(self.null.mean), k)) for k in lengths)
-                self.evidence.add_line(self.settings.noise, block, models)
+                self.evidence.add_line(self.settings.noise, block, models, self.settings.n_threads)
             objective, known, exact = self._score(block)
         else:
             objective, (known, exact) = np.nan, count_entries(block)
@@ -157,6 +159,7 @@ class AdaptiveLearner:
             self._limits(),
             self.null.scored,
             learns_sigma=self.sigma is None,
+            n_threads=self.settings.n_threads,
         )
 
     def _guarded_step(self, block: Block) -> FloatArray:
@@ -183,7 +186,7 @@ class AdaptiveLearner:
     def _learn_null(self, block: Block) -> None:
         """All of the first rows, then one block in four: its error is small by then."""
         if self.n < _NULL_ROWS or self.n_blocks % 4 == 0:
-            self.null.update(self.settings.noise, block)
+            self.null.update(self.settings.noise, block, n_threads=self.settings.n_threads)
         self.n_blocks += 1
 
     def result(self) -> Iterate:
@@ -199,49 +202,26 @@ class AdaptiveLearner:
         return found
 
     def _step(self, block: Block, sums: FloatArray) -> None:
-        settings = self.settings
-        Z = self.metric.apply(block.X)
+        settings, state = self.settings, (self.now, self.mean, self.moments, self.averaged)
+        plan = self._plan(block)
         if settings.batch_size == 1:
-            plan = self._plan(Z, self.n + np.cumsum(block.weight) - block.weight)
-            self.averaged = learn_rows(
-                settings.noise, block, plan, self.now, self.mean, self.moments, self.averaged, sums
-            )
+            self.averaged = learn_rows(settings.noise, block, plan, *state, sums)
         else:
-            self._step_batches(block, Z, sums)
+            self.averaged = learn_batches(
+                settings.noise, block, plan, *state, sums, settings.n_threads
+            )
         if settings.alpha > 0.0:
             step = float(self._gamma(self.n)) * float(block.weight.sum())
             Penalty(settings.alpha).apply(
                 self.now, self.metric, self.inverse, self.moments[0], step
             )
 
-    def _step_batches(self, block: Block, Z: FloatArray, sums: FloatArray) -> None:
-        n, size = self.n, self.settings.batch_size
-        plan = self._plan(Z, np.full(1, n))
-        for first in range(0, len(Z), size):
-            rows = slice(first, first + size)
-            part = rows_of(block, rows)
-            at = np.full(1, n)
-            here = plan._replace(
-                Z=Z[rows], step=np.asarray(self._gamma(at)), forget=np.asarray(self._forget(at))
-            )
-            learn_batch(
-                self.settings.noise,
-                part,
-                here,
-                self.now,
-                self.moments,
-                sums,
-                self.settings.n_threads,
-            )
-            n += float(part.weight.sum())
-            self.averaged += 1
-            for middle, last in zip(self.mean, self.now, strict=True):
-                middle += 4.0 / (self.averaged + 3.0) * (last - middle)
-
-    def _plan(self, Z: FloatArray, n: FloatArray) -> RowPlan:
+    def _plan(self, block: Block) -> RowPlan:
         lowest, highest = self._limits()
+        size = self.settings.batch_size
+        n = (self.n + np.cumsum(block.weight) - block.weight)[::size]
         return RowPlan(
-            Z,
+            self.metric.apply(block.X),
             np.asarray(self._gamma(n)),
             np.asarray(self._forget(n)),
             self.inverse,
@@ -250,7 +230,7 @@ class AdaptiveLearner:
             highest,
             float(self.settings.fit_intercept),
             float(self.sigma is None),
-            _ROWS_PER_AVERAGE,
+            _ROWS_PER_AVERAGE if size == 1 else size,
         )
 
     def _gamma(self, n: FloatArray | float) -> FloatArray | float:
@@ -282,30 +262,27 @@ class AdaptiveLearner:
         """An average that has lost its iterate, in scale or in direction, starts anew."""
         both = self.metric.inner(np.vstack([self.now.V, self.mean.V]))
         rank = len(self.now.V)
-        size = np.sqrt(
-            np.maximum(np.diagonal(both), 0.0)
-        )  # a nearly singular metric rounds below 0
+        # A nearly singular metric rounds below 0.
+        size = np.sqrt(np.maximum(np.diagonal(both), 0.0))
         mine, other = size[:rank], size[rank:]
-        product = np.maximum(mine * other, 1e-300)
-        cosine = np.diagonal(both[:rank, rank:]) / np.maximum(product, 1e-150)
+        cosine = np.diagonal(both[:rank, rank:]) / np.maximum(mine * other, 1e-150)
         lost = (other < 0.1 * mine) | (other > 10.0 * mine) | (cosine < 0.3)
-        self.mean.V[lost] = self.now.V[lost]
-        self.mean.Ut[lost] = self.now.Ut[lost]
+        if lost.any():
+            self.mean.V[lost] = self.now.V[lost]
+            self.mean.Ut[lost] = self.now.Ut[lost]
 
     def _is_sound(self) -> bool:
-        if not (self.now.is_finite() and self.mean.is_finite()):
-            return False
-        return self.metric.mean_square(self.now.V) <= _EXPLODED
+        """The average is a mean of iterates; a number that is not finite never becomes so again."""
+        return self.now.is_finite() and self.metric.mean_square(self.now.V) <= _EXPLODED
 
     def _keep_in_trust_region(self) -> None:
         """Let no linear part outgrow what it explains, and no intercept run away."""
         scale = self.null.sigma
         low, high = self.null.mean - _FAR * scale, self.null.mean + _FAR * scale
         for part in (self.now, self.mean):
-            spread = np.sqrt(np.maximum(self._linear_variance(part), 1e-300))
-            part.Ut[...] *= np.minimum(1.0, _LONG * scale / spread)
+            limit_linear(part.Ut, self.metric.inner(part.V), _LONG * scale)
             if self.settings.fit_intercept:
-                np.clip(part.intercept, low, high, out=part.intercept)
+                part.intercept[...] = between(low, part.intercept, high)
 
     def _linear_variance(self, part: Iterate) -> FloatArray:
         """Variance of U_tᵀVx, (T,)."""

@@ -10,6 +10,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.kernels._online import evidence
 from deeptobit.kernels._online_types import Block, Iterate, bounded_entries
 from deeptobit.likelihood import Noise
+from deeptobit.solvers.online._between import between
 from deeptobit.solvers.online._null import NullModel
 
 _FEW_ROWS = 512
@@ -47,13 +48,14 @@ class Evidence:
     rows: float = 0.0
     observed: float = 0.0
 
-    def add_line(self, noise: Noise, block: Block, models: tuple[Iterate, ...]) -> None:
+    def add_line(
+        self, noise: Noise, block: Block, models: tuple[Iterate, ...], n_threads: int = 1
+    ) -> None:
         """Score models of several lengths: with few rows a quadratic in κ is too crude a guess."""
         rows = float(block.weight.sum())
         share = rows / max(self.rows + rows, 1e-300)
         for index, model in enumerate(models):
-            linear = (block.X @ model.V.T) @ model.Ut
-            sums = evidence(noise, block, linear, model.intercept, model.sigma)
+            sums = evidence(noise, block, model, model.sigma, n_threads)
             nll = sums[0] + sums[5] * np.log(model.sigma)
             self.line[index] += share * (nll / max(rows, 1e-300) - self.line[index])
 
@@ -68,14 +70,14 @@ class Evidence:
         rival: tuple[FloatArray, FloatArray] | None,
         *,
         learns_sigma: bool,
+        n_threads: int = 1,
     ) -> tuple[float, float, FloatArray]:
         """Score a block before anything is learned from it.
 
         Returns the mean nll per known entry, the weight of the known entries, and that of the
         observed ones of each task.
         """
-        linear = (block.X @ model.V.T) @ model.Ut
-        sums = evidence(noise, block, linear, model.intercept, self.sigma)
+        sums = evidence(noise, block, model, self.sigma, n_threads)
         rows = float(block.weight.sum())
         known = float(sums[4].sum())
         if rows == 0.0:
@@ -89,8 +91,11 @@ class Evidence:
         self.pull += share * (sums[1] / rows - self.pull)
         self.curvature += share * (sums[2] / rows - self.curvature)
         if learns_sigma:
-            change = -0.5 * forget * sums[3] / np.maximum(observed_share, 0.05)
-            self.sigma = np.clip(self.sigma * (1.0 + np.clip(change, -0.5, 0.5)), *limits)
+            # Of observed entries 1 − pull is r²: this is a running mean of (y − prediction)².
+            recent = min(forget, 1.0 / rows)
+            ratio = 1.0 - recent * sums[3] / np.maximum(observed_share, 0.05)
+            lowest, highest = limits
+            self.sigma = between(lowest, self.sigma * np.sqrt(between(0.25, ratio, 2.25)), highest)
         self.rows += rows
         self.observed += float((bounded_entries(block) if block.closed else sums[5]).sum())
         return nll, known, sums[5]
@@ -149,7 +154,7 @@ def shrink(
     base = np.square(null.sigma)
     mine = np.square(sigma)
     mixed = base - length * (base + variance - mine) + length**2 * variance
-    mixed = np.clip(mixed, np.minimum(mine, base), np.maximum(mine, base))
+    mixed = between(np.minimum(mine, base), mixed, np.maximum(mine, base))
     return Iterate(
         model.V,
         model.Ut * length,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deeptobit.arrays import FloatArray
+from deeptobit.kernels._online import add_squares
 
 _ALWAYS_FULL, _MAX_FULL = 64, 600
 _REBUILD = 1.5
@@ -49,7 +50,8 @@ class FeatureMetric:
         n, n_features = max(float(weight.sum()), 1.0), X.shape[1]
         moments: FloatArray = weight @ np.square(X)
         if n_features <= _MAX_FULL:
-            gram = X.T @ (X * weight[:, None])
+            heavy = X * np.sqrt(weight)[:, None]
+            gram = heavy.T @ heavy
             if n_features <= _ALWAYS_FULL or is_correlated(gram, n):
                 moments = gram
         metric = cls(moments, n, 1.0, moments, n)
@@ -67,7 +69,7 @@ class FeatureMetric:
             scaled = X * np.sqrt(weight)[:, None]
             self.moments += scaled.T @ scaled
         else:
-            self.moments += weight @ np.square(X)
+            add_squares(X, weight, self.moments)
         self.n += float(weight.sum())
         if self.n >= _REBUILD * self.built_at:
             self.rebuild()
@@ -112,27 +114,3 @@ def is_correlated(gram: FloatArray, n: float) -> bool:
     excess = float(square.sum()) - pairs / n
     anywhere = float(square.max()) > (0.3 + 4.0 / np.sqrt(n)) ** 2
     return bool(anywhere or excess > 6.0 * np.sqrt(pairs) / n)
-
-
-def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Symmetric S^{−1/2} and S^{1/2}; directions without variance are left as small as they are."""
-    values, vectors = np.linalg.eigh(second_moments)
-    root = np.sqrt(np.maximum(values, 1e-8 * max(float(values[-1]), 1e-12)))
-    return (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
-
-
-def sketch_metric(
-    Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
-) -> tuple[FloatArray, float]:
-    r"""G⁻¹ and ρ for :math:`G = \sum_t \bar w_t U_t U_t^\top/\sigma_t^2` plus damping.
-
-    ρ = max(1, tr(G⁻¹ Σ_t U_t U_tᵀ/σ_t²)/R) bounds how far the curvature of one row, at most 1 per
-    entry, exceeds the mean.
-    """
-    rank = len(Ut)
-    scaled = Ut / sigma
-    mean = (scaled * curvature) @ scaled.T
-    mean.flat[:: rank + 1] += 1e-4 * np.trace(mean) / rank + damping
-    inverse = np.linalg.inv(mean)
-    spread = float(np.sum(inverse * (scaled @ scaled.T))) / rank
-    return 0.5 * (inverse + inverse.T), max(1.0, spread)

@@ -10,12 +10,13 @@ from deeptobit.arrays import FloatArray
 from deeptobit.kernels._online import null_sums
 from deeptobit.kernels._online_types import Block, rows_of
 from deeptobit.likelihood import Noise
+from deeptobit.solvers.online._between import between
 
 # A weak prior in standard units, μ ~ N(0, 5²) and log σ ~ N(0, 1.5²), counted as this many rows:
 # a task of which every entry is censored has no optimum without it.
 _PRIOR = np.array([1.0 / 25.0, 1.0 / 2.25])
 _PRIOR_ROWS = 0.05
-_MAX_ITER, _TOLERANCE = 40, 1e-3
+_MAX_ITER, _TOLERANCE = 40, 0.01  # Newton's steps square: the next one would be 1e-4
 _LOWEST_LOG_SIGMA = -9.2
 _FEW_ROWS = 128
 
@@ -41,7 +42,7 @@ class NullModel:
     scored: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
-    def fit(cls, noise: Noise, block: Block, *, free_mean: bool) -> NullModel:
+    def fit(cls, noise: Noise, block: Block, *, free_mean: bool, n_threads: int = 1) -> NullModel:
         """The optimum on the first rows."""
         n_tasks = block.low.shape[1]
         null = cls(np.zeros(n_tasks), np.zeros(n_tasks), np.zeros((3, n_tasks)), free_mean)
@@ -49,7 +50,7 @@ class NullModel:
         for rows, tolerance in ((few, 0.05), (block, _TOLERANCE)):  # most steps on few rows
             for _ in range(_MAX_ITER):
                 null.curvature[:] = 0.0
-                if np.max(np.abs(null.update(noise, rows, _PRIOR_ROWS))) < tolerance:
+                if np.max(np.abs(null.update(noise, rows, _PRIOR_ROWS, n_threads))) < tolerance:
                     break
         return null
 
@@ -58,33 +59,35 @@ class NullModel:
         """σ, (T,)."""
         return np.exp(self.log_sigma)
 
-    def update(self, noise: Noise, block: Block, prior_rows: float = 0.0) -> FloatArray:
+    def update(
+        self, noise: Noise, block: Block, prior_rows: float = 0.0, n_threads: int = 1
+    ) -> FloatArray:
         """One Newton step with the gradient of a block and the curvature of all, (2, T)."""
         sigma = self.sigma
         nll, by_eta, by_scale, eta_eta, eta_scale, scale_scale = null_sums(
-            noise, block, self.mean, sigma
+            noise, block, self.mean, sigma, n_threads
         )
         self.scored = nll, self.log_sigma
-        prior = prior_rows * _PRIOR
-        gradient = np.stack(
-            [by_eta / sigma + prior[0] * self.mean, by_scale + prior[1] * self.log_sigma]
-        )
+        prior, floor = prior_rows * _PRIOR, _PRIOR_ROWS * _PRIOR
+        by_mean = by_eta / sigma + prior[0] * self.mean
+        by_noise = by_scale + prior[1] * self.log_sigma
+        self.curvature[0] += eta_eta / sigma**2
+        self.curvature[1] += eta_scale / sigma
         # −z·bend of a badly placed entry is not convex in log σ; its size still says how stiff.
-        stiff = np.maximum(scale_scale, 0.5 * np.abs(by_scale))
-        self.curvature += np.stack([eta_eta / sigma**2, eta_scale / sigma, stiff])
-        floor = _PRIOR_ROWS * _PRIOR
+        self.curvature[2] += np.maximum(scale_scale, 0.5 * np.abs(by_scale))
         a, c, d = self.curvature[0] + floor[0], self.curvature[1], self.curvature[2] + floor[1]
         if not self.free_mean:
-            gradient[0], c = 0.0, np.zeros_like(c)
-        c = np.clip(c, -0.9 * np.sqrt(a * d), 0.9 * np.sqrt(a * d))
+            by_mean, c = np.zeros_like(c), np.zeros_like(c)
+        most = 0.9 * np.sqrt(a * d)
+        c = between(-most, c, most)
         determinant = a * d - c * c
         step = np.stack(
             [
-                np.clip((c * gradient[1] - d * gradient[0]) / determinant / sigma, -1.0, 1.0),
-                np.clip((c * gradient[0] - a * gradient[1]) / determinant, -0.5, 0.5),
+                between(-1.0, (c * by_noise - d * by_mean) / determinant / sigma, 1.0),
+                between(-0.5, (c * by_mean - a * by_noise) / determinant, 0.5),
             ]
         )
         self.mean += sigma * step[0]
         # σ → 0 is real where a task is constant; 1e-4 of its spread, or of its size, is the floor.
-        self.log_sigma = np.clip(self.log_sigma + step[1], _LOWEST_LOG_SIGMA, -_LOWEST_LOG_SIGMA)
+        self.log_sigma = between(_LOWEST_LOG_SIGMA, self.log_sigma + step[1], -_LOWEST_LOG_SIGMA)
         return step

@@ -53,7 +53,10 @@ class OnlineSettings:
     random_state : int, optional
         Seed of a random start.
     n_threads : int
-        Threads over tasks, in batches with many tasks; the result does not depend on it.
+        Threads over tasks, beyond 512 of them; the result does not depend on it. Everything that
+        is decoupled by task is shared: units, the model without features, the honest evidence,
+        and with ``batch_size > 1`` the steps themselves. The step of a single row is not: V needs
+        all tasks at every row, and a hand-over to threads takes as long as a row of 2000 tasks.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from deeptobit.solvers.online._settings import OnlineSettings
 from deeptobit.solvers.online._units import Units
 
 _BUFFER_ROWS, _BLOCK_ROWS = 512, 64
-_SMALLEST_BLOCK = 8
+_SMALLEST_BLOCK, _MOST_BLOCKS = 8, 4
 
 
 @dataclass(frozen=True)
@@ -154,27 +154,36 @@ class OnlineSolver:
 
     @property
     def _capacity(self) -> int:
-        """Rows of the next block: 64, then 128 and 256 as steps get smaller."""
+        """Rows of the next block: half of those before it, between 64 and 256."""
         block = self._block_rows
         if self._learner is None:
             return block * -(-_BUFFER_ROWS // block)
-        growth = self._n_processed // (12 * block)
-        return block * (4 if growth >= 4 else 2 if growth >= 2 else 1)
+        doublings = max(self._n_processed // (2 * block), 1).bit_length() - 1
+        return block * min(1 << doublings, _MOST_BLOCKS)
+
+    def _first_blocks(self, n_rows: int) -> int:
+        """Rows of a block among the first rows: an eighth of them, or two batches if they can be.
+
+        Iterates move far there, so that coordinates and limits have to follow; an implicit step of
+        a batch moves them less than its rows would one by one.
+        """
+        rows = min(_BLOCK_ROWS, n_rows // 8)
+        return max(_SMALLEST_BLOCK, rows, min(2 * self.settings.batch_size, n_rows // 4))
 
     def _process(self, rows: RawRows) -> None:
-        n_rows = len(rows.weight)
+        n_rows, settings = len(rows.weight), self.settings
         if self._learner is not None:
-            self._learn_block(self._units.block(rows), fresh=True, in_buffer=False)
+            block = self._units.block(rows, settings.n_threads)
+            self._learn_block(block, fresh=True, in_buffer=False)
             return
-        settings = self.settings
         self._units = Units.build(
             rows, center=settings.fit_intercept, standardize=settings.standardize
         )
-        block = self._units.block(rows)
+        block = self._units.block(rows, settings.n_threads)
         sigma = None if settings.sigma is None else settings.sigma / self._units.target_scale
         learner = AdaptiveLearner if settings.finds_steps else PlainLearner
         self._learner = learner.begin(settings, sigma, block)
-        size = max(_SMALLEST_BLOCK, min(self._block_rows, n_rows // 8))
+        size = self._first_blocks(n_rows)
         for first in range(0, n_rows, size):
             part = rows_of(block, slice(first, first + size))
             self._learn_block(part, fresh=first >= n_rows // 2, in_buffer=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dposv
 
 from deeptobit.arrays import FloatArray
-from deeptobit.kernels._online import entries
+from deeptobit.kernels._online import entries, whitening
 from deeptobit.kernels._online_types import Block, Iterate
 from deeptobit.likelihood import Noise
-from deeptobit.solvers.online._metric import FeatureMetric, whitening
+from deeptobit.solvers.online._metric import FeatureMetric
 from deeptobit.solvers.online._null import NullModel
 
 _TAUS = 10.0 ** -np.arange(0.0, 10.0)
@@ -80,7 +82,7 @@ def _ridge(X: FloatArray, E: FloatArray, metric: FeatureMetric) -> FloatArray:
     if n_features <= n:
         gram = X.T @ X
         gram.flat[:: n_features + 1] += ridge
-        return np.asarray(np.linalg.solve(gram, X.T @ E))
+        return np.asarray(dposv(gram, X.T @ E)[1])
     gram = X @ X.T
     gram.flat[:: n + 1] += ridge
     return np.asarray(X.T @ np.linalg.solve(gram, E))
@@ -123,8 +125,9 @@ def _leading(fitted: FloatArray, rank: int) -> FloatArray:
     """Leading right singular vectors, (T, R); orthonormal even where there is no variance."""
     n, n_tasks = fitted.shape
     if n_tasks <= n:
-        return np.asarray(np.linalg.eigh(fitted.T @ fitted)[1][:, ::-1][:, :rank])
-    right = np.linalg.svd(fitted, full_matrices=False)[2]
-    if len(right) < rank:  # fewer rows than components: any orthonormal completion
-        right = np.linalg.svd(fitted, full_matrices=True)[2]
-    return np.asarray(right[:rank].T)
+        last = n_tasks - 1
+        return np.asarray(eigh(fitted.T @ fitted, subset_by_index=[last - rank + 1, last])[1])
+    left = np.zeros((n, rank))  # fewer rows than components: any orthonormal completion
+    few = min(n, rank)
+    left[:, :few] = eigh(fitted @ fitted.T, subset_by_index=[n - few, n - 1])[1]
+    return np.asarray(np.linalg.qr(fitted.T @ left)[0])

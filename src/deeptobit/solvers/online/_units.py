@@ -41,9 +41,7 @@ class Units:
         heavy = rows.weight[rows.weight > 0.0]
         unit = float(heavy.mean()) if len(heavy) else 1.0
         share = rows.weight / unit
-        feature_mean, feature_scale = _moments(
-            rows.X, np.broadcast_to(share[:, None], rows.X.shape)
-        )
+        feature_mean, feature_scale = _moments(rows.X, share[:, None])
         start = np.where(np.isneginf(rows.low), rows.high, rows.low)
         end = np.where(np.isposinf(rows.high), rows.low, rows.high)
         values = start + 0.5 * (end - start)
@@ -59,7 +57,7 @@ class Units:
             feature_scale, target_scale = np.ones_like(feature_scale), np.ones_like(target_scale)
         return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
 
-    def block(self, rows: RawRows) -> Block:
+    def block(self, rows: RawRows, n_threads: int = 1) -> Block:
         """Rows in these units."""
         return standard_block(
             rows.X,
@@ -68,6 +66,7 @@ class Units:
             rows.weight / self.weight,
             (self.feature_mean, 1.0 / self.feature_scale),
             (self.target_mean, 1.0 / self.target_scale),
+            n_threads,
         )
 
     def to_user(self, model: Iterate) -> Iterate:
@@ -85,8 +84,16 @@ def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatAr
     size = np.abs(values).max(axis=0, initial=0.0)
     size = np.where(size > 0.0, size, 1.0)
     scaled = values / size
-    mean = (share * scaled).sum(axis=0) / total
-    spread = np.sqrt((share * np.square(scaled - mean)).sum(axis=0) / total)
+    mean = _weighted_sum(share, scaled) / total
+    scaled -= mean
+    spread = np.sqrt(_weighted_sum(share, np.square(scaled, out=scaled)) / total)
     tiny = 64.0 * np.finfo(np.float64).eps
     scale = np.where(spread > tiny, spread, 1.0)
     return mean * size, scale * size
+
+
+def _weighted_sum(share: FloatArray, values: FloatArray) -> FloatArray:
+    """Sums of columns with weights of rows, (n, 1), or of entries, (n, k)."""
+    if share.shape[1] == 1:
+        return np.asarray(share[:, 0] @ values)
+    return np.asarray(np.einsum("ij,ij->j", share, values))

@@ -1,0 +1,215 @@
+"""The default of cross-validation: layers under learned priors, stacked and recalibrated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators._folds import HeldOut, Scoring, has_value
+from deeptobit.estimators._recalibration import recalibrate, shift_of_level
+from deeptobit.estimators._stacking import average, error_moments, layer_scores, simplex_weights
+from deeptobit.likelihood import Gaussian, Predictive
+from deeptobit.network import NetworkLayer
+from deeptobit.solvers import CensoringKinds
+from deeptobit.solvers.evidence import EvidenceMember, EvidenceProblem, evidence_path
+from deeptobit.targets import CensoredTargets
+
+_KEPT_VARIANCE = 0.999  # of the fitted scores: the rest is not worth a component
+
+
+@dataclass(frozen=True)
+class EvidenceStack:
+    """One layer from many, and what each was worth on the rows held out.
+
+    Parameters
+    ----------
+    layer : NetworkLayer
+        In the user's units, recalibrated.
+    alpha : float
+        Ridge of the learned prior, averaged.
+    weights : array of shape (K,)
+    settings : list of dict
+        The prior of each of the K members.
+    member_scores : array of shape (K, n_folds)
+    stack_scores : array of shape (n_folds,)
+    fit_times : array of shape (n_folds,)
+        Seconds for all members of a fold.
+    kinds : CensoringKinds
+    """
+
+    layer: NetworkLayer
+    alpha: float
+    weights: FloatArray
+    settings: list[dict[str, Any]]
+    member_scores: FloatArray
+    stack_scores: FloatArray
+    fit_times: FloatArray
+    kinds: CensoringKinds
+
+
+@dataclass(frozen=True)
+class _Path:
+    """All members from one set of rows."""
+
+    members: list[EvidenceMember]
+    kinds: CensoringKinds
+    seconds: float
+
+
+def fit_stack(
+    X: Any,
+    held_out: HeldOut,
+    *,
+    fit_intercept: bool,
+    standardize: bool,
+    scoring: Scoring,
+    n_jobs: int | None,
+) -> EvidenceStack:
+    """Fit the path on all rows and on those of every fold, weigh, average, recalibrate.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (N, D)
+    held_out : HeldOut
+        The outcomes, their weights, the folds and the family of the noise. The path itself takes
+        the noise for Gaussian; the recalibration does not.
+    """
+    targets, weight, folds = held_out.targets, held_out.weight, held_out.folds
+    jobs = [np.arange(len(targets)), *(fold.train for fold in folds)]
+    whole, *paths = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_path)(X[rows], targets[rows], weight[rows], fit_intercept, standardize)
+        for rows in jobs
+    )
+    gaussian = replace(held_out, noise=Gaussian())
+    moments = [
+        error_moments(gaussian, fold, X[fold.test], path.members)
+        for fold, path in zip(folds, paths, strict=True)
+    ]
+    weights = simplex_weights(np.sum(moments, axis=0))
+    layers = [average(path.members, weights) for path in paths]
+    layer = _recalibrate(
+        X, held_out, layers, average(whole.members, weights), whole.kinds, fit_intercept
+    )
+    return EvidenceStack(
+        layer=cut_rank(layer, X, weight, held_out.scaling.scale, fit_intercept=fit_intercept),
+        alpha=layer.alpha,
+        weights=weights,
+        settings=[member.settings for member in whole.members],
+        member_scores=_member_scores(held_out, X, paths, moments, scoring),
+        stack_scores=np.array(
+            [
+                held_out.score(fold, layer_scores(X[fold.test], mean), mean.sigma, scoring)
+                for fold, mean in zip(folds, layers, strict=True)
+            ]
+        ),
+        fit_times=np.array([path.seconds for path in paths]),
+        kinds=whole.kinds,
+    )
+
+
+def _fit_path(
+    X: Any, targets: CensoredTargets, weight: FloatArray, fit_intercept: bool, standardize: bool
+) -> _Path:
+    started = perf_counter()
+    # The products are small: threads would wait for each other, and their number would show in
+    # the last digits. Folds run side by side instead.
+    with threadpool_limits(1, user_api="blas"):
+        problem = EvidenceProblem.build(
+            X, targets, weight, fit_intercept=fit_intercept, standardize=standardize
+        )
+        members = list(evidence_path(problem))
+    return _Path(members, problem.kinds, perf_counter() - started)
+
+
+def _member_scores(
+    held_out: HeldOut, X: Any, paths: list[_Path], moments: list[FloatArray], scoring: Scoring
+) -> FloatArray:
+    """Scores of every member on every fold, (K, n_folds)."""
+    columns = []
+    for fold, path, products in zip(held_out.folds, paths, moments, strict=True):
+        if scoring == "r2":
+            column = [held_out.r2(fold, error) for error in np.diag(products).tolist()]
+        else:
+            column = [
+                held_out.score(fold, layer_scores(X[fold.test], member), member.sigma, scoring)
+                for member in path.members
+            ]
+        columns.append(column)
+    return np.array(columns).T
+
+
+def _recalibrate(
+    X: Any,
+    held_out: HeldOut,
+    layers: list[EvidenceMember],
+    whole: EvidenceMember,
+    kinds: CensoringKinds,
+    fit_intercept: bool,
+) -> EvidenceMember:
+    """Slopes, levels and noise scales from the held-out rows, given to the layer of all rows."""
+    rows = np.concatenate([fold.test for fold in held_out.folds])
+    latent = np.concatenate(
+        [
+            layer_scores(X[fold.test], layer)
+            for fold, layer in zip(held_out.folds, layers, strict=True)
+        ]
+    )
+    targets, weight = held_out.targets[rows], held_out.weight[rows]
+    determined = ~(kinds.one_sided | kinds.two_sided)
+    line = recalibrate(
+        latent,
+        targets,
+        weight,
+        whole.sigma,
+        held_out.noise,
+        determined,
+        fit_intercept=fit_intercept,
+    )
+    level = line.level
+    if fit_intercept:
+        predictive = Predictive(
+            held_out.noise,
+            line.level + line.slope * latent,
+            line.sigma,
+            targets.lower_bounds,
+            targets.upper_bounds,
+        )
+        share = np.where(has_value(targets) & determined, weight[:, None], 0.0)
+        level = level + shift_of_level(predictive, targets.values, share)
+    return replace(
+        whole,
+        coef=line.slope[:, None] * whole.coef,
+        intercept=level + line.slope * whole.intercept,
+        sigma=line.sigma,
+    )
+
+
+def cut_rank(
+    member: EvidenceMember,
+    X: Any,
+    weight: FloatArray,
+    scale: FloatArray,
+    *,
+    fit_intercept: bool,
+) -> NetworkLayer:
+    r"""W = UV, with the task directions that carry 99.9 % of the variance of the fitted scores.
+
+    U is orthonormal in units of the tasks' scales. The scores of the mean row stay as they are.
+    """
+    coef = member.coef / scale[:, None]
+    centre = np.asarray(weight @ X / weight.sum()) * float(fit_intercept)
+    fitted = np.asarray(X @ coef.T) - coef @ centre
+    variances, directions = np.linalg.eigh(fitted.T @ (weight[:, None] * fitted))
+    variances, directions = np.maximum(variances[::-1], 0.0), directions[:, ::-1]
+    below = np.cumsum(variances) < _KEPT_VARIANCE * variances.sum()
+    rank = min(int(below.sum()) + 1, *coef.shape)
+    axes = directions[:, :rank]
+    U, V = axes * scale[:, None], axes.T @ coef
+    intercept = member.intercept + (member.coef - U @ V) @ centre
+    return NetworkLayer(U, V, intercept, member.sigma)

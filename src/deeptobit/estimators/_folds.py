@@ -1,0 +1,134 @@
+"""Rows that train and rows that are held out, and how well the latter are predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import GroupKFold, KFold
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.likelihood import Noise, Predictive
+from deeptobit.objective import TargetScaling
+from deeptobit.targets import CensoredTargets
+
+Scoring = Literal["r2", "log"]
+
+
+class Fold(NamedTuple):
+    """Indices of rows to train on and of rows held out."""
+
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+def read_folds(cv: Any, n_samples: int, groups: ArrayLike | None, random_state: Any) -> list[Fold]:
+    """Folds from a number, a splitter of scikit-learn or an iterable of index pairs.
+
+    A number means shuffled rows, or whole groups where groups are given, so that the visits of one
+    person stay together.
+
+    Examples
+    --------
+    >>> [fold.test.tolist() for fold in read_folds(2, 4, ["a", "b", "a", "b"], None)]
+    [[1, 3], [0, 2]]
+    """
+    if isinstance(cv, Integral):
+        if groups is None:
+            cv = KFold(int(cv), shuffle=True, random_state=random_state)
+        else:
+            cv = GroupKFold(int(cv))
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        labels = None if groups is None else np.asarray(groups)
+        cv = cv.split(np.zeros((n_samples, 1)), None, labels)
+    elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
+        raise ValueError(
+            f"cv must be a number of folds, a splitter, or pairs of train and test rows; got {cv!r}"
+        )
+    folds = [Fold(np.arange(n_samples)[train], np.arange(n_samples)[test]) for train, test in cv]
+    if not folds:
+        raise ValueError("cv has no fold: there is nothing to choose by")
+    return folds
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The outcomes of all folds, each measured in the scale of its task.
+
+    Parameters
+    ----------
+    targets : CensoredTargets of shape (N, T)
+    weight : array of shape (N,)
+    folds : list of Fold
+    noise : Noise
+    """
+
+    targets: CensoredTargets
+    weight: FloatArray
+    folds: list[Fold]
+    noise: Noise
+
+    @cached_property
+    def scaling(self) -> TargetScaling:
+        """Location and scale of every task."""
+        return TargetScaling.build(self.targets, self.weight / self.weight.sum(), center=True)
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """Weight of each entry that has a value; every task has 1 to distribute, (N, T)."""
+        share = np.where(has_value(self.targets), self.weight[:, None], 0.0)
+        total = share.sum(axis=0)
+        return np.asarray(share / np.where(total > 0.0, total, 1.0))
+
+    def errors(self, fold: Fold, latent: FloatArray, sigma: FloatArray) -> FloatArray:
+        """Errors of E[y|x] on the rows held out, times the root of their share, (n, T)."""
+        targets = self.targets[fold.test]
+        mean = _predictive(self.noise, latent, sigma, targets).mean()
+        share = self.share[fold.test]
+        difference = np.where(share > 0.0, targets.values - mean, 0.0)
+        return np.asarray(np.sqrt(share) * difference / self.scaling.scale)
+
+    def score(self, fold: Fold, latent: FloatArray, sigma: FloatArray, scoring: Scoring) -> float:
+        """How well a fold is predicted; higher is better."""
+        if scoring == "r2":
+            errors = self.errors(fold, latent, sigma)
+            return self.r2(fold, float(np.square(errors).sum()))
+        targets = self.targets[fold.test]
+        known = np.where(targets.missing, 0.0, self.weight[fold.test, None])
+        log_density = _predictive(self.noise, latent, sigma, targets).log_density(
+            targets.low, targets.high
+        )
+        return float((known * log_density).sum() / known.sum())
+
+    def r2(self, fold: Fold, squared_error: float) -> float:
+        """1 − squared error over that of the tasks' means, from a sum of squared ``errors``."""
+        return 1.0 - squared_error / float(self.share[fold.test].sum())
+
+
+def has_value(targets: CensoredTargets) -> BoolArray:
+    """(N, T): observed or at a bound, so that an error can be measured."""
+    return np.asarray(targets.observed | targets.at_lower | targets.at_upper)
+
+
+def check_folds(targets: CensoredTargets, weight: FloatArray, folds: list[Fold]) -> None:
+    """Every task needs an entry to learn from in every fold, and an entry held out in some."""
+    known = ~targets.missing & (weight > 0.0)[:, None]
+    for number, fold in enumerate(folds):
+        empty = np.flatnonzero(~known[fold.train].any(axis=0))
+        if empty.size:
+            raise ValueError(
+                f"target {targets.names[int(empty[0])]!r} has no entry in the training rows of "
+                f"fold {number}; drop it, or choose other folds"
+            )
+        if not known[fold.test].any():
+            raise ValueError(f"fold {number} holds out no known entry; choose other folds")
+
+
+def _predictive(
+    noise: Noise, latent: FloatArray, sigma: FloatArray, targets: CensoredTargets
+) -> Predictive:
+    return Predictive(noise, latent, sigma, targets.lower_bounds, targets.upper_bounds)

@@ -1,0 +1,188 @@
+"""Penalised networks on a grid, scored on held-out rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from numbers import Integral, Real
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators._candidates import Candidate
+from deeptobit.estimators._folds import Fold, HeldOut, Scoring
+from deeptobit.estimators._network import SubspaceNetworkRegressor
+from deeptobit.estimators._settings import check_sparsity
+from deeptobit.estimators._subspace_batch import pose_layer, user_units
+from deeptobit.network import latents
+from deeptobit.solvers import NullModel, fit_null, solve_path
+
+RANKS = (2, 5, 10)
+N_ALPHAS = 10
+_SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where networks are fitted and scored.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (N, D)
+    held_out : HeldOut
+    scoring : {"r2", "log"}
+    n_jobs : int or None
+    template : SubspaceNetworkRegressor
+        What all candidates have in common.
+    """
+
+    X: Any
+    held_out: HeldOut
+    scoring: Scoring
+    n_jobs: int | None
+    template: SubspaceNetworkRegressor
+
+    def one_layer(self, ranks: Any, alphas: Any, sparsities: Any) -> list[Candidate]:
+        """Every point of the grid; along the alphas each fit starts from the one before."""
+        rows = np.arange(len(self.held_out.targets))
+        ranks = [_read_rank(rank) for rank in _read_values(ranks, "ranks", RANKS)]
+        sparsities = _read_values(sparsities, "feature_sparsities", (0.0,))
+        for sparsity in sparsities:
+            check_sparsity(sparsity)
+        if alphas is None or isinstance(alphas, Integral):
+            largest = self.null(rows, 1, 0.0).alpha_max
+            n_alphas = N_ALPHAS if alphas is None else int(alphas)
+            alphas = np.geomspace(largest, _SMALLEST_ALPHA * largest, n_alphas)
+        alphas = np.sort([_read_alpha(alpha) for alpha in _read_values(alphas, "alphas", ())])[::-1]
+        lines = list(product(ranks, sparsities))
+        jobs = Parallel(n_jobs=self.n_jobs)(
+            delayed(_score_path)(self, fold, rank, sparsity, alphas)
+            for (rank, sparsity), fold in product(lines, self.held_out.folds)
+        )
+        table = np.array(jobs).reshape(len(lines), len(self.held_out.folds), len(alphas), 2)
+        networks = [
+            self._network(rank=rank, feature_sparsity=sparsity, alpha=alpha)
+            for (rank, sparsity), alpha in product(lines, alphas.tolist())
+        ]
+        return self._candidates(networks, np.concatenate(table.transpose(0, 2, 3, 1)))
+
+    def deeper(self, max_layers: int, params: dict[str, Any]) -> list[Candidate]:
+        """Networks of 2 … ``max_layers`` layers, which share one budget of penalty."""
+        networks = []
+        for depth in range(2, max_layers + 1):
+            network = self._network(n_layers=depth, **params)
+            if not isinstance(network.alpha, str):
+                network.set_params(alpha=network.alpha / depth)
+            networks.append(network)
+        jobs = Parallel(n_jobs=self.n_jobs)(
+            delayed(_score_network)(self, fold, network)
+            for network, fold in product(networks, self.held_out.folds)
+        )
+        table = np.array(jobs).reshape(len(networks), len(self.held_out.folds), 2)
+        return self._candidates(networks, table.transpose(0, 2, 1))
+
+    def refit(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
+        """A network fitted to all rows."""
+        return network.fit(self.X, self.held_out.targets, sample_weight=self.held_out.weight)
+
+    def null(self, rows: Any, rank: int, sparsity: float) -> NullModel:
+        """The layer without effects on some rows, where paths of alphas begin."""
+        targets = self.held_out.targets
+        return fit_null(
+            pose_layer(
+                self.X[rows],
+                targets[rows],
+                self.held_out.weight[rows],
+                rank=min(rank, self.X.shape[1], targets.shape[1]),
+                alpha=1.0,
+                feature_sparsity=float(sparsity),
+                noise=self.held_out.noise,
+                sigma=None,
+                fit_intercept=self.template.fit_intercept,
+                standardize=self.template.standardize,
+            )
+        )
+
+    def _network(self, **params: Any) -> SubspaceNetworkRegressor:
+        network: SubspaceNetworkRegressor = clone(self.template)
+        network.set_params(**params)
+        return network
+
+    def _candidates(
+        self, networks: list[SubspaceNetworkRegressor], table: FloatArray
+    ) -> list[Candidate]:
+        """From scores and seconds, (n_networks, 2, n_folds)."""
+        names = ("rank", "alpha", "feature_sparsity", "n_layers")
+        return [
+            Candidate(
+                {"prior": "penalty"} | {name: getattr(network, name) for name in names},
+                scores,
+                seconds,
+                partial(self.refit, network),
+            )
+            for network, (scores, seconds) in zip(networks, table, strict=True)
+        ]
+
+
+def _score_path(
+    search: Search, fold: Fold, rank: int, sparsity: float, alphas: FloatArray
+) -> list[tuple[float, float]]:
+    """Score and seconds of one layer for every alpha."""
+    template, result = search.template, []
+    started = perf_counter()
+    with threadpool_limits(1, user_api="blas"):
+        null = search.null(fold.train, rank, sparsity)
+        path = solve_path(null, alphas, tol=template.tol, max_iter=template.max_iter)
+        for fit in path:
+            U, V, intercept, sigma = user_units(null, fit.layer, null.problem.rank)
+            seconds = perf_counter() - started
+            latent = np.asarray(search.X[fold.test] @ V.T) @ U.T + intercept
+            result.append((search.held_out.score(fold, latent, sigma, search.scoring), seconds))
+            started = perf_counter()
+    return result
+
+
+def _score_network(
+    search: Search, fold: Fold, network: SubspaceNetworkRegressor
+) -> tuple[float, float]:
+    """Score and seconds of a network."""
+    held_out, started = search.held_out, perf_counter()
+    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what holds for all rows is said when all rows are fitted
+        fitted = clone(network).fit(
+            search.X[fold.train],
+            held_out.targets[fold.train],
+            sample_weight=held_out.weight[fold.train],
+        )
+        seconds = perf_counter() - started
+        *_, latent = latents(fitted.layers_, search.X[fold.test], fitted.lower_, fitted.upper_)
+    return held_out.score(fold, latent, fitted.sigma_, search.scoring), seconds
+
+
+def _read_values(values: Any, name: str, default: Sequence[Any]) -> list[Any]:
+    if values is None:
+        return list(default)
+    found = [values] if isinstance(values, Real) else list(values)
+    if not found:
+        raise ValueError(f"{name} is empty: there is nothing to choose from")
+    return found
+
+
+def _read_rank(rank: Any) -> int:
+    if not (isinstance(rank, Integral) and int(rank) >= 1):
+        raise ValueError(f"ranks must be whole numbers, at least 1; got {rank!r}")
+    return int(rank)
+
+
+def _read_alpha(alpha: Any) -> float:
+    if not (isinstance(alpha, Real) and 0.0 < float(alpha) < np.inf):
+        raise ValueError(f"alphas must be positive and finite; got {alpha!r}")
+    return float(alpha)

@@ -1,0 +1,107 @@
+"""What estimators with shared subspaces have in common: their inputs and their settings."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators._base import CensoredRegressor
+from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
+from deeptobit.estimators._settings import check_settings, check_sparsity
+from deeptobit.likelihood import resolve_noise
+from deeptobit.solvers.online import OnlineSettings
+from deeptobit.targets import CensoredTargets
+
+
+class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CensoredRegressor):
+    """Reads X, Y and the parameters that a layer and a network share."""
+
+    rank: int
+    alpha: float | Literal["auto"]
+    feature_sparsity: float
+    batch_size: int
+    step_size: Any
+    averaging: bool
+    start: Literal["auto", "data", "random"]
+    random_state: Any
+    n_jobs: int | None
+    sigma: Any
+    fit_intercept: bool
+    standardize: bool
+    max_iter: int
+    tol: float
+
+    rank_: int
+    alpha_: float
+    n_features_in_: int
+
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+        *,
+        reset: bool,
+    ) -> tuple[Any, CensoredTargets, FloatArray]:
+        """Checked inputs; sets ``rank_`` and ``alpha_`` (0 where alpha is automatic)."""
+        automatic = isinstance(self.alpha, str)
+        if automatic and self.alpha != "auto":
+            raise ValueError(f"alpha must be 'auto' or a number; got {self.alpha!r}")
+        given = 0.0 if automatic else self.alpha
+        check_settings(given, self.tol, self.max_iter, self.prediction)
+        check_sparsity(self.feature_sparsity)
+        matrix = read_features(self, X, reset=reset)
+        targets = read_targets(
+            y,
+            self.lower,
+            self.upper,
+            entry_lower=lower,
+            entry_upper=upper,
+            outside=self.outside,
+        )
+        check_lengths(matrix, targets)
+        weight = read_weights(sample_weight, len(targets))
+        if not reset:
+            return matrix, targets, weight
+        if not (isinstance(self.rank, Integral) and int(self.rank) >= 1):
+            raise ValueError(f"rank must be at least 1; got {self.rank!r}")
+        n_features, n_tasks = self.n_features_in_, len(targets.names)
+        self.rank_ = min(int(self.rank), n_features, n_tasks)
+        self.alpha_ = float(given)
+        return matrix, targets, weight
+
+    def _online_settings(self, sigma: FloatArray | None, **others: Any) -> OnlineSettings:
+        """The online solver's settings, for given noise scales or learned ones."""
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        automatic: Literal["data", "random"] = (
+            "data" if isinstance(self.step_size, str) else "random"
+        )
+        return OnlineSettings(
+            rank=self.rank_,
+            batch_size=self.batch_size,
+            step_size=self.step_size,
+            averaging=self.averaging,
+            alpha=self.alpha_,
+            fit_intercept=self.fit_intercept,
+            sigma=sigma,
+            standardize=self.standardize,
+            start=automatic if self.start == "auto" else self.start,
+            noise=resolve_noise(self.noise),
+            random_state=seed,
+            n_threads=self.n_jobs or 1,
+            **others,
+        )
+
+    def _name_targets(self, targets: CensoredTargets) -> None:
+        self.target_names_ = list(targets.names)
+        self.lower_, self.upper_ = targets.lower, targets.upper
+        self._one_dimensional = targets.one_dimensional
+        self._n_features_out = self.rank_

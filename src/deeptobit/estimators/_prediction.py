@@ -1,0 +1,253 @@
+"""What every censored regressor can predict, given its latent scores and noise scales."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators._inputs import (
+    check_lengths,
+    is_single_precision,
+    read_features,
+    read_targets,
+    read_weights,
+)
+from deeptobit.estimators._settings import check_kind
+from deeptobit.likelihood import Noise, Predictive, resolve_noise
+from deeptobit.metrics import censored_log_score, centred_anmse
+from deeptobit.targets import BoundsLike, CensoredTargets, check_order, entry_bounds
+
+PredictionKind = Literal["mean", "clip", "latent"]
+
+
+class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
+    """Predictions of a fitted censored model.
+
+    A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
+    ``_one_dimensional`` in ``fit``, and computes latent scores.
+
+    In every method ``lower`` and ``upper`` of shape (N, T) replace the bounds of the tasks row by
+    row, as detection limits do; results drop the task axis if Y was 1-d.
+    """
+
+    lower: BoundsLike
+    upper: BoundsLike
+    outside: Literal["raise", "clip"]
+    noise: str | Noise
+    prediction: PredictionKind
+
+    lower_: FloatArray
+    upper_: FloatArray
+    sigma_: FloatArray
+    target_names_: list[str]
+    _one_dimensional: bool
+
+    @abstractmethod
+    def _latent(self, X: Any) -> FloatArray:
+        """Scores before censoring, (N, T), for features that were checked."""
+
+    def predict(
+        self,
+        X: Any,
+        kind: PredictionKind | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> FloatArray:
+        r"""Predict Y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        kind : {"mean", "clip", "latent"}, optional
+            ``"mean"``: E[y|x], the best prediction in squared error. ``"clip"``: the latent score
+            clipped to the bounds, the f of the paper. ``"latent"``: the score before censoring.
+            ``None`` takes the constructor's ``prediction``.
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+
+        Returns
+        -------
+        array of shape (N, T), or (N,) if Y was 1-d
+        """
+        kind = self.prediction if kind is None else kind
+        check_kind(kind)
+        return self._drop_task_axis(of_kind(self._predictive(X, lower, upper), kind), X)
+
+    def predict_bound_proba(
+        self, X: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """P(y at its lower bound) and P(y at its upper bound), each (N, T); 0 at an open side."""
+        predictive = self._predictive(X, lower, upper)
+        return (
+            self._drop_task_axis(predictive.at_lower(), X),
+            self._drop_task_axis(predictive.at_upper(), X),
+        )
+
+    def predict_quantile(
+        self,
+        X: Any,
+        q: ArrayLike,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Quantiles of y given x: (N, T) for a scalar q, (Q, N, T) for a vector."""
+        return self._drop_task_axis(self._predictive(X, lower, upper).quantile(q), X)
+
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        random_state: Any = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
+        draws = draws[:, 0] if self._one_dimensional else draws
+        return np.asarray(draws, dtype=np.float32 if is_single_precision(X) else np.float64)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> float:
+        """R² of E[y|x] over observed and at-bound entries, averaged over tasks."""
+        targets = self._read_scored(y, lower, upper)
+        predictive = self._predictive_for(X, targets)
+        weight = read_weights(sample_weight, len(targets))
+        return 1.0 - float(centred_anmse(targets, predictive.mean(), sample_weight=weight))
+
+    def score_log(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> float:
+        """Mean log density per entry, averaged over tasks; higher is better.
+
+        A censored entry counts with the log probability of its interval.
+        """
+        targets = self._read_scored(y, lower, upper)
+        predictive = self._predictive_for(X, targets)
+        weight = read_weights(sample_weight, len(targets))
+        return -float(
+            censored_log_score(
+                targets,
+                predictive.latent,
+                predictive.sigma,
+                noise=predictive.noise,
+                sample_weight=weight,
+            )
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether ``fit`` came to its end."""
+        return hasattr(self, "sigma_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Many outcomes, sparse features, and non-negative outcomes where the bounds say so."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = _all_non_negative(self.lower)
+        tags.input_tags.sparse = True
+        return tags
+
+    def _predictive(
+        self, X: Any, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+    ) -> Predictive:
+        """The predictive distribution of every entry."""
+        check_is_fitted(self)
+        return self._predictive_at(self._read_features(X), lower, upper)
+
+    def _predictive_at(
+        self, matrix: Any, lower: ArrayLike | None, upper: ArrayLike | None
+    ) -> Predictive:
+        """The same, for features that were checked."""
+        return self._predictive_of(self._latent(matrix), self.sigma_, lower, upper)
+
+    def _predictive_of(
+        self,
+        latent: FloatArray,
+        sigma: FloatArray,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+    ) -> Predictive:
+        """The predictive distribution around given scores (N, T)."""
+        shape = (latent.shape[0], latent.shape[1])
+        row_lower = entry_bounds(lower, shape, "lower")
+        row_upper = entry_bounds(upper, shape, "upper")
+        lower_at = self.lower_ if row_lower is None else row_lower
+        upper_at = self.upper_ if row_upper is None else row_upper
+        check_order(lower_at, upper_at, self.target_names_)
+        return Predictive(resolve_noise(self.noise), latent, sigma, lower_at, upper_at)
+
+    def _read_features(self, X: Any) -> Any:
+        """Features of new rows, checked against those of the fit."""
+        return read_features(self, X, reset=False)
+
+    def _read_scored(
+        self, Y: Any, lower: ArrayLike | None, upper: ArrayLike | None
+    ) -> CensoredTargets:
+        check_is_fitted(self)
+        columns = [str(name) for name in getattr(Y, "columns", self.target_names_)]
+        if columns != self.target_names_:
+            raise ValueError(
+                f"the columns of y are {', '.join(columns)}, but the model was fitted to "
+                f"{', '.join(self.target_names_)}, in this order"
+            )
+        return read_targets(
+            Y,
+            self.lower_,
+            self.upper_,
+            entry_lower=lower,
+            entry_upper=upper,
+            names=None if isinstance(Y, CensoredTargets) else self.target_names_,
+            outside=self.outside,
+        )
+
+    def _predictive_for(self, X: Any, targets: CensoredTargets) -> Predictive:
+        predictive = self._predictive(X, targets.entry_lower, targets.entry_upper)
+        check_lengths(predictive.latent, targets)
+        return predictive
+
+    def _drop_task_axis(self, result: FloatArray, X: Any) -> FloatArray:
+        """Drop the task axis if Y was 1-d, and answer single precision in single precision."""
+        result = result[..., 0] if self._one_dimensional else result
+        return np.asarray(result, dtype=np.float32 if is_single_precision(X) else np.float64)
+
+
+def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
+    """One number for every entry: its mean, its clipped score or its score, (N, T)."""
+    if kind == "latent":
+        return predictive.latent
+    if kind == "clip":
+        return np.clip(predictive.latent, predictive.lower, predictive.upper)
+    return predictive.mean()
+
+
+def _all_non_negative(lower: Any) -> bool:
+    """Whether a constructor's lower bounds are known to be non-negative for every task."""
+    if lower is None or isinstance(lower, dict):
+        return False
+    try:
+        return bool(np.all(np.asarray(lower, dtype=np.float64) >= 0.0))
+    except (TypeError, ValueError):
+        return False

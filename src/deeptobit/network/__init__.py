@@ -1,0 +1,25 @@
+"""The Subspace Network: layers grown one by one, and tuned together."""
+
+from deeptobit.network._joint import JointProblem
+from deeptobit.network._layer import NetworkLayer, latents
+from deeptobit.network._online import grow_online
+from deeptobit.network._problem import NetworkProblem
+from deeptobit.network._slopes import mean_slopes
+from deeptobit.network._stream import NetworkStream
+from deeptobit.network._training import JointTuning, TrainedNetwork, finish, train
+from deeptobit.network._units import Units
+
+__all__ = [
+    "JointProblem",
+    "JointTuning",
+    "NetworkLayer",
+    "NetworkProblem",
+    "NetworkStream",
+    "TrainedNetwork",
+    "Units",
+    "finish",
+    "grow_online",
+    "latents",
+    "mean_slopes",
+    "train",
+]

@@ -1,0 +1,72 @@
+"""No expression reaches the evaluation of formulas unless it is arithmetic on columns."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from deeptobit.estimators._formula_syntax import FUNCTIONS, NUMPY_FUNCTIONS, columns_read
+
+COLUMNS = ["age", "site", "education years"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "columns"),
+    [
+        ("C(site)", ("site",)),
+        ("C(site, Treatment('Bonn'))", ("site",)),
+        ("C(site, Sum)", ("site",)),
+        ("C(Q('education years'), levels=[1, 2])", ("education years",)),
+        ("np.log1p(age) * (age > 65)", ("age",)),
+        ("bs(age, df=4, degree=3)", ("age",)),
+        ("-age ** 2 / Q('education years')", ("age", "education years")),
+    ],
+)
+def test_what_an_expression_reads(expression: str, columns: tuple[str, ...]) -> None:
+    assert columns_read(expression, COLUMNS) == columns
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "__import__('os').system('true')",
+        "open('/etc/passwd')",
+        "eval('1')",
+        "().__class__.__base__.__subclasses__()",
+        "age.__class__",
+        "age.to_pickle('x')",
+        "np.load('x', allow_pickle=True)",
+        "np.log.__class__",
+        "np.lib.format.open_memmap('x')",
+        "np",
+        "log(open('x'))",
+        "log(age, out=open('x'))",
+        "C(site, contr.treatment)",
+        "hashed(site, levels=3, hash_func=print)",
+        "[print(a) for a in age]",
+        "(lambda: age)()",
+        "age if print(1) else age",
+        "age and print(1)",
+        "(x := age)",
+        "age[0]",
+        "log(*age)",
+        "f'{print(1)}'",
+        "{'a': age}",
+        "Q(site)",
+        "Q('nope')",
+        "Q('age', 'site')",
+        "__FORMULAIC_CONTEXT__",
+        "C('`' + print(1) + '`')",
+        "C(`site`)",
+        "age +",
+        "age; site",
+    ],
+)
+def test_anything_else_is_refused(expression: str) -> None:
+    with pytest.raises(ValueError, match="may not stand in a formula"):
+        columns_read(expression, COLUMNS)
+
+
+def test_every_listed_function_exists() -> None:
+    assert set(import_module("formulaic.transforms").TRANSFORMS) >= FUNCTIONS
+    assert all(isinstance(getattr(np, name), (np.ufunc, type(np.clip))) for name in NUMPY_FUNCTIONS)

@@ -1,0 +1,23 @@
+"""scikit-learn's own suite on cross-validation."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from deeptobit import SubspaceNetworkCV
+from deeptobit.checks import EXPECTED_FAILED_CHECKS
+
+ESTIMATORS = [
+    SubspaceNetworkCV(cv=2),
+    SubspaceNetworkCV(cv=2, lower=None, alphas=2, ranks=[2]),
+]
+
+
+def _expected(estimator: Any) -> dict[str, str]:
+    return EXPECTED_FAILED_CHECKS["SubspaceNetworkCV"] if estimator.lower == 0.0 else {}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=_expected)  # type: ignore[untyped-decorator]
+def test_scikit_learn_check(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)

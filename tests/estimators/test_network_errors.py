@@ -1,0 +1,82 @@
+"""What a network refuses, warns of and reports."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from deeptobit import SubspaceNetworkRegressor
+from tests.estimators.test_network import data, grown, network
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_layers": 0}, "n_layers must be at least 1; got 0"),
+        ({"n_layers": 2.0}, "n_layers must be at least 1"),
+        ({"rank": 0}, "rank must be at least 1; got 0"),
+        ({"alpha": "x"}, "alpha must be 'auto' or a number; got 'x'"),
+        ({"alpha": -1.0}, "alpha must be a finite number"),
+        ({"feature_sparsity": 3}, "feature_sparsity must be a number from 0 to 1; got 3"),
+        ({"feature_sparsity": -0.1}, "feature_sparsity must be a number from 0 to 1"),
+        ({"feature_sparsity": "x"}, "feature_sparsity must be a number from 0 to 1"),
+        ({"feature_sparsity": 0.5, "solver": "online"}, "feature_sparsity > 0 needs all rows"),
+        ({"joint_tuning": "yes"}, "joint_tuning must be 'auto' or a bool; got 'yes'"),
+        ({"joint_tuning": None}, "joint_tuning must be 'auto' or a bool; got None"),
+        ({"validation_fraction": 2, "early_stopping": True}, "validation_fraction must lie"),
+        ({"validation_fraction": "x", "early_stopping": True}, "validation_fraction must lie"),
+        ({"validation_fraction": 0.999, "early_stopping": True}, "not enough to learn from"),
+        ({"solver": "x"}, "solver must be 'auto', 'batch' or 'online'; got 'x'"),
+        ({"n_passes": 0}, "n_passes must be at least 1; got 0"),
+        ({"n_passes": 1.5}, "n_passes must be at least 1"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"step_size": "x"}, "step_size must be 'auto', a number or a schedule; got 'x'"),
+        ({"start": "x"}, "start must be"),
+        ({"sigma": "x"}, "sigma must be 'mle'"),
+        ({"sigma": [1.0, 2.0]}, "sigma must hold one value per target"),
+        ({"sigma": 0.0}, "sigma must be positive"),
+        ({"noise": "x"}, "noise must be one of"),
+        ({"outside": "x"}, "outside must be"),
+        ({"prediction": "x"}, "kind must be 'mean', 'clip' or 'latent'; got 'x'"),
+        ({"tol": 0.0}, "tol must be positive"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"lower": [0.0, 1.0]}, "lower"),
+    ],
+    ids=str,
+)
+def test_a_bad_parameter_is_named(options: dict[str, Any], message: str) -> None:
+    X, Y = data(100)
+    with pytest.raises(ValueError, match=message):
+        network(**options).fit(X, Y)
+
+
+def test_what_is_not_fitted_says_so() -> None:
+    X, Y = data(100)
+    calls: tuple[Callable[[SubspaceNetworkRegressor], Any], ...] = (
+        lambda model: model.predict(X),
+        lambda model: model.transform(X),
+        lambda model: next(model.staged_predict(X)),
+        lambda model: model.score(X, Y),
+    )
+    for call in calls:
+        with pytest.raises(NotFittedError):
+            call(network())
+
+
+def test_an_unfinished_layer_warns_with_advice() -> None:
+    X, Y = data(150)
+    with pytest.warns(ConvergenceWarning, match=r"layer 1, 2 did not converge after 1 Newton"):
+        model = grown(max_iter=1, tol=1e-9).fit(X, Y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_progress_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    X, Y = data(100)
+    grown().fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+    network(verbose=1, joint_tuning=True).fit(X, Y)
+    shown = capsys.readouterr().err
+    for stage in ("layer 1", "layer 2", "tuning"):
+        assert stage in shown
