@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
@@ -40,6 +41,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
     rank_: int
     alpha_: float
     n_features_in_: int
+    _rows_behind: RowsBehind
 
     def _read(
         self,
@@ -105,3 +107,22 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         self.lower_, self.upper_ = targets.lower, targets.upper
         self._one_dimensional = targets.one_dimensional
         self._n_features_out = self.rank_
+
+    def _remember_rows(self, matrix: Any, weight: FloatArray) -> None:
+        """What ``partial_fit`` must know of the rows behind a fitted model."""
+        self._rows_behind = RowsBehind(float(weight.sum()), _mean_squares(matrix, weight))
+        self.__dict__.pop("_stream", None)
+
+
+class RowsBehind(NamedTuple):
+    """How much a fitted model has seen: total weight, and mean squares of the features (D,)."""
+
+    weight: float
+    mean_squares: FloatArray
+
+
+def _mean_squares(matrix: Any, weight: FloatArray) -> FloatArray:
+    sparse = bool(issparse(matrix))
+    if sparse:
+        return np.asarray(matrix.multiply(matrix).T @ weight / weight.sum())
+    return np.asarray(np.einsum("i,ij,ij->j", weight, matrix, matrix) / weight.sum())

@@ -20,8 +20,10 @@ from deeptobit.estimators._network_effects import ExplainedNetwork
 from deeptobit.estimators._network_training import FittedNetwork, NetworkTraining
 from deeptobit.estimators._prediction import PredictionKind, of_kind
 from deeptobit.estimators._settings import check_kind, read_layer, read_sigma
-from deeptobit.likelihood import Noise, evaluate
-from deeptobit.network import JointTuning, NetworkLayer, NetworkStream, latents
+from deeptobit.likelihood import Noise, evaluate, resolve_noise
+from deeptobit.network import ContinuedNetwork, JointTuning, NetworkLayer, NetworkStream, latents
+from deeptobit.solvers import RecursiveTobit
+from deeptobit.solvers.online import OnlineResult
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 _CHUNK_ROWS = 8192
@@ -93,6 +95,8 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
     >>> two.score(X[800:], Y[800:]) > one.score(X[800:], Y[800:])
     True
     """
+
+    _stream: NetworkStream | ContinuedNetwork
 
     def __init__(
         self,
@@ -174,7 +178,6 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
             Bounds per entry. Hidden layers are censored at the bounds of the tasks.
         """
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=True)
-        self.__dict__.pop("_stream", None)
         training = self._training(targets)
         penalised = self.alpha != 0.0
         check_determined(targets, weight, 0 if penalised else self.n_features_in_, self.alpha_)
@@ -186,6 +189,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         self._warn(network, targets)
         self.alpha_, self.n_iter_ = network.alphas[0], max(network.n_iter, 1)
         self._store(network.layers, targets)
+        self._remember_rows(matrix, weight)
         return self
 
     def partial_fit(
@@ -197,35 +201,62 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> SubspaceNetworkRegressor:
-        """Learn from some more rows, all layers online and in constant memory."""
-        first = not hasattr(self, "_stream")
+        """Learn from some more rows, in constant memory.
+
+        An unfitted network learns all layers online (``joint_tuning`` and ``early_stopping`` need
+        all rows at once and do not act). A network that was fitted goes on with its last layer,
+        its rows counting as much as the new ones; hidden layers stay as they are. Calls on
+        consecutive pieces give the result of one call on the whole.
+        """
+        fitted = hasattr(self, "_rows_behind")
+        first = not fitted and not hasattr(self, "_stream")
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
         if not first and len(targets.names) != len(self.target_names_):
             raise ValueError(
-                f"y has {len(targets.names)} targets, but the stream began with "
-                f"{len(self.target_names_)}"
+                f"y has {len(targets.names)} targets, but the network has {len(self.target_names_)}"
             )
-        if first:
-            training = self._training(targets)
-            if training.calibrate:
-                raise ValueError("sigma='calibrate' needs all rows at once; call fit, or use 'mle'")
-            if training.feature_sparsity > 0.0:
-                raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
-            self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
-            self._stream = NetworkStream(
-                training.online,
-                targets.lower,
-                targets.upper,
-                n_features=self.n_features_in_,
-                n_layers=int(self.n_layers),
-                skip_connection=self.skip_connection,
-            )
+        if not hasattr(self, "_stream"):
+            self._stream = self._continued() if fitted else self._begun(targets)
         self._stream.learn(matrix, targets.low, targets.high, weight)
-        self.history_["layers"] = [{"course": course} for course in self._stream.courses]
-        self.history_["paying_depth"] = self._stream.depth
+        if isinstance(self._stream, NetworkStream):
+            self.history_["layers"] = [{"course": course} for course in self._stream.courses]
+            self.history_["paying_depth"] = self._stream.depth
         self.n_iter_ = self._stream.n_seen
         self._store(self._stream.layers(), targets)
         return self
+
+    def _begun(self, targets: CensoredTargets) -> NetworkStream:
+        """A stream for an unfitted network."""
+        training = self._training(targets)
+        if training.calibrate:
+            raise ValueError("sigma='calibrate' needs all rows at once; call fit, or use 'mle'")
+        if training.feature_sparsity > 0.0:
+            raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
+        self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
+        return NetworkStream(
+            training.online,
+            targets.lower,
+            targets.upper,
+            n_features=self.n_features_in_,
+            n_layers=int(self.n_layers),
+            skip_connection=self.skip_connection,
+        )
+
+    def _continued(self) -> ContinuedNetwork:
+        """A stream that goes on from the fitted network."""
+        weight, mean_squares = self._rows_behind
+        layer = self.layers_[-1]
+        n_new = layer.V.shape[1] - len(mean_squares)
+        known = np.pad(mean_squares, (n_new, 0)) if n_new >= 0 else np.zeros(layer.V.shape[1])
+        last = RecursiveTobit(
+            OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, round(weight)),
+            known,
+            resolve_noise(self.noise),
+            fit_intercept=self.fit_intercept,
+            learns_sigma=isinstance(self.sigma, str),
+        )
+        self.history_ = self.history_ | {"continued": True}
+        return ContinuedNetwork(self.layers_, last, self.lower_, self.upper_)
 
     def staged_predict(
         self,

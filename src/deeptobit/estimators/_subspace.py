@@ -24,8 +24,14 @@ from deeptobit.estimators._subspace_batch import (
 )
 from deeptobit.likelihood import Noise, resolve_noise
 from deeptobit.objective import SubspaceProblem
-from deeptobit.solvers import fit_null, relative_gradient, solve_subspace, spectral_start
-from deeptobit.solvers.online import OnlineSolver
+from deeptobit.solvers import (
+    RecursiveTobit,
+    fit_null,
+    relative_gradient,
+    solve_subspace,
+    spectral_start,
+)
+from deeptobit.solvers.online import OnlineResult, OnlineSolver
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 
@@ -108,6 +114,8 @@ class SubspaceTobitRegressor(LowRankRegressor):
     >>> model.transform(X).shape
     (1000, 3)
     """
+
+    _stream: OnlineSolver | RecursiveTobit
 
     def __init__(
         self,
@@ -197,6 +205,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
             self._fit_batch(matrix, targets, weight)
         else:
             self._fit_online(matrix, targets, weight)
+        self._remember_rows(matrix, weight)
         return self
 
     def partial_fit(
@@ -208,20 +217,22 @@ class SubspaceTobitRegressor(LowRankRegressor):
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> SubspaceTobitRegressor:
-        """Learn from some more rows with the online solver, in constant memory.
+        """Learn from some more rows, in constant memory.
 
         Calls on consecutive pieces give the result of one call on the whole. A model that was
-        fitted with ``fit`` starts afresh.
+        fitted with ``fit`` goes on from there, its rows counting as much as the new ones.
         """
-        if self.feature_sparsity != 0.0:
-            raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
-        first = not hasattr(self, "_online")
+        fitted = hasattr(self, "_rows_behind")
+        first = not fitted and not hasattr(self, "_stream")
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
-        if first:
-            self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
-            self._online = self._online_solver(targets.names)
-        self._online.learn(matrix, targets.low, targets.high, weight)
-        self._store_online(self._online, targets)
+        if first and self.feature_sparsity > 0.0:
+            raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
+        if not hasattr(self, "_stream"):
+            self._stream = self._continued() if fitted else self._online_solver(targets.names)
+            reason = "partial_fit goes on" if fitted else "partial_fit learns row by row"
+            self.history_ = {"solver": "online", "reason": reason}
+        self._stream.learn(matrix, targets.low, targets.high, weight)
+        self._store_online(self._stream, targets)
         return self
 
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
@@ -308,11 +319,24 @@ class SubspaceTobitRegressor(LowRankRegressor):
         )
         return OnlineSolver(settings, self.n_features_in_, len(names))
 
-    def _store_online(self, solver: OnlineSolver, targets: CensoredTargets) -> None:
+    def _continued(self) -> RecursiveTobit:
+        weight, mean_squares = self._rows_behind
+        return RecursiveTobit(
+            OnlineResult(self.U_, self.V_, self.intercept_, self.sigma_, round(weight)),
+            mean_squares,
+            resolve_noise(self.noise),
+            fit_intercept=self.fit_intercept,
+            learns_sigma=isinstance(self.sigma, str),
+        )
+
+    def _store_online(
+        self, solver: OnlineSolver | RecursiveTobit, targets: CensoredTargets
+    ) -> None:
         model = solver.result()
         self._store(model.U, model.V, model.intercept, model.sigma, targets)
         self.n_iter_ = max(model.n_seen, 1)
-        self.history_["course"] = solver.history
+        if isinstance(solver, OnlineSolver):
+            self.history_["course"] = solver.history
 
     def _store(
         self,

@@ -5,11 +5,12 @@ from deeptobit.network._layer import NetworkLayer, latents
 from deeptobit.network._online import grow_online
 from deeptobit.network._problem import NetworkProblem
 from deeptobit.network._slopes import mean_slopes
-from deeptobit.network._stream import NetworkStream
+from deeptobit.network._stream import ContinuedNetwork, NetworkStream
 from deeptobit.network._training import JointTuning, TrainedNetwork, finish, train
 from deeptobit.network._units import Units
 
 __all__ = [
+    "ContinuedNetwork",
     "JointProblem",
     "JointTuning",
     "NetworkLayer",

@@ -13,6 +13,7 @@ from deeptobit.network._depth import deepened
 from deeptobit.network._inputs import layer_inputs
 from deeptobit.network._layer import NetworkLayer, latents
 from deeptobit.network._online import layer_of
+from deeptobit.solvers import RecursiveTobit
 from deeptobit.solvers.online import (
     OnlineSettings,
     OnlineSolver,
@@ -122,3 +123,47 @@ class NetworkStream:
             sigma = self.learned_layers[depth].sigma
             at = kernels.evaluate(self._settings.noise, rows.low, rows.high, latent, sigma)
             self._losses[depth] += float(rows.weight @ at.nll.sum(axis=1))
+
+
+class ContinuedNetwork:
+    """A trained network that goes on learning: its last layer does, on what lies below it.
+
+    Hidden layers stay as they are. In a network that was tuned they do not predict the outcomes,
+    so that there is nothing to hold them against; they are features by now.
+
+    Parameters
+    ----------
+    layers : tuple of NetworkLayer
+        In the user's units.
+    last : RecursiveTobit
+        The last layer, on its inputs [f; x].
+    lower, upper : arrays of shape (T,)
+    """
+
+    def __init__(
+        self,
+        layers: tuple[NetworkLayer, ...],
+        last: RecursiveTobit,
+        lower: FloatArray,
+        upper: FloatArray,
+    ) -> None:
+        self._hidden, self._last = layers[:-1], last
+        self._skip_connection = layers[-1].V.shape[1] > len(lower)
+        self._bounds = lower, upper
+
+    @property
+    def n_seen(self) -> int:
+        """Rows behind the network, old and new."""
+        return self._last.result().n_seen
+
+    def learn(self, X: Any, low: FloatArray, high: FloatArray, weight: FloatArray) -> None:
+        """Learn from some rows; arguments as for :meth:`OnlineSolver.learn`."""
+        below = None
+        for latent in latents(self._hidden, X, *self._bounds):
+            below = np.clip(latent, *self._bounds)
+        inputs = layer_inputs(X, below, skip_connection=self._skip_connection)
+        self._last.learn(inputs, low, high, weight)
+
+    def layers(self) -> tuple[NetworkLayer, ...]:
+        """The network so far."""
+        return (*self._hidden, layer_of(self._last.result()))

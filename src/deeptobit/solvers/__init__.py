@@ -2,6 +2,7 @@
 
 from deeptobit.solvers._course import Step
 from deeptobit.solvers._newton import NewtonResult, solve_newton
+from deeptobit.solvers._recursive import RecursiveTobit
 from deeptobit.solvers._subspace_batch import (
     SubspaceFit,
     relative_gradient,
@@ -16,6 +17,7 @@ __all__ = [
     "CensoringKinds",
     "NewtonResult",
     "NullModel",
+    "RecursiveTobit",
     "Step",
     "SubspaceFit",
     "fit_null",
