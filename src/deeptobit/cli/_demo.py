@@ -4,10 +4,8 @@ import json
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from deeptobit.datasets import ClinicalCohort, make_clinical_cohort
-from deeptobit.estimators import TobitRegressor
+from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
 from deeptobit.metrics import censored_log_score, centred_anmse
 from deeptobit.targets import CensoredTargets
 
@@ -15,31 +13,31 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COVERAGE = 0.9
-ALPHAS = tuple(np.logspace(-2.0, 1.0, 7))
 TRAIN_SHARE = 0.6
 _NO_FEATURES = 1e9  # a ridge under which every coefficient is zero: the intercept-only model
 
 
 def run_demo(*, seed: int, as_json: bool) -> None:
-    """Simulate, choose the ridge by cross-validation, fit, and print a table per score."""
+    """Simulate, let cross-validation build a network, and print a table per score."""
     from rich.console import Console
 
     console = Console(stderr=as_json)
     started = perf_counter()
     with console.status("Simulating a cohort …"):
         cohort = make_clinical_cohort(random_state=seed)
-    with console.status("Choosing the ridge by 5-fold cross-validation …"):
-        table, alpha, n_train = evaluate_cohort(cohort, seed)
+    with console.status("Building a Subspace Network by 5-fold cross-validation …"):
+        table, model, n_train = evaluate_cohort(cohort, seed)
     seconds = perf_counter() - started
     if as_json:
         records = table.reset_index().to_dict(orient="records")
-        print(json.dumps({"alpha": alpha, "n_train": n_train, "scores": records}, indent=2))
+        chosen = {"rank": model.rank_, "n_layers": model.n_layers_}
+        print(json.dumps(chosen | {"n_train": n_train, "scores": records}, indent=2))
         return
     n_test = len(cohort.X) - n_train
     console.print(
         f"\n[bold]{len(cohort.X)} simulated subjects, {cohort.X.shape[1]} regional brain features, "
         f"{cohort.Y.shape[1]} bounded scores[/bold] (seed {seed})\n"
-        f"Tobit regression on {n_train} subjects, ridge alpha = {alpha:.3g}; "
+        f"Subspace Network on {n_train} subjects: {_describe(model)}; "
         f"tested on the other {n_test}.\n"
     )
     console.print(_as_rich_table(table))
@@ -50,17 +48,19 @@ def run_demo(*, seed: int, as_json: bool) -> None:
     )
 
 
-def evaluate_cohort(cohort: ClinicalCohort, seed: int) -> "tuple[pd.DataFrame, float, int]":
-    """Per-score measures on held-out subjects, the ridge chosen, and the number trained on."""
+def evaluate_cohort(
+    cohort: ClinicalCohort, seed: int
+) -> "tuple[pd.DataFrame, SubspaceNetworkCV, int]":
+    """Per-score measures on held-out subjects, the network, and the number trained on."""
     import pandas as pd
-    from sklearn.model_selection import GridSearchCV, train_test_split
+    from sklearn.model_selection import train_test_split
 
     X, X_test, Y, Y_test = train_test_split(
         cohort.X, cohort.Y, train_size=TRAIN_SHARE, random_state=seed
     )
-    tobit = TobitRegressor(lower=cohort.lower, upper=cohort.upper)
-    search = GridSearchCV(tobit, {"alpha": ALPHAS}, scoring=_log_density, n_jobs=2, cv=5).fit(X, Y)
-    model = search.best_estimator_
+    model = SubspaceNetworkCV(
+        lower=cohort.lower, upper=cohort.upper, n_jobs=2, random_state=seed
+    ).fit(X, Y)
     constant = TobitRegressor(lower=cohort.lower, upper=cohort.upper, alpha=_NO_FEATURES).fit(X, Y)
 
     test = CensoredTargets.from_bounds(Y_test, cohort.lower, cohort.upper)
@@ -80,14 +80,15 @@ def evaluate_cohort(cohort: ClinicalCohort, seed: int) -> "tuple[pd.DataFrame, f
         },
         index=shares.index,
     )
-    return table, float(model.alpha), len(X)
+    return table, model, len(X)
 
 
-def _log_density(model: TobitRegressor, X: Any, Y: Any) -> float:
-    return model.score_log(X, Y)
+def _describe(model: SubspaceNetworkCV) -> str:
+    layers = "one layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
+    return f"{layers}, rank {model.rank_}"
 
 
-def _log_scores(model: TobitRegressor, X: Any, test: CensoredTargets) -> Any:
+def _log_scores(model: SubspaceNetworkCV | TobitRegressor, X: Any, test: CensoredTargets) -> Any:
     latent = model.predict(X, kind="latent")
     return censored_log_score(test, latent, model.sigma_, multioutput="raw_values")
 
