@@ -16,7 +16,7 @@ from deeptobit.estimators._inference import (
     estimate_table,
     normal_reach,
 )
-from deeptobit.estimators._inputs import feature_names, read_features
+from deeptobit.estimators._inputs import feature_names
 from deeptobit.estimators._trained import CovarianceKind
 from deeptobit.likelihood import Predictive
 
@@ -127,7 +127,7 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
 
     def _with_intercept(self, X: Any) -> FloatArray:
         """Features and a column of ones, (n, D + 1)."""
-        matrix = read_features(self, X, reset=False)
+        matrix = self._read_features(X)
         sparse = bool(issparse(matrix))
         dense = matrix.toarray() if sparse else matrix
         return np.column_stack([dense, np.ones(len(dense))])

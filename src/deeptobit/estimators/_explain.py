@@ -168,10 +168,6 @@ class ExplainMixin(PredictiveRegressor):
         inputs, effects = self._layer_effects(layer, X)
         return canonical_subspaces(effects, inputs, tuple(self.target_names_))
 
-    def _effective_coef(self) -> FloatArray:
-        """Coefficients of the features, (T, D), that stand for the whole model."""
-        return self.coef_
-
     def _layer_effects(self, layer: int, X: Any) -> LayerEffects:
         """What :meth:`subspaces` decomposes; a network has more than one layer to offer."""
         if layer not in (-1, 0):
@@ -182,13 +178,13 @@ class ExplainMixin(PredictiveRegressor):
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         """Effect of one standard deviation of each feature on the latent score, (T, D)."""
         if X is not None:
-            return self._effective_coef() * feature_scale(self._read_features(X))
+            return self.coef_ * feature_scale(self._read_features(X))
         if not hasattr(self, "feature_scale_"):
             raise ValueError(
                 "the standard deviations of the features are not known to this model; pass X, for "
                 "example the rows it was fitted to"
             )
-        return self._effective_coef() * self.feature_scale_
+        return self.coef_ * self.feature_scale_
 
     def _permutation_losses(
         self, X: Any, y: Any, scoring: Scoring, n_repeats: int, random_state: Any

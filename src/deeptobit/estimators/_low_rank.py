@@ -60,7 +60,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         given = 0.0 if automatic else self.alpha
         check_settings(given, self.tol, self.max_iter, self.prediction)
         check_sparsity(self.feature_sparsity)
-        matrix = read_features(self, X, reset=reset)
+        matrix = read_features(self, X, reset=True) if reset else self._read_features(X)
         targets = read_targets(
             y,
             self.lower,

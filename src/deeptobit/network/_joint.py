@@ -107,6 +107,12 @@ class JointProblem:
         return self.network.design.weight
 
     @cached_property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        """Ends of the intervals in standard units: hundreds of evaluations need them."""
+        scaling = self.network.scaling
+        return scaling.apply(self.targets.low), scaling.apply(self.targets.high)
+
+    @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
         return self.network.bounds
 
@@ -152,7 +158,5 @@ class JointProblem:
         return LayerGradient(alpha * layer.U, by_V, np.zeros(self.network.n_tasks))
 
     def _entries(self, rows: slice, trace: list[_Trace], layers: Sequence[NetworkLayer]) -> Any:
-        scaling = self.network.scaling
-        low = scaling.apply(self.targets.low[rows])
-        high = scaling.apply(self.targets.high[rows])
+        low, high = (ends[rows] for ends in self._ends)
         return kernels.evaluate(self.network.noise, low, high, trace[-1].latent, layers[-1].sigma)

@@ -16,7 +16,7 @@ from deeptobit.network._layer import NetworkLayer
 from deeptobit.objective import FeaturePenalty
 from deeptobit.objective._feature_penalty import divide_rows
 
-MAX_STEPS = 300
+MAX_STEPS = 250
 _WINDOW = 10  # steps whose gain tells whether it is worth going on
 _SETTLED = 1e-3  # of the gain so far: less than this in a window ends the tuning
 _MEMORY = 20
