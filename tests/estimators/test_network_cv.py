@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
@@ -220,3 +221,13 @@ def test_a_refit_forgets_and_a_clone_is_fresh() -> None:
     model.fit(X[:, :4], Y)
     assert model.fit(X, Y).coef_.shape == (5, 8)
     np.testing.assert_array_equal(model.coef_, fitted().coef_)
+
+
+def test_a_formula_reaches_the_chosen_network() -> None:
+    X, Y = data()
+    frame = pd.DataFrame(X, columns=[f"a{i}" for i in range(X.shape[1])])
+    frame[["one", "two"]] = Y[:, :2]
+    model = SubspaceNetworkCV.from_formula("one + two ~ a0 + a1:a2", frame, cv=2, random_state=0)
+    *_, last = model.staged_predict(frame)
+    np.testing.assert_array_equal(last, model.predict(frame))
+    assert model.transform(frame).shape == (len(frame), model.rank_)

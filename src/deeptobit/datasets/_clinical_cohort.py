@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deeptobit.datasets._brains import brain_population
+from deeptobit.datasets._cohort import Cohort
 from deeptobit.datasets._impairment import draw_impairment
 from deeptobit.datasets._noise import draw_noise
 from deeptobit.datasets._random import RandomStateLike, as_random_state
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ClinicalCohort:
+class ClinicalCohort(Cohort):
     """What :func:`make_clinical_cohort` returns: the data, and the truth behind them.
 
     Attributes
@@ -40,10 +41,6 @@ class ClinicalCohort:
         ``"gaussian"``, ``"skewed"`` or ``"heavy"`` (in both tails).
     """
 
-    X: pd.DataFrame
-    Y: pd.DataFrame
-    lower: dict[str, float]
-    upper: dict[str, float]
     latent: pd.DataFrame
     uncensored: pd.DataFrame
     explained_variance: pd.Series[float]

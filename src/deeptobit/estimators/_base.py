@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from deeptobit.estimators._conformal import ConformalMixin
-from deeptobit.estimators._explain import ExplainMixin
 from deeptobit.estimators._formula import FormulaMixin
+from deeptobit.estimators._plotting import PlotMixin
 from deeptobit.estimators._prediction import PredictionKind
 
 __all__ = ["CensoredRegressor", "PredictionKind"]
@@ -19,8 +18,8 @@ _FORGOTTEN_WITH = {
 }
 
 
-class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
-    """Base of the estimators: predictions, calibrated intervals, explanations, formulas.
+class CensoredRegressor(PlotMixin, FormulaMixin):
+    """Base of the estimators: predictions, calibrated intervals, explanations, pictures, formulas.
 
     A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
     ``_one_dimensional`` in ``fit``, and computes latent scores. ``feature_scale_`` is set where

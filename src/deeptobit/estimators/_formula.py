@@ -163,8 +163,12 @@ class FormulaMixin(PredictiveRegressor):
             outcomes.iloc[:, 0] if len(design.targets) == 1 else outcomes,
             sample_weight=sample_weight,
         )
-        model.formula_ = design
+        model._keep_formula(design)
         return model
+
+    def _keep_formula(self, design: FormulaDesign) -> None:
+        """Remember how raw columns become features."""
+        self.formula_ = design
 
     def _read_features(self, X: Any) -> Any:
         """Features of new rows; a data frame of raw columns is encoded first."""

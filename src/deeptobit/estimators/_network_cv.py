@@ -19,6 +19,7 @@ from deeptobit.estimators._diagnosis import check_determined, warn_of_censoring
 from deeptobit.estimators._evidence_stack import EvidenceStack, fit_stack
 from deeptobit.estimators._explain import LayerEffects, feature_scale
 from deeptobit.estimators._folds import HeldOut, Scoring, check_folds, read_folds
+from deeptobit.estimators._formula import FormulaDesign
 from deeptobit.estimators._grid import Search
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
 from deeptobit.estimators._network import SubspaceNetworkRegressor
@@ -304,6 +305,10 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         self.lower_, self.upper_ = network.lower_, network.upper_
         self._one_dimensional = network._one_dimensional
         self._n_features_out = self.rank_
+
+    def _keep_formula(self, design: FormulaDesign) -> None:
+        super()._keep_formula(design)
+        self.best_estimator_._keep_formula(design)
 
     def _latent(self, X: Any) -> FloatArray:
         return self.best_estimator_._latent(X)

@@ -1,0 +1,137 @@
+"""What is missing or wrong in a folder of ADNI's files is said, with what to do."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from deeptobit.datasets import load_adni
+from tests.datasets.adni_folder import write_folder
+
+pytestmark = pytest.mark.filterwarnings("ignore:1 of .* scans:UserWarning")
+SCANS = "UCSFFSX_11_02_15_20Mar2024.csv"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path)
+
+
+def load(folder: Path, **settings: str) -> None:
+    load_adni(folder, scores=folder / "scores.csv", **settings)
+
+
+def test_every_missing_file_is_named_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        load_adni(tmp_path)
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith("download them from ida.loni.usc.edu (ADNI > Download > Study Data):")
+    assert [line.split("*")[0].strip() for line in lines[1:]] == [
+        "UCSFFSX",
+        "ADASSCORES",
+        "NEUROBAT",
+        "ADNIMERGE",
+        "NPIQ",
+    ]
+    assert "Imaging > MR Image Analysis > UCSF - Cross-Sectional FreeSurfer" in lines[1]
+
+
+def test_only_what_is_missing_is_named(folder: Path) -> None:
+    (folder / "NEUROBAT.csv").unlink()
+    place = "Assessments > Neuropsychological > Neuropsychological Battery"
+    with pytest.raises(FileNotFoundError, match=re.escape(f"NEUROBAT*.csv: {place}")) as caught:
+        load(folder)
+    assert "ADASSCORES" not in str(caught.value)
+
+
+def test_a_table_that_nobody_knows_is_to_be_searched(folder: Path) -> None:
+    (folder / "scores.csv").write_text("table,column,visit,lower,upper\nNOVEL,A,bl,0,1\n")
+    with pytest.raises(FileNotFoundError, match=r"NOVEL\*.csv: search the page for it"):
+        load(folder)
+
+
+def test_two_downloads_of_one_table(folder: Path) -> None:
+    (folder / "NEUROBAT_20Mar2024.csv").touch()
+    with pytest.raises(ValueError, match=r"NEUROBAT.csv, NEUROBAT_20Mar2024.csv; keep the one"):
+        load(folder)
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere is not a folder"):
+        load_adni(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("file", "column"),
+    [
+        (SCANS, "ST130SA"),
+        (SCANS, "ST27SA"),
+        (SCANS, "RID"),
+        ("NEUROBAT.csv", "AVTOT1"),
+        ("ADASSCORES_20Mar2024.csv", "VISCODE"),
+    ],
+)
+def test_a_missing_column_is_named_with_its_file(folder: Path, file: str, column: str) -> None:
+    table = pd.read_csv(folder / file, dtype=str, encoding="latin-1")
+    table.drop(columns=column).to_csv(folder / file, index=False)
+    with pytest.raises(ValueError, match=rf"{file} has no column {column}; .*DATADIC"):
+        load(folder)
+
+
+def test_text_where_a_number_should_be(folder: Path) -> None:
+    path = folder / "ADASSCORES_20Mar2024.csv"
+    path.write_text(path.read_text().replace("10.33", "ten"))
+    with pytest.raises(ValueError, match=r"column TOTAL11 of ADASSCORES_20Mar2024.csv .*ten"):
+        load(folder)
+
+
+def test_an_empty_file(folder: Path) -> None:
+    (folder / "NEUROBAT.csv").write_text("")
+    with pytest.raises(ValueError, match=r"NEUROBAT.csv is no table; download it again"):
+        load(folder)
+
+
+def test_a_score_outside_its_bounds(folder: Path) -> None:
+    path = folder / "ADASSCORES_20Mar2024.csv"
+    path.write_text(path.read_text().replace("10.33", "71"))
+    with pytest.raises(ValueError, match=r"is 71 for RID 2 at bl, outside \[0, 70\]; correct"):
+        load(folder)
+
+
+def test_a_visit_without_scans(folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"no scan at visit 'm99'; it has bl \(4\), m06 \(2\)"):
+        load(folder, visit="m99")
+
+
+def test_a_measurement_that_no_scan_has(folder: Path) -> None:
+    path = folder / SCANS
+    pd.read_csv(path, dtype=str).assign(ST14SA="").to_csv(path, index=False)
+    expected = "lh_caudalanteriorcingulate_area is missing in 4 of 4"
+    with pytest.raises(ValueError, match=expected):
+        load(folder)
+
+
+def test_files_of_different_people(folder: Path) -> None:
+    for name in ("ADASSCORES_20Mar2024.csv", "NEUROBAT.csv", "adnimerge_20Mar2024.CSV"):
+        header = (folder / name).read_bytes().splitlines()[0]
+        (folder / name).write_bytes(header + b"\n")
+    with pytest.raises(ValueError, match=r"none of the 3 people with a scan .* same phase"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ("table,column,visit,lower\nMMSE,MMSCORE,bl,0\n", "lacks upper"),
+        ("table,column,visit,lower,upper\n", "scores is empty"),
+        (
+            "table,column,visit,lower,upper\nMMSE,A,bl,0,1\nFAQ,A,sc,0,1\n",
+            "names A_bl twice",
+        ),
+    ],
+)
+def test_a_wrong_table_of_scores(folder: Path, scores: str, message: str) -> None:
+    (folder / "scores.csv").write_text(scores)
+    with pytest.raises(ValueError, match=message):
+        load(folder)
