@@ -1,5 +1,7 @@
 """The Subspace Network: layers grown one by one, and tuned together."""
 
+from deeptobit.network._growth import grow
+from deeptobit.network._inputs import layer_inputs
 from deeptobit.network._joint import JointProblem
 from deeptobit.network._layer import NetworkLayer, latents
 from deeptobit.network._online import grow_online
@@ -19,8 +21,10 @@ __all__ = [
     "TrainedNetwork",
     "Units",
     "finish",
+    "grow",
     "grow_online",
     "latents",
+    "layer_inputs",
     "mean_slopes",
     "train",
 ]
