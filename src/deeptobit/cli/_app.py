@@ -1,5 +1,6 @@
 """The commands and their options."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -42,3 +45,39 @@ def demo(
     from deeptobit.cli._demo import run_demo
 
     run_demo(seed=seed, as_json=as_json)
+
+
+@app.command()
+def init(
+    data: Annotated[Path, typer.Argument(help="A CSV, Excel or Parquet file, people in rows.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The study file to write; by default beside the data.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a study file.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look at a table and write a commented study file for it.
+
+    Exit codes: 0 written; 1 the table cannot be used, or the study file exists; 2 wrong usage.
+    """
+    from deeptobit.cli._study_commands import run_init
+
+    run_init(data, out=out, force=force, as_json=as_json)
+
+
+@app.command()
+def check(
+    study: Annotated[Path, typer.Argument(help="A study file.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Another table in place of the study's own.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on a warning.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read a study and its table, and say what may go wrong.
+
+    Exit codes: 0 usable; 1 the study or its table is wrong; 2 wrong usage; 3 warnings (--strict).
+    """
+    from deeptobit.cli._study_commands import run_check
+
+    run_check(study, data=data, strict=strict, as_json=as_json)

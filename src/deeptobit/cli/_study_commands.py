@@ -1,0 +1,148 @@
+"""``deeptobit init`` and ``deeptobit check``: from a table to a study that can be fitted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from deeptobit.study import (
+    Finding,
+    StudyData,
+    StudyError,
+    build_data,
+    diagnose,
+    propose_study,
+    read_data,
+    read_study,
+    read_table,
+    write_whole,
+)
+
+WRONG, WARNED = 1, 3  # exit codes; 2 is typer's, for wrong usage
+
+
+def run_init(data: Path, *, out: Path | None, force: bool, as_json: bool) -> None:
+    """Write a study file for a table, and say what was guessed."""
+    console = Console(stderr=as_json)
+    with one_sentence(as_json):
+        path = out or data.with_suffix(".toml")
+        file = _relative(data, path)
+        if path.exists() and not force:
+            raise StudyError(f"{path} exists; --force replaces it, --out writes elsewhere")
+        with console.status("Looking at the table …"):
+            table = read_table(data)
+            text, look = propose_study(table, file)
+        write_whole(path, text)
+    targets = [target.column for target in look.targets if target.certain]
+    if as_json:
+        found = {"id": look.id, "group": look.group, "targets": targets}
+        print(json.dumps({"study": str(path), **found, "excluded": look.excluded}, indent=2))
+        return
+    console.print(
+        f"Wrote [bold]{escape(str(path))}[/bold]: {len(table)} rows, {len(targets)} target(s), "
+        f"id {escape(str(look.id))}, group {escape(str(look.group))}.\n"
+        f"Read it, correct the targets, then: deeptobit check {escape(str(path))}"
+    )
+
+
+def run_check(study: Path, *, data: Path | None, strict: bool, as_json: bool) -> None:
+    """Read a study and its table, and show what may go wrong."""
+    console = Console(stderr=as_json)
+    with one_sentence(as_json), console.status("Checking the study …"):
+        settings = read_study(study)
+        built = build_data(settings, read_data(settings, data))
+        findings = diagnose(settings, built)
+    if as_json:
+        print(json.dumps(_as_json(built, findings), indent=2))
+    else:
+        _show(console, built, findings)
+    if strict and any(finding.level == "warning" for finding in findings):
+        raise typer.Exit(WARNED)
+
+
+@contextmanager
+def one_sentence(as_json: bool) -> Iterator[None]:
+    """What is wrong with a study, a table or a file is one sentence, not a traceback."""
+    try:
+        yield
+    except (StudyError, OSError) as error:
+        if as_json:
+            print(json.dumps({"error": str(error)}, indent=2))
+        else:
+            print(f"deeptobit: {error}", file=sys.stderr)
+        raise typer.Exit(WRONG) from None
+
+
+def _relative(data: Path, study: Path) -> str:
+    """The table as its study file names it."""
+    folder = study.resolve().parent
+    if not folder.is_dir():
+        raise StudyError(f"{study.parent}: there is no such folder")
+    if not data.resolve().is_relative_to(folder):
+        raise StudyError(
+            f"the study file must lie in the folder of {data.name} or above it; {study} does not"
+        )
+    return data.resolve().relative_to(folder).as_posix()
+
+
+def _as_json(data: StudyData, findings: list[Finding]) -> dict[str, Any]:
+    shares = data.targets.describe().reset_index().to_dict(orient="records")
+    return {
+        "rows": len(data.X),
+        "features": data.X.shape[1],
+        "groups": None if data.groups is None else len(set(data.groups)),
+        "targets": [{str(key): _finite(value) for key, value in row.items()} for row in shares],
+        "findings": [finding._asdict() for finding in findings],
+    }
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: an open side, or one that differs by row, is null."""
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _show(console: Console, data: StudyData, findings: list[Finding]) -> None:
+    console.print(
+        f"[bold]{len(data.X)} rows, {data.X.shape[1]} features, "
+        f"{len(data.targets.names)} target(s)[/bold]\n"
+    )
+    console.print(_target_table(data))
+    console.print()
+    for level, name, message in findings:
+        colour = "yellow" if level == "warning" else "dim"
+        console.print(f"[{colour}]{level}[/{colour}] {escape(name)}: {escape(message)}")
+    warned = sum(finding.level == "warning" for finding in findings)
+    console.print(f"{warned} warning(s)." if warned else "Nothing stands in the way of a model.")
+
+
+def _target_table(data: StudyData) -> Table:
+    shown = Table(header_style="bold", box=None, pad_edge=False)
+    shown.add_column("target")
+    for heading in ("range", "values", "missing", "at lower", "at upper"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for row in data.targets.describe().itertuples():
+        shown.add_row(
+            escape(str(row.Index)),
+            f"{_bound(row.lower)} – {_bound(row.upper)}",
+            str(row.entries),
+            str(row.missing),
+            f"{row.at_lower:.0%}",
+            f"{row.at_upper:.0%}",
+        )
+    return shown
+
+
+def _bound(value: Any) -> str:
+    if value != value:
+        return "by row"
+    return f"{value:g}" if isfinite(value) else "open"

@@ -1,0 +1,164 @@
+"""From a study and its table to what an estimator takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.study._columns import categorical_columns, check_columns, feature_columns
+from deeptobit.study._encoding import Encoder, learn_encoding
+from deeptobit.study._file import Study
+from deeptobit.study._kinds import MOST_CATEGORIES, kind_of
+from deeptobit.study._outcomes import read_outcomes
+from deeptobit.study._table import Table, read_table
+from deeptobit.targets import CensoredTargets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ADVICE = {
+    "dates": "holds dates; turn it into a number such as an age, or exclude it",
+    "mixed": "holds numbers and words; list the words in [data] missing, or exclude the feature",
+    "text": f"holds free text, an identifier or over {MOST_CATEGORIES} categories; exclude it, or "
+    "list it in categorical",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class StudyData:
+    """What an estimator takes: ``fit(data.X, data.targets, groups=data.groups)``.
+
+    Attributes
+    ----------
+    X : DataFrame of shape (N, D)
+        Encoded features; the index holds the ids.
+    targets : CensoredTargets of shape (N, T)
+    groups : array of shape (N,) or None
+        Rows with the same label belong together.
+    encoder : Encoder
+        Turns other tables into the same features.
+    table : Table
+        Where it all came from.
+    """
+
+    X: pd.DataFrame
+    targets: CensoredTargets
+    groups: NDArray[np.object_] | None
+    encoder: Encoder
+    table: Table
+
+    @property
+    def ids(self) -> list[str]:
+        """Who the rows are, as text."""
+        return [str(name) for name in self.X.index]
+
+    @property
+    def lower(self) -> dict[str, float]:
+        """Lower bounds of the scales by target; −inf where open or different by row."""
+        return dict(zip(self.targets.names, self.targets.lower.tolist(), strict=True))
+
+    @property
+    def upper(self) -> dict[str, float]:
+        """Upper bounds of the scales by target; +inf where open or different by row."""
+        return dict(zip(self.targets.names, self.targets.upper.tolist(), strict=True))
+
+
+def read_data(study: Study, path: Path | None = None) -> Table:
+    """Read the table of a study, or another file in its place."""
+    codes = [str(code) for code in study.data.missing]
+    return read_table(path or study.data_path, sheet=study.data.sheet, missing=codes)
+
+
+def build_data(study: Study, table: Table) -> StudyData:
+    r"""Features, targets, ids and groups of a study.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.study import read_study
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("age,sex,MMSE\n70,f,30\n,m,21\n75,f,30\n")
+    ...     path = Path(folder, "study.toml")
+    ...     _ = path.write_text('[data]\nfile = "a.csv"\n[targets.MMSE]\nlower = 0\nupper = 30')
+    ...     study = read_study(path)
+    ...     data = build_data(study, read_data(study))
+    >>> data.X
+        age  age (missing)  sex=m
+    1  70.0            0.0    0.0
+    2  72.5            1.0    1.0
+    3  75.0            0.0    0.0
+    >>> data.targets.at_upper.ravel()
+    array([ True, False,  True])
+    """
+    import pandas as pd
+
+    check_columns(study, table.columns)
+    if len(table) < 2:
+        raise study.source.error(
+            ("data", "file"), f"{table.file} has one row of data; a model needs many"
+        )
+    kinds = _feature_kinds(study, table)
+    encoder = learn_encoding(table, kinds, study.features.missing)
+    X = encoder.encode(table)
+    X.index = pd.Index(read_ids(study, table), name=study.data.id)
+    groups = _read_groups(study, table)
+    return StudyData(X, read_outcomes(study, table), groups, encoder, table)
+
+
+def read_ids(study: Study, table: Table) -> list[str]:
+    """Ids of the rows as text, each once; without an id column, the number of the row."""
+    column = study.data.id
+    if column is None:
+        return [str(row) for row in range(1, len(table) + 1)]
+    ids = _labels(study, table, "id", column)
+    repeated = ids[ids.duplicated()]
+    if len(repeated):
+        same = (ids == repeated.iloc[0]).to_numpy()
+        raise study.source.error(
+            ("data", "id"),
+            f"the id {column!r} is not unique: {repeated.iloc[0]!r} is in {table.at(same)}. "
+            f"If rows are visits of the same people, write group = {column!r} and no id",
+        )
+    return [str(name) for name in ids]
+
+
+def _read_groups(study: Study, table: Table) -> NDArray[np.object_] | None:
+    column = study.data.group
+    if column is None:
+        return None
+    return np.asarray(_labels(study, table, "group", column), dtype=object)
+
+
+def _labels(study: Study, table: Table, key: str, column: str) -> pd.Series[Any]:
+    labels = table.text(column)
+    blank = labels.isna().to_numpy()
+    if blank.any():
+        raise study.source.error(
+            ("data", key),
+            f"the {key} {column!r} is blank in {int(blank.sum())} row(s) ({table.at(blank)})",
+        )
+    return labels
+
+
+def _feature_kinds(study: Study, table: Table) -> dict[str, bool]:
+    """The features, and whether each is categorical."""
+    declared = categorical_columns(study, table.columns)
+    kinds = {}
+    for name in feature_columns(study, table.columns):
+        kind = "categories" if name in declared else kind_of(table, name)
+        if kind in ("dates", "text", "mixed"):
+            raise study.source.error(("features", "include"), _useless(table, name, kind))
+        kinds[name] = kind == "categories"
+    return kinds
+
+
+def _useless(table: Table, name: str, kind: str) -> str:
+    """Why a column cannot be a feature as it is, and what to do."""
+    wrong = table.parse(name)[1]
+    found = table.text(name)[wrong]
+    example = f" ({found.iloc[0]!r}: {table.at(wrong)})" if len(found) else ""
+    return f"feature {name!r} {_ADVICE[kind]}{example}"

@@ -1,0 +1,166 @@
+"""What may go wrong with a study, said before the model is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.study._build import StudyData
+from deeptobit.study._dependence import MOST_FEATURES, dependent_features, same_pairs
+from deeptobit.study._errors import listed
+from deeptobit.study._file import Study, TargetSettings
+from deeptobit.study._piles import find_piles
+from deeptobit.study._scales import known_scale
+
+_MOSTLY = 0.5
+_NEARLY_ALL = 0.95
+_FEW_VALUES = 20
+_FEW_IN_CATEGORY = 5
+_SHOWN = 20  # names in one message; a table may have thousands of columns
+
+
+class Finding(NamedTuple):
+    """Something to look at: a ``warning`` may spoil the model, a ``note`` is good to know."""
+
+    level: Literal["warning", "note"]
+    about: str
+    message: str
+
+
+def diagnose(study: Study, data: StudyData) -> list[Finding]:
+    r"""Everything that looks wrong, targets first.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.study import build_data, read_data, read_study
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = [f"{age},{max(age - 70, 0)}" for age in range(50, 100)]
+    ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,loss", *rows]))
+    ...     path = Path(folder, "study.toml")
+    ...     _ = path.write_text('data.file = "a.csv"\ntargets.loss = {}')
+    ...     study = read_study(path)
+    ...     for finding in diagnose(study, build_data(study, read_data(study))):
+    ...         print(*finding)
+    warning loss 42% of the values are 0: is lower = 0 missing?
+    """
+    return [
+        *_targets(study, data),
+        *_columns(data),
+        *_dependence(data),
+        *_categories(data),
+        *_groups(study, data),
+        *_rows(data),
+    ]
+
+
+def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
+    shares = data.targets.describe()
+    exact = np.where(data.targets.observed, data.targets.low, np.nan)
+    for position, target in enumerate(study.targets):
+        row = shares.loc[target.name]
+        n_exact = int(data.targets.observed[:, position].sum())
+        if row["at_lower"] >= _NEARLY_ALL or row["at_upper"] >= _NEARLY_ALL:
+            side = "lower" if row["at_lower"] >= _NEARLY_ALL else "upper"
+            share = row[f"at_{side}"]
+            yield Finding(
+                "warning", target.name, f"{share:.0%} of the values are at its {side} bound"
+            )
+        if n_exact < _FEW_VALUES:
+            yield Finding("warning", target.name, f"only {n_exact} values lie between its bounds")
+        missing = float(data.targets.missing[:, position].mean())
+        if missing >= _MOSTLY:
+            yield Finding("warning", target.name, f"{missing:.0%} of the values are missing")
+        yield from _unbounded(target, exact[:, position])
+
+
+def _unbounded(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
+    """A target that looks censored where the study has no bound, by the values between bounds."""
+    piles = find_piles(values)
+    inner = values[~np.isnan(values)]
+    scale = known_scale(target.values, inner.min(initial=np.inf), inner.max(initial=-np.inf))
+    for side, pile, share in (
+        ("lower", piles.lower, piles.share_lower),
+        ("upper", piles.upper, piles.share_upper),
+    ):
+        flag = target.below if side == "lower" else target.above
+        if getattr(target, side) is not None or flag is not None:
+            continue
+        if scale is not None:
+            bound = getattr(scale, side)
+            message = f"no {side} bound, but {scale.name} has one: {side} = {bound:g}"
+            yield Finding("warning", target.name, message)
+        elif pile is not None:
+            message = f"{share:.0%} of the values are {pile:g}: is {side} = {pile:g} missing?"
+            yield Finding("warning", target.name, message)
+
+
+def _columns(data: StudyData) -> Iterator[Finding]:
+    cells = {column.name: data.table.text(column.name) for column in data.encoder.columns}
+    constant = [name for name, text in cells.items() if text.nunique() == 1]
+    if constant:
+        message = f"the same value in every row; exclude {listed(constant, _SHOWN)}"
+        yield Finding("warning", "features", message)
+    sparse = [name for name, text in cells.items() if text.isna().mean() >= _MOSTLY]
+    if sparse:
+        message = f"at least {_MOSTLY:.0%} of the cells missing in {listed(sparse, _SHOWN)}"
+        yield Finding("warning", "features", message)
+
+
+def _dependence(data: StudyData) -> Iterator[Finding]:
+    # Columns of one examination are missing together, and their indicators are then the same.
+    X = data.X.drop(columns=data.encoder.indicators)
+    if X.shape[1] > MOST_FEATURES:
+        yield Finding("note", "features", f"over {MOST_FEATURES}: not checked for collinearity")
+        return
+    pairs = same_pairs(X)
+    for first, second, correlation in pairs[:_SHOWN]:
+        yield Finding("warning", second, f"correlation {correlation:g} with {first!r}; exclude one")
+    if len(pairs) > _SHOWN:
+        yield Finding("warning", "features", f"{len(pairs) - _SHOWN} more pairs are as collinear")
+    dependent = dependent_features(X.drop(columns=list({second for _, second, _ in pairs})))
+    if dependent:
+        message = f"linear combinations of other features: {listed(dependent, _SHOWN)}"
+        yield Finding("warning", "features", message)
+
+
+def _categories(data: StudyData) -> Iterator[Finding]:
+    for column in data.encoder.columns:
+        if column.reference is None:
+            continue
+        counts = data.table.text(column.name).value_counts()
+        rare = [str(level) for level, count in counts.items() if count < _FEW_IN_CATEGORY]
+        if rare:
+            message = f"categories with fewer than {_FEW_IN_CATEGORY} rows: {listed(rare)}"
+            yield Finding("note", column.name, message)
+
+
+def _groups(study: Study, data: StudyData) -> Iterator[Finding]:
+    if data.groups is None or study.data.group is None:
+        return
+    names, counts = np.unique(data.groups.astype(str), return_counts=True)
+    folds = max(study.model.cv, study.evaluation.folds)
+    if len(names) < 2 * folds:
+        message = f"{len(names)} groups for {folds} folds, which never split one: too few"
+        yield Finding("warning", study.data.group, message)
+    if counts.max() > _MOSTLY * len(data.groups):
+        largest = str(names[int(counts.argmax())])
+        message = f"group {largest!r} has {counts.max() / len(data.groups):.0%} of the rows"
+        yield Finding("warning", study.data.group, message)
+    single = int((counts == 1).sum())
+    if single > 0:
+        yield Finding("note", study.data.group, f"{single} of {len(names)} groups have one row")
+
+
+def _rows(data: StudyData) -> Iterator[Finding]:
+    n_rows, n_features = data.X.shape
+    if n_rows <= n_features:
+        message = f"{n_features} features for {n_rows} rows: the model relies on its prior"
+        yield Finding("note", "features", message)
+    without = int(data.targets.missing.all(axis=1).sum())
+    if without:
+        yield Finding("note", "rows", f"{without} rows have no target and teach nothing")

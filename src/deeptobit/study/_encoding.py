@@ -1,0 +1,163 @@
+"""From columns of a table to a matrix of numbers, the same way for new people."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.study._errors import StudyError, did_you_mean, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deeptobit.study._table import Table
+
+MISSING = " (missing)"
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """How one column becomes one or more features.
+
+    Attributes
+    ----------
+    name : str
+    levels : tuple of str
+        Categories that get a feature ``name=level`` each; empty for a column of numbers.
+    reference : str or None
+        The most frequent category, which gets none: all its features are 0.
+    means : tuple of float
+        Means of the features where the column is known; they stand in where it is not.
+    indicator : bool
+        Whether cells were missing, so that a feature tells where.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    reference: str | None
+    means: tuple[float, ...]
+    indicator: bool
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features, the indicator last."""
+        names = [f"{self.name}={level}" for level in self.levels]
+        if self.reference is None:
+            names = [self.name]
+        return names + [self.name + MISSING] * self.indicator
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Learned from one table, applied to others; plain values that can be stored as JSON.
+
+    What is unknown is filled with the mean of its feature, which leaves predictions where they
+    would be without it; where cells were missing in the first table, an indicator is added. A
+    category that the first table did not have is unknown too. With ``missing="error"`` both are
+    errors.
+    """
+
+    columns: tuple[EncodedColumn, ...]
+    missing: str
+
+    @property
+    def features(self) -> list[str]:
+        """Names of all features."""
+        return [name for column in self.columns for name in column.features]
+
+    @property
+    def indicators(self) -> list[str]:
+        """Names of the features that tell where a column was missing."""
+        return [column.name + MISSING for column in self.columns if column.indicator]
+
+    def encode(self, table: Table) -> pd.DataFrame:
+        """Features of a table, (N, D); columns it has beyond those needed are ignored."""
+        import pandas as pd
+
+        known = set(table.columns)
+        for column in self.columns:
+            if column.name not in known:
+                hint = did_you_mean(column.name, table.columns)
+                raise StudyError(f"{table.file} lacks the feature {column.name!r}{hint}")
+        parts = [self._encode(column, table) for column in self.columns]
+        return pd.DataFrame(np.column_stack(parts), columns=pd.Index(self.features))
+
+    def _encode(self, column: EncodedColumn, table: Table) -> FloatArray:
+        features, missing = _features(column.name, column.levels, column.reference, table)
+        if self.missing == "error" and missing.any():
+            raise StudyError(
+                f"{table.at(missing)}: feature {column.name!r} is missing or of an unknown "
+                f"category in {int(missing.sum())} row(s), and the study says missing = 'error'; "
+                "fill the cells, exclude the feature, or write missing = 'impute'"
+            )
+        if missing.any():
+            _warn_of_unseen(column, table)
+        features[missing] = column.means
+        return np.column_stack([features, missing]) if column.indicator else features
+
+
+def learn_encoding(table: Table, columns: dict[str, bool], missing: str) -> Encoder:
+    """Learn categories and means from a table.
+
+    Parameters
+    ----------
+    columns : dict
+        Names of the columns, and whether each is categorical.
+    missing : {"impute", "error"}
+    """
+    learned = []
+    for name, categorical in columns.items():
+        levels, reference = _levels(table.text(name)) if categorical else ((), None)
+        features, unknown = _features(name, levels, reference, table)
+        if unknown.all():
+            raise StudyError(f"{table.file}: feature {name!r} has no value at all; exclude it")
+        means = tuple(features[~unknown].mean(axis=0).tolist())
+        learned.append(EncodedColumn(name, levels, reference, means, bool(unknown.any())))
+    encoder = Encoder(tuple(learned), missing)
+    _check_distinct(encoder.features, table)
+    return encoder
+
+
+def _levels(text: pd.Series[Any]) -> tuple[tuple[str, ...], str | None]:
+    counts = text.dropna().value_counts()
+    by_size = sorted(counts.index, key=lambda level: (-int(counts[level]), str(level)))
+    names = [str(level) for level in by_size]
+    return tuple(sorted(names[1:])), names[0] if names else ""
+
+
+def _features(
+    name: str, levels: tuple[str, ...], reference: str | None, table: Table
+) -> tuple[FloatArray, BoolArray]:
+    """Features without indicator, (N, K), and the rows where they are unknown."""
+    if reference is None:
+        values = table.numbers(name, "feature")
+        return values[:, None].copy(), np.isnan(values)
+    text = table.text(name)
+    features = np.zeros((len(text), len(levels)))
+    for position, level in enumerate(levels):
+        features[:, position] = text == level
+    return features, ~text.isin([*levels, reference]).to_numpy()
+
+
+def _warn_of_unseen(column: EncodedColumn, table: Table) -> None:
+    text = table.text(column.name).dropna()
+    unseen = sorted(set(text) - {*column.levels, column.reference})
+    if unseen and column.reference is not None:
+        warnings.warn(
+            f"{table.file}: feature {column.name!r} has categories that the model does not know "
+            f"({listed(unseen)}); they are treated as missing",
+            stacklevel=4,
+        )
+
+
+def _check_distinct(names: list[str], table: Table) -> None:
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise StudyError(
+            f"{table.file}: a column has the name of an encoded feature, {listed(twice)}; rename it"
+        )

@@ -1,0 +1,137 @@
+"""Targets of a study: values, bounds, limits that differ by row, flags of what is censored."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.study._cells import parse_flags, parse_numbers, split_limits
+from deeptobit.study._errors import StudyError
+from deeptobit.study._file import Study, TargetSettings
+from deeptobit.study._lines import Source
+from deeptobit.study._table import Table
+from deeptobit.targets import CensoredTargets
+
+
+class Outcome(NamedTuple):
+    """One target: values and limits by row, and whether the limits differ from the bounds."""
+
+    values: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    by_row: bool
+
+
+def read_outcomes(study: Study, table: Table) -> CensoredTargets:
+    """All targets of a study as intervals."""
+    outcomes = [_Reader(target, table, study.source).read() for target in study.targets]
+    by_row = any(outcome.by_row for outcome in outcomes)
+    return CensoredTargets.from_bounds(
+        np.column_stack([outcome.values for outcome in outcomes]),
+        [_task_bound(target.lower) for target in study.targets],
+        [_task_bound(target.upper) for target in study.targets],
+        entry_lower=np.column_stack([o.lower for o in outcomes]) if by_row else None,
+        entry_upper=np.column_stack([o.upper for o in outcomes]) if by_row else None,
+        names=[target.name for target in study.targets],
+    )
+
+
+def _task_bound(bound: float | str | None) -> float | None:
+    """The bound of the scale; limits that differ by row say nothing about it."""
+    return None if isinstance(bound, str) else bound
+
+
+class _Reader:
+    """One target of a table."""
+
+    def __init__(self, target: TargetSettings, table: Table, source: Source) -> None:
+        self.target, self.table, self.source = target, table, source
+
+    def read(self) -> Outcome:
+        values, below, above = self._values()
+        below = below | self._flags(self.target.below)
+        above = above | self._flags(self.target.above)
+        self._refuse(below & above, "is flagged both below and above detection")
+        known = ~np.isnan(values) | below | above
+        lower = self._limits("lower", -np.inf, known)
+        upper = self._limits("upper", np.inf, known)
+        # A flagged cell holds its own limit, or is blank and takes that of the row.
+        lower = np.where(below, np.fmax(values, lower), lower)
+        upper = np.where(above, np.fmin(values, upper), upper)
+        self._refuse(below & np.isinf(lower), "is flagged below detection, but has no limit")
+        self._refuse(above & np.isinf(upper), "is flagged above detection, but has no limit")
+        values = np.where(below, lower, np.where(above, upper, values))
+        self._refuse(known & ~(lower < upper), "has a lower limit that is not below the upper one")
+        if not known.any():
+            raise self._error("", "has no value at all")
+        by_row = self._differs(lower, "lower", -np.inf) or self._differs(upper, "upper", np.inf)
+        return Outcome(self._inside(values, lower, upper), lower, upper, by_row)
+
+    def _values(self) -> tuple[FloatArray, BoolArray, BoolArray]:
+        """Numbers, and where the cell says ``<`` or ``>``."""
+        table, column = self.table, self.target.values
+        values, wrong = table.parse(column)
+        nowhere = np.zeros(len(table), dtype=np.bool_)
+        if not wrong.any():
+            return values, nowhere, nowhere
+        bare, below, above = split_limits(table.text(column))
+        values, wrong = parse_numbers(bare, decimal_comma=table.decimal_comma)
+        if wrong.any():
+            found = table.text(column)[wrong].iloc[0]
+            raise self._error(
+                "column",
+                f"must hold numbers (or limits such as <0.5); found {found!r} ({table.at(wrong)})",
+            )
+        return values, below, above
+
+    def _flags(self, column: str | None) -> BoolArray:
+        if column is None:
+            return np.zeros(len(self.table), dtype=np.bool_)
+        text = self.table.text(column)
+        yes, unclear = parse_flags(text)
+        if unclear.any():
+            raise StudyError(
+                f"{self.table.at(unclear)}: column {column!r} flags censored values of "
+                f"{self.target.name!r} and must say yes or no (1 or 0, true or false); found "
+                f"{text[unclear].iloc[0]!r}"
+            )
+        return yes
+
+    def _limits(self, side: str, open_side: float, needed: BoolArray) -> FloatArray:
+        """Limits of one side by row: the number, the column, or an open side."""
+        bound = getattr(self.target, side)
+        if not isinstance(bound, str):
+            return np.full(len(self.table), open_side if bound is None else float(bound))
+        limits = self.table.numbers(bound, f"the {side} limit of {self.target.name!r}, column")
+        self._refuse(np.isnan(limits) & needed, f"has a value, but no {side} limit in {bound!r}")
+        return np.where(np.isnan(limits), open_side, limits)
+
+    def _differs(self, limits: FloatArray, side: str, open_side: float) -> bool:
+        """Whether some row has another limit than the scale as a whole."""
+        bound = _task_bound(getattr(self.target, side))
+        return bool((limits != (open_side if bound is None else bound)).any())
+
+    def _inside(self, values: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+        for side, outside, bound in (
+            ("lower", values < lower, lower),
+            ("upper", values > upper, upper),
+        ):
+            if self.target.outside == "error" and outside.any():
+                raise self._error(
+                    side,
+                    f"has {int(outside.sum())} value(s) beyond its {side} bound "
+                    f"({self.table.at(outside)}; the first is {values[outside][0]:g}, the bound "
+                    f"{bound[outside][0]:g}). Correct the bound or the cells, list codes for "
+                    "missing values in [data] missing, or write outside = 'clip'",
+                )
+        return np.clip(values, lower, upper)
+
+    def _refuse(self, rows: BoolArray, what: str) -> None:
+        if rows.any():
+            raise self._error("", f"{what} in {int(rows.sum())} row(s) ({self.table.at(rows)})")
+
+    def _error(self, key: str, what: str) -> StudyError:
+        where = ("targets", self.target.name, *([key] if key else []))
+        return self.source.error(where, f"target {self.target.name!r} {what}")

@@ -1,0 +1,225 @@
+"""Tables as people have them: CSV, Excel or Parquet, people in rows, a name for every column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.extras import require
+from deeptobit.study._cells import BLANKS, parse_numbers
+from deeptobit.study._csv import Rows, read_csv_rows
+from deeptobit.study._errors import StudyError, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXT = (".csv", ".tsv", ".txt")
+EXCEL = (".xlsx", ".xlsm")
+PARQUET = (".parquet", ".pq")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Cells as they are stored; what they mean is decided column by column.
+
+    Text stays text until it is asked for as numbers, so that the id ``007`` keeps its zeros and a
+    number of twenty digits keeps them all.
+
+    Attributes
+    ----------
+    cells : DataFrame of shape (N, columns)
+        Text, None where blank; columns of a Parquet file keep their type.
+    file : str
+        Name of the file, for errors.
+    lines : array of shape (N,)
+        Where each row stands in its file; the header is line 1.
+    decimal_comma : bool
+        Whether ``1,5`` may stand for 1.5.
+    """
+
+    cells: pd.DataFrame
+    file: str
+    lines: NDArray[np.int64]
+    decimal_comma: bool = False
+    # Reading ten thousand columns of text takes seconds, and several steps ask for each.
+    _parsed: dict[str, tuple[FloatArray, BoolArray]] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.lines)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in order."""
+        return [str(name) for name in self.cells.columns]
+
+    def text(self, column: str) -> pd.Series[Any]:
+        """Cells as text, None where blank."""
+        cells = self.cells[column]
+        if cells.dtype.kind == "O":
+            return cells
+        text = cells.map(_as_text, na_action="ignore").astype(object)
+        return text.where(text.notna(), None)
+
+    def parse(self, column: str) -> tuple[FloatArray, BoolArray]:
+        """Cells as numbers, and where a cell is neither a number nor blank."""
+        if column not in self._parsed:
+            cells = self.cells[column]
+            if cells.dtype.kind in "biuf":
+                values = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+                self._parsed[column] = np.where(np.isinf(values), np.nan, values), np.isinf(values)
+            else:
+                self._parsed[column] = parse_numbers(
+                    self.text(column), decimal_comma=self.decimal_comma
+                )
+        return self._parsed[column]
+
+    def numbers(self, column: str, what: str = "column") -> FloatArray:
+        """Cells as numbers, NaN where blank; a word is an error that names its line."""
+        values, wrong = self.parse(column)
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise StudyError(
+                f"{self.file}, line {self.lines[row]}: {what} {column!r} must hold numbers; found "
+                f"{self.text(column).iloc[row]!r} ({int(wrong.sum())} such cells)"
+            )
+        return values
+
+    def at(self, rows: BoolArray) -> str:
+        """Where the first of some rows stand: ``data.csv, lines 3, 7``."""
+        lines = self.lines[rows]
+        named = ", ".join(str(line) for line in lines[:5]) + (", …" if len(lines) > 5 else "")
+        return f"{self.file}, line{'s' if len(lines) > 1 else ''} {named}"
+
+
+def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[str] = ()) -> Table:
+    r"""Read a CSV, Excel or Parquet file.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv``, ``.tsv``, ``.txt`` (UTF-8; separated by comma, semicolon, tab or bar; a comma is
+        a decimal point unless it is the separator), ``.xlsx``, ``.parquet``.
+    sheet : str, optional
+        Sheet of an Excel file; the first by default.
+    missing : sequence of str
+        Cells that count as blank beside the usual ones, such as ``-4`` or ``999``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "scores.csv")
+    ...     _ = path.write_text("id;MMSE\n007;29,5\n008;NA\n")
+    ...     table = read_table(path)
+    >>> table.text("id").tolist(), table.numbers("MMSE")
+    (['007', '008'], array([29.5,  nan]))
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise StudyError(f"{path}: there is no such file")
+    kind = path.suffix.lower()
+    if sheet is not None and kind not in EXCEL:
+        raise StudyError(f"{path.name} has no sheets: sheet is for Excel files")
+    if kind in TEXT:
+        rows, separator = read_csv_rows(path)
+        table = _from_rows(rows, path.name, {*BLANKS, *missing}, separator != ",")
+    elif kind in EXCEL:
+        table = _from_rows(_excel_rows(path, sheet), path.name, {*BLANKS, *missing}, True)
+    elif kind in PARQUET:
+        table = _read_parquet(path, missing)
+    else:
+        known = ", ".join((*TEXT, *EXCEL, *PARQUET))
+        raise StudyError(f"{path.name}: cannot read files of kind {kind!r}; known are {known}")
+    _check_names(table)
+    if len(table) == 0:
+        raise StudyError(f"{path.name} has a header but no row of data")
+    return table
+
+
+def _as_text(cell: Any) -> str:
+    """A cell as a CSV file would have it: whole numbers beside blanks are stored as 7.0."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> Table:
+    import pandas as pd
+
+    if not rows:
+        raise StudyError(f"{file} is empty: the first row must name the columns")
+    names = [name.strip() for name in rows[0][1]]
+    for line, row in rows[1:]:
+        if len(row) != len(names):
+            raise StudyError(
+                f"{file}, line {line}: {len(row)} cells, but the header names {len(names)} columns"
+            )
+    columns: dict[int, list[str | None]] = {
+        position: [None if cell in blanks else cell for cell in map(str.strip, cells)]
+        for position, cells in enumerate(zip(*(row for _, row in rows[1:]), strict=True))
+    }
+    # A separator at the end of every line makes a column that is nothing.
+    kept = [p for p, name in enumerate(names) if name or any(columns.get(p, []))]
+    frame = pd.DataFrame({p: columns.get(p, []) for p in kept}, dtype=object)
+    frame.columns = pd.Index([names[p] or f"column_{p + 1}" for p in kept])
+    lines = np.array([line for line, _ in rows[1:]], dtype=np.int64)
+    return Table(frame, file, lines, decimal_comma)
+
+
+def _excel_rows(path: Path, sheet: str | None) -> Rows:
+    require("openpyxl", "app")
+    import pandas as pd
+
+    try:
+        book = pd.ExcelFile(path, engine="openpyxl")
+    except (ValueError, KeyError, BadZipFile):
+        raise StudyError(f"{path.name} cannot be read as an Excel file; is it damaged?") from None
+    with book:
+        sheets = [str(name) for name in book.sheet_names]
+        if sheet is not None and sheet not in sheets:
+            raise StudyError(f"{path.name} has no sheet {sheet!r}; it has {listed(sheets)}")
+        cells = pd.read_excel(
+            book, sheet_name=sheet or sheets[0], header=None, dtype=object, keep_default_na=False
+        )
+    rows = [
+        (line, ["" if cell is None else str(cell) for cell in row])
+        for line, row in enumerate(cells.itertuples(index=False, name=None), start=1)
+    ]
+    return [row for row in rows if any(cell.strip() for cell in row[1])]
+
+
+def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
+    require("pyarrow", "app")
+    import pandas as pd
+
+    try:
+        frame = pd.read_parquet(path)
+    except (ValueError, OSError):
+        raise StudyError(f"{path.name} cannot be read as a Parquet file; is it damaged?") from None
+    if frame.index.name is not None and frame.index.name not in frame.columns:
+        frame = frame.reset_index()
+    frame = frame.rename(columns=str)
+    for name in frame.columns[[dtype.kind not in "biufMm" for dtype in frame.dtypes]]:
+        text = frame[name].map(lambda cell: str(cell).strip(), na_action="ignore").astype(object)
+        frame[name] = text.where(~(text.isna() | text.isin([*BLANKS, *missing])), None)
+    codes = [float(code) for code in missing if code.lstrip("+-").replace(".", "", 1).isdigit()]
+    numeric = frame.columns[[dtype.kind in "iuf" for dtype in frame.dtypes]]
+    if codes:
+        frame[numeric] = frame[numeric].mask(frame[numeric].isin(codes))
+    return Table(frame, path.name, np.arange(2, len(frame) + 2))
+
+
+def _check_names(table: Table) -> None:
+    twice = [name for name, times in Counter(table.columns).items() if times > 1]
+    if twice:
+        raise StudyError(
+            f"{table.file}: column names must differ; {listed(twice)} occur(s) more than once"
+        )

@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from deeptobit.study import build_data, diagnose, read_data, read_study
+from deeptobit.study._dependence import dependent_features, same_pairs
+from tests.study.problems import write_study
+
+N_ROWS = 60
+
+
+def _findings(folder: Path, study: str, data: str = "", **columns: object) -> list[str]:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(70, 5, N_ROWS), "y": rng.normal(size=N_ROWS)})
+    table = frame.assign(**columns).to_csv(index=False)  # type: ignore[arg-type]
+    settings = read_study(write_study(folder, study, table, data=data))
+    found = diagnose(settings, build_data(settings, read_data(settings)))
+    return [f"{level} {about}: {message}" for level, about, message in found]
+
+
+def test_nothing_to_say(tmp_path: Path) -> None:
+    assert _findings(tmp_path, "[targets.y]\n") == []
+
+
+def test_targets(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    latent = rng.normal(size=N_ROWS)
+    mmse = np.clip(np.round(26 + 3 * latent), 0, 30)
+    found = _findings(
+        tmp_path,
+        "[targets.floor]\n[targets.MMSE]\nlower = 0\n[targets.stuck]\nlower = 0\n[targets.rare]\n",
+        floor=np.maximum(latent, -0.5),
+        MMSE=mmse,
+        stuck=np.where(np.arange(N_ROWS) < 1, 1.0, 0.0),
+        rare=np.where(np.arange(N_ROWS) < 25, latent, np.nan),
+    )
+    assert found[0].startswith("warning floor: ")
+    assert found[0].endswith("of the values are -0.5: is lower = -0.5 missing?")
+    assert found[1] == "warning MMSE: no upper bound, but MMSE has one: upper = 30"
+    assert found[2] == "warning stuck: 98% of the values are at its lower bound"
+    assert found[3] == "warning stuck: only 1 values lie between its bounds"
+    assert found[4] == "warning rare: 58% of the values are missing"
+    assert len(found) == 5
+
+
+def test_features(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    left, right = rng.normal(size=(2, N_ROWS))
+    found = _findings(
+        tmp_path,
+        "[targets.y]\n",
+        constant=1,
+        grams=1000 * left,
+        left=left,
+        right=right,
+        both=left + right,
+        site=["a"] * 40 + ["b"] * 18 + ["c"] * 2,
+        blank=np.where(np.arange(N_ROWS) < 45, np.nan, right**2),
+    )
+    assert found[0] == "warning features: the same value in every row; exclude 'constant'"
+    assert found[1] == "warning features: at least 50% of the cells missing in 'blank'"
+    assert found[2] == "warning left: correlation 1 with 'grams'; exclude one"
+    assert found[3].startswith("warning features: linear combinations of other features: ")
+    assert found[4] == "note site: categories with fewer than 5 rows: 'c'"
+    assert len(found) == 5
+
+
+def test_groups(tmp_path: Path) -> None:
+    site = ["a"] * 40 + ["b"] * 19 + ["c"]
+    found = _findings(tmp_path, "[targets.y]\n", 'group = "site"', site=site)
+    assert found == [
+        "warning site: 3 groups for 5 folds, which never split one: too few",
+        "warning site: group 'a' has 67% of the rows",
+        "note site: 1 of 3 groups have one row",
+    ]
+
+
+def test_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    many = {f"x{i}": rng.normal(size=N_ROWS) for i in range(60)}
+    y = np.where(np.arange(N_ROWS) < 3, np.nan, rng.normal(size=N_ROWS))
+    assert _findings(tmp_path, "[targets.y]\n", "", y=y, **many) == [
+        "note features: 61 features for 60 rows: the model relies on its prior",
+        "note rows: 3 rows have no target and teach nothing",
+    ]
+
+
+def test_dependence_knows_scale_sign_and_constants() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 30))
+    X = pd.DataFrame({"a": a, "minus": 5.0 - 1e6 * a, "b": b, "one": 1.0})
+    assert same_pairs(X) == [("a", "minus", -1.0)]
+    assert dependent_features(X[["a", "b", "one"]]) == []
+    assert len(dependent_features(X.assign(c=a - 2 * b).drop(columns="minus"))) == 1
+    assert dependent_features(X.head(3)) == []
