@@ -24,7 +24,7 @@ def check_determined(
     n_rows = int(present.sum())
     if n_rows < 2:
         raise ValueError(f"{n_rows} row (n_samples = {n_rows}) is not enough to learn from")
-    counts = (~targets.missing[present]).sum(axis=0)
+    counts = np.rint(present.astype(np.float64) @ ~targets.missing).astype(np.int64)
     for task in np.flatnonzero(counts == 0).tolist():
         raise ValueError(
             f"target {targets.names[task]!r} has no entry (all are missing"
