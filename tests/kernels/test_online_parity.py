@@ -7,14 +7,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.kernels import _online as compiled
 from deeptobit.kernels import _online_reference as reference
 from deeptobit.kernels._online_batches import batches_by_pieces, learn_batches
-from deeptobit.kernels._online_types import (
-    Block,
-    Iterate,
-    PlainPlan,
-    RowPlan,
-    count_entries,
-    rows_of,
-)
+from deeptobit.kernels._online_types import Block, Iterate, PlainPlan, RowPlan, rows_of
 from deeptobit.likelihood import Gaussian, Logistic, StudentT
 
 N, D, T, R = 40, 5, 7, 3
@@ -219,12 +212,3 @@ def test_rows_of_a_block_are_rows() -> None:
     part = rows_of(block, slice(3, 5))
     np.testing.assert_array_equal(part.X, block.X[3:5])
     np.testing.assert_array_equal(part.edge, block.edge[3:5])
-
-
-@CASES
-def test_counts_are_those_of_the_reference(intervals: bool, far: float) -> None:
-    block = make_case(intervals=intervals, far=far).block
-    known, exact = compiled.counts(block)
-    expected_known, expected_exact = count_entries(block)
-    assert known == pytest.approx(expected_known)
-    np.testing.assert_allclose(exact, expected_exact)

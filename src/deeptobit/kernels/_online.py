@@ -52,15 +52,6 @@ def add_squares(X: FloatArray, weight: FloatArray, out: FloatArray) -> None:
     _online_sums.add_squares(X, weight, out)
 
 
-def counts(block: Block) -> tuple[float, FloatArray]:
-    """Compiled twin of :func:`count_entries`."""
-    from deeptobit.kernels import _online_sums
-
-    out = np.zeros((2, block.low.shape[1]))
-    _online_sums.add_counts(block.low, block.high, block.weight, out)
-    return float(out[0].sum()), out[1]
-
-
 def null_sums(
     noise: Noise, block: Block, mean: FloatArray, sigma: FloatArray, n_threads: int = 1
 ) -> FloatArray:

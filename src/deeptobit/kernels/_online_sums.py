@@ -23,17 +23,6 @@ def standard_units(
             out[row, column] = (values[row, column] - location[column]) * precision[column]
 
 
-@jit
-def add_counts(low: FloatArray, high: FloatArray, weight: FloatArray, out: FloatArray) -> None:
-    """Add the weight of known and of observed entries to the two rows of (2, T)."""
-    for row in range(low.shape[0]):
-        share = weight[row]
-        for task in range(low.shape[1]):
-            start = low[row, task]
-            out[0, task] += share if start == start else 0.0
-            out[1, task] += share if start == high[row, task] else 0.0
-
-
 @jit_sums
 def add_squares(X: FloatArray, weight: FloatArray, out: FloatArray) -> None:
     """Add the weighted sums of squares of the columns."""

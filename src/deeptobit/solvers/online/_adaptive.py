@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.kernels._online import counts, learn_rows, limit_linear, sketch_metric, whitening
+from deeptobit.kernels._online import learn_rows, limit_linear, sketch_metric, whitening
 from deeptobit.kernels._online_batches import learn_batches
 from deeptobit.kernels._online_types import (
     Block,
     Iterate,
     RowPlan,
     bounded_entries,
+    count_entries,
     first_half,
 )
 from deeptobit.solvers.online._between import between
@@ -120,9 +121,8 @@ class AdaptiveLearner:
             Whether null model and metric have seen the rows.
         """
         self.null.scored = None
-        judged = block if in_buffer else _half_counted_twice(block)
         if not in_buffer:
-            self._learn_null(judged)
+            self._learn_null(block)
             self.metric.add(block.X, block.weight)
         if self.n >= _TURN * self.turned_at or self.n < 64:
             self._turn()
@@ -131,10 +131,9 @@ class AdaptiveLearner:
                 lengths = (0.0, 0.5, 1.0)
                 models = tuple(self._of_length(np.full(len(self.null.mean), k)) for k in lengths)
                 self.evidence.add_line(self.settings.noise, block, models, self.settings.n_threads)
-            objective = self._score(judged)
+            objective, known, exact = self._score(block)
         else:
-            objective = np.nan
-        known, exact = counts(block)
+            objective, (known, exact) = np.nan, count_entries(block)
         level = float(exact @ np.log(self.now.sigma))
         sums = self._guarded_step(block)
         self._keep_in_trust_region()
@@ -149,8 +148,8 @@ class AdaptiveLearner:
             exact=exact,
         )
 
-    def _score(self, block: Block) -> float:
-        """Add a block to the evidence; its mean nll per known entry."""
+    def _score(self, block: Block) -> tuple[float, float, FloatArray]:
+        """Add a block to the evidence; its mean nll, known entries and observed ones by task."""
         return self.evidence.add(
             self.settings.noise,
             block,
@@ -288,9 +287,3 @@ class AdaptiveLearner:
     def _linear_variance(self, part: Iterate) -> FloatArray:
         """Variance of U_tᵀVx, (T,)."""
         return np.asarray(np.sum(part.Ut * (self.metric.inner(part.V) @ part.Ut), axis=0))
-
-
-def _half_counted_twice(block: Block) -> Block:
-    """Enough to judge a model by, once the first rows are past, at half the price."""
-    half = first_half(block)
-    return half._replace(weight=half.weight * (len(block.weight) / max(len(half.weight), 1)))

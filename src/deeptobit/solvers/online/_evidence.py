@@ -71,13 +71,17 @@ class Evidence:
         *,
         learns_sigma: bool,
         n_threads: int = 1,
-    ) -> float:
-        """Score a block before anything is learned from it: mean nll per known entry."""
+    ) -> tuple[float, float, FloatArray]:
+        """Score a block before anything is learned from it.
+
+        Returns the mean nll per known entry, the weight of the known entries, and that of the
+        observed ones of each task.
+        """
         sums = evidence(noise, block, model, self.sigma, n_threads)
         rows = float(block.weight.sum())
         known = float(sums[4].sum())
         if rows == 0.0:
-            return 0.0
+            return 0.0, 0.0, sums[5]
         nll = float(sums[0].sum() + sums[5] @ np.log(self.sigma)) / max(known, 1e-300)
         # A plain mean at first, a moving one later.
         share = max(1.0 - (1.0 - min(forget, 0.5)) ** rows, rows / (self.rows + rows))
@@ -94,7 +98,7 @@ class Evidence:
             self.sigma = between(lowest, self.sigma * np.sqrt(between(0.25, ratio, 2.25)), highest)
         self.rows += rows
         self.observed += float((bounded_entries(block) if block.closed else sums[5]).sum())
-        return nll
+        return nll, known, sums[5]
 
     def _run_race(
         self, sums: FloatArray, rows: float, rival: tuple[FloatArray, FloatArray]

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.kernels._online import counts, entries, plain_rows
+from deeptobit.kernels._online import entries, plain_rows
 from deeptobit.kernels._online_types import (
     Block,
     Iterate,
     PlainPlan,
     bounded_entries,
+    count_entries,
     first_half,
     rows_of,
 )
@@ -107,7 +108,7 @@ class PlainLearner:
             self.pace = 0.5 * pace
         self.n += float(block.weight.sum())
         updates = -(-len(block.X) // self.settings.batch_size)
-        known, exact = counts(block)
+        known, exact = count_entries(block)
         return BlockReport(
             objective=float(sums[0]) / max(known, 1e-300),
             change=float(np.sqrt(sums[1] / updates))
