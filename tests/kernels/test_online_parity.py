@@ -105,31 +105,82 @@ def test_sums_of_squares() -> None:
     np.testing.assert_allclose(found, 1.0 + block.weight @ block.X**2, rtol=1e-12)
 
 
-def test_coordinates_and_metric_of_the_sketch() -> None:
+def test_middles() -> None:
+    block = make_case(intervals=True).block
+    low, high = np.array(block.low), np.array(block.high)
+    low[0, :3], high[0, :3] = -np.inf, np.inf  # nothing is known
+    for mine, other in zip(
+        compiled.middles(low, high), reference.reference_middles(low, high), strict=True
+    ):
+        np.testing.assert_array_equal(mine, other)
+
+
+def both_moments(now: Iterate, mean: Iterate) -> FloatArray:
+    V = np.concatenate([now.V, mean.V])[:, : D - 1]  # one feature does not vary
+    return np.asarray(V @ V.T)
+
+
+def test_whitening() -> None:
     case = make_case(intervals=False)
-    _, Ut, _, sigma = case.now
     moments = case.now.V[:, :2] @ case.now.V[:, :2].T  # of rank two
-    curvature = case.rng.uniform(0.0, 1.0, T)
     for mine, other in zip(
         compiled.whitening(moments), reference.reference_whitening(moments), strict=True
     ):
         np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
-    inverse, spread = compiled.sketch_metric(Ut, sigma, curvature, 0.1)
-    expected, wanted = reference.reference_sketch_metric(Ut, sigma, curvature, 0.1)
-    np.testing.assert_allclose(inverse, expected, rtol=1e-9)
-    np.testing.assert_allclose(spread, wanted, rtol=1e-9)
 
 
-def test_limit_of_the_linear_part() -> None:
+@pytest.mark.parametrize("lost", ["none", "scale", "direction"])
+def test_turn(lost: str) -> None:
     case = make_case(intervals=False)
-    most, moments = case.rng.uniform(0.1, 5.0, T), case.now.V @ case.now.V.T
-    found, expected = case.now.Ut.copy(), case.now.Ut.copy()
-    compiled.limit_linear(found, moments, most)
-    reference.reference_limit_linear(expected, moments, most)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    length = np.sqrt(np.sum(found * (moments @ found), axis=0))
+    mean = case.now.copy()
+    mean.V[...] += 0.01 * case.rng.normal(size=(R, D))
+    mean.V[1] *= {"none": 1.0, "scale": 100.0, "direction": -1.0}[lost]
+    curvature = case.rng.uniform(0.0, 1.0, T)
+    states = []
+    for run in (compiled.turn, reference.reference_turn):
+        now, middle = case.now.copy(), mean.copy()
+        inverse, spread = run(both_moments(now, middle), now, middle, curvature, 0.1)
+        states.append([inverse, np.array(spread), *now, *middle])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
+    _, _, V, _, _, _, mean_V, _, _, _ = states[0]
+    np.testing.assert_allclose(V[:, : D - 1] @ V[:, : D - 1].T, np.eye(R), atol=1e-9)
+    assert (mean_V == V).all(axis=1).any() == (lost != "none")
+
+
+def test_settle() -> None:
+    case = make_case(intervals=False)
+    most = case.rng.uniform(0.1, 5.0, T)
+    states = []
+    for run in (compiled.settle, reference.reference_settle):
+        now, mean = case.now.copy(), case.now.copy()
+        mean.Ut[...] *= 2.0
+        moments = both_moments(now, mean)
+        assert run(moments, now, mean, most, np.full(T, -0.5), np.full(T, 0.5))
+        states.append([*now, *mean])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12)
+    _, Ut, intercept, _, *_ = states[0]
+    length = np.sqrt(np.sum(Ut * (moments[:R, :R] @ Ut), axis=0))
     assert (length <= most * (1.0 + 1e-12)).all()
-    assert 0 < (found == case.now.Ut).all(axis=0).sum() < T
+    assert 0 < (Ut == case.now.Ut).all(axis=0).sum() < T
+    assert np.abs(intercept).max() == 0.5
+
+
+@pytest.mark.parametrize("wrong", ["V", "Ut", "intercept", "sigma", "size"])
+def test_an_iterate_that_ran_away_is_left_alone(wrong: str) -> None:
+    case = make_case(intervals=False)
+    spoiled = case.now.copy()
+    if wrong == "size":
+        spoiled.V[...] *= 1e3
+    else:
+        getattr(spoiled, wrong)[0] = np.inf if wrong == "sigma" else np.nan
+    limits = np.full(T, 0.1), np.full(T, -0.1), np.full(T, 0.1)
+    for run in (compiled.settle, reference.reference_settle):
+        now, mean = spoiled.copy(), case.now.copy()
+        assert not run(both_moments(now, mean), now, mean, *limits)
+        for mine, other in zip([*now, *mean], [*spoiled, *case.now], strict=True):
+            np.testing.assert_array_equal(mine, other)
 
 
 @CASES

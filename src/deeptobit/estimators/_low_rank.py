@@ -15,6 +15,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators._base import CensoredRegressor
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
 from deeptobit.estimators._settings import check_settings, check_sparsity
+from deeptobit.kernels._online import add_squares
 from deeptobit.likelihood import resolve_noise
 from deeptobit.solvers.online import OnlineSettings
 from deeptobit.targets import CensoredTargets
@@ -125,4 +126,6 @@ def _mean_squares(matrix: Any, weight: FloatArray) -> FloatArray:
     sparse = bool(issparse(matrix))
     if sparse:
         return np.asarray(matrix.multiply(matrix).T @ weight / weight.sum())
-    return np.asarray(np.einsum("i,ij,ij->j", weight, matrix, matrix) / weight.sum())
+    squares = np.zeros(matrix.shape[1])
+    add_squares(matrix, weight, squares)
+    return np.asarray(squares / weight.sum())

@@ -1,5 +1,6 @@
 """How kernels are compiled: cached, without the interpreter's lock, and with NaN respected."""
 
+import math
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
@@ -31,3 +32,12 @@ def jit_sums(function: Callable[Args, Result]) -> Callable[Args, Result]:
         fastmath={"reassoc", "contract", "arcp", "nsz"},
     )(function)
     return cast("Callable[Args, Result]", compiled)
+
+
+@jit
+def is_finite(number: float) -> bool:
+    """Whether a number is neither NaN nor infinite, also where sums may take any order.
+
+    ``math.isfinite`` compares x − x with 0, which is then simplified to True.
+    """
+    return abs(number) < math.inf

@@ -4,7 +4,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.kernels import _online_reference as reference
-from deeptobit.kernels._online_tasks import task_pieces
+from deeptobit.kernels._online_tasks import by_pieces, task_pieces
 from deeptobit.kernels._online_types import Block, Iterate, PlainPlan, RowPlan, tasks_of
 from deeptobit.likelihood import Gaussian, Noise
 
@@ -45,6 +45,15 @@ def standard_block(
         return Block(x, start, end, edge, sign, weight, sum(pieces.map(work)))
 
 
+def middles(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compiled twin of :func:`reference_middles`, both (n, T)."""
+    from deeptobit.kernels import _online_sums
+
+    values, known = np.empty(low.shape), np.empty(low.shape)
+    _online_sums.fill_middles(low, high, values, known)
+    return values, known
+
+
 def add_squares(X: FloatArray, weight: FloatArray, out: FloatArray) -> None:
     """Add ``weight @ X**2`` to ``out`` without the matrix of squares."""
     from deeptobit.kernels import _online_sums
@@ -67,8 +76,7 @@ def null_sums(
         add_null(block, piece.start, mean[piece], sigma[piece], out)
         return out
 
-    with task_pieces(len(sigma), n_threads) as pieces:
-        return np.hstack(pieces.map(work))
+    return by_pieces(len(sigma), n_threads, work)
 
 
 def evidence(
@@ -79,17 +87,16 @@ def evidence(
 
     def work(piece: slice) -> FloatArray:
         shift, scale = model.intercept[piece], sigma[piece]
+        linear = H @ model.Ut[:, piece]
         if not isinstance(noise, Gaussian):
-            linear = H @ model.Ut[:, piece]
             return reference.reference_evidence(noise, tasks_of(block, piece), linear, shift, scale)
         from deeptobit.kernels._online_sums import add_evidence
 
         out = np.zeros((6, len(scale)))
-        add_evidence(block, piece.start, H, model.Ut, shift, scale, out)
+        add_evidence(block, piece.start, linear, shift, scale, out)
         return out
 
-    with task_pieces(len(sigma), n_threads) as pieces:
-        return np.hstack(pieces.map(work))
+    return by_pieces(len(sigma), n_threads, work)
 
 
 def entries(noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
@@ -116,13 +123,6 @@ def scores(
     return score, sums
 
 
-def limit_linear(Ut: FloatArray, second_moments: FloatArray, most: FloatArray) -> None:
-    """Compiled twin of :func:`reference_limit_linear`."""
-    from deeptobit.kernels import _online_turn
-
-    _online_turn.limit_linear(Ut, second_moments, most)
-
-
 def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Compiled twin of :func:`reference_whitening`."""
     from deeptobit.kernels import _online_turn
@@ -130,13 +130,27 @@ def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
     return _online_turn.whitening(second_moments)
 
 
-def sketch_metric(
-    Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
+def turn(
+    both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
 ) -> tuple[FloatArray, float]:
-    """Compiled twin of :func:`reference_sketch_metric`."""
+    """Compiled twin of :func:`reference_turn`."""
     from deeptobit.kernels import _online_turn
 
-    return _online_turn.sketch_metric(Ut, sigma, curvature, damping)
+    return _online_turn.turn(both, now, mean, curvature, damping)
+
+
+def settle(
+    both: FloatArray,
+    now: Iterate,
+    mean: Iterate,
+    most: FloatArray,
+    lowest: FloatArray,
+    highest: FloatArray,
+) -> bool:
+    """Compiled twin of :func:`reference_settle`."""
+    from deeptobit.kernels import _online_turn
+
+    return _online_turn.settle(both, now, mean, most, lowest, highest)
 
 
 def learn_rows(

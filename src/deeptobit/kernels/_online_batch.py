@@ -3,7 +3,7 @@
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.kernels._jit import jit_sums
+from deeptobit.kernels._jit import is_finite, jit_sums
 from deeptobit.kernels._online_reference import REACH
 from deeptobit.kernels._online_rows import move_towards
 from deeptobit.kernels._online_sums import fill_scores
@@ -45,7 +45,7 @@ def learn_batches(
         V -= np.dot(pace.T, z)
         H -= np.dot(K, pace)
         wide, gram = _with_intercept(H, share, learns_b)
-        if not np.isfinite(gram.sum()):
+        if not is_finite(gram.sum()):
             V[:] = np.nan  # the guard sees it
             return averaged
         values, vectors = np.linalg.eigh(gram)

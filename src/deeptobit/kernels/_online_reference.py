@@ -8,6 +8,7 @@ from deeptobit.kernels._online_types import Block, Iterate, PlainPlan, RowPlan
 from deeptobit.likelihood import Derivatives, Noise
 
 REACH = 30.0  # largest score, in units of 1/σ, that a step may follow: one wild row is not a trend
+EXPLODED = 1e3  # times the unit variance that Vx has after whitening
 
 
 def reference_entries(
@@ -20,6 +21,19 @@ def reference_entries(
     at = _at_unit_scale(noise, low, high, latent, sigma)
     curvature = np.clip(at.latent_latent, 0.0, 1.0)
     return np.stack([at.nll, at.latent, curvature, at.log_sigma], axis=1)
+
+
+def reference_middles(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """y, the bound it is censored at, or the middle of its interval; and where one is known.
+
+    What is not known is 0 in both, (n, T).
+    """
+    start = np.where(np.isneginf(low), high, low)
+    end = np.where(np.isposinf(high), low, high)
+    with np.errstate(invalid="ignore"):  # open on both sides
+        values = start + 0.5 * (end - start)
+    known = np.isfinite(values)
+    return np.where(known, values, 0.0), known.astype(np.float64)
 
 
 def reference_null_sums(
@@ -96,10 +110,68 @@ def reference_sketch_metric(
     return 0.5 * (inverse + inverse.T), max(1.0, spread)
 
 
-def reference_limit_linear(Ut: FloatArray, second_moments: FloatArray, most: FloatArray) -> None:
-    """Shorten each U_t so that U_tᵀVx has at most that deviation, given the moments of Vx."""
-    variance = np.sum(Ut * (second_moments @ Ut), axis=0)
-    Ut *= np.minimum(1.0, most / np.sqrt(np.maximum(variance, 1e-300)))
+def reference_turn(
+    both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
+) -> tuple[FloatArray, float]:
+    """Choose coordinates in which Vx has unit variance; metric of the sketch there.
+
+    An average that has lost its iterate, in scale or in direction, starts anew.
+
+    Parameters
+    ----------
+    both : array of shape (2R, 2R)
+        Second moments of Vx, V of the iterate above V of its average.
+    curvature : array of shape (T,)
+        Mean curvature of an entry, known or not.
+    """
+    rank = len(now.V)
+    there, back = reference_whitening(both[:rank, :rank])
+    for part in (now, mean):
+        part.V[...] = there @ part.V
+        part.Ut[...] = back @ part.Ut
+    mine, cross, other = (
+        np.diagonal(there @ block @ there.T)
+        for block in (both[:rank, :rank], both[:rank, rank:], both[rank:, rank:])
+    )
+    # A nearly singular metric rounds below 0.
+    mine, other = np.sqrt(np.maximum(mine, 0.0)), np.sqrt(np.maximum(other, 0.0))
+    cosine = cross / np.maximum(mine * other, 1e-150)
+    lost = (other < 0.1 * mine) | (other > 10.0 * mine) | (cosine < 0.3)
+    mean.V[lost], mean.Ut[lost] = now.V[lost], now.Ut[lost]
+    return reference_sketch_metric(now.Ut, now.sigma, curvature, damping)
+
+
+def reference_settle(
+    both: FloatArray,
+    now: Iterate,
+    mean: Iterate,
+    most: FloatArray,
+    lowest: FloatArray,
+    highest: FloatArray,
+) -> bool:
+    """Let no linear part outgrow what it explains, and no intercept run away.
+
+    Returns whether the iterate is sound; if not, nothing is changed. The average is a mean of
+    iterates, and what is not finite never becomes so again.
+
+    Parameters
+    ----------
+    both : array of shape (2R, 2R)
+        Second moments of Vx, V of the iterate above V of its average.
+    most : array of shape (T,)
+        Largest deviation of U_tᵀVx.
+    lowest, highest : arrays of shape (T,)
+        Limits of the intercepts.
+    """
+    rank = len(now.V)
+    finite = all(np.isfinite(part).all() for part in now)
+    if not (finite and float(np.trace(both[:rank, :rank])) <= EXPLODED * rank):
+        return False
+    for part, moments in ((now, both[:rank, :rank]), (mean, both[rank:, rank:])):
+        variance = np.sum(part.Ut * (moments @ part.Ut), axis=0)
+        part.Ut[...] *= np.minimum(1.0, most / np.sqrt(np.maximum(variance, 1e-300)))
+        np.clip(part.intercept, lowest, highest, out=part.intercept)
+    return True
 
 
 def reference_learn_rows(

@@ -23,6 +23,20 @@ def standard_units(
             out[row, column] = (values[row, column] - location[column]) * precision[column]
 
 
+@jit
+def fill_middles(low: FloatArray, high: FloatArray, values: FloatArray, known: FloatArray) -> None:
+    """Compiled twin of ``reference_middles``."""
+    for row in range(len(low)):
+        starts, ends, mine, there = low[row], high[row], values[row], known[row]
+        for task in range(len(starts)):
+            a, b = starts[task], ends[task]
+            start, end = b if a == -math.inf else a, a if b == math.inf else b
+            value = start + 0.5 * (end - start)
+            finite = (value - value) == 0.0
+            mine[task] = value if finite else 0.0
+            there[task] = 1.0 if finite else 0.0
+
+
 @jit_sums
 def add_squares(X: FloatArray, weight: FloatArray, out: FloatArray) -> None:
     """Add the weighted sums of squares of the columns."""
@@ -106,28 +120,22 @@ def add_null(
 def add_evidence(
     block: Block,
     first: int,
-    H: FloatArray,
-    Ut: FloatArray,
+    linear: FloatArray,
     intercept: FloatArray,
     sigma: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Gaussian twin of ``reference_evidence`` with the linear part HU, (6, T)."""
+    """Gaussian twin of ``reference_evidence``, (6, T)."""
     _, low, high, edge, sign, weight, closed = block
     n_tasks = len(sigma)
     last = first + n_tasks
     precision = 1.0 / sigma
     z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
-    linear, latent = np.empty(n_tasks), np.empty(n_tasks)
-    for row in range(len(H)):
-        share = weight[row]
-        linear[:] = 0.0
-        for r in range(len(Ut)):
-            scale, direction = H[row, r], Ut[r, first:last]
-            for task in range(n_tasks):
-                linear[task] += scale * direction[task]
+    latent = np.empty(n_tasks)
+    for row in range(len(linear)):
+        share, lifts = weight[row], linear[row]
         for task in range(n_tasks):
-            latent[task] = linear[task] + intercept[task]
+            latent[task] = lifts[task] + intercept[task]
         edges, sides = edge[row, first:last], sign[row, first:last]
         starts, ends = edges, edges  # enough to tell what is known, and less to read
         row_entries(edges, sides, latent, precision, z, entry)
@@ -138,7 +146,7 @@ def add_evidence(
             start, end, side = starts[task], ends[task], sides[task]
             known = share if start == start else 0.0
             exact = share if start == end else 0.0
-            lift = linear[task] * precision[task]
+            lift = lifts[task] * precision[task]
             out[0, task] += share * entry[0, task]
             out[1, task] += share * entry[1, task] * lift
             out[2, task] += share * entry[2, task] * lift * lift

@@ -7,6 +7,10 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+
 Result = TypeVar("Result")
 
 PIECE = 512  # tasks; fixed, so that the number of threads changes nothing
@@ -26,6 +30,20 @@ class TaskPieces:
         # Each with the caller's context: how NumPy treats an overflow is part of it.
         waiting = [self.pool.submit(copy_context().run, work, piece) for piece in self.pieces]
         return [future.result() for future in waiting]
+
+
+def by_pieces(n_tasks: int, n_threads: int, work: Callable[[slice], FloatArray]) -> FloatArray:
+    """Results of all pieces side by side.
+
+    Examples
+    --------
+    >>> by_pieces(3, 1, lambda piece: np.ones((2, piece.stop - piece.start))).shape
+    (2, 3)
+    """
+    if n_tasks <= PIECE:
+        return work(slice(0, n_tasks))
+    with task_pieces(n_tasks, n_threads) as tasks:
+        return np.hstack(tasks.map(work))
 
 
 @contextmanager

@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.kernels._jit import jit_sums
+from deeptobit.kernels._jit import is_finite, jit_sums
+from deeptobit.kernels._online_reference import EXPLODED
+from deeptobit.kernels._online_types import Iterate
 
 
 @jit_sums
@@ -20,6 +22,38 @@ def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
             there[r, k] = vectors[r, k] / root
             back[r, k] = vectors[r, k] * root
     return np.dot(there, vectors.T), np.dot(back, vectors.T)
+
+
+@jit_sums
+def turn(
+    both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
+) -> tuple[FloatArray, float]:
+    """Compiled twin of ``reference_turn``."""
+    rank = len(now[0])
+    there, back = whitening(np.ascontiguousarray(both[:rank, :rank]))
+    for part in (now, mean):
+        part[0][:] = np.dot(there, part[0])
+        part[1][:] = np.dot(back, part[1])
+    for r in range(rank):
+        mine = _form(there[r], both[:rank, :rank])
+        cross = _form(there[r], both[:rank, rank:])
+        other = _form(there[r], both[rank:, rank:])
+        mine, other = math.sqrt(max(mine, 0.0)), math.sqrt(max(other, 0.0))
+        cosine = cross / max(mine * other, 1e-150)
+        if other < 0.1 * mine or other > 10.0 * mine or cosine < 0.3:
+            mean[0][r] = now[0][r]
+            mean[1][r] = now[1][r]
+    return sketch_metric(now[1], now[3], curvature, damping)
+
+
+@jit_sums
+def _form(direction: FloatArray, matrix: FloatArray) -> float:
+    """The quadratic form of a matrix."""
+    total = 0.0
+    for r in range(len(direction)):
+        for k in range(len(direction)):
+            total += direction[r] * matrix[r, k] * direction[k]
+    return total
 
 
 @jit_sums
@@ -43,8 +77,32 @@ def sketch_metric(
 
 
 @jit_sums
-def limit_linear(Ut: FloatArray, second_moments: FloatArray, most: FloatArray) -> None:
-    """Compiled twin of ``reference_limit_linear``."""
+def settle(
+    both: FloatArray,
+    now: Iterate,
+    mean: Iterate,
+    most: FloatArray,
+    lowest: FloatArray,
+    highest: FloatArray,
+) -> bool:
+    """Compiled twin of ``reference_settle``."""
+    rank = len(now[0])
+    total, square = now[0].sum() + now[1].sum() + now[2].sum() + now[3].sum(), 0.0
+    for r in range(rank):
+        square += both[r, r]
+    if not (is_finite(total) and square <= EXPLODED * rank):
+        return False
+    _limit_linear(now[1], both[:rank, :rank], most)
+    _limit_linear(mean[1], both[rank:, rank:], most)
+    for part in (now, mean):
+        for task in range(len(most)):
+            part[2][task] = min(max(part[2][task], lowest[task]), highest[task])
+    return True
+
+
+@jit_sums
+def _limit_linear(Ut: FloatArray, second_moments: FloatArray, most: FloatArray) -> None:
+    """Shorten each U_t so that U_tᵀVx has at most that deviation."""
     rank, n_tasks = Ut.shape
     variance = np.zeros(n_tasks)
     for r in range(rank):

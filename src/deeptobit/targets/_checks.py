@@ -38,10 +38,13 @@ def refuse_outside(
     values: FloatArray, lower: FloatArray, upper: FloatArray, names: Sequence[str]
 ) -> None:
     """A value beyond its bound is an error that names target, count and first rows."""
-    for side, outside, bound in (
-        ("below its lower", values < lower, lower),
-        ("above its upper", values > upper, upper),
+    for side, compare, bound in (
+        ("below its lower", np.less, lower),
+        ("above its upper", np.greater, upper),
     ):
+        if not np.isfinite(bound).any():
+            continue
+        outside = compare(values, bound)
         if not outside.any():
             continue
         for task in np.flatnonzero(outside.any(axis=0)).tolist():

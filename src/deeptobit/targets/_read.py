@@ -61,7 +61,7 @@ def _as_floats(Y: Any, what: str) -> FloatArray:
     try:
         values = np.asarray(Y)
         if not np.iscomplexobj(values):
-            return np.array(values, dtype=np.float64)
+            return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"{what} must hold numbers (NaN where missing); {_first_word(Y)}"

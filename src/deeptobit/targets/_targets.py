@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.targets._bounds import BoundsLike, entry_bounds, task_bounds
+from deeptobit.targets._censor import censor
 from deeptobit.targets._checks import check_intervals, check_order, refuse_outside
 from deeptobit.targets._read import read_outcomes
 
@@ -118,14 +119,7 @@ class CensoredTargets:
             refuse_outside(values, lower_at, upper_at, found_names)
         elif outside != "clip":
             raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
-        low, high = values, values
-        if np.isfinite(upper_at).any():  # an open side costs no pass over the entries
-            low = np.minimum(values, upper_at)
-            high = _infinite_unless(values < upper_at, values, np.inf)
-        if np.isfinite(lower_at).any():
-            high = np.maximum(high, lower_at)
-            low = _infinite_unless(values > lower_at, low, -np.inf)
-        low = low.copy() if low is high else low
+        low, high = censor(values, lower_at, upper_at)
         return cls(
             low,
             high,
@@ -272,13 +266,3 @@ def _per_task(bounds: FloatArray) -> FloatArray:
         return np.full(bounds.shape[1], np.nan)
     same = (bounds == bounds[:1]).all(axis=0)
     return np.where(same, bounds[0], np.nan)
-
-
-def _infinite_unless(inside: BoolArray, ends: FloatArray, infinity: float) -> FloatArray:
-    """``where(inside, ends, infinity)`` without a branch for every entry: three times as fast."""
-    sign = np.copysign(1.0, infinity)
-    with np.errstate(divide="ignore"):
-        result = np.divide(sign, inside)  # ±1 or ±inf
-    result -= sign
-    result += ends
-    return np.asarray(result)

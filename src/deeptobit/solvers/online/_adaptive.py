@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.kernels._online import learn_rows, limit_linear, sketch_metric, whitening
+from deeptobit.kernels._online import learn_rows, settle, turn
 from deeptobit.kernels._online_batches import learn_batches
 from deeptobit.kernels._online_types import (
     Block,
@@ -17,7 +17,6 @@ from deeptobit.kernels._online_types import (
     count_entries,
     first_half,
 )
-from deeptobit.solvers.online._between import between
 from deeptobit.solvers.online._evidence import Evidence, shrink
 from deeptobit.solvers.online._history import BlockReport
 from deeptobit.solvers.online._metric import FeatureMetric
@@ -28,7 +27,6 @@ from deeptobit.solvers.online._start import fill_empty, random_start, spectral_s
 
 _ROWS_PER_AVERAGE = 8
 _SLOPE, _FORGET = 4.0, 6.0
-_EXPLODED = 1e3  # times the unit variance that V x has after whitening
 _MAX_HALVINGS = 4
 _RECOVERY = 1.02
 _NULL_ROWS = 1024
@@ -136,7 +134,6 @@ class AdaptiveLearner:
             objective, (known, exact) = np.nan, count_entries(block)
         level = float(exact @ np.log(self.now.sigma))
         sums = self._guarded_step(block)
-        self._keep_in_trust_region()
         self.n += float(block.weight.sum())
         updates = -(-len(block.X) // self.settings.batch_size)
         size = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
@@ -170,7 +167,7 @@ class AdaptiveLearner:
             sums = np.zeros(2)
             with np.errstate(over="ignore", invalid="ignore"):  # the guard sees it
                 self._step(block, sums)
-                sound = self._is_sound() and bool(np.isfinite(sums).all())
+                sound = bool(np.isfinite(sums).all()) and self._settle()
             if sound:
                 self.pace = min(1.0, _RECOVERY * self.pace)
                 return sums
@@ -246,43 +243,21 @@ class AdaptiveLearner:
         return 1e-4 * self.null.sigma, _NOISY * self.null.sigma
 
     def _turn(self) -> None:
-        """Choose coordinates in which V x has unit variance, and rebuild the sketch's metric."""
-        turn, back = whitening(self.metric.inner(self.now.V))
-        for part in (self.now, self.mean):
-            part.V[...] = turn @ part.V
-            part.Ut[...] = back @ part.Ut
-        self._restart_lost_averages()
-        damping = self._gamma(self.n) * self.now.V.shape[1]
-        self.inverse, self.spread = sketch_metric(
-            self.now.Ut, self.now.sigma, self.moments[0] * self.moments[2], float(damping)
-        )
+        """Choose coordinates in which Vx has unit variance, and rebuild the sketch's metric."""
+        curvature = self.moments[0] * self.moments[2]
+        damping = float(self._gamma(self.n)) * self.now.V.shape[1]
+        self.inverse, self.spread = turn(self._both(), self.now, self.mean, curvature, damping)
         self.turned_at = self.n
 
-    def _restart_lost_averages(self) -> None:
-        """An average that has lost its iterate, in scale or in direction, starts anew."""
-        both = self.metric.inner(np.vstack([self.now.V, self.mean.V]))
-        rank = len(self.now.V)
-        # A nearly singular metric rounds below 0.
-        size = np.sqrt(np.maximum(np.diagonal(both), 0.0))
-        mine, other = size[:rank], size[rank:]
-        cosine = np.diagonal(both[:rank, rank:]) / np.maximum(mine * other, 1e-150)
-        lost = (other < 0.1 * mine) | (other > 10.0 * mine) | (cosine < 0.3)
-        if lost.any():
-            self.mean.V[lost] = self.now.V[lost]
-            self.mean.Ut[lost] = self.now.Ut[lost]
+    def _settle(self) -> bool:
+        """Keep linear parts and intercepts in their limits; False if the iterate ran away."""
+        middle, scale = self.null.mean, self.null.sigma
+        far = _FAR * scale
+        return settle(self._both(), self.now, self.mean, _LONG * scale, middle - far, middle + far)
 
-    def _is_sound(self) -> bool:
-        """The average is a mean of iterates; a number that is not finite never becomes so again."""
-        return self.now.is_finite() and self.metric.mean_square(self.now.V) <= _EXPLODED
-
-    def _keep_in_trust_region(self) -> None:
-        """Let no linear part outgrow what it explains, and no intercept run away."""
-        scale = self.null.sigma
-        low, high = self.null.mean - _FAR * scale, self.null.mean + _FAR * scale
-        for part in (self.now, self.mean):
-            limit_linear(part.Ut, self.metric.inner(part.V), _LONG * scale)
-            if self.settings.fit_intercept:
-                part.intercept[...] = between(low, part.intercept, high)
+    def _both(self) -> FloatArray:
+        """Second moments of Vx for the iterate and its average, (2R, 2R)."""
+        return self.metric.inner(np.concatenate([self.now.V, self.mean.V]))
 
     def _linear_variance(self, part: Iterate) -> FloatArray:
         """Variance of U_tᵀVx, (T,)."""

@@ -82,12 +82,12 @@ class Evidence:
         known = float(sums[4].sum())
         if rows == 0.0:
             return 0.0, 0.0, sums[5]
-        nll = float(sums[0].sum() + sums[5] @ np.log(self.sigma)) / max(known, 1e-300)
+        nll = sums[0] + sums[5] * np.log(self.sigma)
         # A plain mean at first, a moving one later.
         share = max(1.0 - (1.0 - min(forget, 0.5)) ** rows, rows / (self.rows + rows))
         share = share if self.rows else 1.0
         if rival is not None:
-            self._run_race(sums, rows, rival)
+            self._run_race(nll, sums[5], rows, rival)
         self.pull += share * (sums[1] / rows - self.pull)
         self.curvature += share * (sums[2] / rows - self.curvature)
         if learns_sigma:
@@ -98,15 +98,21 @@ class Evidence:
             self.sigma = between(lowest, self.sigma * np.sqrt(between(0.25, ratio, 2.25)), highest)
         self.rows += rows
         self.observed += float((bounded_entries(block) if block.closed else sums[5]).sum())
-        return nll, known, sums[5]
+        return float(nll.sum()) / max(known, 1e-300), known, sums[5]
 
     def _run_race(
-        self, sums: FloatArray, rows: float, rival: tuple[FloatArray, FloatArray]
+        self,
+        nll: FloatArray,
+        exact: FloatArray,
+        rows: float,
+        rival: tuple[FloatArray, FloatArray],
     ) -> None:
         self.race_rows = min(self.race_rows + rows, _FEW_ROWS)  # older rows fade
-        nll, log_sigma = rival
-        both = np.stack([nll + sums[5] * log_sigma, sums[0] + sums[5] * np.log(self.sigma)])
-        self.race += rows / self.race_rows * (both / rows - self.race)
+        theirs, log_sigma = rival
+        share = rows / self.race_rows
+        self.race *= 1.0 - share
+        self.race[0] += share / rows * (theirs + exact * log_sigma)
+        self.race[1] += share / rows * nll
 
     def shrinkage(self, n: float, start_rows: float) -> FloatArray:
         r"""Length κ_t in [0, 1] that the evidence supports: the task's own, or all tasks' if less.

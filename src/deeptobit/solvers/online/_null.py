@@ -16,7 +16,8 @@ from deeptobit.solvers.online._between import between
 # a task of which every entry is censored has no optimum without it.
 _PRIOR = np.array([1.0 / 25.0, 1.0 / 2.25])
 _PRIOR_ROWS = 0.05
-_MAX_ITER, _TOLERANCE = 40, 0.01  # Newton's steps square: the next one would be 1e-4
+_MAX_ITER = 40
+_TOLERANCE = 0.05  # of σ: Newton's steps square, so that the next one would be 0.004
 _LOWEST_LOG_SIGMA = -9.2
 _FEW_ROWS = 128
 
@@ -47,7 +48,7 @@ class NullModel:
         n_tasks = block.low.shape[1]
         null = cls(np.zeros(n_tasks), np.zeros(n_tasks), np.zeros((3, n_tasks)), free_mean)
         few = rows_of(block, slice(0, _FEW_ROWS))
-        for rows, tolerance in ((few, 0.05), (block, _TOLERANCE)):  # most steps on few rows
+        for rows, tolerance in ((few, 4.0 * _TOLERANCE), (block, _TOLERANCE)):
             for _ in range(_MAX_ITER):
                 null.curvature[:] = 0.0
                 if np.max(np.abs(null.update(noise, rows, _PRIOR_ROWS, n_threads))) < tolerance:

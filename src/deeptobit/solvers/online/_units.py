@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.kernels._online import standard_block
+from deeptobit.kernels._online import middles, standard_block
 from deeptobit.kernels._online_types import Block, Iterate
 from deeptobit.solvers.online._pending import RawRows
 
@@ -42,11 +42,8 @@ class Units:
         unit = float(heavy.mean()) if len(heavy) else 1.0
         share = rows.weight / unit
         feature_mean, feature_scale = _moments(rows.X, share[:, None])
-        start = np.where(np.isneginf(rows.low), rows.high, rows.low)
-        end = np.where(np.isposinf(rows.high), rows.low, rows.high)
-        values = start + 0.5 * (end - start)
-        known = np.isfinite(values)
-        target_mean, target_scale = _moments(np.where(known, values, 0.0), share[:, None] * known)
+        values, known = middles(rows.low, rows.high)
+        target_mean, target_scale = _moments(values, share[:, None] * known)
         if not center:
             feature_scale, target_scale = (
                 np.hypot(feature_scale, feature_mean),
@@ -96,4 +93,4 @@ def _weighted_sum(share: FloatArray, values: FloatArray) -> FloatArray:
     """Sums of columns with weights of rows, (n, 1), or of entries, (n, k)."""
     if share.shape[1] == 1:
         return np.asarray(share[:, 0] @ values)
-    return np.asarray(np.einsum("ij,ij->j", share, values))
+    return np.asarray((share * values).sum(axis=0))
