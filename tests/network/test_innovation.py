@@ -39,6 +39,9 @@ def test_a_layer_on_what_is_new_is_one_on_the_outputs(sparse: bool) -> None:
     undone = innovation.undo(layer)
     assert undone.V.shape == (2, 9)
     np.testing.assert_allclose(undone.latent(X, below), layer.latent(X, new), atol=1e-9)
+    redone = innovation.redo(undone)
+    np.testing.assert_allclose(redone.V, layer.V, atol=1e-9)
+    np.testing.assert_allclose(redone.intercept, layer.intercept, atol=1e-9)
 
 
 def test_outputs_that_are_linear_in_x_add_nothing() -> None:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
 from deeptobit.network import NetworkLayer, NetworkStream
-from deeptobit.solvers.online import OnlineSettings, OnlineSolver
+from deeptobit.solvers.online import OnlineResult, OnlineSettings, OnlineSolver
 from tests.network.test_online import data
 
 N_ROWS = 1700
@@ -102,6 +102,8 @@ def test_a_layer_learns_from_the_censored_outputs_of_the_one_below() -> None:
     model.learn(X, *others)
     first, second, _ = model.learned_layers
     solver = OnlineSolver(OnlineSettings(rank=2), 9, 4)
+    V = np.hstack([np.zeros((2, 4)), first.V])  # zeros for the outputs below
+    solver.start_from(OnlineResult(first.U, V, first.intercept, first.sigma, 0))
     solver.learn(np.hstack([np.maximum(first.latent(X), 0.0), X]), *others)
     np.testing.assert_allclose(second.coef, solver.result().U @ solver.result().V, rtol=1e-9)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,4 +73,11 @@ class Innovation:
         V_f = layer.V[:, :n_new] @ self.directions.T
         V_x = layer.V[:, n_new:] - V_f @ self.slopes.T @ self.sketch
         intercept = layer.intercept - layer.U @ (V_f @ self.mean)
-        return NetworkLayer(layer.U, np.hstack([V_f, V_x]), intercept, layer.sigma)
+        return replace(layer, V=np.hstack([V_f, V_x]), intercept=intercept)
+
+    def redo(self, layer: NetworkLayer) -> NetworkLayer:
+        """The layer on [g; x] that a layer on [f; x] amounts to, up to what g leaves out."""
+        n_tasks = len(self.directions)
+        V_f, V_x = layer.V[:, :n_tasks], layer.V[:, n_tasks:]
+        V = np.hstack([V_f @ self.directions, V_x + V_f @ self.slopes.T @ self.sketch])
+        return replace(layer, V=V, intercept=layer.intercept + layer.U @ (V_f @ self.mean))

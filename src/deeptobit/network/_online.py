@@ -73,6 +73,8 @@ def grow_online(
             below = innovation.apply(below, X)
         inputs = _Inputs(X, below, skip_connection)
         solver = OnlineSolver(settings, inputs.width, targets.shape[1])
+        if innovation is not None:
+            solver.start_from(result_of(innovation.redo(on_top(layers[-1], X.shape[1]))))
         for turn in range(n_passes):
             for rows in _chunks(len(targets)):
                 solver.learn(inputs[rows], targets.low[rows], targets.high[rows], weight[rows])
@@ -98,6 +100,21 @@ def grow_online(
 def layer_of(result: OnlineResult) -> NetworkLayer:
     """What the online solver found, as a layer."""
     return NetworkLayer(result.U, result.V, result.intercept, result.sigma)
+
+
+def result_of(layer: NetworkLayer) -> OnlineResult:
+    """A layer as the online solver would have found it."""
+    return OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, n_seen=0)
+
+
+def on_top(layer: NetworkLayer, n_features: int) -> NetworkLayer:
+    """Where the next layer starts: as this one, with zeros for outputs that it did not see.
+
+    Above the second layer, its outputs take the place of those it saw itself.
+    """
+    if layer.V.shape[1] > n_features:
+        return layer
+    return replace(layer, V=np.pad(layer.V, ((0, 0), (len(layer.U), 0))))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.network._depth import deepened
 from deeptobit.network._inputs import layer_inputs
 from deeptobit.network._layer import NetworkLayer, latents
-from deeptobit.network._online import layer_of
+from deeptobit.network._online import layer_of, on_top, result_of
 from deeptobit.solvers import RecursiveTobit
 from deeptobit.solvers.online import (
     OnlineSettings,
@@ -108,9 +108,11 @@ class NetworkStream:
     def _process(self, rows: RawRows) -> None:
         if self.learned_layers:
             self._judge(rows)
-        below, layers = None, []
+        below, layers = None, list[NetworkLayer]()
         for solver in self._solvers:
             inputs = layer_inputs(rows.X, below, skip_connection=self._skip_connection)
+            if layers and not self.learned_layers and self._skip_connection:
+                solver.start_from(result_of(on_top(layers[-1], rows.X.shape[1])))
             solver.learn(inputs, rows.low, rows.high, rows.weight)
             layers.append(layer_of(solver.result()))
             below = np.clip(layers[-1].latent(inputs), *self._bounds)

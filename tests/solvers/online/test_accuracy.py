@@ -18,6 +18,15 @@ def test_finds_coefficients_intercepts_noise_and_subspace(settings: dict[str, An
     np.testing.assert_allclose(result.intercept, 0.0, atol=0.5)
 
 
+@pytest.mark.parametrize("batch_size", [1, 16, 64])
+@pytest.mark.parametrize("rank", [6, 12])
+def test_components_that_explain_nothing_do_no_harm(rank: int, batch_size: int) -> None:
+    data = stream(4000, d=40, t=30, rank=3)
+    exact = relative_error(solve(data, rank=3, batch_size=batch_size), data.coef)
+    spare = relative_error(solve(data, rank=rank, batch_size=batch_size), data.coef)
+    assert spare < 2.0 * exact  # more parameters, more noise; a runaway would be ten times
+
+
 @pytest.mark.parametrize("settings", [{}, {"batch_size": 32}])
 def test_units_do_not_matter(settings: dict[str, Any]) -> None:
     data = stream(900)

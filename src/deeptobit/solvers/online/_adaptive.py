@@ -23,14 +23,14 @@ from deeptobit.solvers.online._metric import FeatureMetric
 from deeptobit.solvers.online._null import NullModel
 from deeptobit.solvers.online._penalty import Penalty
 from deeptobit.solvers.online._settings import OnlineSettings
-from deeptobit.solvers.online._start import fill_empty, random_start, spectral_start
+from deeptobit.solvers.online._start import fill_empty, mean_curvature, random_start, spectral_start
 
 _ROWS_PER_AVERAGE = 8
 _SLOPE, _FORGET = 4.0, 6.0
 _MAX_HALVINGS = 4
 _RECOVERY = 1.02
 _NULL_ROWS = 1024
-_TURN = 1.15
+_TURN, _WANDERS = 1.3, 2.0
 _LONG, _FAR, _NOISY = 1.5, 2.0, 1.2  # limits in units of the null model's noise
 
 
@@ -72,9 +72,13 @@ class AdaptiveLearner:
 
     @classmethod
     def begin(
-        cls, settings: OnlineSettings, sigma: FloatArray | None, block: Block
+        cls,
+        settings: OnlineSettings,
+        sigma: FloatArray | None,
+        block: Block,
+        start: Iterate | None = None,
     ) -> AdaptiveLearner:
-        """From the first rows; the spectral start sees only half of them."""
+        """From the first rows; the spectral start, if none is given, sees only half of them."""
         noise, rank = settings.noise, settings.rank
         rng = np.random.default_rng(settings.random_state)
         n_features, n_tasks = block.X.shape[1], block.low.shape[1]
@@ -82,8 +86,11 @@ class AdaptiveLearner:
             noise, block, free_mean=settings.fit_intercept, n_threads=settings.n_threads
         )
         metric = FeatureMetric.build(block.X, block.weight)
-        now, curvature = spectral_start(noise, first_half(block), null, metric, rank)
-        if settings.start == "random":
+        if start is None:
+            now, curvature = spectral_start(noise, first_half(block), null, metric, rank)
+        else:
+            now, curvature = start.copy(), mean_curvature(noise, first_half(block), start)
+        if start is None and settings.start == "random":
             now = random_start(null, n_features, rank, rng)
         metric.rebuild()
         fill_empty(now, metric, rng)
@@ -123,7 +130,7 @@ class AdaptiveLearner:
             self._learn_null(block)
             self.metric.add(block.X, block.weight)
         if self.n >= _TURN * self.turned_at or self.n < 64:
-            self._turn()
+            self._turn(float(block.weight.sum()))
         if fresh:
             if in_buffer:
                 lengths = (0.0, 0.5, 1.0)
@@ -242,10 +249,18 @@ class AdaptiveLearner:
             return self.sigma, self.sigma
         return 1e-4 * self.null.sigma, _NOISY * self.null.sigma
 
-    def _turn(self) -> None:
-        """Choose coordinates in which Vx has unit variance, and rebuild the sketch's metric."""
+    def _turn(self, rows: float) -> None:
+        """Choose coordinates in which Vx has unit variance, and rebuild the sketch's metric.
+
+        The metric serves until the next turn, and U wanders by about γ a row until then. A
+        component that explains nothing so far would make steps of V that are too long as soon as it
+        does, so that G is damped by what it may grow to.
+        """
+        n_tasks, n_features = self.now.Ut.shape[1], self.now.V.shape[1]
+        gamma = float(self._gamma(self.n))
+        until_next = rows + (_TURN - 1.0) * self.n
+        damping = gamma * n_features + n_tasks * until_next * (_WANDERS * gamma) ** 2
         curvature = self.moments[0] * self.moments[2]
-        damping = float(self._gamma(self.n)) * self.now.V.shape[1]
         self.inverse, self.spread = turn(self._both(), self.now, self.mean, curvature, damping)
         self.turned_at = self.n
 

@@ -67,16 +67,22 @@ class PlainLearner:
 
     @classmethod
     def begin(
-        cls, settings: OnlineSettings, sigma: FloatArray | None, block: Block
+        cls,
+        settings: OnlineSettings,
+        sigma: FloatArray | None,
+        block: Block,
+        start: Iterate | None = None,
     ) -> PlainLearner:
-        """From the first rows: null model, and the spectral start if wanted."""
+        """From the first rows: null model, and the given start or the spectral one if wanted."""
         null = NullModel.fit(settings.noise, block, free_mean=settings.fit_intercept)
         learner = cls.random(settings, null.sigma, block.X.shape[1])
-        if settings.start == "data":
+        if start is None and settings.start == "data":
             metric = FeatureMetric.build(block.X, block.weight)
             now, _ = spectral_start(settings.noise, first_half(block), null, metric, settings.rank)
             learner.now.set_to(now)
         learner.now.intercept[...] = null.mean
+        if start is not None:
+            learner.now.set_to(start)
         if sigma is not None:
             learner.now.sigma[...] = sigma
         learner.learns_sigma = sigma is None

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from deeptobit.arrays import FloatArray
-from deeptobit.kernels._online_types import Block, rows_of
+from deeptobit.kernels._online_types import Block, Iterate, rows_of
 from deeptobit.solvers.online._adaptive import AdaptiveLearner
 from deeptobit.solvers.online._history import BlockReport, History, Record
 from deeptobit.solvers.online._pending import Pending, RawRows, read_rows
@@ -95,6 +95,7 @@ class OnlineSolver:
         self._pending = Pending()
         self._history = History()
         self._units = Units.plain(n_features, n_tasks)
+        self._given: OnlineResult | None = None
         self._learner: AdaptiveLearner | PlainLearner | None = None
         if not _needs_data(settings):
             assert settings.sigma is not None
@@ -109,6 +110,16 @@ class OnlineSolver:
     def n_halvings(self) -> int:
         """How often an iterate ran away, so that its block was repeated with smaller steps."""
         return 0 if self._learner is None else self._learner.n_halvings
+
+    def start_from(self, model: OnlineResult) -> None:
+        """Begin with a model, not with what the first rows suggest; before any rows come."""
+        if self.n_seen:
+            raise ValueError("a start can only be given before the first rows")
+        self._given = model
+        if self._learner is not None:
+            start = self._units.to_standard(_iterate(model))
+            self._learner.now.set_to(start)
+            self._learner.mean.set_to(start)
 
     def learn(self, X: Any, low: Any, high: Any, weight: Any = None) -> None:
         """Learn from some rows.
@@ -182,7 +193,8 @@ class OnlineSolver:
         block = self._units.block(rows, settings.n_threads)
         sigma = None if settings.sigma is None else settings.sigma / self._units.target_scale
         learner = AdaptiveLearner if settings.finds_steps else PlainLearner
-        self._learner = learner.begin(settings, sigma, block)
+        start = None if self._given is None else self._units.to_standard(_iterate(self._given))
+        self._learner, self._given = learner.begin(settings, sigma, block, start), None
         size = self._first_blocks(n_rows)
         for first in range(0, n_rows, size):
             part = rows_of(block, slice(first, first + size))
@@ -224,6 +236,10 @@ class OnlineSolver:
         values = X.data if sparse else X
         if not np.isfinite(values).all():
             raise ValueError("X contains NaN or infinity")
+
+
+def _iterate(model: OnlineResult) -> Iterate:
+    return Iterate(model.V, model.U.T, model.intercept, model.sigma)
 
 
 def _needs_data(settings: OnlineSettings) -> bool:

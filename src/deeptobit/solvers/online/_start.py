@@ -32,8 +32,7 @@ def spectral_start(
     sigma = null.sigma
     latent = np.broadcast_to(null.mean, block.low.shape)
     entry = entries(noise, block, np.ascontiguousarray(latent), sigma)
-    known = block.weight @ (~np.isnan(block.low)).astype(np.float64)
-    known = np.maximum(known, 1.0)
+    known = _known(block)
     curvature = np.maximum(block.weight @ entry[:, 2] / known, 0.02)
     fill = np.maximum(known / max(float(block.weight.sum()), 1.0), 0.2)  # missing counts as 0 in E
     root = np.sqrt(block.weight)[:, None]
@@ -43,6 +42,13 @@ def spectral_start(
     V, Ut = (W @ Q).T, sigma * Q.T / np.sqrt(curvature)
     start = Iterate(V, Ut, null.mean, sigma)
     return start.copy(), curvature  # the copy is in the order that the kernels walk through
+
+
+def mean_curvature(noise: Noise, block: Block, model: Iterate) -> FloatArray:
+    """Mean curvature of a known entry under a model, (T,)."""
+    latent = block.X @ model.V.T @ model.Ut + model.intercept
+    entry = entries(noise, block, latent, model.sigma)
+    return np.maximum(block.weight @ entry[:, 2] / _known(block), 0.02)
 
 
 def random_start(null: NullModel, n_features: int, rank: int, rng: np.random.Generator) -> Iterate:
@@ -72,6 +78,11 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
         square = metric.mean_square(direction)
         start.V[component] = direction[0] / np.sqrt(square if square > 0.0 else 1.0)
         start.Ut[component] = 0.0
+
+
+def _known(block: Block) -> FloatArray:
+    """Weight of the known entries of each task, at least 1."""
+    return np.maximum(block.weight @ (~np.isnan(block.low)).astype(np.float64), 1.0)
 
 
 def _ridge(X: FloatArray, E: FloatArray, metric: FeatureMetric) -> FloatArray:

@@ -73,6 +73,13 @@ class Units:
         shift = self.target_mean + model.intercept * self.target_scale
         return Iterate(V, Ut, shift - (V @ self.feature_mean) @ Ut, model.sigma * self.target_scale)
 
+    def to_standard(self, model: Iterate) -> Iterate:
+        """What :meth:`to_user` undoes."""
+        V = model.V * self.feature_scale
+        Ut = model.Ut / self.target_scale
+        shift = model.intercept + (model.V @ self.feature_mean) @ model.Ut - self.target_mean
+        return Iterate(V, Ut, shift / self.target_scale, model.sigma / self.target_scale)
+
 
 def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Weighted mean and spread of columns; what has no spread gets its own size, or 1."""
