@@ -147,19 +147,18 @@ def _refine(
     _, Ut, intercept, sigma = now
     rank, n_tasks = Ut.shape
     target = np.dot(turned.T, score)
-    length = 0.0
     for k in range(rank + 1):
         value = values[k]
         for t in range(n_tasks):
             target[k, t] *= sigma[t] * sigma[t] / (max(moments[0, t], 0.02) / gamma + value)
-            length += target[k, t] * target[k, t]
     move = np.dot(vectors, target)
+    length = 0.0
     for r in range(rank):
         for t in range(n_tasks):
             Ut[r, t] -= move[r, t]
+            length += move[r, t] * move[r, t]
     for t in range(n_tasks):
         intercept[t] -= learns_b * move[rank, t]
-        length -= move[rank, t] * move[rank, t]
     return length
 
 
