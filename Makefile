@@ -1,6 +1,6 @@
 # Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports pytest bench constraints clean
+.PHONY: help demo test test-all lint types imports pytest bench constraints clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -26,7 +26,10 @@ imports: $(READY) ## import-linter: who may know whom
 	$(BIN)/lint-imports
 
 pytest: $(READY) ## unit tests, doctests, README examples
-	$(BIN)/pytest -n 2 -q
+	$(BIN)/pytest -n 2 -q -m 'not slow'
+
+test-all: test ## the same, and the slow tests
+	$(BIN)/pytest -n 2 -q -m slow
 
 bench: $(READY) ## measure what the issues promise; each number is one line
 	$(BIN)/python -m benchmarks
