@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         SubspaceNetworkRegressor,
         SubspaceTobitRegressor,
         TobitRegressor,
+        load,
     )
     from deeptobit.targets import CensoredTargets
 
@@ -25,6 +26,7 @@ _HOME = {
     "SubspaceNetworkRegressor": "deeptobit.estimators",
     "SubspaceTobitRegressor": "deeptobit.estimators",
     "TobitRegressor": "deeptobit.estimators",
+    "load": "deeptobit.estimators",
 }
 _ROOMS = ("datasets", "metrics")
 
@@ -35,6 +37,7 @@ __all__ = [
     "SubspaceTobitRegressor",
     "TobitRegressor",
     "datasets",
+    "load",
     "metrics",
 ]
 

@@ -9,6 +9,10 @@ class MissingExtraError(ImportError):
     """An optional package is needed; the message names the extra that brings it."""
 
 
+class ModelFileError(ValueError):
+    """A file that is no model file, is damaged, or comes from a newer version."""
+
+
 class CensoringWarning(UserWarning):
     """The censoring pattern leaves something undetermined, and a convention filled it in."""
 

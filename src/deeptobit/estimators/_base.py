@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from deeptobit.estimators._formula import FormulaMixin
@@ -31,3 +32,23 @@ class CensoredRegressor(PlotMixin, FormulaMixin):
         for stale in _FORGOTTEN_WITH.get(name, ()):
             self.__dict__.pop(stale, None)
         super().__setattr__(name, value)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to one file, which :func:`deeptobit.load` reads: arrays and JSON, no pickle.
+
+        Parameters, everything fitted, and what ``partial_fit`` needs to go on are stored, training
+        data are not: inference such as ``summary`` looks back at them and is not available after
+        loading. But in the middle of a stream (``partial_fit``) some hundred rows wait for their
+        block to be full, and they wait in the file too. A file that was there is replaced once
+        the new one is complete.
+
+        A function as ``step_size``, noise of your own, or another object that would have to be
+        executed on loading is a ``TypeError`` that names it.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        from deeptobit.estimators.saving import save_model
+
+        save_model(self, path)

@@ -1,12 +1,12 @@
-"""Files appear whole or not at all."""
+"""Study files and tables appear whole or not at all."""
 
-import os
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+
+from deeptobit import persistence
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write beside the file, then rename: Ctrl-C or a full disk leaves what was there before.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write text (UTF-8) or bytes beside the file, then rename: no half file is ever seen.
 
     Examples
     --------
@@ -16,18 +16,4 @@ def write_whole(path: Path, text: str) -> None:
     ...     [file.name for file in Path(folder).iterdir()]
     ['study.toml']
     """
-    with NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as file:
-        draft = Path(file.name)
-        try:
-            file.write(text)
-            file.close()
-            # A temporary file is private; a study file has the rights any new file would have.
-            mask = os.umask(0)
-            os.umask(mask)
-            draft.chmod(0o666 & ~mask)
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+    persistence.write_whole(path, [content.encode() if isinstance(content, str) else content])

@@ -1,0 +1,10 @@
+"""Estimators as plain state, and back: what may be stored, by which names, and its checks."""
+
+from deeptobit.estimators.saving._state import (
+    estimator_from_state,
+    estimator_state,
+    load,
+    save_model,
+)
+
+__all__ = ["estimator_from_state", "estimator_state", "load", "save_model"]
