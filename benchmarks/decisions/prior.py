@@ -1,0 +1,72 @@
+"""The prior that SubspaceNetworkCV learns: its parts, one by one, and a grid of penalties."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from benchmarks.cohort import COHORTS, Split, draw
+from benchmarks.decisions.help_split import draw_help
+from benchmarks.decisions.table import Table
+from deeptobit import SubspaceNetworkCV
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators import _evidence_stack
+from deeptobit.metrics import centred_anmse
+from deeptobit.solvers.evidence import EvidenceMember, EvidenceProblem, _em, evidence_path
+from deeptobit.solvers.evidence._latents import Latents
+
+SEEDS = range(100, 103)  # the comparison with peers has seeds 0 to 9
+
+
+def measure() -> Table:
+    """Centred ANMSE of one layer, mean over splits."""
+    yield "data", *VARIANTS
+    for name, split_of in DATA.items():
+        splits = [split_of(seed) for seed in SEEDS]
+        means = []
+        for change, settings in VARIANTS.values():
+            with change():
+                means.append(float(np.mean([_error(split, settings) for split in splits])))
+        yield name, *means
+
+
+def _error(split: Split, settings: dict[str, Any]) -> float:
+    model = SubspaceNetworkCV(
+        lower=split.lower, upper=split.upper, cv=split.folds, max_layers=1, **settings
+    )
+    return float(centred_anmse(split.Y_test, model.fit(split.X, split.Y).predict(split.X_test)))
+
+
+def _only(**wanted: Any) -> AbstractContextManager[Any]:
+    """Leave members of other settings out of the stack."""
+
+    def path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
+        for member in evidence_path(problem):
+            if all(member.settings[name] == value for name, value in wanted.items()):
+                yield member
+
+    return patch.object(_evidence_stack, "evidence_path", path)
+
+
+def _independent_noise() -> AbstractContextManager[Any]:
+    def identity(latents: Latents, weight: FloatArray) -> FloatArray:
+        return np.eye(latents.fitted.shape[1])
+
+    return patch.object(_em, "noise_correlation", identity)
+
+
+DATA: dict[str, Callable[[int], Split]] = {
+    "cohort": lambda seed: draw(seed, COHORTS["linear"]),
+    "small cohort": lambda seed: draw(seed, COHORTS["small"]),
+    "HELP": draw_help,
+}
+VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], dict[str, Any]]] = {
+    "taken": (nullcontext, {}),
+    "one ω": (lambda: _only(feature_variance="shared"), {}),
+    "own ω": (lambda: _only(feature_variance="own"), {}),
+    "R = I": (_independent_noise, {}),
+    "ρ = 1": (lambda: _only(shrinkage=1.0), {}),
+    "grid of penalties": (nullcontext, {"ranks": (2, 5, 10)}),
+}
