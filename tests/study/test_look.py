@@ -90,6 +90,24 @@ def test_codes_for_missing_do_not_hide_a_scale(tmp_path: Path) -> None:
     assert look.targets[0].why.endswith("but -4 to 29 here: codes for missing?")
 
 
+def test_subscales_of_the_sf36_are_targets_where_they_stand_together(tmp_path: Path) -> None:
+    scores: list[object] = [*range(0, 101, 5)]
+    names = ("PF", "RP", "BP", "GH", "VT", "SF", "RE", "MH")
+    norms: list[object] = [20 + i for i in range(21)]
+    look = _look(tmp_path, {name: scores for name in names} | {"PCS": norms, "MCS": norms})
+    assert [target.column for target in look.targets] == list(names)
+    assert look.targets[2].bounds == {"lower": 0, "upper": 100}
+    assert look.targets[2].why == "SF-36 bodily pain (Ware & Sherbourne 1992)"
+    alone = _look(tmp_path, {"BP": scores, "RE": scores, "PCS": norms})
+    assert alone.targets == []
+
+
+def test_items_of_a_scale_are_not_the_scale(tmp_path: Path) -> None:
+    items: dict[str, list[object]] = {f"phq9_{k}": [i % 4 for i in range(40)] for k in range(1, 10)}
+    look = _look(tmp_path, {**items, "phq9_total": [i % 28 for i in range(40)]})
+    assert [target.column for target in look.targets if target.certain] == ["phq9_total"]
+
+
 def test_words_among_numbers_are_pointed_out(tmp_path: Path) -> None:
     look = _look(tmp_path, {"age": ["unknown", *range(29)], "x": [*range(30)]})
     assert look.excluded == {"age": "numbers and words; list the words in missing, above"}

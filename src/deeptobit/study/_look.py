@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,8 +11,10 @@ import numpy as np
 
 from deeptobit.study._cells import parse_numbers, split_limits
 from deeptobit.study._kinds import MOST_CATEGORIES, Kind, kind_of
+from deeptobit.study._names import words_of
 from deeptobit.study._piles import find_piles
 from deeptobit.study._scales import known_scale
+from deeptobit.study._sf36 import sf36_together
 from deeptobit.study._table import Table
 
 _PERSON = re.compile(
@@ -65,7 +68,7 @@ def look_at(table: Table) -> Look:
         for name in free
         if kinds[name] == "numbers"
         and name not in proposed | excluded.keys()
-        and _CODE.fullmatch(_words(name))
+        and _CODE.fullmatch(words_of(name))
         and 2 < table.text(name).nunique() <= MOST_CATEGORIES
     ]
     return Look(key, group, targets, excluded, codes)
@@ -78,7 +81,7 @@ def _who(table: Table, kinds: dict[str, Kind]) -> tuple[str | None, str | None]:
         text = table.text(name)
         if text.isna().any():
             continue
-        named_so = bool(_PERSON.fullmatch(_words(name)))
+        named_so = bool(_PERSON.fullmatch(words_of(name)))
         if text.is_unique and key is None and (named_so or (position, kinds[name]) == (0, "text")):
             key = name
         elif named_so and group is None and _LEAST_GROUPS <= text.nunique() < len(text):
@@ -89,7 +92,7 @@ def _who(table: Table, kinds: dict[str, Kind]) -> tuple[str | None, str | None]:
 
 
 def _is_place(table: Table, name: str) -> bool:
-    if not _PLACE.fullmatch(_words(name)):
+    if not _PLACE.fullmatch(words_of(name)):
         return False
     text = table.text(name)
     return bool(text.notna().all() and _LEAST_GROUPS <= text.nunique() < len(text))
@@ -98,10 +101,11 @@ def _is_place(table: Table, name: str) -> bool:
 def _outcomes(table: Table, kinds: dict[str, Kind], names: list[str]) -> list[Proposal]:
     """Known scales and assays; without any, columns that pile up at an edge."""
     by_folded = {name.lower(): name for name in table.columns}
+    sf36 = sf36_together(table.columns)
     found = []
     for name in names:
         if kinds[name] == "numbers":
-            found.append(_assay(name, by_folded) or _scale(table, name))
+            found.append(_assay(name, by_folded) or _scale(table, name, sf36))
         elif kinds[name] != "empty":
             found.append(_signed(table, name))
     certain = [proposal for proposal in found if proposal]
@@ -114,12 +118,12 @@ def _outcomes(table: Table, kinds: dict[str, Kind], names: list[str]) -> list[Pr
     return certain + [pile._replace(certain=not certain) for pile in piled]
 
 
-def _scale(table: Table, name: str) -> Proposal | None:
+def _scale(table: Table, name: str, sf36: Collection[str]) -> Proposal | None:
     values = table.numbers(name)
     low, tenth, ninetieth, high = np.nanquantile(values, [0.0, 0.1, 0.9, 1.0]).tolist()
-    scale, remark = known_scale(name, low, high), ""
+    scale, remark = known_scale(name, low, high, sf36=sf36), ""
     if scale is None:  # a few codes such as -4 or 999 do not make it another scale
-        scale = known_scale(name, tenth, ninetieth)
+        scale = known_scale(name, tenth, ninetieth, sf36=sf36)
         remark = f"; but {low:g} to {high:g} here: codes for missing?"
     if scale is None:
         return None
@@ -187,10 +191,6 @@ def _why_not(table: Table, name: str, kind: Kind) -> str | None:
         return "numbers and words; list the words in missing, above"
     if table.text(name).nunique() == 1:
         return "the same value in every row"
-    if _PERSON.fullmatch(_words(name)) and not _PLACE.fullmatch(_words(name)):
+    if _PERSON.fullmatch(words_of(name)) and not _PLACE.fullmatch(words_of(name)):
         return "an identifier, by its name"
     return None
-
-
-def _words(name: str) -> str:
-    return re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")
