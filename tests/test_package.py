@@ -19,6 +19,7 @@ SURFACE = [
     "SubspaceTobitRegressor",
     "TobitRegressor",
     "datasets",
+    "load",
     "metrics",
 ]
 METRICS = [
@@ -60,7 +61,7 @@ def test_the_model_loads_without_pandas_and_numba() -> None:
 
 
 def test_everything_public_has_a_doctest() -> None:
-    for room in ("special", "targets", "likelihood", "kernels", "metrics", "datasets"):
+    for room in ("special", "targets", "likelihood", "kernels", "metrics", "datasets", "study"):
         module = import_module(f"deeptobit.{room}")
         for name in module.__all__:
             thing = getattr(module, name)

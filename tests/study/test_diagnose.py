@@ -71,7 +71,7 @@ def test_groups(tmp_path: Path) -> None:
     found = _findings(tmp_path, "[targets.y]\n", 'group = "site"', site=site)
     assert found == [
         "warning site: 3 groups for 5 folds, which never split one: too few",
-        "warning site: group 'a' has 67% of the rows",
+        "warning site: its largest group has 67% of the rows",
         "note site: 1 of 3 groups have one row",
     ]
 

@@ -1,5 +1,6 @@
 """The commands and their options."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,13 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
+class Dataset(StrEnum):
+    """Real cohorts that come with loaders."""
+
+    HELP = "help"
+    ADNI = "adni"
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         print(f"deeptobit {__version__}")
@@ -32,19 +40,6 @@ def options(
     ] = False,
 ) -> None:
     """Multi-task censored regression for bounded scores and detection limits."""
-
-
-@app.command()
-def demo(
-    seed: Annotated[int, typer.Option(help="Seed of the simulated cohort.")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for machines instead of a table.")
-    ] = False,
-) -> None:
-    """Simulate a clinical cohort, fit a Tobit model to 30 bounded scores, show how it does."""
-    from deeptobit.cli._demo import run_demo
-
-    run_demo(seed=seed, as_json=as_json)
 
 
 @app.command()
@@ -81,3 +76,127 @@ def check(
     from deeptobit.cli._study_commands import run_check
 
     run_check(study, data=data, strict=strict, as_json=as_json)
+
+
+@app.command()
+def fit(
+    study: Annotated[Path, typer.Argument(help="A study file.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The model file to write; by default beside the study.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Another table in place of the study's own.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
+    force: Annotated[bool, typer.Option("--force", help="Replace a model file.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit the model of a study, and measure it on rows it has not seen.
+
+    Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
+    """
+    from deeptobit.cli._fit_command import run_fit
+
+    run_fit(study, data=data, out=out, force=force, jobs=jobs, as_json=as_json)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file, written by fit.")],
+    data: Annotated[Path, typer.Argument(help="A table with the features of the model.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A .csv, .xlsx or .parquet file to write; by default beside the data."),
+    ] = None,
+    coverage: Annotated[
+        float | None, typer.Option(help="Of the intervals; by default as the study says.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --out.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the targets of new rows, with intervals.
+
+    Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
+    """
+    from deeptobit.cli._predict_command import run_predict
+
+    run_predict(model, data, out=out, coverage=coverage, force=force, as_json=as_json)
+
+
+@app.command()
+def evaluate(
+    study: Annotated[Path | None, typer.Argument(help="A study file.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Another table in place of the study's own.")
+    ] = None,
+    dataset: Annotated[
+        Dataset | None, typer.Option(help="A real cohort in place of a study.")
+    ] = None,
+    path: Annotated[Path | None, typer.Option(help="Folder of your ADNI downloads.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results; a stopped run continues there.")
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(help="Some of null,ridge,lasso,mt-lasso,forest,tobit,network; all if absent."),
+    ] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="Splits for every share.")] = None,
+    train_shares: Annotated[
+        str | None, typer.Option(help="Shares to train on, such as 0.4,0.6,0.8.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Fits side by side.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the network with other methods on rows that none of them has seen.
+
+    Exit codes: 0 done; 1 the data or settings are wrong; 2 wrong usage; 130 stopped by Ctrl-C.
+    """
+    if (study is None) == (dataset is None):
+        raise typer.BadParameter("name a study file, or a cohort with --dataset, not both")
+    if study is None and data is not None:
+        raise typer.BadParameter("--data goes with a study file")
+    from deeptobit.cli._evaluate_command import run_evaluate
+
+    run_evaluate(
+        study,
+        data=data,
+        dataset=None if dataset is None else dataset.value,
+        path=path,
+        out=out,
+        methods=methods,
+        repeats=repeats,
+        train_shares=train_shares,
+        jobs=jobs,
+        as_json=as_json,
+    )
+
+
+@app.command()
+def report(
+    model: Annotated[Path, typer.Argument(help="A model that 'deeptobit fit' wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The page to write; by default beside the model.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file that is not a report.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page about a fitted study that opens in any browser.
+
+    Exit codes: 0 written; 1 the model cannot be read or the page not be written; 2 wrong usage.
+    """
+    from deeptobit.cli._report_command import run_report
+
+    run_report(model, out=out, force=force, as_json=as_json)
+
+
+@app.command()
+def demo(
+    seed: Annotated[int, typer.Option(help="Seed of the simulated cohort.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate a clinical cohort, fit 30 bounded scores at once, show how it does."""
+    from deeptobit.cli._demo import run_demo
+
+    run_demo(seed=seed, as_json=as_json)

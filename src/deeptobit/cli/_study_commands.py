@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from deeptobit.exceptions import ModelFileError
 from deeptobit.study import (
     Finding,
     StudyData,
@@ -28,7 +29,7 @@ from deeptobit.study import (
     write_whole,
 )
 
-WRONG, WARNED = 1, 3  # exit codes; 2 is typer's, for wrong usage
+WRONG, WARNED, INTERRUPTED = 1, 3, 130  # exit codes; 2 is typer's, for wrong usage
 
 
 def run_init(data: Path, *, out: Path | None, force: bool, as_json: bool) -> None:
@@ -75,12 +76,19 @@ def one_sentence(as_json: bool) -> Iterator[None]:
     """What is wrong with a study, a table or a file is one sentence, not a traceback."""
     try:
         yield
-    except (StudyError, OSError) as error:
-        if as_json:
-            print(json.dumps({"error": str(error)}, indent=2))
-        else:
-            print(f"deeptobit: {error}", file=sys.stderr)
+    except (StudyError, ModelFileError, OSError) as error:
+        _say(str(error), as_json)
         raise typer.Exit(WRONG) from None
+    except KeyboardInterrupt:
+        _say("interrupted; no file was changed", as_json)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _say(error: str, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"error": error}, indent=2))
+    else:
+        print(f"deeptobit: {error}", file=sys.stderr)
 
 
 def _relative(data: Path, study: Path) -> str:
@@ -101,12 +109,12 @@ def _as_json(data: StudyData, findings: list[Finding]) -> dict[str, Any]:
         "rows": len(data.X),
         "features": data.X.shape[1],
         "groups": None if data.groups is None else len(set(data.groups)),
-        "targets": [{str(key): _finite(value) for key, value in row.items()} for row in shares],
+        "targets": [{str(key): finite(value) for key, value in row.items()} for row in shares],
         "findings": [finding._asdict() for finding in findings],
     }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """JSON has no infinity: an open side, or one that differs by row, is null."""
     return None if isinstance(value, float) and not isfinite(value) else value
 
@@ -133,7 +141,7 @@ def _target_table(data: StudyData) -> Table:
     for row in data.targets.describe().itertuples():
         shown.add_row(
             escape(str(row.Index)),
-            f"{_bound(row.lower)} – {_bound(row.upper)}",
+            f"{show_bound(row.lower)} – {show_bound(row.upper)}",
             str(row.entries),
             str(row.missing),
             f"{row.at_lower:.0%}",
@@ -142,7 +150,8 @@ def _target_table(data: StudyData) -> Table:
     return shown
 
 
-def _bound(value: Any) -> str:
+def show_bound(value: Any) -> str:
+    """A bound in a table: a number, ``open``, or ``by row``."""
     if value != value:
         return "by row"
     return f"{value:g}" if isfinite(value) else "open"

@@ -68,7 +68,20 @@ class StudyData:
 
 
 def read_data(study: Study, path: Path | None = None) -> Table:
-    """Read the table of a study, or another file in its place."""
+    r"""Read the table of a study, or another file in its place.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.study import read_study
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("age,MMSE\n70,30\n75,-4\n")
+    ...     path = Path(folder, "study.toml")
+    ...     _ = path.write_text('[data]\nfile = "a.csv"\nmissing = [-4]\n[targets.MMSE]')
+    ...     table = read_data(read_study(path))
+    >>> table.columns, table.numbers("MMSE")
+    (['age', 'MMSE'], array([30., nan]))
+    """
     codes = [str(code) for code in study.data.missing]
     return read_table(path or study.data_path, sheet=study.data.sheet, missing=codes)
 
@@ -110,7 +123,20 @@ def build_data(study: Study, table: Table) -> StudyData:
 
 
 def read_ids(study: Study, table: Table) -> list[str]:
-    """Ids of the rows as text, each once; without an id column, the number of the row."""
+    r"""Ids of the rows as text, each once; without an id column, the number of the row.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.study import read_study
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("who,MMSE\n007,30\n012,21\n")
+    ...     path = Path(folder, "study.toml")
+    ...     _ = path.write_text('[data]\nfile = "a.csv"\nid = "who"\n[targets.MMSE]')
+    ...     study = read_study(path)
+    ...     print(read_ids(study, read_data(study)))
+    ['007', '012']
+    """
     column = study.data.id
     if column is None:
         return [str(row) for row in range(1, len(table) + 1)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.study._errors import StudyError, did_you_mean, listed
+from deeptobit.study._errors import StudyError, closest, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from deeptobit.study._table import Table
 
 MISSING = " (missing)"
+SHOWN = 10  # features in one message
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,35 @@ class Encoder:
         """Features of a table, (N, D); columns it has beyond those needed are ignored."""
         import pandas as pd
 
-        known = set(table.columns)
-        for column in self.columns:
-            if column.name not in known:
-                hint = did_you_mean(column.name, table.columns)
-                raise StudyError(f"{table.file} lacks the feature {column.name!r}{hint}")
+        self._check_present(table)
         parts = [self._encode(column, table) for column in self.columns]
         return pd.DataFrame(np.column_stack(parts), columns=pd.Index(self.features))
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain values, from which :meth:`from_state` makes the same encoder."""
+        columns = [
+            asdict(column) | {"levels": list(column.levels), "means": list(column.means)}
+            for column in self.columns
+        ]
+        return {"columns": columns, "missing": self.missing}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Encoder:
+        """The encoder that ``to_state`` described."""
+        columns = [
+            column | {"levels": tuple(column["levels"]), "means": tuple(column["means"])}
+            for column in state["columns"]
+        ]
+        return cls(tuple(EncodedColumn(**column) for column in columns), state["missing"])
+
+    def _check_present(self, table: Table) -> None:
+        known = set(table.columns)
+        absent = [column.name for column in self.columns if column.name not in known]
+        if absent:
+            meant = {closest(name, known) for name in absent[:SHOWN]} - {None}
+            hint = f"; did you mean {listed(sorted(map(str, meant)))}?" if meant else ""
+            features = "feature" if len(absent) == 1 else "features"
+            raise StudyError(f"{table.file} lacks the {features} {listed(absent, SHOWN)}{hint}")
 
     def _encode(self, column: EncodedColumn, table: Table) -> FloatArray:
         features, missing = _features(column.name, column.levels, column.reference, table)

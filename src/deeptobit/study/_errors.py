@@ -20,9 +20,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("age", ["MMSE"])
     ''
     """
+    meant = closest(word, known)
+    return "" if meant is None else f"; did you mean {meant!r}?"
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word closest to another one, whatever the case; None if none is close."""
     by_folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), by_folded, n=1)
-    return f"; did you mean {by_folded[close[0]]!r}?" if close else ""
+    return by_folded[close[0]] if close else None
 
 
 def listed(names: Iterable[object], shown: int = 5) -> str:

@@ -158,7 +158,11 @@ def read_study(path: Path | str) -> Study:
     deeptobit.study._errors.StudyError: study.toml, line 4: [targets.MMSE] has no key 'uper'
     (its keys are column, lower, upper, below, above, outside); did you mean 'upper'?
     """
-    source = Source(Path(path), _read_text(Path(path)))
+    return parse_study(Source(Path(path), _read_text(Path(path))))
+
+
+def parse_study(source: Source) -> Study:
+    """The study that a text describes, wherever the text comes from."""
     try:
         content = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:

@@ -1,0 +1,83 @@
+"""``deeptobit fit``: from a study to a model file, with numbers on rows the model has not seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
+
+from deeptobit.cli._fit_summary import show_fitted
+from deeptobit.cli._output_file import check_output
+from deeptobit.cli._study_commands import finite, one_sentence
+from deeptobit.study import (
+    FittedStudy,
+    Progress,
+    build_data,
+    fit_study,
+    read_data,
+    read_study,
+    save_fitted,
+)
+
+SUFFIX = ".deeptobit"
+
+
+def run_fit(
+    study: Path, *, data: Path | None, out: Path | None, force: bool, jobs: int, as_json: bool
+) -> None:
+    """Fit the model of a study, write it to a file, and show how it does."""
+    path = out or study.with_suffix(SUFFIX)
+    with one_sentence(as_json):
+        settings = read_study(study)
+        check_output(path, force, study, data or settings.data_path)
+        with Console(stderr=True).status("Reading the table …"):
+            built = build_data(settings, read_data(settings, data))
+        with _progress_bar() as progress:
+            fitted = fit_study(settings, built, n_jobs=jobs, progress=progress)
+        save_fitted(fitted, path)
+    if as_json:
+        print(json.dumps(_as_json(fitted, path), indent=2))
+    else:
+        show_fitted(Console(), fitted, study, path)
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Progress]:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with ProgressBar(
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task("Fitting the model", total=None)
+
+        def show(done: int, total: int) -> None:
+            folds = f"Fitting the model, and one for each of {total - 1} folds"
+            bar.update(task, completed=done, total=total, description=folds)
+
+        yield show
+
+
+def _as_json(fitted: FittedStudy, path: Path) -> dict[str, Any]:
+    records = fitted.held_out.table().reset_index().to_dict(orient="records")
+    return {
+        "model": str(path),
+        "rows": fitted.n_rows,
+        "features": fitted.model.n_features_in_,
+        "groups": fitted.n_groups,
+        "n_layers": fitted.model.n_layers_,
+        "rank": fitted.model.rank_,
+        "coverage": fitted.held_out.coverage,
+        "targets": [{str(key): finite(value) for key, value in row.items()} for row in records],
+        "findings": [finding._asdict() for finding in fitted.findings],
+        "facts": fitted.facts,
+    }

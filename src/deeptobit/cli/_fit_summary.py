@@ -1,0 +1,87 @@
+"""What ``deeptobit fit`` shows at its end."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from deeptobit.cli._study_commands import show_bound
+from deeptobit.study import FittedStudy
+
+_DIGITS = "#.3g"  # three of them, also where they are 0
+_CRPS = "CRPS: error of the predicted distribution, in units of the target; null: without features."
+
+
+def show_fitted(console: Console, fitted: FittedStudy, study: Path, path: Path) -> None:
+    """What was chosen, how it does on rows it has not seen, what to mind, and what to do next."""
+    console.print(_headline(fitted))
+    table = fitted.held_out.table()
+    console.print(_measures(table, fitted.held_out.coverage))
+    console.print(f"\n{_CRPS}\n", style="dim")
+    _show_doubts(console, fitted, [str(name) for name in table.index[table["r2"] <= 0.0]], study)
+    console.print(
+        f"Wrote [bold]{escape(str(path))}[/bold] in {float(fitted.facts['seconds']):.0f} s. Next:\n"
+        f"  {escape(_command('predict', path))} NEW.csv\n  {escape(_command('report', path))}",
+        soft_wrap=True,
+    )
+
+
+def _headline(fitted: FittedStudy) -> str:
+    model, group = fitted.model, fitted.study.data.group
+    layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
+    others = "rows" if group is None else f"groups of {escape(repr(group))}"
+    return (
+        f"[bold]{fitted.n_rows} rows, {model.n_features_in_} features, "
+        f"{len(model.target_names_)} target(s)[/bold]; cross-validation chose {layers} of rank "
+        f"{model.rank_}.\nEvery row below was predicted by a model fitted to other {others} "
+        f"({fitted.facts['folds']} folds).\n"
+    )
+
+
+def _show_doubts(console: Console, fitted: FittedStudy, useless: list[str], study: Path) -> None:
+    if useless:
+        console.print(
+            f"[yellow]R² ≤ 0[/yellow]: features do not help to predict "
+            f"{escape(', '.join(useless))}; a model without them does as well."
+        )
+    warned = [finding for finding in fitted.findings if finding.level == "warning"]
+    of_model = [finding.message for finding in warned if finding.about == "model"]
+    for message in of_model:
+        console.print(f"[yellow]warning[/yellow] {escape(message)}")
+    if len(warned) > len(of_model):
+        console.print(
+            f"{len(warned) - len(of_model)} warning(s) about the study: "
+            f"{escape(_command('check', study))}",
+            soft_wrap=True,
+        )
+
+
+def _command(name: str, file: Path) -> str:
+    return f"deeptobit {name} {shlex.quote(str(file))}"
+
+
+def _measures(table: Any, coverage: float) -> Table:
+    shown = Table(header_style="bold", box=None, pad_edge=False)
+    shown.add_column("target")
+    for heading in ("range", "values", "R²", "CRPS", "(null)", f"in {coverage:.0%} interval"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for row in table.itertuples():
+        shown.add_row(
+            escape(str(row.Index)),
+            f"{show_bound(row.lower)} – {show_bound(row.upper)}",
+            str(row.entries),
+            _known(row.r2, ".2f"),
+            _known(row.crps, _DIGITS),
+            _known(row.null_crps, _DIGITS),
+            _known(row.coverage, ".0%"),
+        )
+    return shown
+
+
+def _known(value: float, form: str) -> str:
+    return "–" if value != value else format(value, form).rstrip(".")
