@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso, LassoCV, MultiTaskLasso, MultiTaskLassoCV, Ridge, RidgeCV
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
 from deeptobit import SubspaceNetworkCV
 from deeptobit.arrays import FloatArray
+from deeptobit.baselines import (
+    Folds,
+    predict_held_out,
+    tune_forest,
+    tune_lasso,
+    tune_multi_task_lasso,
+    tune_ridge,
+)
 from deeptobit.datasets import make_clinical_cohort, make_subspace
 from deeptobit.estimators._recalibration import recalibrate
 from deeptobit.likelihood import Gaussian, Predictive
@@ -45,7 +49,7 @@ class Split(NamedTuple):
     Y_test: FloatArray
     lower: FloatArray
     upper: FloatArray
-    folds: list[Any]
+    folds: Folds
 
 
 class Scores(NamedTuple):
@@ -99,12 +103,12 @@ def _ours(split: Split) -> Scores:
     return _score(split, model.predict(split.X_test), latent, model.sigma_, bounded=True)
 
 
-def _peer(name: str, tune: Callable[[Split], Any], split: Split) -> dict[str, Scores]:
+def _peer(
+    name: str, tune: Callable[[FloatArray, FloatArray, Folds], Any], split: Split
+) -> dict[str, Scores]:
     """A tuned peer, clipped to the bounds, with Gaussian errors as wide as its held-out ones."""
-    model = tune(split)
-    held_out = np.empty_like(split.Y)
-    for train, test in split.folds:
-        held_out[test] = clone(model).fit(split.X[train], split.Y[train]).predict(split.X[test])
+    model = tune(split.X, split.Y, split.folds)
+    held_out = predict_held_out(model, split.X, split.Y, split.folds)
     latent = model.fit(split.X, split.Y).predict(split.X_test)
     sigma = np.sqrt(np.square(split.Y - held_out).mean(axis=0))
     clipped = np.clip(latent, split.lower, split.upper)
@@ -162,58 +166,9 @@ def _seconds() -> Number:
     return Number("seconds for 500 × 150 × 30", perf_counter() - started, 60.0, "at most")
 
 
-class TaskwiseLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """One lasso per task, each with its own penalty."""
-
-    def __init__(self, alphas: Any) -> None:
-        self.alphas = alphas
-
-    def fit(self, X: FloatArray, Y: FloatArray) -> TaskwiseLasso:
-        """Fit every task."""
-        self.models_ = [Lasso(a).fit(X, y) for a, y in zip(self.alphas, Y.T, strict=True)]
-        return self
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        """All tasks side by side."""
-        return np.column_stack([model.predict(X) for model in self.models_])
-
-
-def _tune_ridge(split: Split) -> Any:
-    search = RidgeCV(alphas=np.logspace(0, 5, 30), cv=split.folds).fit(split.X, split.Y)
-    return Ridge(search.alpha_)
-
-
-def _tune_lasso(split: Split) -> Any:
-    search = partial(LassoCV, cv=split.folds, alphas=30, eps=0.02)
-    return TaskwiseLasso([search().fit(split.X, y).alpha_ for y in split.Y.T])
-
-
-def _tune_multi_task_lasso(split: Split) -> Any:
-    search = MultiTaskLassoCV(cv=split.folds, alphas=30, eps=0.02, tol=1e-3)
-    return MultiTaskLasso(search.fit(split.X, split.Y).alpha_, tol=1e-3)
-
-
-def _tune_forest(split: Split) -> Any:
-    def forest(leaf: int) -> Any:
-        return RandomForestRegressor(100, min_samples_leaf=leaf, max_features=1 / 3, random_state=0)
-
-    def error(leaf: int) -> float:
-        return sum(
-            float(
-                np.square(
-                    split.Y[test]
-                    - forest(leaf).fit(split.X[train], split.Y[train]).predict(split.X[test])
-                ).sum()
-            )
-            for train, test in split.folds
-        )
-
-    return forest(min((3, 10, 25), key=error))
-
-
-PEERS: dict[str, Callable[[Split], Any]] = {
-    "ridge": _tune_ridge,
-    "lasso": _tune_lasso,
-    "multi-task lasso": _tune_multi_task_lasso,
-    "random forest": _tune_forest,
+PEERS: dict[str, Callable[[FloatArray, FloatArray, Folds], Any]] = {
+    "ridge": tune_ridge,
+    "lasso": tune_lasso,
+    "multi-task lasso": tune_multi_task_lasso,
+    "random forest": tune_forest,
 }

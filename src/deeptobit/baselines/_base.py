@@ -1,0 +1,134 @@
+"""What every baseline can predict, given latent scores and noise scales."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from deeptobit.arrays import FloatArray
+from deeptobit.baselines._folds import Folds, inner_folds
+from deeptobit.likelihood import Gaussian, Predictive
+from deeptobit.metrics import centred_anmse
+from deeptobit.targets import BoundsLike, CensoredTargets
+
+
+class Baseline(RegressorMixin, BaseEstimator, ABC):
+    r"""A regression whose predictive distribution is y = clip(η(x) + σε, lower, upper), ε Gaussian.
+
+    A subclass learns η and σ in ``_learn``. ``prediction`` is what ``predict`` returns by default:
+    the clipped score for a regression that was fitted to y itself, E[y|x] for one that was fitted
+    to what is behind y.
+
+    Parameters
+    ----------
+    lower, upper : number, one per task, dict by target name, or None
+        Bounds; a :class:`~deeptobit.CensoredTargets` brings its own.
+    cv : int or list of pairs of rows
+        Folds by which the baseline is tuned, and its noise scale measured.
+    random_state : int or None
+        Shuffles the folds, and whatever else is random.
+
+    Attributes
+    ----------
+    sigma_ : array of shape (T,)
+    lower_, upper_ : arrays of shape (T,)
+    target_names_ : list of str
+    """
+
+    noise = "gaussian"
+    prediction: Literal["clip", "mean"] = "clip"
+
+    sigma_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        lower: BoundsLike = None,
+        upper: BoundsLike = None,
+        cv: int | Folds = 5,
+        random_state: Any = 0,
+    ) -> None:
+        self.lower = lower
+        self.upper = upper
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, groups: ArrayLike | None = None) -> Baseline:
+        """Tune and fit.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+            The outcomes Y, NaN where missing.
+        groups : array of shape (N,), optional
+            Rows with the same label are never split between folds.
+        """
+        matrix = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        if not isinstance(y, CensoredTargets):
+            y = CensoredTargets.from_bounds(y, self.lower, self.upper)
+        _check(matrix, y)
+        self.lower_, self.upper_ = y.lower, y.upper
+        self.target_names_ = list(y.names)
+        self._one_dimensional = y.one_dimensional
+        folds = self.cv
+        if isinstance(folds, int):
+            folds = inner_folds(len(y), groups, folds, self.random_state)
+        self._learn(matrix, replace(y, one_dimensional=False), folds)
+        return self
+
+    def predict(self, X: Any, kind: Literal["mean", "clip", "latent"] | None = None) -> FloatArray:
+        """E[y|x], the clipped score, or the score before censoring: (N, T), or (N,) for 1-d y."""
+        predictive = self.predictive(X)
+        kind = self.prediction if kind is None else kind
+        if kind == "latent":
+            result = predictive.latent
+        elif kind == "clip":
+            result = np.clip(predictive.latent, self.lower_, self.upper_)
+        elif kind == "mean":
+            result = predictive.mean()
+        else:
+            raise ValueError(f"kind must be 'mean', 'clip' or 'latent'; got {kind!r}")
+        return result[:, 0] if self._one_dimensional else result
+
+    def predictive(self, X: Any) -> Predictive:
+        """The predictive distribution of every entry, (N, T)."""
+        check_is_fitted(self)
+        latent = self._latent(validate_data(self, X, dtype=np.float64, reset=False))
+        return Predictive(Gaussian(), latent, self.sigma_, self.lower_, self.upper_)
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """R² of the prediction, averaged over tasks; missing entries are skipped."""
+        return 1.0 - float(centred_anmse(y, self.predict(X), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """Many outcomes."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether ``fit`` came to its end."""
+        return hasattr(self, "sigma_")
+
+    @abstractmethod
+    def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
+        """Set ``sigma_``, and whatever ``_latent`` needs."""
+
+    @abstractmethod
+    def _latent(self, X: FloatArray) -> FloatArray:
+        """Scores before censoring, (N, T)."""
+
+
+def _check(X: FloatArray, targets: CensoredTargets) -> None:
+    if len(targets) != len(X):
+        raise ValueError(f"X has {len(X)} rows but y has {len(targets)}")
+    for name, values in zip(targets.names, targets.values.T, strict=True):
+        if np.isnan(values).all():
+            raise ValueError(f"target {name!r} has no value; leave it out")
