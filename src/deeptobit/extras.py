@@ -1,6 +1,8 @@
 """Optional packages: imported on use, and named in one sentence when they are missing."""
 
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 from deeptobit.exceptions import MissingExtraError
@@ -23,8 +25,25 @@ the extra 'brain': pip install 'deeptobit[brain]'
         return import_module(module)
     except ModuleNotFoundError as error:
         package = (error.name or module).split(".")[0]
-        message = (
-            f"{package} is not installed; it comes with the extra '{extra}': "
-            f"pip install 'deeptobit[{extra}]'"
-        )
-        raise MissingExtraError(message) from None
+        raise _missing(package, extra) from None
+
+
+def require_folder(package: str, extra: str) -> Path:
+    """Find the folder of an optional ``package`` without importing it: only its files are needed.
+
+    Examples
+    --------
+    >>> (require_folder("json", "app") / "decoder.py").exists()
+    True
+    """
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise _missing(package, extra)
+    return Path(spec.origin).parent
+
+
+def _missing(package: str, extra: str) -> MissingExtraError:
+    return MissingExtraError(
+        f"{package} is not installed; it comes with the extra '{extra}': "
+        f"pip install 'deeptobit[{extra}]'"
+    )

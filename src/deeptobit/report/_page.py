@@ -1,0 +1,156 @@
+"""One HTML page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from deeptobit.extras import require
+from deeptobit.report import _card, _words
+from deeptobit.report._cortex import draw_cortex
+from deeptobit.report._directions import in_words, most_alike, shared_directions, task_cosines
+from deeptobit.report._findings import published
+from deeptobit.report._format import number, percent
+from deeptobit.report._panels import draw_outcomes
+from deeptobit.report._pictures import (
+    N_FEATURES,
+    draw_layers,
+    draw_reliability,
+    draw_similarity,
+    draw_subspaces,
+    layer_errors,
+)
+from deeptobit.report._reliability import bound_errors
+from deeptobit.report._rows import outcome_rows
+from deeptobit.report._svg import drawing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deeptobit.study import FittedStudy
+
+_SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
+_N_COMPONENTS = 5
+
+
+def render_report(fitted: FittedStudy) -> str:
+    r"""One self-contained HTML page about a fitted study.
+
+    It loads nothing from anywhere, is readable without JavaScript, and holds neither ids nor
+    counts under five. The same study gives the same page.
+
+    Parameters
+    ----------
+    fitted : FittedStudy
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.study import build_data, fit_study, read_data, read_study
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = [f"{age},{min(30, 80 - age + age % 3)}" for age in range(45, 75)]
+    ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,MMSE", *rows]))
+    ...     path = Path(folder, "clinic.toml")
+    ...     _ = path.write_text('[data]\nfile = "a.csv"\n[targets.MMSE]\nlower = 0\nupper = 30')
+    ...     study = read_study(path)
+    ...     fitted = fit_study(study, build_data(study, read_data(study)))
+    >>> page = render_report(fitted)
+    >>> page[page.index("<title>") : page.index("</title>")]
+    '<title>clinic: model report'
+    """
+    table = fitted.held_out.table()
+    with drawing():
+        content = _content(fitted, table) | _pictures(fitted, table)
+    template = _environment().get_template("report.html.j2")
+    return str(template.render(content))
+
+
+def _content(fitted: FittedStudy, table: pd.DataFrame) -> dict[str, Any]:
+    coverage = fitted.held_out.coverage
+    script, style = _part("sort.js"), _part("style.css")
+    return {
+        "name": fitted.name,
+        "script": script,
+        "style": style,
+        "policy": _policy(script),
+        "study": _words.the_study(fitted, table),
+        "result": _words.the_result(table),
+        "figures": _words.key_figures(fitted, table),
+        "cautions": _words.cautions(fitted, table),
+        "coverage": percent(coverage),
+        "rows": outcome_rows(table, fitted.n_rows, coverage),
+        "findings": published(fitted.findings),
+        "card": {
+            "Data": _card.data_entries(fitted),
+            "Model": _card.model_entries(fitted),
+            "Settings": _card.setting_entries(fitted),
+            "Made with": list(fitted.facts.items()),
+        },
+        "features": [column.name for column in fitted.encoder.columns],
+    }
+
+
+def _pictures(fitted: FittedStudy, table: pd.DataFrame) -> dict[str, Any]:
+    held_out, model = fitted.held_out, fitted.model
+    outcomes = draw_outcomes(held_out, table)
+    reliability = _words.reliability_words(bound_errors(held_out.targets, held_out.predictive))
+    errors = layer_errors(held_out, table)
+    directions = shared_directions(model, _N_COMPONENTS)
+    cosines = task_cosines(model)
+    alike = most_alike(cosines)
+    likeness = ""
+    if alike is not None:
+        likeness = (
+            f"The features move {alike.first} and {alike.second} most alike "
+            f"(cosine {number(alike.cosine)})."
+        )
+    return {
+        "outcomes": outcomes[:_SHOWN_FIRST],
+        "more_outcomes": outcomes[_SHOWN_FIRST:],
+        "reliability": draw_reliability(held_out, f"Reliability curves. {reliability}"),
+        "reliability_words": reliability,
+        "layers": draw_layers(errors) if errors.size else None,
+        "layer_words": _words.layer_words(errors) if errors.size else "",
+        "deep": model.n_layers_ > 1,
+        "subspaces": draw_subspaces(directions) if directions else None,
+        "components": in_words(directions) if directions else [],
+        "brain": draw_cortex(directions) if directions else None,
+        "n_features": len(model.feature_names_in_),
+        "n_hidden": max(len(model.feature_names_in_) - N_FEATURES, 0),
+        "similarity": draw_similarity(cosines, f"Heat map. {likeness}") if alike else None,
+        "likeness": likeness,
+    }
+
+
+def _policy(script: str) -> str:
+    """Nothing may be loaded, and no script may run but the one that sorts the table."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _part(name: str) -> str:
+    return files("deeptobit.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Any:
+    jinja2 = require("jinja2", "app")
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_part),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,195 @@
+"""The report in a real browser: the system's chromium, which may load nothing but the page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, ViewportSize, sync_playwright
+
+from tests.report.studies import HOSTILE_TARGET, N_TARGETS, cohort_page
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SIZES = {
+    "phone": ViewportSize(width=390, height=844),
+    "desktop": ViewportSize(width=1280, height=900),
+}
+LOADED = """async () => {
+  const sources = [...document.querySelectorAll("image, img")].map(
+    (image) => image.getAttribute("xlink:href") ?? image.getAttribute("href") ?? image.src);
+  return Promise.all(sources.map(async (source) => {
+    const image = new Image();
+    image.src = source;
+    await image.decode();
+    return image.naturalWidth;
+  }));
+}"""
+
+
+SMALLEST = """() => Math.min(...[...document.querySelectorAll("svg[role=img]")].flatMap((svg) => {
+  const box = svg.getBoundingClientRect();
+  return [box.width, box.height];
+}))"""
+
+
+def find_chromium() -> str:
+    path = shutil.which("chromium")
+    if path is not None:
+        return path
+    reason = "there is no chromium to open the report in; install the package chromium"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("report") / "cohort.html"
+    path.write_text(cohort_page(), encoding="utf-8")
+    return path.as_uri()
+
+
+@dataclass
+class Opened:
+    """A page, and everything that it complained of or asked for."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def _open(
+    browser: Browser,
+    address: str,
+    size: str = "desktop",
+    *,
+    dark: bool = False,
+    script: bool = True,
+) -> Opened:
+    context = browser.new_context(
+        viewport=SIZES[size],
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=script,
+    )
+    opened = Opened(context.new_page())
+
+    def guard(route: Route) -> None:
+        if route.request.url.startswith(("file:", "data:")):
+            route.continue_()
+        else:
+            opened.refused.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", guard)
+    opened.page.on("console", lambda message: opened.complaints.append(message.text))
+    opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened.page.goto(address)
+    return opened
+
+
+def _column(page: Page, number: int) -> list[str]:
+    rows = page.locator("table.sortable tbody tr").all()
+    return [row.locator("th, td").nth(number).inner_text() for row in rows]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_opens_without_a_complaint(
+    browser: Browser, address: str, size: str, dark: bool, tmp_path: Path
+) -> None:
+    opened = _open(browser, address, size, dark=dark)
+    page = opened.page
+    page.evaluate("document.querySelectorAll('details').forEach((folded) => folded.open = true)")
+    widths = page.evaluate(LOADED)
+    assert len(widths) >= N_TARGETS
+    assert min(widths) > 0
+    assert page.evaluate(SMALLEST) > 100
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, background[4:-1].split(","))) < 200) == dark
+    shot = page.screenshot(path=tmp_path / "report.png", full_page=True)
+    assert len(shot) > 50_000
+    assert opened.complaints == []
+    assert opened.refused == []
+    page.context.close()
+
+
+def test_the_table_sorts_by_mouse_and_by_keyboard(browser: Browser, address: str) -> None:
+    opened = _open(browser, address)
+    page = opened.page
+    before = _column(page, 0)
+    button = page.get_by_role("button", name="Sort by R² of the model")
+    button.click()
+    header = page.locator("th[aria-sort]")
+    assert header.get_attribute("aria-sort") == "descending"
+    r2 = [float(text.replace("−", "-")) for text in _column(page, 5)]
+    assert r2 == sorted(r2, reverse=True)
+    assert sorted(_column(page, 0)) == sorted(before)
+    assert page.locator("#sorted").inner_text() == "Sorted by R² of the model, descending."
+    button.press("Enter")
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert [float(text.replace("−", "-")) for text in _column(page, 5)] == r2[::-1]
+    page.get_by_role("button", name="Sort by Outcome").press("Space")
+    assert header.count() == 1
+    assert _column(page, 0)[-2:] == ["MMSE_bl", "MOCA_bl"]
+    assert opened.complaints == []
+    page.context.close()
+
+
+def test_it_is_readable_without_scripts(browser: Browser, address: str) -> None:
+    opened = _open(browser, address, script=False)
+    page = opened.page
+    assert len(_column(page, 0)) == N_TARGETS
+    assert page.locator("button").count() == 0
+    assert page.get_by_role("heading", name="Model card").is_visible()
+    page.locator("summary").first.click()
+    assert page.locator("details p").first.is_visible()
+    assert opened.refused == []
+    page.context.close()
+
+
+def test_names_do_not_run(browser: Browser, address: str) -> None:
+    page = _open(browser, address).page
+    assert page.locator("script").count() == 1
+    assert page.locator("img").count() == 0
+    assert page.locator("table.sortable tbody tr", has_text=HOSTILE_TARGET).count() == 1
+    page.context.close()
+
+
+def test_paper_shows_what_is_folded(browser: Browser, address: str) -> None:
+    page = _open(browser, address).page
+    assert page.pdf(format="A4")[:4] == b"%PDF"
+    assert page.locator("details:not([open])").count() == 0
+    page.context.close()
+
+
+def test_without_a_browser_the_tests_fail_in_ci_and_skip_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no chromium"):
+        find_chromium()
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="no chromium"):
+        find_chromium()
