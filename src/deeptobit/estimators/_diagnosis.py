@@ -24,7 +24,8 @@ def check_determined(
     n_rows = int(present.sum())
     if n_rows < 2:
         raise ValueError(f"{n_rows} row (n_samples = {n_rows}) is not enough to learn from")
-    counts = np.rint(present.astype(np.float64) @ ~targets.missing).astype(np.int64)
+    missing = targets.missing if present.all() else targets.missing[present]
+    counts = n_rows - np.count_nonzero(missing, axis=0)
     for task in np.flatnonzero(counts == 0).tolist():
         raise ValueError(
             f"target {targets.names[task]!r} has no entry (all are missing"

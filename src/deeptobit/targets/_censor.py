@@ -18,25 +18,27 @@ def censor(
     >>> low.ravel(), high.ravel()
     (array([-inf,   4.,   9.]), array([ 0.,  4., inf]))
     """
-    low, high = np.array(values), np.array(values)
+    low, high = np.empty(values.shape), np.empty(values.shape)
     for first in range(0, len(values), _PIECE):
         rows = slice(first, first + _PIECE)
         floor, ceiling = (bound[rows] if bound.ndim == 2 else bound for bound in (lower, upper))
-        _censor_piece(low[rows], high[rows], floor, ceiling)
+        _censor_piece(values[rows], floor, ceiling, low[rows], high[rows])
     return low, high
 
 
-def _censor_piece(low: FloatArray, high: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-    """Turn two copies of the values into the ends of their intervals, in place."""
-    some_lower, some_upper = np.isfinite(lower).any(), np.isfinite(upper).any()
-    to_low = _infinite_unless(low > lower, -np.inf) if some_lower else 0.0
-    to_high = _infinite_unless(high < upper, np.inf) if some_upper else 0.0
-    if some_lower:  # an open side costs no pass over the entries
-        np.maximum(high, lower, out=high)
-        low += to_low
-    if some_upper:
-        np.minimum(low, upper, out=low)
-        high += to_high
+def _censor_piece(
+    values: FloatArray, lower: FloatArray, upper: FloatArray, low: FloatArray, high: FloatArray
+) -> None:
+    """Write the ends; a side that is open for all costs hardly anything."""
+    starts: FloatArray | float = 0.0
+    ends: FloatArray | float = 0.0
+    top = bottom = values
+    if np.isfinite(lower).any():
+        bottom, starts = np.maximum(values, lower), _infinite_unless(values > lower, -np.inf)
+    if np.isfinite(upper).any():
+        top, ends = np.minimum(values, upper), _infinite_unless(values < upper, np.inf)
+    np.add(top, starts, out=low)
+    np.add(bottom, ends, out=high)
 
 
 def _infinite_unless(inside: BoolArray, infinity: float) -> FloatArray:
