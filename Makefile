@@ -5,12 +5,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+APP := $(VENV)/.app
 READY := $(VENV)/.ready
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY) ## simulate a cohort, fit, print a table (the first run installs into .venv)
+demo: $(APP) ## simulate a cohort, fit, print a table (the first run installs into .venv)
 	@$(BIN)/deeptobit demo
 
 test: lint types imports pytest ## everything that must be green: ruff, mypy, import-linter, pytest
@@ -40,8 +41,12 @@ constraints: $(READY) ## rewrite constraints.txt from what is installed in .venv
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
-$(READY): pyproject.toml constraints.txt
+$(APP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt pip hatchling editables
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[app]'
+	@touch $@
+
+$(READY): $(APP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	@touch $@
