@@ -58,10 +58,10 @@ def measure() -> Iterator[Number]:
 def _against_the_oracle() -> Iterator[Number]:
     rows, batches, cosines, correlations = [], [], [], []
     for seed in SEEDS:
-        data = _paper_data(seed)
-        result = _solve(data)
-        rows.append(_ratio(data, result))
-        batches.append(_ratio(data, _solve(data, batch_size=64)))
+        data = paper_data(seed)
+        result = solve(data)
+        rows.append(ratio(data, result))
+        batches.append(ratio(data, solve(data, batch_size=64)))
         cosines.append(float(np.cos(principal_angles(data.U, result.U)).min()))
         pairs = zip(result.U @ result.V, data.coef, strict=True)
         correlations.append(min(float(np.corrcoef(a, b)[0, 1]) for a, b in pairs))
@@ -73,7 +73,7 @@ def _against_the_oracle() -> Iterator[Number]:
 
 
 def _products() -> Iterator[Number]:
-    data = _paper_data(0)
+    data = paper_data(0)
     rows, batches = _cost(data), _cost(data, batch_size=64)
     yield Number("one pass in products", rows, 14.0, "at most")
     yield Number("one pass in products, batch_size=64", batches, 14.0 * 2 / 3, "at most")
@@ -83,8 +83,8 @@ def _products() -> Iterator[Number]:
 
 
 def _ill_conditioned() -> Iterator[Number]:
-    cases = [_ill_conditioned_data(seed) for seed in range(3)]
-    worst = max(_ratio(data, _solve(data)) for data in cases)
+    cases = [ill_conditioned_data(seed) for seed in range(3)]
+    worst = max(ratio(data, solve(data)) for data in cases)
     yield Number("condition number 1e4: ANMSE over the oracle's, worst", worst, 1.08, "at most")
     yield Number("condition number 1e4: products", _cost(cases[0]), 30.0, "at most")
 
@@ -128,27 +128,30 @@ def _score(problem: Problem, **settings: Any) -> float:
     return log_score(problem.targets_test, latent, found.sigma)
 
 
-def _paper_data(seed: int) -> Data:
+def paper_data(seed: int) -> Data:
+    """The paper's generator at its size."""
     X, Y, truth = make_subspace(N_SAMPLES, N_FEATURES, N_TASKS, RANK, sigma=3.0, random_state=seed)
     return Data(X, Y, truth.predict(X), truth.U, truth.coef)
 
 
-def _ill_conditioned_data(seed: int) -> Data:
+def ill_conditioned_data(seed: int) -> Data:
     """The same signal in features of condition number 1e4: every direction matters alike."""
-    plain = _paper_data(seed)
+    plain = paper_data(seed)
     rng = np.random.default_rng(seed)
     left, right = (np.linalg.qr(rng.standard_normal((N_FEATURES, N_FEATURES)))[0] for _ in range(2))
     turn = left * np.geomspace(1.0, 1e-4, N_FEATURES) @ right.T
     return plain._replace(X=plain.X @ turn)
 
 
-def _solve(data: Data, **settings: Any) -> OnlineResult:
+def solve(data: Data, **settings: Any) -> OnlineResult:
+    """One pass over the rows to train on."""
     solver = OnlineSolver(OnlineSettings(rank=RANK, **settings), N_FEATURES, N_TASKS)
     solver.learn(data.X[:N_TRAIN], data.targets.low, data.targets.high)
     return solver.result()
 
 
-def _ratio(data: Data, result: OnlineResult) -> float:
+def ratio(data: Data, result: OnlineResult) -> float:
+    """ANMSE of the clipped latent on the other rows, over the oracle's."""
     X, Y = data.X[N_TRAIN:], data.Y[N_TRAIN:]
     clipped = np.clip(X @ (result.U @ result.V).T + result.intercept, 0.0, None)
     return float(anmse(Y, clipped)) / float(anmse(Y, data.oracle[N_TRAIN:]))
