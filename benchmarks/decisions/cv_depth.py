@@ -29,19 +29,23 @@ class Bounded(NamedTuple):
 
 
 def measure() -> Table:
-    """R² on held-out folds of one layer and of two; layers taken; R² on new rows."""
-    yield "data", "one layer, folds", "two layers, folds", "took two", "new rows"
+    """R² on held-out folds of one layer and of two; layers taken; R² and coverage of new rows."""
+    yield "data", "one layer, folds", "two layers, folds", "took two", "new rows", "90 % hold"
     for name, make in DATA.items():
         fits = np.array([_fit(make(seed)) for seed in SEEDS])
-        one, two, taken, score = fits.mean(axis=0).tolist()
-        yield name, one, two, f"{round(taken * len(SEEDS))} of {len(SEEDS)}", score
+        one, two, taken, score, held = fits.mean(axis=0).tolist()
+        yield name, one, two, f"{round(taken * len(SEEDS))} of {len(SEEDS)}", score, held
 
 
-def _fit(data: Bounded) -> tuple[float, float, float, float]:
+def _fit(data: Bounded) -> tuple[float, float, float, float, float]:
     model = SubspaceNetworkCV(lower=data.lower, upper=data.upper, random_state=0)
     model.fit(data.X, data.Y)
     one, *_, two = model.cv_results_["mean_test_score"].tolist()  # the stack, members, two layers
-    return one, two, float(model.n_layers_ > 1), float(model.score(data.X_test, data.Y_test))
+    low, high = model.predict_interval(data.X_test)
+    Y = np.asarray(data.Y_test)
+    held = float(((low <= Y) & (high >= Y))[~np.isnan(Y)].mean())
+    score = float(model.score(data.X_test, data.Y_test))
+    return one, two, float(model.n_layers_ > 1), score, held
 
 
 def _of(split: Split) -> Bounded:
@@ -53,6 +57,7 @@ def _layers(truth: str, n_rows: int, seed: int) -> Bounded:
 
 
 DATA: dict[str, Callable[[int], Bounded]] = {
+    "three layers, 200 rows": partial(_layers, "three layers, with skip", 200),
     "three layers, 1000 rows": partial(_layers, "three layers, with skip", 1000),
     "one layer, 1000 rows": partial(_layers, "one layer", 1000),
     "cohort": lambda seed: _of(draw_cohort(seed, COHORTS["linear"])),

@@ -231,3 +231,24 @@ def test_a_formula_reaches_the_chosen_network() -> None:
     *_, last = model.staged_predict(frame)
     np.testing.assert_array_equal(last, model.predict(frame))
     assert model.transform(frame).shape == (len(frame), model.rank_)
+
+
+def test_a_deep_network_knows_its_noise_on_few_rows() -> None:
+    X, Y, _ = make_subspace(
+        1150,
+        50,
+        30,
+        5,
+        n_layers=3,
+        skip_connection=True,
+        sigma=1.0,
+        hidden_sigma=0.3,
+        latent_sd=3.0,
+        random_state=1,
+    )
+    model = SubspaceNetworkCV(max_layers=2, cv=3, random_state=0).fit(X[:150], Y[:150])
+    plain = SubspaceNetworkRegressor(n_layers=2, prediction="mean").fit(X[:150], Y[:150])
+    assert model.n_layers_ == 2  # two layers, tuned: σ of their own rows is far too small
+    assert model.score_log(X[150:], Y[150:]) > plain.score_log(X[150:], Y[150:]) + 0.1
+    low, high = model.predict_interval(X[150:], 0.9)
+    assert ((low <= Y[150:]) & (Y[150:] <= high)).mean() > 0.9

@@ -11,10 +11,10 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators._folds import HeldOut, Scoring, has_value
-from deeptobit.estimators._recalibration import recalibrate, shift_of_level
+from deeptobit.estimators._folds import HeldOut, Scoring
+from deeptobit.estimators._recalibration import held_out_line
 from deeptobit.estimators._stacking import average, error_moments, layer_scores, simplex_weights
-from deeptobit.likelihood import Gaussian, Predictive
+from deeptobit.likelihood import Gaussian
 from deeptobit.network import NetworkLayer
 from deeptobit.solvers import CensoringKinds
 from deeptobit.solvers.evidence import EvidenceMember, EvidenceProblem, evidence_path
@@ -153,39 +153,15 @@ def _recalibrate(
     fit_intercept: bool,
 ) -> EvidenceMember:
     """Slopes, levels and noise scales from the held-out rows, given to the layer of all rows."""
-    rows = np.concatenate([fold.test for fold in held_out.folds])
-    latent = np.concatenate(
-        [
-            layer_scores(X[fold.test], layer)
-            for fold, layer in zip(held_out.folds, layers, strict=True)
-        ]
-    )
-    targets, weight = held_out.targets[rows], held_out.weight[rows]
-    determined = ~(kinds.one_sided | kinds.two_sided)
-    line = recalibrate(
-        latent,
-        targets,
-        weight,
-        whole.sigma,
-        held_out.noise,
-        determined,
-        fit_intercept=fit_intercept,
-    )
-    level = line.level
-    if fit_intercept:
-        predictive = Predictive(
-            held_out.noise,
-            line.level + line.slope * latent,
-            line.sigma,
-            targets.lower_bounds,
-            targets.upper_bounds,
-        )
-        share = np.where(has_value(targets) & determined, weight[:, None], 0.0)
-        level = level + shift_of_level(predictive, targets.values, share)
+    latents = [
+        layer_scores(X[fold.test], layer)
+        for fold, layer in zip(held_out.folds, layers, strict=True)
+    ]
+    line = held_out_line(held_out, latents, whole.sigma, kinds, fit_intercept=fit_intercept)
     return replace(
         whole,
         coef=line.slope[:, None] * whole.coef,
-        intercept=level + line.slope * whole.intercept,
+        intercept=line.level + line.slope * whole.intercept,
         sigma=line.sigma,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from numbers import Integral, Real
@@ -20,6 +20,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators._candidates import Candidate
 from deeptobit.estimators._folds import Fold, HeldOut, Scoring
 from deeptobit.estimators._network import SubspaceNetworkRegressor
+from deeptobit.estimators._recalibration import held_out_line
 from deeptobit.estimators._settings import check_sparsity
 from deeptobit.estimators._subspace_batch import pose_layer, user_units
 from deeptobit.network import latents
@@ -86,12 +87,46 @@ class Search:
             delayed(_score_network)(self, fold, network)
             for network, fold in product(networks, self.held_out.folds)
         )
-        table = np.array(jobs).reshape(len(networks), len(self.held_out.folds), 2)
-        return self._candidates(networks, table.transpose(0, 2, 1))
+        n_folds = len(self.held_out.folds)
+        table = np.array([job[:2] for job in jobs]).reshape(len(networks), n_folds, 2)
+        candidates = self._candidates(networks, table.transpose(0, 2, 1))
+        latents = [
+            [job[2] for job in jobs[at : at + n_folds]] for at in range(0, len(jobs), n_folds)
+        ]
+        return [
+            replace(candidate, finish=partial(self.refit_recalibrated, network, latent))
+            for candidate, network, latent in zip(candidates, networks, latents, strict=True)
+        ]
 
     def refit(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
         """A network fitted to all rows."""
         return network.fit(self.X, self.held_out.targets, sample_weight=self.held_out.weight)
+
+    def refit_recalibrated(
+        self, network: SubspaceNetworkRegressor, latents: list[FloatArray]
+    ) -> SubspaceNetworkRegressor:
+        """The same, with slopes, levels and σ of its last layer from the rows held out.
+
+        A tuned network fits its own rows better than others: with few of them, σ is far too small.
+        """
+        self.refit(network)
+        kinds = self.null(np.arange(len(self.held_out.targets)), 1, 0.0).kinds
+        line = held_out_line(
+            self.held_out,
+            latents,
+            network.sigma_,
+            kinds,
+            fit_intercept=self.template.fit_intercept,
+        )
+        *below, last = network.layers_
+        last = replace(
+            last,
+            U=line.slope[:, None] * last.U,
+            intercept=line.level + line.slope * last.intercept,
+            sigma=line.sigma,
+        )
+        network._store((*below, last), self.held_out.targets)
+        return network
 
     def null(self, rows: Any, rank: int, sparsity: float) -> NullModel:
         """The layer without effects on some rows, where paths of alphas begin."""
@@ -152,8 +187,8 @@ def _score_path(
 
 def _score_network(
     search: Search, fold: Fold, network: SubspaceNetworkRegressor
-) -> tuple[float, float]:
-    """Score and seconds of a network."""
+) -> tuple[float, float, FloatArray]:
+    """Score and seconds of a network, and its scores of the rows held out."""
     held_out, started = search.held_out, perf_counter()
     with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what holds for all rows is said when all rows are fitted
@@ -164,7 +199,7 @@ def _score_network(
         )
         seconds = perf_counter() - started
         *_, latent = latents(fitted.layers_, search.X[fold.test], fitted.lower_, fitted.upper_)
-    return held_out.score(fold, latent, fitted.sigma_, search.scoring), seconds
+    return held_out.score(fold, latent, fitted.sigma_, search.scoring), seconds, latent
 
 
 def _read_values(values: Any, name: str, default: Sequence[Any]) -> list[Any]:

@@ -46,7 +46,8 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
 
     Give ``alphas``, ``ranks`` or ``feature_sparsities`` and the penalised layer of
     :class:`SubspaceTobitRegressor` is searched on that grid instead. In both cases deeper
-    networks are tried, and taken only where they predict held-out rows better.
+    networks are tried, and taken only where they predict held-out rows better; slope, level and
+    noise scale of their last layer are refitted on held-out rows as well.
 
     Learning a variance for every feature takes 45 eigendecompositions of size min(N, D) per fold:
     seconds for 200 features, minutes for 1000 of both. Search a grid beyond that.

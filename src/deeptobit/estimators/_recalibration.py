@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from deeptobit import kernels
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators._folds import HeldOut, has_value
 from deeptobit.likelihood import Derivatives, Noise, Predictive
+from deeptobit.solvers import CensoringKinds
 from deeptobit.targets import CensoredTargets
 
 _SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
@@ -23,6 +26,46 @@ class Line(NamedTuple):
     level: FloatArray
     slope: FloatArray
     sigma: FloatArray
+
+
+def held_out_line(
+    held_out: HeldOut,
+    latents: Sequence[FloatArray],
+    sigma: FloatArray,
+    kinds: CensoringKinds,
+    *,
+    fit_intercept: bool,
+) -> Line:
+    """Slope, level and σ that held-out rows ask for, with E[y|x] right on average.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    latents : sequence of arrays
+        Scores of the rows that each fold holds out.
+    sigma : array of shape (T,)
+        Where to start.
+    kinds : CensoringKinds
+        Tasks that say nothing keep their scores and σ.
+    fit_intercept : bool
+        Whether the level may move.
+    """
+    rows = np.concatenate([fold.test for fold in held_out.folds])
+    latent = np.concatenate(latents)
+    targets, weight, noise = held_out.targets[rows], held_out.weight[rows], held_out.noise
+    free = ~(kinds.one_sided | kinds.two_sided)
+    line = recalibrate(latent, targets, weight, sigma, noise, free, fit_intercept=fit_intercept)
+    if not fit_intercept:
+        return line
+    predictive = Predictive(
+        noise,
+        line.level + line.slope * latent,
+        line.sigma,
+        targets.lower_bounds,
+        targets.upper_bounds,
+    )
+    share = np.where(has_value(targets) & free, weight[:, None], 0.0)
+    return line._replace(level=line.level + shift_of_level(predictive, targets.values, share))
 
 
 class _Entries(NamedTuple):
