@@ -3,27 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Any
 
-from deeptobit.arrays import FloatArray
 from deeptobit.solvers import Step
-from deeptobit.solvers.online import OnlineSolver
-from deeptobit.targets import CensoredTargets
-
-_CHUNK_ROWS = 8192
-
-
-def learn_passes(
-    solver: OnlineSolver, matrix: Any, targets: CensoredTargets, weight: FloatArray, n_passes: int
-) -> Iterator[int]:
-    """Learn all rows ``n_passes`` times, in chunks; yields the number of rows learned so far."""
-    n_rows = len(targets)
-    for turn in range(n_passes):
-        for start in range(0, n_rows, _CHUNK_ROWS):
-            rows = slice(start, min(start + _CHUNK_ROWS, n_rows))
-            solver.learn(matrix[rows], targets.low[rows], targets.high[rows], weight[rows])
-            yield turn * n_rows + rows.stop
 
 
 def show_rows(done: int, total: int) -> None:

@@ -14,7 +14,7 @@ from deeptobit.estimators._diagnosis import check_determined, warn_of_censoring
 from deeptobit.estimators._explain import feature_scale
 from deeptobit.estimators._low_rank import LowRankRegressor
 from deeptobit.estimators._prediction import PredictionKind
-from deeptobit.estimators._progress import end_line, learn_passes, show_rows, show_step
+from deeptobit.estimators._progress import end_line, show_rows, show_step
 from deeptobit.estimators._settings import automatic_alpha, read_sigma
 from deeptobit.estimators._subspace_batch import (
     layer_of,
@@ -31,7 +31,7 @@ from deeptobit.solvers import (
     solve_subspace,
     spectral_start,
 )
-from deeptobit.solvers.online import OnlineResult, OnlineSolver
+from deeptobit.solvers.online import OnlineResult, OnlineSolver, learn_passes
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 

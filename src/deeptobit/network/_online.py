@@ -16,10 +16,15 @@ from deeptobit.network._innovation import Innovation
 from deeptobit.network._inputs import layer_inputs
 from deeptobit.network._layer import NetworkLayer, latents
 from deeptobit.objective import TargetScaling
-from deeptobit.solvers.online import OnlineResult, OnlineSettings, OnlineSolver, Record
+from deeptobit.solvers.online import (
+    OnlineResult,
+    OnlineSettings,
+    OnlineSolver,
+    Record,
+    learn_passes,
+)
 from deeptobit.targets import CensoredTargets
 
-_CHUNK_ROWS = 8192
 _JUDGING_ROWS = 512  # evenly spread; enough to tell whether a layer pays
 
 
@@ -75,10 +80,8 @@ def grow_online(
         solver = OnlineSolver(settings, inputs.width, targets.shape[1])
         if innovation is not None:
             solver.start_from(result_of(innovation.redo(on_top(layers[-1], X.shape[1]))))
-        for turn in range(n_passes):
-            for rows in _chunks(len(targets)):
-                solver.learn(inputs[rows], targets.low[rows], targets.high[rows], weight[rows])
-                progress(depth, turn * len(targets) + rows.stop)
+        for n_rows in learn_passes(solver, inputs, targets, weight, n_passes):
+            progress(depth, n_rows)
         layer = layer_of(solver.result())
         latent = layer.latent(X, below)
         layer = layer if innovation is None else innovation.undo(layer)
@@ -132,12 +135,6 @@ class _Inputs:
     def __getitem__(self, rows: slice) -> Any:
         below = None if self.below is None else self.below[rows]
         return layer_inputs(self.X[rows], below, skip_connection=self.skip_connection)
-
-
-def _chunks(n_rows: int) -> list[slice]:
-    return [
-        slice(start, min(start + _CHUNK_ROWS, n_rows)) for start in range(0, n_rows, _CHUNK_ROWS)
-    ]
 
 
 def _nlls(

@@ -14,7 +14,6 @@ from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.network._joint import JointProblem, LayerGradient
 from deeptobit.network._layer import NetworkLayer
 from deeptobit.objective import FeaturePenalty
-from deeptobit.objective._feature_penalty import divide_rows
 
 MAX_STEPS = 250
 _WINDOW = 10  # steps whose gain tells whether it is worth going on
@@ -96,12 +95,8 @@ def tune(
 
 def balanced(layer: NetworkLayer, penalty: FeaturePenalty) -> NetworkLayer:
     """The factors of the same UV with the least ‖U‖² + Ω(V), strongest component first."""
-    spread = np.sqrt(penalty.variance(layer.V.T))
-    q_U, r_U = np.linalg.qr(layer.U)
-    q_V, r_V = np.linalg.qr(divide_rows(layer.V.T, spread))
-    left, singular, right = np.linalg.svd(r_U @ r_V.T)
-    root = np.sqrt(singular)
-    return replace(layer, U=q_U @ left * root, V=(q_V @ right.T * root * spread).T)
+    U, Z = penalty.balance(layer.U, layer.V.T)
+    return replace(layer, U=U, V=Z.T)
 
 
 def _settled(objectives: list[float]) -> bool:

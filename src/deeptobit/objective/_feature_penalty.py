@@ -68,6 +68,18 @@ class FeaturePenalty:
         stiffness = (1.0 - self.share) * sizes + self.share * sizes.mean()
         return divide_rows(sizes, stiffness)
 
+    def balance(self, U: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Factors of the same UZᵀ with the least ‖U‖² + Σ_j ‖Z_j‖²/τ_j, τ being that of Z.
+
+        The strongest component comes first.
+        """
+        spread = np.sqrt(self.variance(Z))
+        q_U, r_U = np.linalg.qr(U)
+        q_Z, r_Z = np.linalg.qr(divide_rows(Z, spread))
+        left, singular, right = np.linalg.svd(r_U @ r_Z.T)
+        root = np.sqrt(singular)
+        return q_U @ left * root, q_Z @ right.T * root * spread
+
     def slope(self, Z: FloatArray) -> FloatArray:
         """∇Ω/2, (r, R); 0 in the rows that are 0."""
         return divide_rows(Z, self.variance(Z))

@@ -16,7 +16,6 @@ from deeptobit.objective._aligned import AlignedFeatures
 from deeptobit.objective._basis import RoundFeatures
 from deeptobit.objective._feature_penalty import (
     FeaturePenalty,
-    divide_rows,
     group_share,
     least_subgradient,
 )
@@ -184,12 +183,8 @@ class SubspaceProblem:
 
     def balance(self, layer: Layer) -> Layer:
         """The factors of the same UV with the least ‖U‖² + Σ_j ‖Z_j‖²/τ_j, τ being that of Z."""
-        spread = np.sqrt(self.penalty.variance(layer.Z))
-        q_U, r_U = np.linalg.qr(layer.U)
-        q_V, r_V = np.linalg.qr(divide_rows(layer.Z, spread))
-        left, singular, right = np.linalg.svd(r_U @ r_V.T)
-        root = np.sqrt(singular)
-        return layer._replace(U=q_U @ left * root, Z=q_V @ right.T * root * spread)
+        U, Z = self.penalty.balance(layer.U, layer.Z)
+        return layer._replace(U=U, Z=Z)
 
     def coefficient_gradient(self, evaluation: SubspaceEvaluation) -> FloatArray:
         """The gradient by W in an orthonormal basis of the features, transposed, (r, T).
