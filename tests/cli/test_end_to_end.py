@@ -1,6 +1,8 @@
-"""From a table nobody prepared to predictions for new people, without editing anything."""
+"""From a table nobody prepared to predictions, comparison and report, without editing anything."""
 
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,32 @@ def test_new_people_are_predicted(folder: Path) -> None:
     assert (high <= 30.0).all()
 
 
-# evaluate: a test of `deeptobit evaluate` on folder / "kohorte.toml" belongs here.
+def test_the_network_is_compared_with_other_methods(folder: Path) -> None:
+    quick = ("--methods", "null,ridge,network", "--repeats", 1, "--train-shares", 0.7)
+    report = _run("evaluate", folder / "kohorte.toml", *quick, "--out", folder / "results")
+    r2 = {row["method"]: row["mean"] for row in report["summary"] if row["measure"] == "r2"}
+    assert r2["null"] < 0.1 < 0.3 < r2["network"]
+    assert r2["network"] > r2["ridge"] - 0.1
+    assert report["skipped"] == []
+    assert "network" in (folder / "results" / "summary.md").read_text(encoding="utf-8")
 
-# report: a test of `deeptobit report` on folder / "kohorte.deeptobit" belongs here.
+
+def test_a_page_tells_it_all(folder: Path) -> None:
+    written = _run("report", folder / "kohorte.deeptobit")
+    assert written["targets"] == 3
+    page = (folder / "kohorte.html").read_text(encoding="utf-8")
+    assert len(page.encode()) == written["bytes"]
+    text = _text(page)
+    assert re.search(r"The study predicts 3 outcomes from \d features", text)
+    assert "12 groups kept together" in text
+    assert "Hippocampus µl" in text
+    for number in ("nan", "inf", "None"):
+        assert not re.search(rf"\b{number}\b", text), number
+    for name in ("0001", "0150"):
+        assert not re.search(rf"\b{name}\b", text), "a page has no ids"
+
+
+def _text(page: str) -> str:
+    """What a reader sees: no pictures, no style, no script."""
+    bare = re.sub(r"<(svg|style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", bare)).split())

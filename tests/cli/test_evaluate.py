@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 
 from deeptobit.cli._app import app
 from deeptobit.datasets import ClinicalCohort, make_clinical_cohort
+from tests.cli.adni_downloads import write_downloads
+from tests.datasets.adni_folder import write_folder
 from tests.study.messy import write_messy_csv
 
 QUICK = ("--methods", "null,lasso", "--repeats", "1", "--train-shares", "0.6")
@@ -119,6 +121,39 @@ def test_adni_is_a_cohort_like_any_other(monkeypatch: pytest.MonkeyPatch) -> Non
     assert code == 0
     assert "warning: 2 scans in [mine] are incomplete" in shown
     assert "ADNI: 100 rows, 138 features, 30 target(s)" in shown
+
+
+def test_a_folder_of_adni_files_becomes_a_table_of_the_paper(tmp_path: Path) -> None:
+    folder = write_downloads(tmp_path / "downloads", n_people=60)
+    out = tmp_path / "out"
+    code, shown, error = _run(
+        "evaluate",
+        "--dataset",
+        "adni",
+        "--path",
+        folder,
+        *QUICK[2:],
+        "--out",
+        out,
+        "--methods",
+        "null,ridge,network",
+    )
+    assert (code, error) == (0, "")
+    assert "ADNI: 60 rows, 138 features, 30 target(s)" in shown
+    assert "60%" in shown
+    results = pd.read_parquet(out / "results.parquet").set_index(["method", "target"])
+    assert results[["r2", "anmse", "crps", "coverage"]].notna().all(axis=None)
+    r2 = results["r2"].groupby("method").mean()
+    assert r2["network"] > 0.3 > r2["null"]
+
+
+def test_a_folder_that_lacks_a_table_says_which(tmp_path: Path) -> None:
+    code, _, error = _run("evaluate", "--dataset", "adni", "--path", write_folder(tmp_path), *QUICK)
+    assert code == 1
+    assert error.startswith("deeptobit: ")
+    assert "lacks tables; download them" in error
+    assert error.splitlines()[1:] == [error.splitlines()[-1]]
+    assert "NPIQ*.csv: Assessments" in error
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(

@@ -142,7 +142,7 @@ def test_summary_and_verdict_tell_who_wins(found: Evaluation) -> None:
         r2=renamed["r2"].where(renamed["method"] != "network", -9.0),
     )
     sentences = verdict(replace(found, results=lost))
-    assert sentences[0].startswith("network does not win on ANMSE at 50% tobit is ahead (0.")
+    assert sentences[0].startswith("network does not win on ANMSE at 50%, where tobit is ahead (0.")
     assert sentences[0].endswith("against 9.0000).")
     assert sentences[1].startswith(
         "By R² over all splits network is best in 0 of 3 targets; not in"

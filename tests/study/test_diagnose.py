@@ -76,6 +76,26 @@ def test_groups(tmp_path: Path) -> None:
     ]
 
 
+def test_an_id_that_repeats_once_is_perhaps_a_mistake(tmp_path: Path) -> None:
+    person = ["a", "a", *(f"p{row}" for row in range(2, N_ROWS))]
+    found = _findings(tmp_path, "[targets.y]\n", 'group = "person"', person=person)
+    assert len(found) == 1
+    assert found[0].startswith("warning person: nearly all groups have one row; if one is an id")
+    assert "id = 'person' in place of group says where" in found[0]
+
+
+def test_a_target_of_one_value(tmp_path: Path) -> None:
+    found = _findings(tmp_path, "[targets.flat]\n", flat=[25] * N_ROWS)
+    assert found == ["warning flat: all values between its bounds are the same; leave it out"]
+
+
+def test_what_fit_will_refuse(tmp_path: Path) -> None:
+    few = np.where(np.arange(N_ROWS) < 9, np.arange(N_ROWS), np.nan)
+    found = _findings(tmp_path, "[targets.few]\n", few=few)
+    assert found[-1].startswith("warning fit: will refuse: study.toml, line ")
+    assert "target 'few' has values in 9 rows and needs at least 10" in found[-1]
+
+
 def test_rows(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     many = {f"x{i}": rng.normal(size=N_ROWS) for i in range(60)}

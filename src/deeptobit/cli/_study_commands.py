@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from deeptobit.cli._init_summary import show_look
 from deeptobit.exceptions import ModelFileError
 from deeptobit.study import (
     Finding,
@@ -22,6 +23,7 @@ from deeptobit.study import (
     StudyError,
     build_data,
     diagnose,
+    find_codes,
     propose_study,
     read_data,
     read_study,
@@ -42,18 +44,17 @@ def run_init(data: Path, *, out: Path | None, force: bool, as_json: bool) -> Non
             raise StudyError(f"{path} exists; --force replaces it, --out writes elsewhere")
         with console.status("Looking at the table …"):
             table = read_table(data)
-            text, look = propose_study(table, file)
+            codes = find_codes(table)
+            if codes:
+                table = read_table(data, missing=codes)
+            text, look = propose_study(table, file, missing=codes)
         write_whole(path, text)
     targets = [target.column for target in look.targets if target.certain]
     if as_json:
-        found = {"id": look.id, "group": look.group, "targets": targets}
+        found = {"id": look.id, "group": look.group, "targets": targets, "missing": codes}
         print(json.dumps({"study": str(path), **found, "excluded": look.excluded}, indent=2))
-        return
-    console.print(
-        f"Wrote [bold]{escape(str(path))}[/bold]: {len(table)} rows, {len(targets)} target(s), "
-        f"id {escape(str(look.id))}, group {escape(str(look.group))}.\n"
-        f"Read it, correct the targets, then: deeptobit check {escape(str(path))}"
-    )
+    else:
+        show_look(console, table, look, codes, path)
 
 
 def run_check(study: Path, *, data: Path | None, strict: bool, as_json: bool) -> None:

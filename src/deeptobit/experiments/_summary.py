@@ -99,7 +99,7 @@ def verdict(evaluation: Evaluation) -> list[str]:
             ahead.append(f"{share:.0%}")
         else:
             behind.append(
-                f"{share:.0%} {other.idxmin()} is ahead ({other.min():.4f} against "
+                f"{share:.0%}, where {other.idxmin()} is ahead ({other.min():.4f} against "
                 f"{row[FLAGSHIP]:.4f})"
             )
     sentences = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isnan, nan
+from math import floor, isnan, log10, nan
 from typing import TYPE_CHECKING
 
 from deeptobit.experiments._summary import MEASURES, summarise, targets_table, verdict
@@ -84,14 +84,21 @@ def notes(evaluation: Evaluation) -> list[str]:
 
 def _table(summary: pd.DataFrame, title: str, columns: dict[str, pd.Series[bool]]) -> TextTable:
     methods = list(dict.fromkeys(summary["method"]))
+    digits = [_digits(summary[chosen]["mean"].abs().max()) for chosen in columns.values()]
     rows, best = [], set()
     for i, method in enumerate(methods):
         cells = [str(method)]
         for j, chosen in enumerate(columns.values(), start=1):
             entry = summary[chosen & (summary["method"] == method)].iloc[0]
-            spread = "" if isnan(entry["sd"]) else f"±{entry['sd']:.3f}"
-            cells.append(f"{entry['mean']:.3f}{spread}")
+            places = digits[j - 1]
+            spread = "" if isnan(entry["sd"]) else f"±{entry['sd']:.{places}f}"
+            cells.append(f"{entry['mean']:.{places}f}{spread}")
             if entry["best"]:
                 best.add((i, j))
         rows.append(tuple(cells))
     return TextTable(title, ("method", *columns), tuple(rows), frozenset(best))
+
+
+def _digits(largest: float) -> int:
+    """Places after the point: three, or as many as show three digits of the largest number."""
+    return max(3, 2 - floor(log10(largest))) if largest > 0.0 else 3

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from deeptobit.arrays import FloatArray
+from deeptobit.report._directions import Likeness
 from deeptobit.report._format import count, number, percent, some, times
 
 if TYPE_CHECKING:
@@ -165,3 +166,14 @@ def layer_words(errors: FloatArray) -> str:
         f"Going from one layer to {len(errors)} {verb} the mean error: {number(first, 3)} after "
         f"the first, {number(last, 3)} after the last."
     )
+
+
+def likeness_words(alike: Likeness) -> str:
+    """Which outcomes go together, if any do."""
+    both = f"{alike.first} and {alike.second}"
+    if alike.cosine <= 0.0:
+        return (
+            f"The features move no two outcomes alike; {both} come closest (cosine "
+            f"{number(alike.cosine)})."
+        )
+    return f"The features move {both} most alike (cosine {number(alike.cosine)})."

@@ -1,6 +1,7 @@
 """Studies: from a table and a study file to features, targets and a model."""
 
 from deeptobit.study._build import StudyData, build_data, read_data, read_ids
+from deeptobit.study._codes import find_codes
 from deeptobit.study._diagnose import Finding, diagnose
 from deeptobit.study._encoding import EncodedColumn, Encoder
 from deeptobit.study._errors import StudyError
@@ -9,6 +10,7 @@ from deeptobit.study._fit import Progress, fit_study
 from deeptobit.study._fitted import FittedStudy
 from deeptobit.study._fitted_file import load_fitted, save_fitted
 from deeptobit.study._held_out import HeldOut
+from deeptobit.study._look import Look, Proposal
 from deeptobit.study._model import make_model
 from deeptobit.study._predict import predict_table, read_new_data
 from deeptobit.study._propose import propose_study
@@ -22,7 +24,9 @@ __all__ = [
     "Finding",
     "FittedStudy",
     "HeldOut",
+    "Look",
     "Progress",
+    "Proposal",
     "Study",
     "StudyData",
     "StudyError",
@@ -30,6 +34,7 @@ __all__ = [
     "build_data",
     "check_writable",
     "diagnose",
+    "find_codes",
     "fit_study",
     "load_fitted",
     "make_model",

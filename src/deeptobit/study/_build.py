@@ -112,7 +112,7 @@ def build_data(study: Study, table: Table) -> StudyData:
     check_columns(study, table.columns)
     if len(table) < 2:
         raise study.source.error(
-            ("data", "file"), f"{table.file} has one row of data; a model needs many"
+            ("data", "file"), f"{table.file} has one row of data; a model needs at least 10"
         )
     kinds = _feature_kinds(study, table)
     encoder = learn_encoding(table, kinds, study.features.missing)

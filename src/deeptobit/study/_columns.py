@@ -43,7 +43,10 @@ def feature_columns(study: Study, columns: Sequence[str]) -> list[str]:
     named_group = {study.data.group} & set(settings.include) - excluded
     chosen = [name for name in columns if name in free or name in named_group]
     if not chosen:
-        raise study.source.error(("features",), "no column of the table is left as a feature")
+        raise study.source.error(
+            ("features",),
+            "no column of the table is left as a feature; include more, or exclude fewer",
+        )
     return chosen
 
 

@@ -18,10 +18,17 @@ def read_csv_rows(path: Path) -> tuple[Rows, str]:
     """Every row that is not blank, the header first, and the separator that was found."""
     text = _decode(path)
     separator = sniff_separator(text)
+    rows: Rows = []
+    line = 0
     try:
-        rows = [row for row in _records(text, separator) if any(cell.strip() for cell in row[1])]
+        for line, cells in _records(text, separator):
+            if any(cell.strip() for cell in cells):
+                rows.append((line, cells))
     except csv.Error as error:
-        raise StudyError(f"{path.name} cannot be read as CSV: {error}") from None
+        raise StudyError(
+            f"{path.name}, line {line + 1}: cannot be read as CSV ({error}); close every quote, "
+            "and write a quote within a cell twice"
+        ) from None
     return rows, separator
 
 
@@ -52,7 +59,8 @@ def _agreement(text: str, separator: str) -> tuple[bool, int]:
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    # Strict: a quote that is never closed would swallow the rest of the file.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     for cells in reader:
         yield reader.line_num, cells
 

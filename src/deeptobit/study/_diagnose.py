@@ -10,8 +10,9 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.study._build import StudyData
 from deeptobit.study._dependence import MOST_FEATURES, dependent_features, same_pairs
-from deeptobit.study._errors import listed
+from deeptobit.study._errors import StudyError, listed
 from deeptobit.study._file import Study, TargetSettings
+from deeptobit.study._folds import check_enough
 from deeptobit.study._piles import find_piles
 from deeptobit.study._scales import known_scale
 
@@ -55,6 +56,7 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
         *_categories(data),
         *_groups(study, data),
         *_rows(data),
+        *_refused(study, data),
     ]
 
 
@@ -75,6 +77,9 @@ def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
         missing = float(data.targets.missing[:, position].mean())
         if missing >= _MOSTLY:
             yield Finding("warning", target.name, f"{missing:.0%} of the values are missing")
+        if n_exact > 1 and np.ptp(exact[~np.isnan(exact[:, position]), position]) == 0.0:
+            message = "all values between its bounds are the same; leave it out"
+            yield Finding("warning", target.name, message)
         yield from _unbounded(target, exact[:, position])
 
 
@@ -152,7 +157,13 @@ def _groups(study: Study, data: StudyData) -> Iterator[Finding]:
         message = f"its largest group has {counts.max() / len(data.groups):.0%} of the rows"
         yield Finding("warning", study.data.group, message)
     single = int((counts == 1).sum())
-    if single > 0:
+    if _NEARLY_ALL * len(names) <= single < len(names):
+        message = (
+            "nearly all groups have one row; if one is an id that was written twice by mistake, "
+            f"id = {study.data.group!r} in place of group says where"
+        )
+        yield Finding("warning", study.data.group, message)
+    elif single > 0:
         yield Finding("note", study.data.group, f"{single} of {len(names)} groups have one row")
 
 
@@ -164,3 +175,11 @@ def _rows(data: StudyData) -> Iterator[Finding]:
     without = int(data.targets.missing.all(axis=1).sum())
     if without:
         yield Finding("note", "rows", f"{without} rows have no target and teach nothing")
+
+
+def _refused(study: Study, data: StudyData) -> Iterator[Finding]:
+    """What ``fit`` will not do, said before it is asked to."""
+    try:
+        check_enough(study, data)
+    except StudyError as error:
+        yield Finding("warning", "fit", f"will refuse: {error}")

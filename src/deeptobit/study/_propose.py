@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 from deeptobit.study._look import Look, Proposal, look_at
 from deeptobit.study._table import Table
@@ -32,13 +33,15 @@ _NO_TARGET = """\
 """
 
 
-def propose_study(table: Table, file: str) -> tuple[str, Look]:
+def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tuple[str, Look]:
     """Text of a study file for a table, and what it was written from.
 
     Parameters
     ----------
     file : str
         The table as the study file is to name it, relative to its own folder.
+    missing : sequence of str
+        Codes for missing that the table was read with.
 
     Examples
     --------
@@ -55,7 +58,7 @@ def propose_study(table: Table, file: str) -> tuple[str, Look]:
     targets = "\n".join(_target(proposal) for proposal in look.targets)
     if not any(proposal.certain for proposal in look.targets):
         targets = _NO_TARGET + targets
-    parts = (_head(table), _data(look, file), _features(look), targets, _MODEL)
+    parts = (_head(table), _data(look, file, missing), _features(look), targets, _MODEL)
     return "\n".join(parts), look
 
 
@@ -67,7 +70,7 @@ def _head(table: Table) -> str:
     )
 
 
-def _data(look: Look, file: str) -> str:
+def _data(look: Look, file: str, missing: Sequence[str]) -> str:
     lines = ["[data]", f"file = {_quote(file)}  # beside this file, or in a folder below it"]
     if look.id is None:
         lines.append('# id = "column"  # a column that is different in every row')
@@ -77,9 +80,8 @@ def _data(look: Look, file: str) -> str:
         lines.append('# group = "column"  # rows of the same person, site or family stay together')
     else:
         lines.append(f"group = {_quote(look.group)}  # rows of one group stay together")
-    lines.append(
-        "# missing = [-4, 999]  # codes for missing, beside blank cells, NA, NaN, null and ."
-    )
+    codes = f"missing = [{', '.join(map(_code, missing))}]" if missing else "# missing = [-4, 999]"
+    lines.append(f"{codes}  # codes for missing, beside blank cells, NA, NaN, null and .")
     return "\n".join(lines) + "\n"
 
 
@@ -110,6 +112,10 @@ def _value(bound: float | str) -> str:
 
 def _names(names: list[str]) -> str:
     return f"[{', '.join(_quote(name) for name in names)}]"
+
+
+def _code(cell: str) -> str:
+    return cell if re.fullmatch(r"-?[1-9][0-9]*", cell) else _quote(cell)
 
 
 def _key(name: str) -> str:

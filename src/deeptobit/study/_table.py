@@ -142,7 +142,7 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
         raise StudyError(f"{path.name}: cannot read files of kind {kind!r}; known are {known}")
     _check_names(table)
     if len(table) == 0:
-        raise StudyError(f"{path.name} has a header but no row of data")
+        raise StudyError(f"{path.name} has a header but no row of data; add rows")
     return table
 
 
@@ -160,7 +160,8 @@ def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> 
     for line, row in rows[1:]:
         if len(row) != len(names):
             raise StudyError(
-                f"{file}, line {line}: {len(row)} cells, but the header names {len(names)} columns"
+                f"{file}, line {line}: {len(row)} cells, but the header names {len(names)} "
+                "columns; put cells that hold a separator or a line break in quotes"
             )
     columns: dict[int, list[str | None]] = {
         position: [None if cell in blanks else cell for cell in map(str.strip, cells)]
@@ -181,7 +182,9 @@ def _excel_rows(path: Path, sheet: str | None) -> Rows:
     try:
         book = pd.ExcelFile(path, engine="openpyxl")
     except (ValueError, KeyError, BadZipFile):
-        raise StudyError(f"{path.name} cannot be read as an Excel file; is it damaged?") from None
+        raise StudyError(
+            f"{path.name} cannot be read as an Excel file; save it again as .xlsx"
+        ) from None
     with book:
         sheets = [str(name) for name in book.sheet_names]
         if sheet is not None and sheet not in sheets:
@@ -203,10 +206,10 @@ def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError):
-        raise StudyError(f"{path.name} cannot be read as a Parquet file; is it damaged?") from None
+        raise StudyError(f"{path.name} cannot be read as a Parquet file; write it again") from None
     if frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()
-    frame = frame.rename(columns=str)
+    frame.columns = pd.Index([str(name) for name in frame.columns])
     for name in frame.columns[[dtype.kind not in "biufMm" for dtype in frame.dtypes]]:
         text = frame[name].map(lambda cell: str(cell).strip(), na_action="ignore").astype(object)
         frame[name] = text.where(~(text.isna() | text.isin([*BLANKS, *missing])), None)
@@ -221,5 +224,6 @@ def _check_names(table: Table) -> None:
     twice = [name for name, times in Counter(table.columns).items() if times > 1]
     if twice:
         raise StudyError(
-            f"{table.file}: column names must differ; {listed(twice)} occur(s) more than once"
+            f"{table.file}: column names must differ; rename {listed(twice)}, which occur(s) more "
+            "than once"
         )
