@@ -1,5 +1,6 @@
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,21 +17,31 @@ from deeptobit.arrays import FloatArray
 from deeptobit.baselines import (
     Baseline,
     ForestBaseline,
+    GroupLassoBaseline,
     InterceptOnly,
     LassoBaseline,
+    LeastSquaresBaseline,
     MultiTaskLassoBaseline,
     RidgeBaseline,
     RidgeTobit,
+    TobitBaseline,
+    TraceNormBaseline,
     inner_folds,
 )
 
-ALL = [
+ALL: list[Callable[..., Baseline]] = [
     InterceptOnly,
+    LeastSquaresBaseline,
     RidgeBaseline,
     LassoBaseline,
     MultiTaskLassoBaseline,
     ForestBaseline,
+    TobitBaseline,
     RidgeTobit,
+    TraceNormBaseline,
+    GroupLassoBaseline,
+    partial(TraceNormBaseline, censored=True),
+    partial(GroupLassoBaseline, censored=True),
 ]
 LOWER, UPPER = [0.0, -np.inf, 10.0], [5.0, np.inf, np.inf]
 
@@ -63,7 +74,7 @@ def test_scikit_learn_check_of_tuned_baselines(
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_missing_outcomes_are_skipped_and_bounds_are_kept(kind: type[Baseline]) -> None:
+def test_missing_outcomes_are_skipped_and_bounds_are_kept(kind: Callable[..., Baseline]) -> None:
     X, Y = _problem(missing=0.2)
     untouched = Y.copy()
     model = kind(lower=LOWER, upper=UPPER, cv=2).fit(X[:80], Y[:80])
@@ -79,7 +90,7 @@ def test_missing_outcomes_are_skipped_and_bounds_are_kept(kind: type[Baseline]) 
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ALL if kind is not ForestBaseline])
-def test_an_outcome_in_other_units_is_predicted_in_those(kind: type[Baseline]) -> None:
+def test_an_outcome_in_other_units_is_predicted_in_those(kind: Callable[..., Baseline]) -> None:
     X, Y = _problem()
     model = kind(lower=LOWER, upper=UPPER).fit(X, Y)
     lower, upper = np.multiply(LOWER, 1e4) + 7, np.multiply(UPPER, 1e4) + 7

@@ -7,14 +7,23 @@ and ``sigma_`` is an honest noise scale, so that predictive distributions compar
 
 from deeptobit.baselines._base import Baseline
 from deeptobit.baselines._censored import InterceptOnly, RidgeTobit
+from deeptobit.baselines._deep import DeepBaseline, FactorisedMLPBaseline, MLPBaseline
 from deeptobit.baselines._folds import Folds, inner_folds
 from deeptobit.baselines._least_squares import (
     ForestBaseline,
     LassoBaseline,
+    LeastSquaresBaseline,
     MultiTaskLassoBaseline,
     RidgeBaseline,
     UncensoredBaseline,
 )
+from deeptobit.baselines._networks import NetworkBaseline
+from deeptobit.baselines._penalised import (
+    GroupLassoBaseline,
+    PenalisedBaseline,
+    TraceNormBaseline,
+)
+from deeptobit.baselines._tobit import TobitBaseline
 from deeptobit.baselines._tuning import (
     predict_held_out,
     tune_forest,
@@ -25,13 +34,22 @@ from deeptobit.baselines._tuning import (
 
 __all__ = [
     "Baseline",
+    "DeepBaseline",
+    "FactorisedMLPBaseline",
     "Folds",
     "ForestBaseline",
+    "GroupLassoBaseline",
     "InterceptOnly",
     "LassoBaseline",
+    "LeastSquaresBaseline",
+    "MLPBaseline",
     "MultiTaskLassoBaseline",
+    "NetworkBaseline",
+    "PenalisedBaseline",
     "RidgeBaseline",
     "RidgeTobit",
+    "TobitBaseline",
+    "TraceNormBaseline",
     "UncensoredBaseline",
     "inner_folds",
     "predict_held_out",

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
 from deeptobit.arrays import FloatArray
 from deeptobit.baselines._base import Baseline
 from deeptobit.baselines._folds import Folds
+from deeptobit.baselines._missing import Blockwise
 from deeptobit.baselines._tuning import (
     predict_held_out,
     tune_forest,
@@ -54,6 +56,21 @@ class UncensoredBaseline(Baseline):
     @abstractmethod
     def _tune(self, X: FloatArray, Y: FloatArray, folds: Folds) -> Any:
         """A model that is not fitted yet, for X and Y in standard units."""
+
+
+class LeastSquaresBaseline(UncensoredBaseline):
+    """Least squares, each task on the rows in which it is known; of minimum norm where D > N.
+
+    Examples
+    --------
+    >>> from deeptobit.datasets import make_subspace
+    >>> X, Y, _ = make_subspace(200, 10, 3, 2, random_state=0)
+    >>> round(LeastSquaresBaseline(lower=0).fit(X[:150], Y[:150]).score(X[150:], Y[150:]), 2)
+    0.53
+    """
+
+    def _tune(self, X: FloatArray, Y: FloatArray, folds: Folds) -> Any:
+        return Blockwise(LinearRegression())
 
 
 class RidgeBaseline(UncensoredBaseline):

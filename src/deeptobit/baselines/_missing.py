@@ -56,6 +56,33 @@ class Taskwise:
         return Taskwise([clone(model) for model in self.models])
 
 
+class Blockwise:
+    """A model of many tasks; tasks that are known in the same rows are fitted together."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: FloatArray, Y: FloatArray) -> Blockwise:
+        """Fit every block of tasks to its rows."""
+        self.n_tasks = Y.shape[1]
+        self.fitted = [
+            (tasks, clone(self.model).fit(X[known], Y[np.ix_(known, tasks)]))
+            for known, tasks in blocks(Y)
+        ]
+        return self
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """All tasks, (N, T)."""
+        predicted = np.empty((len(X), self.n_tasks))
+        for tasks, model in self.fitted:
+            predicted[:, tasks] = model.predict(X).reshape(len(X), -1)
+        return predicted
+
+    def __sklearn_clone__(self) -> Blockwise:
+        """Copy the model without what it learned."""
+        return Blockwise(clone(self.model))
+
+
 class Filled:
     """A model of all tasks at once; ridge regressions of its own rows fill what is missing."""
 
