@@ -3,15 +3,17 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import cohort, network, online, subspace, tobit
+from benchmarks import algorithm1, cohort, network, online, subspace, table, tobit
 from benchmarks.report import Number
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
     "tobit": tobit.measure,
     "subspace": subspace.measure,
     "online": online.measure,
+    "algorithm1": algorithm1.measure,
     "network": network.measure,
     "cohort": cohort.measure,
+    "table": table.measure,
 }
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SETTINGS, RESULTS = "settings.json", "results.parquet"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,24 @@ def open_store(
         ...
     ValueError: ... holds results of other protocol seed (0 there, 1 here); name another folder
     """
+    return open_results(folder, _settings(data, methods, protocol))
+
+
+def open_results(folder: Path, settings: Mapping[str, Any]) -> ResultStore:
+    """A new folder, or one that a run with the same settings has left.
+
+    Parameters
+    ----------
+    folder : Path
+    settings : mapping
+        Whatever the results depend on, as JSON has it.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds results with other settings, or other files.
+    """
     require("pyarrow", "app")
-    settings = _settings(data, methods, protocol)
     path = folder / SETTINGS
     if path.exists():
         _check_same(_read(path), settings, folder)
@@ -79,10 +97,15 @@ def open_store(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} holds other things; name a new folder or an empty one")
     folder.mkdir(parents=True, exist_ok=True)
-    packages = ("numpy", "scipy", "scikit-learn", "pandas")
-    about = {"versions": {package: version(package) for package in packages}}
-    write_whole(path, json.dumps(settings | about, indent=2, ensure_ascii=False) + "\n")
+    about = {"versions": versions()}
+    write_whole(path, json.dumps({**settings, **about}, indent=2, ensure_ascii=False) + "\n")
     return ResultStore(folder)
+
+
+def versions() -> dict[str, str]:
+    """The packages that results depend on, as they are installed."""
+    deep = ("torch",) if find_spec("torch") else ()
+    return {package: version(package) for package in (*_PACKAGES, *deep)}
 
 
 def _settings(

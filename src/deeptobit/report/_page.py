@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from deeptobit.extras import require
 from deeptobit.report import _card, _words
 from deeptobit.report._cortex import draw_cortex
 from deeptobit.report._directions import in_words, most_alike, shared_directions, task_cosines
 from deeptobit.report._findings import published
-from deeptobit.report._format import number, percent
+from deeptobit.report._format import percent
 from deeptobit.report._panels import draw_outcomes
 from deeptobit.report._pictures import (
     N_FEATURES,
@@ -26,6 +23,7 @@ from deeptobit.report._pictures import (
 from deeptobit.report._reliability import bound_errors
 from deeptobit.report._rows import outcome_rows
 from deeptobit.report._svg import drawing
+from deeptobit.report._templates import environment, template_part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,13 +67,13 @@ def render_report(fitted: FittedStudy) -> str:
     table = fitted.held_out.table()
     with drawing():
         content = _content(fitted, table) | _pictures(fitted, table)
-    template = _environment().get_template("report.html.j2")
+    template = environment().get_template("report.html.j2")
     return str(template.render(content))
 
 
 def _content(fitted: FittedStudy, table: pd.DataFrame) -> dict[str, Any]:
     coverage = fitted.held_out.coverage
-    script, style = _part("sort.js"), _part("style.css")
+    script, style = template_part("sort.js"), template_part("style.css")
     return {
         "name": fitted.name,
         "script": script,
@@ -106,12 +104,7 @@ def _pictures(fitted: FittedStudy, table: pd.DataFrame) -> dict[str, Any]:
     directions = shared_directions(model, _N_COMPONENTS)
     cosines = task_cosines(model)
     alike = most_alike(cosines)
-    likeness = ""
-    if alike is not None:
-        likeness = (
-            f"The features move {alike.first} and {alike.second} most alike "
-            f"(cosine {number(alike.cosine)})."
-        )
+    likeness = "" if alike is None else _words.likeness_words(alike)
     return {
         "outcomes": outcomes[:_SHOWN_FIRST],
         "more_outcomes": outcomes[_SHOWN_FIRST:],
@@ -136,21 +129,4 @@ def _policy(script: str) -> str:
     return (
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
-
-
-@cache
-def _part(name: str) -> str:
-    return files("deeptobit.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Any:
-    jinja2 = require("jinja2", "app")
-    return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_part),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )

@@ -1,0 +1,86 @@
+"""The names of ``deeptobit reproduce``, in the order of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from time import perf_counter
+from typing import Any
+
+from deeptobit import __version__
+from deeptobit.experiments.reproduce._context import Context
+from deeptobit.experiments.reproduce._fig_brain import fig_brain
+from deeptobit.experiments.reproduce._fig_network import fig_network
+from deeptobit.experiments.reproduce._fig_subspace import fig_subspace
+from deeptobit.experiments.reproduce._fig_weights import fig_weights
+from deeptobit.experiments.reproduce._scales import Scale
+from deeptobit.experiments.reproduce._section import Section
+from deeptobit.experiments.reproduce._section_file import read_section, section_path, write_section
+from deeptobit.experiments.reproduce._table_calibration import table_calibration
+from deeptobit.experiments.reproduce._table_layers import table_layers
+from deeptobit.experiments.reproduce._table_rank import table_rank
+from deeptobit.experiments.reproduce._table_real import table_real
+from deeptobit.experiments.reproduce._table_real_layers import table_real_layers
+from deeptobit.experiments.reproduce._table_recovery import table_recovery
+from deeptobit.experiments.reproduce._table_runtime import table_runtime
+from deeptobit.experiments.reproduce._table_synthetic import table_synthetic
+from deeptobit.experiments.reproduce._theory_claims import theory
+
+NAMES: Mapping[str, Callable[[Scale, Context], Section]] = {
+    "fig-network": fig_network,
+    "fig-subspace": fig_subspace,
+    "fig-weights": fig_weights,
+    "theory": theory,
+    "table-recovery": table_recovery,
+    "table-synthetic": table_synthetic,
+    "table-layers": table_layers,
+    "table-runtime": table_runtime,
+    "table-real": table_real,
+    "table-real-layers": table_real_layers,
+    "table-rank": table_rank,
+    "table-calibration": table_calibration,
+    "fig-brain": fig_brain,
+}
+
+
+def reproduce(name: str, scale: Scale, context: Context) -> Section:
+    """Compute one section, or read it where it was finished before with the same settings."""
+    before = finished(name, scale, context)
+    if before is not None:
+        return before
+    started = perf_counter()
+    section = _find(name)(scale, context)
+    section = replace(
+        section, seconds=perf_counter() - started, settings=_settings(name, scale, context)
+    )
+    if context.store is not None:
+        write_section(section_path(context.store, section.settings), section)
+    return section
+
+
+def finished(name: str, scale: Scale, context: Context) -> Section | None:
+    """The section as it was kept before with the same settings, if it was."""
+    _find(name)
+    settings = _settings(name, scale, context)
+    if context.store is None:
+        return None
+    path = section_path(context.store, settings)
+    return read_section(path) if path.exists() else None
+
+
+def _find(name: str) -> Callable[[Scale, Context], Section]:
+    if name not in NAMES:
+        raise ValueError(f"there is nothing called {name!r} to reproduce; there is {list(NAMES)}")
+    return NAMES[name]
+
+
+def _settings(name: str, scale: Scale, context: Context) -> dict[str, Any]:
+    """What the numbers depend on; how many fits run side by side is no part of it."""
+    return {
+        "name": name,
+        "scale": asdict(scale),
+        "seed": context.seed,
+        "protocol": context.protocol,
+        "path": None if context.path is None else str(context.path.resolve()),
+        "deeptobit": __version__,
+    }
