@@ -7,17 +7,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from deeptobit.cli._study_commands import one_sentence
+from deeptobit.cli._long_runs import stoppable, value_errors_are_sentences
+from deeptobit.cli._study_commands import finite, one_sentence
 from deeptobit.datasets import load_adni, load_help
 from deeptobit.estimators import SubspaceNetworkCV
 from deeptobit.experiments import (
@@ -38,8 +37,6 @@ from deeptobit.experiments import (
 )
 from deeptobit.study import StudyError, build_data, make_model, read_data, read_study
 
-INTERRUPTED = 130  # 128 + SIGINT
-
 
 def run_evaluate(
     study: Path | None,
@@ -56,7 +53,7 @@ def run_evaluate(
 ) -> None:
     """Compare, show the tables, and keep them where a folder is named."""
     console = Console(stderr=as_json)
-    with one_sentence(as_json), _value_errors_are_sentences():
+    with one_sentence(as_json), value_errors_are_sentences():
         with console.status("Reading the data …"), _warnings_are_lines(console):
             read = _of_dataset(dataset, path) if study is None else _of_study(study, data)
             problem, protocol, network = read
@@ -64,7 +61,7 @@ def run_evaluate(
         names = None if methods is None else [name.strip() for name in methods.split(",")]
         chosen = make_methods(names, network=network, seed=protocol.seed)
         store = None if out is None else open_store(out, problem, chosen, protocol)
-        with _stoppable(out), _bar(console) as progress:
+        with stoppable(out), _bar(console) as progress:
             found = evaluate(problem, chosen, protocol, n_jobs=jobs, store=store, progress=progress)
         if out is not None:
             write_summary(out, found, problem.name)
@@ -122,28 +119,6 @@ def _warnings_are_lines(console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def _value_errors_are_sentences() -> Iterator[None]:
-    """What data or settings do not allow is said in a sentence by whoever finds out."""
-    try:
-        yield
-    except ValueError as error:
-        raise StudyError(str(error)) from None
-
-
-@contextmanager
-def _stoppable(out: Path | None) -> Iterator[None]:
-    """Ctrl-C is one line that says how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = "nothing was kept: --out DIR keeps what is done"
-        if out is not None:
-            kept = f"what is done is kept in {out}; the same command continues"
-        typer.echo(f"deeptobit: stopped; {kept}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
 def _bar(console: Console) -> Iterator[Callable[[int, int, str], None]]:
     columns = (
         BarColumn(),
@@ -198,12 +173,7 @@ def _as_json(data: EvaluationData, found: Evaluation) -> dict[str, Any]:
     return {
         "data": data.name,
         "protocol": asdict(found.protocol),
-        "summary": [{str(key): _finite(value) for key, value in row.items()} for row in summary],
+        "summary": [{str(key): finite(value) for key, value in row.items()} for row in summary],
         "skipped": [skipped._asdict() for skipped in found.skipped],
         "notes": notes(found),
     }
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no NaN: the spread of a single split is null."""
-    return None if isinstance(value, float) and not isfinite(value) else value

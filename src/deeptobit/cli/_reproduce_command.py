@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from deeptobit.cli._study_commands import INTERRUPTED, finite, one_sentence
+from deeptobit.cli._long_runs import stoppable, value_errors_are_sentences
+from deeptobit.cli._study_commands import finite, one_sentence
 from deeptobit.experiments.reproduce import (
     NAMES,
     PAPER,
@@ -50,7 +48,7 @@ def run_reproduce(
     console = Console(stderr=as_json)
     names = list(NAMES) if name == ALL else [name]
     context = Context(n_jobs=jobs, seed=seed, protocol=protocol, path=path, store=out)
-    with one_sentence(as_json), _stoppable(out):
+    with one_sentence(as_json), stoppable(out):
         _check(name, out)
         sections = [_section(console, one, scale, context) for one in names]
         files = []
@@ -88,33 +86,11 @@ def _section(console: Console, name: str, scale: str, context: Context) -> Secti
         def tell(done: int, total: int, label: str) -> None:
             bar.update(task, completed=done, total=total, description=label)
 
-        with _value_errors_are_sentences(), warnings.catch_warnings():
+        with value_errors_are_sentences(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # many fits would say the same many times
             section = reproduce(name, _SCALES[scale], replace(context, progress=tell))
     console.print(f"{name}: done in {section.seconds:.0f} s.", highlight=False)
     return section
-
-
-@contextmanager
-def _value_errors_are_sentences() -> Iterator[None]:
-    """What data or settings do not allow is said in a sentence by whoever finds out."""
-    try:
-        yield
-    except (ValueError, ImportError) as error:
-        raise StudyError(str(error)) from None
-
-
-@contextmanager
-def _stoppable(out: Path | None) -> Iterator[None]:
-    """Ctrl-C is one line that says how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = "nothing was kept: --out DIR keeps what is done"
-        if out is not None:
-            kept = f"what is done is kept in {out}; the same command continues"
-        typer.echo(f"deeptobit: stopped; {kept}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
 
 
 def _show(console: Console, section: Section) -> None:
