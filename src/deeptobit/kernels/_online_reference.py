@@ -7,7 +7,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.kernels._online_types import Block, Iterate, PlainPlan, RowPlan
 from deeptobit.likelihood import Derivatives, Noise
 
-REACH = 30.0  # largest score, in units of 1/σ, that a step may follow: one wild row is not a trend
+REACH = 10.0  # largest score, in units of 1/σ, that a step may follow: one wild row is not a trend
 EXPLODED = 1e3  # times the unit variance that Vx has after whitening
 
 

@@ -134,3 +134,17 @@ def test_errors_say_what_is_wrong() -> None:
     for settings, message in wrong:
         with pytest.raises(ValueError, match=message):
             OnlineSettings(rank=1, **settings)
+
+
+@BOTH
+def test_rare_values_of_one_task_leave_the_others_alone(settings: dict[str, Any]) -> None:
+    data = stream(3000, rank=2, seed=3)
+    alone = relative_error(solve(data, rank=2, **settings), data.coef)
+    rare = np.random.default_rng(0).choice(np.arange(600, 3000), 12, replace=False)
+    low, high = np.full((3000, 1), -np.inf), np.zeros((3000, 1))
+    low[rare], high[rare] = 1e4, 1e4
+    beside = data._replace(low=np.hstack([data.low, low]), high=np.hstack([data.high, high]))
+    found = solve(beside, rank=2, **settings)
+    assert is_finite(found)
+    others = found.U[:-1] @ found.V - data.coef
+    assert np.linalg.norm(others) / np.linalg.norm(data.coef) < 1.5 * alone

@@ -14,6 +14,9 @@ from deeptobit.solvers.online._between import between
 from deeptobit.solvers.online._null import NullModel
 
 _FEW_ROWS = 512
+# Nats per row that one task may weigh in what all tasks decide: one whose first rows all lie at
+# a bound has no units, and its first value would outvote all others.
+_VOTE = 1.0
 
 
 @dataclass
@@ -124,7 +127,7 @@ class Evidence:
         certainty = effective * self.curvature
         own = _length(self.pull, self.curvature) * certainty / (certainty + 3.0)
         total = float(certainty.sum())
-        common = float(_length(self.pull.sum(), self.curvature.sum()))
+        common = float(_length(_votes(self.pull), self.curvature.sum()))
         common *= total / (total + 10.0) * self.observed / (self.observed + 10.0)
         length = np.minimum(own, common)
         if self.rows < _FEW_ROWS:
@@ -132,7 +135,12 @@ class Evidence:
             return np.minimum(length, _lowest(self.line))
         # With many rows the slope at κ = 1 is the better guide, unless the null model just wins.
         null, model = self.race
-        return np.where((model > null) | (model.sum() > null.sum()), 0.0, length)
+        return np.where((model > null) | (_votes(model - null) > 0.0), 0.0, length)
+
+
+def _votes(nats: FloatArray) -> float:
+    """The sum over tasks, none of which decides alone."""
+    return float(between(-_VOTE, nats, _VOTE).sum())
 
 
 def _lowest(line: FloatArray) -> FloatArray:
@@ -144,7 +152,7 @@ def _lowest(line: FloatArray) -> FloatArray:
     return np.where(convex, inside, np.where(line[2] < line[0], 1.0, 0.0))
 
 
-def _length(pull: FloatArray, curvature: FloatArray) -> FloatArray:
+def _length(pull: FloatArray | float, curvature: FloatArray | float) -> FloatArray:
     some = np.asarray(curvature) > 0.0
     return np.where(some, np.clip(1.0 - pull / np.where(some, curvature, 1.0), 0.0, 1.0), 0.0)
 
