@@ -55,7 +55,7 @@ def test_rows_may_be_held_out_twice_or_never() -> None:
     repeated = RepeatedKFold(n_splits=2, n_repeats=2, random_state=0)
     once = [(np.arange(40), np.arange(40, 60))]
     for cv in (repeated, once):
-        held_out = HeldOut(targets, np.ones(80), read_folds(cv, 80, None, 0), Gaussian())
+        held_out = HeldOut(targets, np.ones(80), read_folds(cv, 80, None, 0), (Gaussian(),))
         stack = fit_stack(
             X, held_out, fit_intercept=True, standardize=True, scoring="r2", n_jobs=None
         )

@@ -57,7 +57,7 @@ def test_scores_are_those_of_the_metrics() -> None:
     targets = CensoredTargets.from_bounds(Y, -0.5, 1.0)
     everything = Fold(np.arange(50), np.arange(50))
     weight = rng.uniform(0.5, 2.0, 50)
-    held_out = HeldOut(targets, weight, [everything], Gaussian())
+    held_out = HeldOut(targets, weight, [everything], (Gaussian(),))
     latent, sigma = rng.normal(size=(50, 3)), np.array([1.0, 0.5, 2.0])
     mean = Predictive(Gaussian(), latent, sigma, -0.5, 1.0).mean()
     expected = 1.0 - float(centred_anmse(targets, mean, sample_weight=weight))

@@ -14,6 +14,7 @@ from deeptobit import CensoredTargets, SubspaceNetworkCV, SubspaceNetworkRegress
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.exceptions import CensoringWarning
+from deeptobit.likelihood import StudentT
 
 
 @cache
@@ -252,3 +253,32 @@ def test_a_deep_network_knows_its_noise_on_few_rows() -> None:
     assert model.score_log(X[150:], Y[150:]) > plain.score_log(X[150:], Y[150:]) + 0.1
     low, high = model.predict_interval(X[150:], 0.9)
     assert ((low <= Y[150:]) & (Y[150:] <= high)).mean() > 0.9
+
+
+@pytest.mark.parametrize(("draw", "family"), [("normal", "gaussian"), ("standard_t", "student_t")])
+def test_the_family_of_the_noise_is_that_of_the_held_out_rows(draw: str, family: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 4))
+    noise = rng.normal(size=(400, 3)) if draw == "normal" else rng.standard_t(3, size=(400, 3))
+    Y = np.maximum(X @ rng.normal(size=(4, 3)) + noise, 0.0)
+    model = SubspaceNetworkCV(max_layers=1, random_state=0).fit(X, Y)
+    assert model.noise_.name == family
+    assert model.best_estimator_.noise == family
+    likelihoods = {
+        name: SubspaceNetworkCV(max_layers=1, random_state=0, noise=name).fit(X, Y).score_log(X, Y)
+        for name in ("gaussian", "student_t")
+    }
+    assert model.score_log(X, Y) == max(likelihoods.values())
+
+
+def test_a_family_that_was_asked_for_stays() -> None:
+    X, Y, _ = make_subspace(80, 5, 3, 1, random_state=0)
+    asked = StudentT(df=7.0)
+    model = SubspaceNetworkCV(max_layers=1, random_state=0, noise=asked).fit(X, Y)
+    assert model.noise_ is asked
+
+
+def test_no_family_of_that_name() -> None:
+    X, Y, _ = make_subspace(80, 5, 3, 1, random_state=0)
+    with pytest.raises(ValueError, match=r"noise must be one of .*; got 'cauchy'"):
+        SubspaceNetworkCV(noise="cauchy").fit(X, Y)

@@ -27,8 +27,10 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
 
 
 def test_a_rows_own_outcome_does_not_touch_its_prediction(cohort: Cohort) -> None:
-    study, data, fitted = cohort
-    before = fitted.held_out
+    study, data, _ = cohort
+    # Which family the noise is of, all rows decide together.
+    study = replace(study, model=replace(study.model, noise="gaussian"))
+    before = fit_study(study, data).held_out
     speed = data.targets.low[:, 2].copy()
     changed = [6, 7]  # the visits of one person
     speed[changed] += 30.0

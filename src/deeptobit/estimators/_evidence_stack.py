@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._folds import HeldOut, Scoring
-from deeptobit.estimators._recalibration import held_out_line
+from deeptobit.estimators._recalibration import held_out_errors
 from deeptobit.estimators._stacking import average, error_moments, layer_scores, simplex_weights
-from deeptobit.likelihood import Gaussian
+from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import NetworkLayer
 from deeptobit.solvers import CensoringKinds
 from deeptobit.solvers.evidence import EvidenceMember, EvidenceProblem, evidence_path
@@ -41,6 +41,8 @@ class EvidenceStack:
     fit_times : array of shape (n_folds,)
         Seconds for all members of a fold.
     kinds : CensoringKinds
+    noise : Noise
+        The family under which held-out rows are most likely.
     """
 
     layer: NetworkLayer
@@ -51,6 +53,7 @@ class EvidenceStack:
     stack_scores: FloatArray
     fit_times: FloatArray
     kinds: CensoringKinds
+    noise: Noise
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def fit_stack(
     ----------
     X : array or CSR matrix of shape (N, D)
     held_out : HeldOut
-        The outcomes, their weights, the folds and the family of the noise. The path itself takes
+        The outcomes, their weights, the folds and the families of the noise. The path itself takes
         the noise for Gaussian; the recalibration does not.
     """
     targets, weight, folds = held_out.targets, held_out.weight, held_out.folds
@@ -86,14 +89,14 @@ def fit_stack(
         delayed(_fit_path)(X[rows], targets[rows], weight[rows], fit_intercept, standardize)
         for rows in jobs
     )
-    gaussian = replace(held_out, noise=Gaussian())
+    gaussian = replace(held_out, families=(Gaussian(),))
     moments = [
         error_moments(gaussian, fold, X[fold.test], path.members)
         for fold, path in zip(folds, paths, strict=True)
     ]
     weights = simplex_weights(np.sum(moments, axis=0))
     layers = [average(path.members, weights) for path in paths]
-    layer = _recalibrate(
+    layer, noise = _recalibrate(
         X, held_out, layers, average(whole.members, weights), whole.kinds, fit_intercept
     )
     return EvidenceStack(
@@ -101,15 +104,16 @@ def fit_stack(
         alpha=layer.alpha,
         weights=weights,
         settings=[member.settings for member in whole.members],
-        member_scores=_member_scores(held_out, X, paths, moments, scoring),
+        member_scores=_member_scores(gaussian, X, paths, moments, scoring),
         stack_scores=np.array(
             [
-                held_out.score(fold, layer_scores(X[fold.test], mean), mean.sigma, scoring)
+                gaussian.score(fold, layer_scores(X[fold.test], mean), mean.sigma, scoring)
                 for fold, mean in zip(folds, layers, strict=True)
             ]
         ),
         fit_times=np.array([path.seconds for path in paths]),
         kinds=whole.kinds,
+        noise=noise,
     )
 
 
@@ -151,19 +155,22 @@ def _recalibrate(
     whole: EvidenceMember,
     kinds: CensoringKinds,
     fit_intercept: bool,
-) -> EvidenceMember:
-    """Slopes, levels and noise scales from the held-out rows, given to the layer of all rows."""
+) -> tuple[EvidenceMember, Noise]:
+    """Slopes, levels and noise from the held-out rows, given to the layer of all rows."""
     latents = [
         layer_scores(X[fold.test], layer)
         for fold, layer in zip(held_out.folds, layers, strict=True)
     ]
-    line = held_out_line(held_out, latents, whole.sigma, kinds, fit_intercept=fit_intercept)
-    return replace(
+    line, noise = held_out_errors(
+        held_out, latents, whole.sigma, kinds, fit_intercept=fit_intercept
+    )
+    layer = replace(
         whole,
         coef=line.slope[:, None] * whole.coef,
         intercept=line.level + line.slope * whole.intercept,
         sigma=line.sigma,
     )
+    return layer, noise
 
 
 def cut_rank(

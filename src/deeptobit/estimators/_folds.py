@@ -64,13 +64,19 @@ class HeldOut:
     targets : CensoredTargets of shape (N, T)
     weight : array of shape (N,)
     folds : list of Fold
-    noise : Noise
+    families : tuple of Noise
+        What the noise may be: models are fitted and scored with the first.
     """
 
     targets: CensoredTargets
     weight: FloatArray
     folds: list[Fold]
-    noise: Noise
+    families: tuple[Noise, ...]
+
+    @property
+    def noise(self) -> Noise:
+        """The family that models are fitted with."""
+        return self.families[0]
 
     @cached_property
     def scaling(self) -> TargetScaling:

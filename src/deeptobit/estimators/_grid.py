@@ -20,9 +20,10 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators._candidates import Candidate
 from deeptobit.estimators._folds import Fold, HeldOut, Scoring
 from deeptobit.estimators._network import SubspaceNetworkRegressor
-from deeptobit.estimators._recalibration import held_out_line
+from deeptobit.estimators._recalibration import held_out_errors
 from deeptobit.estimators._settings import check_sparsity
 from deeptobit.estimators._subspace_batch import pose_layer, user_units
+from deeptobit.likelihood import Noise
 from deeptobit.network import latents
 from deeptobit.solvers import NullModel, fit_null, solve_path
 
@@ -111,7 +112,7 @@ class Search:
         """
         self.refit(network)
         kinds = self.null(np.arange(len(self.held_out.targets)), 1, 0.0).kinds
-        line = held_out_line(
+        line, noise = held_out_errors(
             self.held_out,
             latents,
             network.sigma_,
@@ -126,6 +127,7 @@ class Search:
             sigma=line.sigma,
         )
         network._store((*below, last), self.held_out.targets)
+        set_family(network, noise)
         return network
 
     def null(self, rows: Any, rank: int, sparsity: float) -> NullModel:
@@ -200,6 +202,12 @@ def _score_network(
         seconds = perf_counter() - started
         *_, latent = latents(fitted.layers_, search.X[fold.test], fitted.lower_, fitted.upper_)
     return held_out.score(fold, latent, fitted.sigma_, search.scoring), seconds, latent
+
+
+def set_family(network: SubspaceNetworkRegressor, noise: Noise) -> None:
+    """Give a network the family that held-out rows chose; one that was asked for stays as it is."""
+    if network.noise_.name != noise.name:
+        network.set_params(noise=noise.name)
 
 
 def _read_values(values: Any, name: str, default: Sequence[Any]) -> list[Any]:

@@ -20,13 +20,15 @@ from deeptobit.estimators._evidence_stack import EvidenceStack, fit_stack
 from deeptobit.estimators._explain import LayerEffects, feature_scale
 from deeptobit.estimators._folds import HeldOut, Scoring, check_folds, read_folds
 from deeptobit.estimators._formula import FormulaDesign
-from deeptobit.estimators._grid import Search
+from deeptobit.estimators._grid import Search, set_family
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
 from deeptobit.estimators._network import SubspaceNetworkRegressor
 from deeptobit.estimators._settings import check_settings
 from deeptobit.likelihood import Noise, resolve_noise
 from deeptobit.network import NetworkLayer
 from deeptobit.targets import BoundsLike, CensoredTargets
+
+FAMILIES = ("gaussian", "logistic", "student_t")
 
 
 class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CensoredRegressor):
@@ -73,7 +75,10 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         Shuffles the folds.
     verbose : int
         1 tells how the candidates did.
-    lower, upper, outside, noise, fit_intercept, standardize, prediction, max_iter, tol
+    noise : {"auto", "gaussian", "logistic", "student_t"} or Noise
+        ``"auto"``: layers are fitted with Gaussian noise, and of the three families the one under
+        which held-out rows are most likely is taken for predictions.
+    lower, upper, outside, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 
     Attributes
@@ -85,6 +90,8 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         Mean over folds.
     cv_results_ : dict of arrays
         As in scikit-learn's ``GridSearchCV``; ``weight`` is a member's share in the stack.
+    noise_ : Noise
+        The family of the noise.
     layers_, coef_, intercept_, sigma_, U_, V_, rank_, alpha_, n_layers_, n_iter_
         Those of ``best_estimator_``. ``alpha_`` of a learned prior is its ridge on W/σ, 1/(n ω).
     lower_, upper_, feature_scale_, target_names_, n_features_in_, feature_names_in_
@@ -115,7 +122,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         lower: BoundsLike = 0.0,
         upper: BoundsLike = None,
         outside: Literal["raise", "clip"] = "raise",
-        noise: str | Noise = "gaussian",
+        noise: str | Noise = "auto",
         fit_intercept: bool = True,
         standardize: bool = True,
         prediction: PredictionKind = "mean",
@@ -179,7 +186,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         check_determined(targets, weight, 0, 1.0)
         folds = read_folds(self.cv, len(targets), groups, self.random_state)
         check_folds(targets, weight, folds)
-        held_out = HeldOut(targets, weight, folds, resolve_noise(self.noise))
+        held_out = HeldOut(targets, weight, folds, self._families())
         candidates = self._candidates(matrix, held_out)
         self._tell(candidates)
         self.cv_results_ = tabulate(candidates)
@@ -230,6 +237,16 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         )
         return [stacked, *members]
 
+    def _families(self) -> tuple[Noise, ...]:
+        """What the noise may be; models are fitted with the first."""
+        names = FAMILIES if isinstance(self.noise, str) and self.noise == "auto" else (self.noise,)
+        return tuple(resolve_noise(name) for name in names)
+
+    @property
+    def noise_(self) -> Noise:
+        """The family of the noise, chosen or given."""
+        return self.best_estimator_.noise_
+
     @property
     def layers_(self) -> tuple[NetworkLayer, ...]:
         """Layers of the chosen network."""
@@ -267,7 +284,6 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
             "lower",
             "upper",
             "outside",
-            "noise",
             "fit_intercept",
             "standardize",
             "prediction",
@@ -275,7 +291,8 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
             "tol",
         )
         settings = {name: getattr(self, name) for name in names}
-        return SubspaceNetworkRegressor(n_layers=1, **settings)
+        noise = "gaussian" if self.noise == "auto" else self.noise
+        return SubspaceNetworkRegressor(n_layers=1, noise=noise, **settings)
 
     def _as_network(
         self, stack: EvidenceStack, targets: CensoredTargets
@@ -284,6 +301,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         rank = stack.layer.U.shape[1]
         network = self._network()
         network.set_params(rank=rank)
+        set_family(network, stack.noise)
         network.n_features_in_, network.rank_ = self.n_features_in_, rank
         network.alpha_, network.n_iter_ = stack.alpha, 1
         network.history_ = {

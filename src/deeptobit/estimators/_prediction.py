@@ -53,6 +53,11 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
     def _latent(self, X: Any) -> FloatArray:
         """Scores before censoring, (N, T), for features that were checked."""
 
+    @property
+    def noise_(self) -> Noise:
+        """The family of the noise."""
+        return resolve_noise(self.noise)
+
     def predict(
         self,
         X: Any,
@@ -197,7 +202,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         lower_at = self.lower_ if row_lower is None else row_lower
         upper_at = self.upper_ if row_upper is None else row_upper
         check_order(lower_at, upper_at, self.target_names_)
-        return Predictive(resolve_noise(self.noise), latent, sigma, lower_at, upper_at)
+        return Predictive(self.noise_, latent, sigma, lower_at, upper_at)
 
     def _read_features(self, X: Any) -> Any:
         """Features of new rows, checked against those of the fit."""

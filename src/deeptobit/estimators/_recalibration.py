@@ -28,15 +28,25 @@ class Line(NamedTuple):
     sigma: FloatArray
 
 
-def held_out_line(
+class ErrorModel(NamedTuple):
+    """A line, and the family of its ε."""
+
+    line: Line
+    noise: Noise
+
+
+def held_out_errors(
     held_out: HeldOut,
     latents: Sequence[FloatArray],
     sigma: FloatArray,
     kinds: CensoringKinds,
     *,
     fit_intercept: bool,
-) -> Line:
-    """Slope, level and σ that held-out rows ask for, with E[y|x] right on average.
+) -> ErrorModel:
+    """Slope, level, σ and family that held-out rows ask for, with E[y|x] right on average.
+
+    Of the families the one is taken under which the held-out rows are most likely: all of them
+    have as many parameters.
 
     Parameters
     ----------
@@ -52,20 +62,25 @@ def held_out_line(
     """
     rows = np.concatenate([fold.test for fold in held_out.folds])
     latent = np.concatenate(latents)
-    targets, weight, noise = held_out.targets[rows], held_out.weight[rows], held_out.noise
+    targets, weight = held_out.targets[rows], held_out.weight[rows]
     free = ~(kinds.one_sided | kinds.two_sided)
-    line = recalibrate(latent, targets, weight, sigma, noise, free, fit_intercept=fit_intercept)
-    if not fit_intercept:
-        return line
-    predictive = Predictive(
-        noise,
-        line.level + line.slope * latent,
-        line.sigma,
-        targets.lower_bounds,
-        targets.upper_bounds,
-    )
-    share = np.where(has_value(targets) & free, weight[:, None], 0.0)
-    return line._replace(level=line.level + shift_of_level(predictive, targets.values, share))
+
+    def refit(noise: Noise) -> tuple[Line, Predictive]:
+        line = recalibrate(latent, targets, weight, sigma, noise, free, fit_intercept=fit_intercept)
+        scores = line.level + line.slope * latent
+        bounds = targets.lower_bounds, targets.upper_bounds
+        return line, Predictive(noise, scores, line.sigma, *bounds)
+
+    def log_likelihood(found: tuple[Line, Predictive]) -> float:
+        known = np.where(targets.missing, 0.0, weight[:, None])
+        return float((known * found[1].log_density(targets.low, targets.high)).sum())
+
+    line, predictive = max(map(refit, held_out.families), key=log_likelihood)
+    if fit_intercept:
+        share = np.where(has_value(targets) & free, weight[:, None], 0.0)
+        shift = shift_of_level(predictive, targets.values, share)
+        line = line._replace(level=line.level + shift)
+    return ErrorModel(line, predictive.noise)
 
 
 class _Entries(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Predictive, resolve_noise
+from deeptobit.likelihood import Predictive
 from deeptobit.metrics import anmse, censored_log_score, centred_anmse, crps
 from deeptobit.targets import CensoredTargets
 
@@ -23,10 +23,10 @@ def measure(
     """
     latent = model.predict(X, kind="latent")
     lower, upper = targets.lower_bounds, targets.upper_bounds
-    predictive = Predictive(resolve_noise(model.noise), latent, model.sigma_, lower, upper)
+    predictive = Predictive(model.noise_, latent, model.sigma_, lower, upper)
     point = predictive.mean() if model.prediction == "mean" else np.clip(latent, lower, upper)
     relative = np.asarray(centred_anmse(targets, point, multioutput="raw_values"))
-    scores = {"noise": model.noise, "multioutput": "raw_values"}
+    scores = {"noise": model.noise_, "multioutput": "raw_values"}
     tail = 0.5 * (1.0 - coverage)
     low, high = predictive.quantile([tail, 1.0 - tail])
     known = ~targets.missing

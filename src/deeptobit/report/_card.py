@@ -44,7 +44,7 @@ def model_entries(fitted: FittedStudy) -> Entries:
         ("Layers", str(model.n_layers_)),
         ("Shared directions (rank)", str(model.rank_)),
         ("Strength of the prior", "learned from the data" if learned else "chosen on a grid"),
-        ("Noise", str(model.noise)),
+        ("Noise", model.noise_.name),
     ]
 
 

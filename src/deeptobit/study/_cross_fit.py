@@ -48,7 +48,7 @@ def hold_out(
         labels = None if groups is None else groups[fold.train]
         model.fit(X.iloc[fold.train], train, groups=labels)
         # A feature that is 0 everywhere leaves the intercepts; the ridge says what it should be.
-        null = TobitRegressor(alpha=1.0, noise=model.noise).fit(np.zeros((len(train), 1)), train)
+        null = TobitRegressor(alpha=1.0, noise=model.noise_).fit(np.zeros((len(train), 1)), train)
         unseen = X.iloc[fold.test]
         stages = model.best_estimator_.staged_predict(
             unseen, lower=test.entry_lower, upper=test.entry_upper

@@ -81,7 +81,7 @@ class ModelSettings:
     max_layers: int = key("a whole number from 1", is_count, 2)
     cv: int = key("a whole number of folds, from 2", lambda value: is_count(value, 2), 5)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
-    noise: str = one_of("gaussian", "logistic", "student_t", default="gaussian")
+    noise: str = one_of("auto", "gaussian", "logistic", "student_t", default="auto")
     ranks: tuple[int, ...] | None = key(
         "a list of whole numbers from 1", lambda value: is_list(value, is_count), None
     )

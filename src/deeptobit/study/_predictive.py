@@ -8,7 +8,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
-from deeptobit.likelihood import Predictive, resolve_noise
+from deeptobit.likelihood import Predictive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,4 +23,4 @@ def predict_rows(
     """Predictive distributions of shape (N, T), σ too, within bounds of shape (T,) or (N, T)."""
     latent = model.predict(X, kind="latent")
     sigma = np.broadcast_to(model.sigma_, latent.shape)
-    return Predictive(resolve_noise(model.noise), latent, sigma, lower, upper)
+    return Predictive(model.noise_, latent, sigma, lower, upper)

@@ -14,7 +14,7 @@ _MODEL = """\
 # max_layers = 2          # deeper networks are tried up to this depth
 # cv = 5                  # folds that choose the model; groups are never split
 # scoring = "r2"          # or "log"
-# noise = "gaussian"      # or "logistic", "student_t"
+# noise = "auto"          # or "gaussian", "logistic", "student_t"
 # seed = 0
 
 [evaluation]

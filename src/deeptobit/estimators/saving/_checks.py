@@ -28,7 +28,8 @@ _STREAMING = ("_stream", "_rows_behind")
 def check_model(model: Any) -> None:
     """Refuse an estimator whose parts do not belong together; an unfitted one has none."""
     check_kind(model.prediction)
-    resolve_noise(model.noise)
+    if not (isinstance(model, SubspaceNetworkCV) and model.noise == "auto"):
+        resolve_noise(model.noise)
     fitted = vars(model)
     if "sigma_" not in fitted:
         require(not any(name in fitted for name in _STREAMING), "it learned nothing yet")
