@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -106,3 +108,44 @@ def test_an_optimum_that_is_not_reached_is_named(monkeypatch: pytest.MonkeyPatch
     X, Y = _standard()
     with pytest.warns(ConvergenceWarning, match="the certificate of optimality is"):
         GroupLassoBaseline().fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("censored", [False, True])
+def test_a_given_strength_is_the_one_that_is_used(
+    kind: type[PenalisedBaseline], censored: bool
+) -> None:
+    X, Y, _ = datasets.make_subspace(120, 8, 4, 2, random_state=1)
+    chosen = kind(censored=censored, lower=0, cv=3).fit(X, Y)
+    given = kind(censored=censored, lower=0, cv=3, alpha=chosen.alpha_).fit(X, Y)
+    assert given.alpha_ == chosen.alpha_
+    assert given.chosen_ == {"alpha": chosen.alpha_}
+    assert given.alpha_max_ == chosen.alpha_max_
+    # The optimum is the same from another start, to the tolerance of its certificate.
+    assert_allclose(given.coef_, chosen.coef_, atol=0.02 * np.abs(chosen.coef_).max())
+    assert_allclose(given.sigma_, chosen.sigma_, rtol=0.02)
+    nothing = kind(censored=censored, lower=0, alpha=1.01 * chosen.alpha_max_).fit(X, Y)
+    assert not nothing.coef_.any()
+    weak = kind(censored=censored, lower=0, alpha=1e-4 * chosen.alpha_max_).fit(X, Y)
+    assert weak.certificate_ <= 1e-5
+
+
+def test_a_given_strength_is_that_of_scikit_learn() -> None:
+    X, Y = _standard()
+    model = GroupLassoBaseline(alpha=0.2).fit(X, Y)
+    reference = MultiTaskLasso(0.2, tol=1e-8).fit(X, Y)
+    assert_allclose(model.coef_, reference.coef_, atol=0.01)
+    # σ is the error on rows which the fold's model did not see.
+    errors = np.empty_like(Y)
+    for train, test in inner_folds(len(X), cv=5, random_state=0):
+        errors[test] = Y[test] - MultiTaskLasso(0.2, tol=1e-8).fit(X[train], Y[train]).predict(
+            X[test]
+        )
+    assert_allclose(model.sigma_, np.sqrt(np.square(errors).mean(axis=0)), rtol=0.02)
+
+
+@pytest.mark.parametrize("alpha", [-1.0, 0.0, np.nan, np.inf, "auto"])
+def test_a_strength_that_is_none_is_refused(alpha: Any) -> None:
+    X, Y = _standard()
+    with pytest.raises(ValueError, match=r"alpha must be a positive number, or None .*; got"):
+        TraceNormBaseline(alpha=alpha).fit(X, Y)

@@ -88,6 +88,9 @@ def test_what_is_wrong_is_one_sentence(runs: RunsOf, tmp_path: Path) -> None:
     file.write_text("")
     code, _, error = _run("quick", "--out", file)
     assert (code, error) == (1, f"deeptobit: {file} is a file; --out names a folder")
+    code, _, error = _run("quick", "--out", file / "out")
+    assert (code, error) == (1, f"deeptobit: {file / 'out'} cannot be made: Not a directory")
+    assert runs == []
     assert _run("quick", "--scale", "huge")[0] == 2
 
 

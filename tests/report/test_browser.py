@@ -1,41 +1,15 @@
-"""The report in a real browser: the system's chromium, which may load nothing but the page."""
+"""The report in a real browser."""
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tests.report.browsing import LOADED, SIZES, find_chromium, open_page
 from tests.report.studies import HOSTILE_TARGET, N_TARGETS, cohort_page
-
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-SIZES = {
-    "phone": ViewportSize(width=390, height=844),
-    "desktop": ViewportSize(width=1280, height=900),
-}
-LOADED = """async () => {
-  const sources = [...document.querySelectorAll("image, img")].map(
-    (image) => image.getAttribute("xlink:href") ?? image.getAttribute("href") ?? image.src);
-  return Promise.all(sources.map(async (source) => {
-    const image = new Image();
-    image.src = source;
-    await image.decode();
-    return image.naturalWidth;
-  }));
-}"""
-
 
 SMALLEST = """() => Math.min(...[...document.querySelectorAll("svg[role=img]")].flatMap((svg) => {
   const box = svg.getBoundingClientRect();
@@ -43,68 +17,11 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll("svg[role=img]")].
 }))"""
 
 
-def find_chromium() -> str:
-    path = shutil.which("chromium")
-    if path is not None:
-        return path
-    reason = "there is no chromium to open the report in; install the package chromium"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = find_chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("report") / "cohort.html"
     path.write_text(cohort_page(), encoding="utf-8")
     return path.as_uri()
-
-
-@dataclass
-class Opened:
-    """A page, and everything that it complained of or asked for."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-
-
-def _open(
-    browser: Browser,
-    address: str,
-    size: str = "desktop",
-    *,
-    dark: bool = False,
-    script: bool = True,
-) -> Opened:
-    context = browser.new_context(
-        viewport=SIZES[size],
-        color_scheme="dark" if dark else "light",
-        java_script_enabled=script,
-    )
-    opened = Opened(context.new_page())
-
-    def guard(route: Route) -> None:
-        if route.request.url.startswith(("file:", "data:")):
-            route.continue_()
-        else:
-            opened.refused.append(route.request.url)
-            route.abort()
-
-    context.route("**/*", guard)
-    opened.page.on("console", lambda message: opened.complaints.append(message.text))
-    opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-    opened.page.goto(address)
-    return opened
 
 
 def _column(page: Page, number: int) -> list[str]:
@@ -117,7 +34,7 @@ def _column(page: Page, number: int) -> list[str]:
 def test_it_opens_without_a_complaint(
     browser: Browser, address: str, size: str, dark: bool, tmp_path: Path
 ) -> None:
-    opened = _open(browser, address, size, dark=dark)
+    opened = open_page(browser, address, size, dark=dark)
     page = opened.page
     page.evaluate("document.querySelectorAll('details').forEach((folded) => folded.open = true)")
     widths = page.evaluate(LOADED)
@@ -135,7 +52,7 @@ def test_it_opens_without_a_complaint(
 
 
 def test_the_table_sorts_by_mouse_and_by_keyboard(browser: Browser, address: str) -> None:
-    opened = _open(browser, address)
+    opened = open_page(browser, address)
     page = opened.page
     before = _column(page, 0)
     button = page.get_by_role("button", name="Sort by R² of the model")
@@ -157,7 +74,7 @@ def test_the_table_sorts_by_mouse_and_by_keyboard(browser: Browser, address: str
 
 
 def test_it_is_readable_without_scripts(browser: Browser, address: str) -> None:
-    opened = _open(browser, address, script=False)
+    opened = open_page(browser, address, script=False)
     page = opened.page
     assert len(_column(page, 0)) == N_TARGETS
     assert page.locator("button").count() == 0
@@ -169,7 +86,7 @@ def test_it_is_readable_without_scripts(browser: Browser, address: str) -> None:
 
 
 def test_names_do_not_run(browser: Browser, address: str) -> None:
-    page = _open(browser, address).page
+    page = open_page(browser, address).page
     assert page.locator("script").count() == 1
     assert page.locator("img").count() == 0
     assert page.locator("table.sortable tbody tr", has_text=HOSTILE_TARGET).count() == 1
@@ -177,7 +94,7 @@ def test_names_do_not_run(browser: Browser, address: str) -> None:
 
 
 def test_paper_shows_what_is_folded(browser: Browser, address: str) -> None:
-    page = _open(browser, address).page
+    page = open_page(browser, address).page
     assert page.pdf(format="A4")[:4] == b"%PDF"
     assert page.locator("details:not([open])").count() == 0
     page.context.close()

@@ -41,7 +41,7 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
     target_names_ : list of str
     """
 
-    noise = "gaussian"
+    noise_ = Gaussian()
     prediction: Literal["clip", "mean"] = "clip"
 
     sigma_: FloatArray
@@ -116,6 +116,11 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         """Whether ``fit`` came to its end."""
         return hasattr(self, "sigma_")
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """Settings that it searched for itself, by name; empty where there was no search."""
+        return {}
 
     @abstractmethod
     def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:

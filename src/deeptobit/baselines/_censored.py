@@ -70,5 +70,10 @@ class RidgeTobit(Baseline):
         model = TobitRegressor(alpha=self.alpha_).fit(X, targets)
         self.coef_, self.intercept_, self.sigma_ = model.coef_, model.intercept_, model.sigma_
 
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """α of all tasks."""
+        return {"alpha": self.alpha_}
+
     def _latent(self, X: FloatArray) -> FloatArray:
         return np.asarray(X @ self.coef_.T + self.intercept_)

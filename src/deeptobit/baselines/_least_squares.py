@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from deeptobit.arrays import FloatArray
 from deeptobit.baselines._base import Baseline
 from deeptobit.baselines._folds import Folds
-from deeptobit.baselines._missing import Blockwise
+from deeptobit.baselines._missing import Blockwise, Filled
 from deeptobit.baselines._tuning import (
     predict_held_out,
     tune_forest,
@@ -88,6 +88,11 @@ class RidgeBaseline(UncensoredBaseline):
     def _tune(self, X: FloatArray, Y: FloatArray, folds: Folds) -> Any:
         return tune_ridge(X, Y, folds)
 
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """α of all tasks."""
+        return {"alpha": float(self.model_.models[0].alpha)}
+
 
 class LassoBaseline(UncensoredBaseline):
     """The lasso, each task on the rows in which it is known.
@@ -102,6 +107,11 @@ class LassoBaseline(UncensoredBaseline):
 
     def _tune(self, X: FloatArray, Y: FloatArray, folds: Folds) -> Any:
         return tune_lasso(X, Y, folds)
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """α of every task."""
+        return {"alpha": [float(model.alpha) for model in self.model_.models]}
 
 
 class MultiTaskLassoBaseline(UncensoredBaseline):
@@ -118,6 +128,11 @@ class MultiTaskLassoBaseline(UncensoredBaseline):
     def _tune(self, X: FloatArray, Y: FloatArray, folds: Folds) -> Any:
         return tune_multi_task_lasso(X, Y, folds)
 
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """α of all tasks."""
+        return {"alpha": float(self.model_.model.alpha)}
+
 
 class ForestBaseline(UncensoredBaseline):
     """A random forest of all tasks; ridge regressions fill missing outcomes of its training rows.
@@ -132,3 +147,10 @@ class ForestBaseline(UncensoredBaseline):
 
     def _tune(self, X: FloatArray, Y: FloatArray, folds: Folds) -> Any:
         return tune_forest(X, Y, folds, self.random_state)
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """The least number of rows in a leaf."""
+        tuned = self.model_
+        forest = tuned.model if isinstance(tuned, Filled) else tuned.models[0]
+        return {"min_samples_leaf": forest.min_samples_leaf}

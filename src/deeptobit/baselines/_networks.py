@@ -82,6 +82,11 @@ class NetworkBaseline(Baseline):
         self.n_layers = n_layers
         self.width = width
 
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """The weight decay of the last training."""
+        return {"weight_decay": self.weight_decay_}
+
     @abstractmethod
     def _design(self) -> Design:
         """Which of the networks it is."""

@@ -17,11 +17,11 @@ _ROUGH = 1e-2  # enough to tell one strength from another
 
 
 class Chosen(NamedTuple):
-    """The best α, scores of held-out rows at it (N, T), and the solution of one fold."""
+    """The best α, where to start its solution from, and scores of held-out rows at it (N, T)."""
 
     alpha: float
-    held_out: FloatArray
     start: Solution
+    held_out: FloatArray
 
 
 def choose_alpha(
@@ -67,7 +67,7 @@ def choose_alpha(
     held_out = np.full((len(X), len(solutions[0].theta)), np.nan)
     for solution, test in zip(solutions, tests, strict=True):
         held_out[test] = solution.latent(X[test])
-    return Chosen(alpha, held_out, solutions[0])
+    return Chosen(alpha, solutions[0], held_out)
 
 
 def path(problem: Problem) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.baselines._base import Baseline
 from deeptobit.baselines._censored_problem import CensoredProblem
 from deeptobit.baselines._folds import Folds, Rows
-from deeptobit.baselines._path import choose_alpha, path
+from deeptobit.baselines._path import Chosen, choose_alpha, path
 from deeptobit.baselines._penalties import GroupNorm, Penalty, TraceNorm
 from deeptobit.baselines._solution import Problem, Solution
 from deeptobit.baselines._squared_problem import SquaredProblem
@@ -41,13 +42,17 @@ class PenalisedBaseline(Baseline):
     Parameters
     ----------
     censored : bool
+    alpha : float, optional
+        α > 0 of the objectives above, as ``alpha_`` reports it. By default the folds choose it, by
+        squared errors of what is predicted.
     lower, upper, cv, random_state
-        As for every baseline. The folds choose α by squared errors of what is predicted.
+        As for every baseline. Where α is given, folds serve σ of the squared loss alone.
 
     Attributes
     ----------
     alpha_ : float
-        On a path from ``alpha_max_``, from which on all coefficients are 0, down to 1e-4 of it.
+        As given, or on a path from ``alpha_max_``, from which on all coefficients are 0, down to
+        1e-4 of it.
     alpha_max_ : float
     coef_ : array of shape (T, D)
     intercept_, sigma_ : arrays of shape (T,)
@@ -63,6 +68,7 @@ class PenalisedBaseline(Baseline):
         self,
         *,
         censored: bool = False,
+        alpha: float | None = None,
         lower: BoundsLike = None,
         upper: BoundsLike = None,
         cv: int | Folds = 5,
@@ -70,6 +76,12 @@ class PenalisedBaseline(Baseline):
     ) -> None:
         super().__init__(lower=lower, upper=upper, cv=cv, random_state=random_state)
         self.censored = censored
+        self.alpha = alpha
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """α."""
+        return {"alpha": self.alpha_}
 
     def predict(self, X: Any, kind: Literal["mean", "clip", "latent"] | None = None) -> FloatArray:
         """E[y|x], the clipped score, or the score before censoring: (N, T), or (N,) for 1-d y.
@@ -80,6 +92,7 @@ class PenalisedBaseline(Baseline):
         return super().predict(X, default if kind is None else kind)
 
     def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
+        given = _check_alpha(self.alpha)
         features = StandardScaler().fit(X)
         outcomes = TargetScaling.build(targets, np.ones(len(X)), center=True)
         X, Y = features.transform(X), outcomes.apply(targets.values)
@@ -99,15 +112,17 @@ class PenalisedBaseline(Baseline):
             return float(np.nansum(np.square(Y[rows] - np.clip(latent, *bounds))))
 
         whole = pose(slice(None))
-        alphas = path(whole)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CensoringWarning)  # of tasks in the rows of one fold
-            chosen = choose_alpha(pose, X, folds, alphas, error)
+        if given is not None and self.censored:  # σ is part of the optimum: folds have no say
+            chosen = Chosen(given, whole.null(), np.full_like(Y, np.nan))
+        else:
+            alphas = path(whole) if given is None else np.array([given])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CensoringWarning)  # of tasks in one fold's rows
+                chosen = choose_alpha(pose, X, folds, alphas, error)
         solution = whole.solve(chosen.alpha, chosen.start, _TOLERANCE)
-        spread = np.sqrt(np.nanmean(np.square(Y - chosen.held_out), axis=0))
-        sigma = 1.0 / solution.theta if self.censored else np.maximum(spread, SIGMA_FLOOR)
         self._store(solution, features, outcomes)
-        self.alpha_, self.alpha_max_ = chosen.alpha, float(alphas[0])
+        self.alpha_, self.alpha_max_ = chosen.alpha, float(whole.alpha_max)
+        sigma = 1.0 / solution.theta if self.censored else _spread(Y - chosen.held_out)
         self.sigma_ = outcomes.scale * sigma
 
     def _store(self, solution: Solution, features: StandardScaler, outcomes: TargetScaling) -> None:
@@ -127,6 +142,22 @@ class PenalisedBaseline(Baseline):
 
     def _latent(self, X: FloatArray) -> FloatArray:
         return np.asarray(X @ self.coef_.T + self.intercept_)
+
+
+def _check_alpha(alpha: Any) -> float | None:
+    if alpha is None:
+        return None
+    if not (isinstance(alpha, Real) and 0.0 < float(alpha) < np.inf):
+        raise ValueError(
+            "alpha must be a positive number, or None for the folds to choose it; got "
+            f"{alpha!r}. Without a penalty there are LeastSquaresBaseline and TobitBaseline"
+        )
+    return float(alpha)
+
+
+def _spread(errors: FloatArray) -> FloatArray:
+    """Root mean squares of the known errors of every task, (T,)."""
+    return np.asarray(np.maximum(np.sqrt(np.nanmean(np.square(errors), axis=0)), SIGMA_FLOOR))
 
 
 class TraceNormBaseline(PenalisedBaseline):

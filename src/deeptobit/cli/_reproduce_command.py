@@ -70,6 +70,16 @@ def _check(name: str, out: Path | None) -> None:
         raise StudyError(f"there is nothing called {name!r}; name one of {ALL}, {', '.join(NAMES)}")
     if out is not None and out.exists() and not out.is_dir():
         raise StudyError(f"{out} is a file; --out names a folder")
+    if out is not None:
+        _make(out)
+
+
+def _make(folder: Path) -> None:
+    """Before anything is computed that it could not hold."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StudyError(f"{folder} cannot be made: {error.strerror}") from None
 
 
 def _section(console: Console, name: str, scale: str, context: Context) -> Section:

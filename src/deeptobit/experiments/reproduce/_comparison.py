@@ -92,8 +92,9 @@ def compare(comparison: Comparison, context: Context) -> pd.DataFrame:
     -------
     DataFrame
         One line per share, repeat and row of the table: ``anmse`` and ``centred_anmse`` on the test
-        rows, ``settings`` of the chosen estimator, ``seconds`` and ``warnings`` of its method with
-        the whole grid, ``seed`` and ``versions``. It does not depend on ``context.n_jobs``.
+        rows, ``settings`` of the chosen estimator with what it chose for itself, ``seconds`` and
+        ``warnings`` of its method with the whole grid, ``seed`` and ``versions``. It does not
+        depend on ``context.n_jobs``.
     """
     jobs = _plan(comparison)
     store = _open(comparison, context)

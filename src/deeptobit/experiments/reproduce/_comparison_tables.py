@@ -60,7 +60,7 @@ def table_by_share(
         table[f"paper, over {paper_reference or reference}"] = [
             _paper_ratio(paper.get(row), base, shares) for row in rows
         ]
-    return TableOf(caption, pd.DataFrame(table))
+    return TableOf(caption, pd.DataFrame(table), results)
 
 
 def seconds_of_methods(results: pd.DataFrame) -> str:

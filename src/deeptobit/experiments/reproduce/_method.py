@@ -51,6 +51,21 @@ def in_words(model: Any) -> str:
     return " ".join(repr(model).split())
 
 
+def with_choices(model: Any, fitted: Any) -> str:
+    """An estimator on one line, followed by what it chose for itself when it was fitted.
+
+    Examples
+    --------
+    >>> from deeptobit.baselines import RidgeBaseline
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> with_choices(RidgeBaseline(), RidgeBaseline().fit(X, X[:, 0]))
+    'RidgeBaseline() alpha=1.0'
+    """
+    # A baseline has the first, a search over networks the second.
+    chosen = getattr(fitted, "chosen_", getattr(fitted, "best_params_", {}))
+    return " ".join([in_words(model), *(f"{name}={value!r}" for name, value in chosen.items())])
+
+
 def reading(kind: Literal["clip", "mean", "latent"]) -> Reading:
     """The clipped score, E[y|x], or the score as it is."""
     return partial(_predict, kind=kind)

@@ -9,12 +9,14 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines import NetworkBaseline, UncensoredBaseline
+from deeptobit.baselines import NetworkBaseline, PenalisedBaseline, UncensoredBaseline
 from deeptobit.experiments.reproduce._problem import Problem
 from deeptobit.targets import CensoredTargets
 
+Tuned = NetworkBaseline | PenalisedBaseline | UncensoredBaseline
 
-def peek(candidate: NetworkBaseline | UncensoredBaseline, problem: Problem) -> Any:
+
+def peek(candidate: Tuned, problem: Problem) -> Any:
     """A baseline whose settings the test rows chose, fitted to the training rows."""
     rows = np.concatenate([problem.train, problem.test])
     train, test = np.split(np.arange(len(rows)), [len(problem.train)])
@@ -22,14 +24,23 @@ def peek(candidate: NetworkBaseline | UncensoredBaseline, problem: Problem) -> A
     chosen.fit(problem.X[rows], problem.targets[rows])
     if isinstance(chosen, NetworkBaseline):
         return chosen  # a network learns from the first part of the fold alone
-    return Refitted(chosen.model_).fit(problem.X[problem.train], problem.targets[problem.train])
+    again = _with_settings_of(chosen, problem)
+    return again.fit(problem.X[problem.train], problem.targets[problem.train])
+
+
+def _with_settings_of(chosen: PenalisedBaseline | UncensoredBaseline, problem: Problem) -> Any:
+    if isinstance(chosen, PenalisedBaseline):
+        fold = problem.fold_among(problem.train)
+        return clone(chosen).set_params(alpha=chosen.alpha_, cv=[fold])
+    return Refitted(chosen.model_, chosen.chosen_)
 
 
 class Refitted:
     """A regression whose settings are known, in standard units of the rows it is fitted to."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, chosen: dict[str, Any]) -> None:
         self.model = model
+        self.chosen_ = chosen
 
     def fit(self, X: FloatArray, y: CensoredTargets) -> Refitted:
         """Fit what was chosen."""

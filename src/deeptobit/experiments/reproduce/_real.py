@@ -29,7 +29,7 @@ def about(data: EvaluationData) -> str:
     if data.name == "ADNI":
         return f"{sizes} The paper's list of scores is not known: compare order and ratios."
     return (
-        f"{sizes} The paper's cohort, ADNI, needs an agreement and is not here (`--path` takes its "
+        f"{sizes} The paper's cohort, ADNI, needs an agreement and is not here (--path takes its "
         "downloads); its values are those of other people and other outcomes. Compare order and "
         "ratios, not values."
     )

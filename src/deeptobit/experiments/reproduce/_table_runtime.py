@@ -42,7 +42,7 @@ _TEXT = """\
 Seconds of one training on all rows, one method at a time, after compilation. The paper's times \
 are of Matlab, Python and TensorFlow on six cores, with a GPU for the DNN; ours are of this \
 machine: compare orders of magnitude. Multi-trace includes the choice of its penalty by five \
-folds, the DNN that among three weight decays; the other penalties are given."""
+folds, the DNN that of one of two weight decays; the other penalties are given."""
 
 
 def table_runtime(scale: Scale, context: Context) -> Section:

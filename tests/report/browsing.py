@@ -1,0 +1,83 @@
+"""A real browser, the system's chromium, which may load nothing but the page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, ViewportSize
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SIZES = {
+    "phone": ViewportSize(width=390, height=844),
+    "desktop": ViewportSize(width=1280, height=900),
+}
+LOADED = """async () => {
+  const sources = [...document.querySelectorAll("image, img")].map(
+    (image) => image.getAttribute("xlink:href") ?? image.getAttribute("href") ?? image.src);
+  return Promise.all(sources.map(async (source) => {
+    const image = new Image();
+    image.src = source;
+    await image.decode();
+    return image.naturalWidth;
+  }));
+}"""
+
+
+def find_chromium() -> str:
+    """Without it tests are skipped, and fail where ``CI=true``."""
+    path = shutil.which("chromium")
+    if path is not None:
+        return path
+    reason = "there is no chromium to open the report in; install the package chromium"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@dataclass
+class Opened:
+    """A page, and everything that it complained of or asked for."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def open_page(
+    browser: Browser,
+    address: str,
+    size: str = "desktop",
+    *,
+    dark: bool = False,
+    script: bool = True,
+) -> Opened:
+    """Open a page in a window of its own."""
+    context = browser.new_context(
+        viewport=SIZES[size],
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=script,
+    )
+    opened = Opened(context.new_page())
+
+    def guard(route: Route) -> None:
+        if route.request.url.startswith(("file:", "data:")):
+            route.continue_()
+        else:
+            opened.refused.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", guard)
+    opened.page.on("console", lambda message: opened.complaints.append(message.text))
+    opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened.page.goto(address)
+    return opened
