@@ -1,12 +1,15 @@
 # Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports pytest bench constraints clean
+.PHONY: help demo test test-all lint types imports pytest bench race constraints clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 APP := $(VENV)/.app
 READY := $(VENV)/.ready
+RACE_VENV := .venv-race
+RACE := $(RACE_VENV)/.ready
+RACE_ARGUMENTS ?=
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,11 +38,14 @@ test-all: test ## the same, and the slow tests
 bench: $(READY) ## measure what the issues promise; each number is one line
 	$(BIN)/python -m benchmarks
 
+race: $(RACE) ## race against XGBoost, NGBoost, R and others, in .venv-race (about 45 minutes)
+	$(RACE_VENV)/bin/python -m benchmarks.race $(RACE_ARGUMENTS)
+
 constraints: $(READY) ## rewrite constraints.txt from what is installed in .venv
 	$(BIN)/python scripts/write_constraints.py
 
-clean: ## remove .venv and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+clean: ## remove virtual environments and caches
+	rm -rf $(VENV) $(RACE_VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(APP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -49,4 +55,11 @@ $(APP): pyproject.toml constraints.txt
 
 $(READY): $(APP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(RACE): pyproject.toml constraints.txt benchmarks/race/requirements.txt
+	$(PYTHON) -m venv $(RACE_VENV)
+	$(RACE_VENV)/bin/python -m pip install --quiet --constraint constraints.txt pip hatchling editables
+	$(RACE_VENV)/bin/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[app,datasets]'
+	$(RACE_VENV)/bin/python -m pip install --quiet --constraint constraints.txt --requirement benchmarks/race/requirements.txt
 	@touch $@

@@ -1,5 +1,7 @@
 """Gaussian noise for everything, or the family under which held-out rows are most likely."""
 
+from typing import Any
+
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -33,7 +35,7 @@ def _fits(data: EvaluationData, noise: str) -> list[tuple[str, tuple[float, floa
         scale = np.nanstd(train.values, axis=0)
         inside = ~(test.at_lower | test.at_upper | test.missing)
         density = (inside.sum(axis=0) / (~test.missing).sum(axis=0)) * np.log(scale)
-        by_task = {"noise": model.noise_, "multioutput": "raw_values"}
+        by_task: dict[str, Any] = {"noise": model.noise_, "multioutput": "raw_values"}
         spread = np.asarray(crps(test, latent, model.sigma_, **by_task)) / scale
         log_score = np.asarray(censored_log_score(test, latent, model.sigma_, **by_task)) - density
         error = float(centred_anmse(test, model.predict(X[split.test])))

@@ -44,7 +44,8 @@ def folder(fitted: tuple[Path, str], tmp_path: Path) -> Path:
 
 def test_fit_shows_how_the_model_does(fitted: tuple[Path, str]) -> None:
     folder, shown = fitted
-    assert _names(folder) == ["cohort.csv", "cohort.deeptobit", "cohort.toml"]
+    cards = ["cohort-card.json", "cohort-card.md"]
+    assert _names(folder) == [*cards, "cohort.csv", "cohort.deeptobit", "cohort.toml"]
     table = load_fitted(folder / "cohort.deeptobit").held_out.table()
     plain = " ".join(shown.split())
     assert "80 rows, 4 features, 3 target(s)" in plain
@@ -80,6 +81,10 @@ def test_fit_for_machines(folder: Path) -> None:
     assert (tau["target"], tau["lower"], tau["upper"]) == ("tau", None, None)
     assert tau["crps"] < tau["null_crps"]
     assert out.exists()
+    assert report["card"] == [str(folder / f"other-card.{ending}") for ending in ("md", "json")]
+    card = json.loads((folder / "other-card.json").read_text())
+    assert card["scores"]["targets"][1]["crps"] == float(f"{tau['crps']:.3g}")
+    assert (folder / "other-card.md").read_text().startswith("# Model card: cohort\n")
 
 
 def test_a_model_file_is_not_replaced_unless_forced(folder: Path) -> None:
@@ -89,6 +94,9 @@ def test_a_model_file_is_not_replaced_unless_forced(folder: Path) -> None:
     assert code == 1
     assert "cohort.deeptobit exists; --force replaces it" in error
     assert model.read_bytes() == b"mine"
+    model.unlink()
+    code, _, error = _run("fit", folder / "cohort.toml")
+    assert (code, "cohort-card.md exists; --force replaces it" in error) == (1, True)
     for own in ("cohort.toml", "cohort.csv"):
         code, _, error = _run("fit", folder / "cohort.toml", "--out", folder / own, "--force")
         assert (code, error.count("\n")) == (1, 1)

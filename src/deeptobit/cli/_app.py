@@ -33,6 +33,21 @@ class ProtocolName(StrEnum):
     PAPER = "paper"
 
 
+class KindName(StrEnum):
+    """What a model predicts."""
+
+    MEAN = "mean"
+    CLIP = "clip"
+    LATENT = "latent"
+
+
+class PrecisionName(StrEnum):
+    """Types of numbers in an exported file."""
+
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+
+
 class Dataset(StrEnum):
     """Real cohorts that come with loaders."""
 
@@ -135,6 +150,31 @@ def predict(
     from deeptobit.cli._predict_command import run_predict
 
     run_predict(model, data, out=out, coverage=coverage, force=force, as_json=as_json)
+
+
+@app.command()
+def export(
+    model: Annotated[Path, typer.Argument(help="A model file, written by fit or by save.")],
+    onnx: Annotated[
+        Path | None, typer.Option(help="The ONNX file to write; by default beside the model.")
+    ] = None,
+    kind: Annotated[
+        KindName, typer.Option(help="E[y|x], the score clipped to the bounds, or the score.")
+    ] = KindName.MEAN,
+    dtype: Annotated[
+        PrecisionName,
+        typer.Option(help="Of input and output; float64 for features such as 1000000 ± 1."),
+    ] = PrecisionName.FLOAT32,
+    force: Annotated[bool, typer.Option("--force", help="Replace the ONNX file.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the predictions of a model as an ONNX file, for systems without Python.
+
+    Exit codes: 0 written; 1 the model cannot be read or exported; 2 wrong usage.
+    """
+    from deeptobit.cli._export_command import run_export
+
+    run_export(model, onnx=onnx, kind=kind.value, dtype=dtype.value, force=force, as_json=as_json)
 
 
 @app.command()

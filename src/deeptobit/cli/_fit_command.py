@@ -15,6 +15,7 @@ from rich.progress import Progress as ProgressBar
 from deeptobit.cli._fit_summary import show_fitted
 from deeptobit.cli._output_file import check_output
 from deeptobit.cli._study_commands import finite, one_sentence
+from deeptobit.report import card_files, study_card, write_card
 from deeptobit.study import (
     FittedStudy,
     Progress,
@@ -31,16 +32,18 @@ SUFFIX = ".deeptobit"
 def run_fit(
     study: Path, *, data: Path | None, out: Path | None, force: bool, jobs: int, as_json: bool
 ) -> None:
-    """Fit the model of a study, write it to a file, and show how it does."""
+    """Fit the model of a study, write it and its card to files, and show how it does."""
     path = out or study.with_suffix(SUFFIX)
     with one_sentence(as_json):
         settings = read_study(study)
-        check_output(path, force, study, data or settings.data_path)
+        for file in (path, *card_files(path)):
+            check_output(file, force, study, data or settings.data_path)
         with Console(stderr=True).status("Reading the table …"):
             built = build_data(settings, read_data(settings, data))
         with _progress_bar() as progress:
             fitted = fit_study(settings, built, n_jobs=jobs, progress=progress)
         save_fitted(fitted, path)
+        write_card(study_card(fitted), path)
     if as_json:
         print(json.dumps(_as_json(fitted, path), indent=2))
     else:
@@ -71,6 +74,7 @@ def _as_json(fitted: FittedStudy, path: Path) -> dict[str, Any]:
     records = fitted.held_out.table().reset_index().to_dict(orient="records")
     return {
         "model": str(path),
+        "card": [str(file) for file in card_files(path)],
         "rows": fitted.n_rows,
         "features": fitted.model.n_features_in_,
         "groups": fitted.n_groups,

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from deeptobit.cli._study_commands import show_bound
+from deeptobit.report import card_files
 from deeptobit.study import FittedStudy
 
 _DIGITS = "#.3g"  # three of them, also where they are 0
@@ -24,8 +25,10 @@ def show_fitted(console: Console, fitted: FittedStudy, study: Path, path: Path) 
     console.print(_measures(table, fitted.held_out.coverage))
     console.print(f"\n{_CRPS}\n", style="dim")
     _show_doubts(console, fitted, [str(name) for name in table.index[table["r2"] <= 0.0]], study)
+    cards = escape(" and ".join(file.name for file in card_files(path)))
     console.print(
-        f"Wrote [bold]{escape(str(path))}[/bold] in {float(fitted.facts['seconds']):.0f} s. Next:\n"
+        f"Wrote [bold]{escape(str(path))}[/bold] in {float(fitted.facts['seconds']):.0f} s, and "
+        f"its model card ({cards}). Next:\n"
         f"  {escape(_command('predict', path))} NEW.csv\n  {escape(_command('report', path))}",
         soft_wrap=True,
     )

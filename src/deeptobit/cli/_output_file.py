@@ -5,13 +5,16 @@ from pathlib import Path
 from deeptobit.study import StudyError
 
 
-def check_output(path: Path, force: bool, *inputs: Path) -> None:
-    """Refuse, before any work is done, a file that is there or cannot be written."""
+def check_output(path: Path, force: bool, *inputs: Path, option: str = "--out") -> None:
+    """Refuse, before any work is done, a file that is there or cannot be written.
+
+    ``option`` is the one that names another file.
+    """
     if not path.parent.is_dir():
         raise StudyError(f"{path.parent}: there is no such folder")
     if any(path.resolve() == given.resolve() for given in inputs):
-        raise StudyError(f"{path} is what the command reads; --out writes elsewhere")
+        raise StudyError(f"{path} is what the command reads; {option} writes elsewhere")
     if path.is_dir():
-        raise StudyError(f"{path} is a folder; --out must name a file")
+        raise StudyError(f"{path} is a folder; {option} must name a file")
     if path.exists() and not force:
-        raise StudyError(f"{path} exists; --force replaces it, --out writes elsewhere")
+        raise StudyError(f"{path} exists; --force replaces it, {option} writes elsewhere")

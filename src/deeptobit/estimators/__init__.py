@@ -1,5 +1,6 @@
 """Estimators: they validate, choose, call and store."""
 
+from deeptobit.estimators._exporting import register_skl2onnx
 from deeptobit.estimators._network import SubspaceNetworkRegressor
 from deeptobit.estimators._network_cv import SubspaceNetworkCV
 from deeptobit.estimators._subspace import SubspaceTobitRegressor
@@ -14,4 +15,5 @@ __all__ = [
     "estimator_from_state",
     "estimator_state",
     "load",
+    "register_skl2onnx",
 ]

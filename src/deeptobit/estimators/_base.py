@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deeptobit.estimators._formula import FormulaMixin
 from deeptobit.estimators._plotting import PlotMixin
 from deeptobit.estimators._prediction import PredictionKind
+
+if TYPE_CHECKING:
+    from deeptobit.export import Precision
 
 __all__ = ["CensoredRegressor", "PredictionKind"]
 
@@ -52,3 +55,47 @@ class CensoredRegressor(PlotMixin, FormulaMixin):
         from deeptobit.estimators.saving import save_model
 
         save_model(self, path)
+
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str],
+        kind: PredictionKind | None = None,
+        *,
+        dtype: Precision = "float32",
+    ) -> None:
+        """Write ``predict`` as an ONNX file, which other systems run without Python.
+
+        The graph has one input ``X`` of shape (batch, D) and one output, named by its kind, of
+        shape (batch, T), also where Y was 1-d. Standardisation, intercepts, all layers and the
+        censored mean are in it; everything is computed in double precision and rounded at the
+        end. Names, bounds and noise scales are in its metadata. A missing feature gives NaN.
+        The bounds are those of the targets: limits that differ from row to row are not in it.
+        Needs the extra ``onnx`` and, for ``kind="mean"``, Gaussian noise.
+
+        Parameters
+        ----------
+        path : str or Path
+        kind : {"mean", "clip", "latent"}, optional
+            As in ``predict``; ``None`` takes the constructor's ``prediction``.
+        dtype : {"float32", "float64"}
+            Of input and output. Single precision keeps seven digits of a feature: one that varies
+            by 1 around 1,000,000 needs ``"float64"``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tempfile import TemporaryDirectory
+        >>> from onnx.reference import ReferenceEvaluator
+        >>> from deeptobit import TobitRegressor
+        >>> X = np.arange(20.0, dtype=np.float32)[:, None]
+        >>> y = np.clip(X[:, 0] - 5 + np.sin(X[:, 0]), 0, 10)
+        >>> model = TobitRegressor(upper=10).fit(X, y)
+        >>> with TemporaryDirectory() as folder:
+        ...     model.to_onnx(f"{folder}/tobit.onnx")
+        ...     graph = ReferenceEvaluator(f"{folder}/tobit.onnx")
+        >>> graph.run(None, {"X": X[4:7]})[0].ravel().round(3), model.predict(X[4:7]).round(3)
+        (array([0.008, 0.177, 0.882], dtype=float32), array([0.008, 0.177, 0.882], dtype=float32))
+        """
+        from deeptobit.estimators._exporting import write_onnx
+
+        write_onnx(self, path, kind, dtype)

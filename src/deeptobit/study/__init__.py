@@ -11,10 +11,12 @@ from deeptobit.study._fitted import FittedStudy
 from deeptobit.study._fitted_file import load_fitted, save_fitted
 from deeptobit.study._held_out import HeldOut
 from deeptobit.study._look import Look, Proposal
+from deeptobit.study._measures import measure
 from deeptobit.study._model import make_model
 from deeptobit.study._predict import predict_table, read_new_data
 from deeptobit.study._propose import propose_study
 from deeptobit.study._table import Table, read_table
+from deeptobit.study._versions import versions
 from deeptobit.study._write import write_whole
 from deeptobit.study._write_table import check_writable, write_table
 
@@ -38,6 +40,7 @@ __all__ = [
     "fit_study",
     "load_fitted",
     "make_model",
+    "measure",
     "predict_table",
     "propose_study",
     "read_data",
@@ -46,6 +49,7 @@ __all__ = [
     "read_study",
     "read_table",
     "save_fitted",
+    "versions",
     "write_table",
     "write_whole",
 ]

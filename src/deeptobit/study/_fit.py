@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import platform
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
-from importlib.metadata import version
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +23,7 @@ from deeptobit.study._file import Study
 from deeptobit.study._fitted import FittedStudy
 from deeptobit.study._folds import check_enough, count_folds, outer_folds
 from deeptobit.study._model import make_model
+from deeptobit.study._versions import versions
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ def fit_study(
     r"""Fit the model of a study to all rows, and one for every fold to the rows outside it.
 
     Each of the K + 1 fits chooses its prior, rank and depth by cross-validation on its own rows
-    alone, so that no outcome of a held-out row has gone into its prediction. Rows without any
-    target are left out.
+    alone, so that no outcome of a held-out row has gone into its prediction; only the family of
+    the noise is that of the model of all rows. Rows without any target are left out.
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ def fit_study(
         held_out=assemble(data.targets, parts, study.evaluation.coverage),
         findings=(*findings, *warned),
         n_groups=None if data.groups is None else len(set(data.groups)),
-        facts=_versions()
+        facts=versions()
         | {name: str(fact) for name, fact in facts.items()}
         | {"seconds": f"{perf_counter() - started:.1f}"},
     )
@@ -114,22 +113,22 @@ def _fit_all(
 ) -> tuple[SubspaceNetworkCV, list[str], list[FoldPrediction]]:
     """The model, what it warns of, and the predictions of every fold."""
     X, targets, groups = data.X, data.targets, data.groups
-    jobs = [delayed(_fit_model)(_model(study, groups, len(X)), X, targets, groups)]
-    for fold in outer_folds(study, data):
+    folds = outer_folds(study, data)
+    progress(0, len(folds) + 1)
+    model, warned = _fit_model(_model(study, groups, len(X)), X, targets, groups, n_jobs)
+    progress(1, len(folds) + 1)
+    jobs = []
+    for fold in folds:
         labels = None if groups is None else groups[fold.train]
-        model = _model(study, labels, len(fold.train))
-        jobs.append(delayed(hold_out)(model, X, targets, groups, fold))
-    progress(0, len(jobs))
-    whole: list[tuple[SubspaceNetworkCV, list[str]]] = []
+        # One family for all rows, or their predictions could not be judged together.
+        outside = _model(study, labels, len(fold.train)).set_params(noise=model.noise_)
+        jobs.append(delayed(hold_out)(outside, X, targets, groups, fold))
     parts: list[FoldPrediction] = []
     results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
-    for done, result in enumerate(results, start=1):
-        if isinstance(result, FoldPrediction):
-            parts.append(result)
-        else:
-            whole.append(result)
-        progress(done, len(jobs))
-    return *whole[0], parts
+    for done, part in enumerate(results, start=2):
+        parts.append(part)
+        progress(done, len(jobs) + 1)
+    return model, warned, parts
 
 
 def _model(study: Study, groups: NDArray[Any] | None, n_rows: int) -> SubspaceNetworkCV:
@@ -144,14 +143,11 @@ def _fit_model(
     X: pd.DataFrame,
     targets: CensoredTargets,
     groups: NDArray[Any] | None,
+    n_jobs: int | None,
 ) -> tuple[SubspaceNetworkCV, list[str]]:
-    """The model fitted to all rows, and what it warns of: a warning does not leave its process."""
+    """The model fitted to all rows, and what it warns of."""
     with threadpool_limits(1, user_api="blas"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, targets, groups=groups)
+        model.set_params(n_jobs=n_jobs).fit(X, targets, groups=groups)
+    model.set_params(n_jobs=None)  # of this machine, not of the model
     return model, list(dict.fromkeys(str(warning.message) for warning in caught))
-
-
-def _versions() -> dict[str, str]:
-    packages = ("deeptobit", "numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version()} | {name: version(name) for name in packages}

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Predictive
-from deeptobit.metrics import anmse, centred_anmse, crps
-from deeptobit.plots import some_predictive, some_targets
+from deeptobit.study._measures import measure
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
@@ -37,6 +33,7 @@ class HeldOut:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from deeptobit.likelihood import Gaussian
     >>> targets = CensoredTargets.from_bounds([[30.0], [21.0], [27.0]], 0, 30, names=["MMSE"])
     >>> latent, sigma = np.array([[31.0], [22.0], [26.0]]), np.full((3, 1), 2.0)
@@ -58,74 +55,11 @@ class HeldOut:
     def table(self) -> pd.DataFrame:
         r"""Measures of the model and of the one without features, one row per target.
 
-        ``r2`` is 1 − squared error of E[y|x] over that of the target's mean, ``anmse`` the squared
-        error over the mean square of the target, ``crps`` the continuous ranked probability score
-        in units of the target, ``coverage`` the share of values inside their central interval.
-        The same with ``null_`` before them is of the model without features. What a target does
-        not determine (no values, or all the same) is NaN.
+        Bounds, values and shares at the bounds, then those of :func:`measure`; the same with
+        ``null_`` before them is of the model without features.
         """
         described = self.targets.describe()
         measured = described[["lower", "upper", "entries", "at_lower", "at_upper"]]
-        model, null = self._measures(self.predictive), self._measures(self.null)
+        model = measure(self.targets, self.predictive, self.coverage)
+        null = measure(self.targets, self.null, self.coverage)
         return measured.assign(**model, **{f"null_{name}": of for name, of in null.items()})
-
-    def _measures(self, predictive: Predictive) -> dict[str, FloatArray]:
-        recorded = has_value(self.targets)
-        values = np.where(recorded, self.targets.values, np.nan)
-        some = np.asarray(recorded.any(axis=0))
-        least, largest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-        varied = np.asarray(least < largest)
-        not_zero = np.asarray(some & (varied | (largest != 0.0)))
-        inside = _inside(values, predictive, self.coverage)
-        return {
-            "r2": 1.0 - self._where(varied, predictive, _centred_error),
-            "anmse": self._where(not_zero, predictive, _error),
-            "crps": self._where(some, predictive, _crps),
-            "coverage": np.where(
-                some, inside.sum(axis=0) / np.fmax(recorded.sum(axis=0), 1), np.nan
-            ),
-        }
-
-    def _where(
-        self,
-        usable: BoolArray,
-        predictive: Predictive,
-        measure: Callable[[CensoredTargets, Predictive], Any],
-    ) -> FloatArray:
-        """A measure of the targets that determine it, NaN for the others, (T,)."""
-        result = np.full(len(usable), np.nan)
-        tasks = np.flatnonzero(usable).tolist()
-        if tasks:
-            targets = some_targets(self.targets, tasks)
-            result[tasks] = measure(targets, some_predictive(predictive, tasks))
-        return result
-
-
-def has_value(targets: CensoredTargets) -> BoolArray:
-    """(N, T): observed or at a bound, so that a prediction can be compared with it."""
-    return np.asarray(targets.observed | targets.at_lower | targets.at_upper)
-
-
-def _centred_error(targets: CensoredTargets, predictive: Predictive) -> Any:
-    return centred_anmse(targets, predictive.mean(), multioutput="raw_values")
-
-
-def _error(targets: CensoredTargets, predictive: Predictive) -> Any:
-    return anmse(targets, predictive.mean(), multioutput="raw_values")
-
-
-def _crps(targets: CensoredTargets, predictive: Predictive) -> Any:
-    return crps(
-        targets,
-        predictive.latent,
-        predictive.sigma,
-        noise=predictive.noise,
-        multioutput="raw_values",
-    )
-
-
-def _inside(values: FloatArray, predictive: Predictive, coverage: float) -> BoolArray:
-    """Where a value lies in its central interval; nowhere if there is none."""
-    tail = 0.5 * (1.0 - coverage)
-    low, high = predictive.quantile([tail, 1.0 - tail])
-    return np.asarray((low <= values) & (values <= high))
