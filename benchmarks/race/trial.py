@@ -1,0 +1,101 @@
+"""One split of one data set: what methods learn from, and what they are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.race.problem import Problem
+from deeptobit.arrays import FloatArray
+from deeptobit.baselines import inner_folds
+from deeptobit.experiments import EvaluationData, Protocol, Split, draw_splits
+from deeptobit.experiments._usable import find_usable
+
+TRAIN_SHARE = 0.6
+SEED = 0
+_GRID_TOLERANCE = 1e-3  # of a step: thirds of 100 are recorded as 33.33 and 66.67
+
+
+class Trial(NamedTuple):
+    """A problem and the rows left out, in the units of the problem.
+
+    Attributes
+    ----------
+    data : str
+    split : int
+    problem : Problem
+    X, Y : arrays of shape (M, D) and (M, T)
+        The test rows.
+    step : array of shape (T,)
+        Distance between neighbouring scores; 0 where an outcome is continuous.
+    names : tuple of str
+        Of the outcomes.
+    """
+
+    data: str
+    split: int
+    problem: Problem
+    X: FloatArray
+    Y: FloatArray
+    step: FloatArray
+    names: tuple[str, ...]
+
+
+def draw_trials(data: EvaluationData, n_splits: int) -> Iterator[Trial]:
+    """Random splits at 60 %; the first ones are the same however many there are.
+
+    Examples
+    --------
+    >>> from deeptobit.datasets import make_clinical_cohort
+    >>> from deeptobit.experiments import data_of_cohort
+    >>> data = data_of_cohort(make_clinical_cohort(100, random_state=0), "simulated")
+    >>> [(trial.problem.X.shape, trial.Y.shape) for trial in draw_trials(data, 2)]
+    [((60, 138), (40, 30)), ((60, 138), (40, 30))]
+    """
+    protocol = Protocol(train_shares=(TRAIN_SHARE,), repeats=n_splits, seed=SEED)
+    for split in draw_splits(len(data.targets), data.groups, protocol):
+        yield _prepare(data, split)
+
+
+def _prepare(data: EvaluationData, split: Split) -> Trial:
+    """Scale by the training rows, and leave out outcomes that they cannot teach."""
+    groups = None if data.groups is None else data.groups[split.train]
+    folds = inner_folds(len(split.train), groups, random_state=SEED)
+    tasks, _ = find_usable(data.targets, split, folds)
+    recorded = data.targets.observed | data.targets.at_lower | data.targets.at_upper
+    values = np.where(recorded, data.targets.values, np.nan)[:, tasks]
+    lower, upper = data.targets.lower[tasks], data.targets.upper[tasks]
+    X = _standardise(data.features(split.train), split.train)
+    centre, scale = (f(values[split.train], axis=0) for f in (np.nanmean, np.nanstd))
+    Y, lower, upper = ((array - centre) / scale for array in (values, lower, upper))
+    problem = Problem(X[split.train], Y[split.train], lower, upper, folds, split.repeat)
+    names = tuple(data.targets.names[task] for task in tasks)
+    step = np.array([find_step(column) for column in values[split.train].T]) / scale
+    return Trial(data.name, split.repeat, problem, X[split.test], Y[split.test], step, names)
+
+
+def _standardise(X: FloatArray, train: NDArray[np.intp]) -> FloatArray:
+    centre, scale = X[train].mean(axis=0), X[train].std(axis=0)
+    varies = scale > 1e-12 * np.abs(centre)
+    return np.where(varies, (X - centre) / np.where(varies, scale, 1.0), 0.0)
+
+
+def find_step(values: FloatArray) -> float:
+    """Distance between neighbouring scores on a regular grid, 0 if they are on none.
+
+    Examples
+    --------
+    >>> find_step(np.array([0.0, 3.0, 4.0, np.nan])), find_step(np.array([0.0, 33.33, 100.0]))
+    (1.0, 33.33)
+    >>> find_step(np.array([0.1, 0.34, 0.95]))
+    0.0
+    """
+    gaps = np.diff(np.unique(values[~np.isnan(values)]))
+    if not gaps.size:
+        return 0.0
+    steps = gaps / gaps.min()
+    on_grid = np.all(np.abs(steps - steps.round()) < _GRID_TOLERANCE * steps)
+    return float(gaps.min()) if on_grid else 0.0
