@@ -41,6 +41,9 @@ bench: $(READY) ## measure what the issues promise; each number is one line
 race: $(RACE) ## race against XGBoost, NGBoost, R and others, in .venv-race (about 45 minutes)
 	$(RACE_VENV)/bin/python -m benchmarks.race $(RACE_ARGUMENTS)
 
+bench-scale: $(READY) ## the same for rows beyond memory and workers: tables of some gigabytes
+	$(BIN)/python -m benchmarks scale
+
 constraints: $(READY) ## rewrite constraints.txt from what is installed in .venv
 	$(BIN)/python scripts/write_constraints.py
 

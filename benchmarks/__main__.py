@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import algorithm1, cohort, network, online, subspace, table, tobit
+from benchmarks import algorithm1, cohort, network, online, scale, subspace, table, tobit
 from benchmarks.report import Number
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
@@ -14,6 +14,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
     "network": network.measure,
     "cohort": cohort.measure,
     "table": table.measure,
+    "scale": scale.measure,
 }
 
 

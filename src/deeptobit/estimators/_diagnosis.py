@@ -1,9 +1,11 @@
 """Whether a problem is determined, and if not, which target or feature is at fault."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -21,18 +23,34 @@ def check_determined(
 ) -> None:
     """Every task needs an entry, and without a penalty at least as many as there are features."""
     present = weight > 0.0
+    missing = targets.missing if present.all() else targets.missing[present]
     n_rows = int(present.sum())
+    counts = n_rows - np.count_nonzero(missing, axis=0)
+    check_counts(
+        n_rows,
+        counts,
+        targets.names,
+        n_features=0 if alpha > 0.0 else n_features,
+        weighted=not present.all(),
+    )
+
+
+def check_counts(
+    n_rows: int,
+    counts: NDArray[Any],
+    names: Sequence[str],
+    *,
+    n_features: int,
+    weighted: bool = False,
+) -> None:
+    """The same for numbers of rows and of known entries; ``n_features`` is 0 under a penalty."""
     if n_rows < 2:
         raise ValueError(f"{n_rows} row (n_samples = {n_rows}) is not enough to learn from")
-    missing = targets.missing if present.all() else targets.missing[present]
-    counts = n_rows - np.count_nonzero(missing, axis=0)
     for task in np.flatnonzero(counts == 0).tolist():
         raise ValueError(
-            f"target {targets.names[task]!r} has no entry (all are missing"
-            f"{' or have weight 0' if not present.all() else ''}); drop it"
+            f"target {names[task]!r} has no entry (all are missing"
+            f"{' or have weight 0' if weighted else ''}); drop it"
         )
-    if alpha > 0.0:
-        return
     if n_rows < n_features:
         raise ValueError(
             f"{n_rows} row(s) (n_samples = {n_rows}) cannot determine {n_features} features "
@@ -40,7 +58,7 @@ def check_determined(
         )
     for task in np.flatnonzero(counts < n_features).tolist():
         raise ValueError(
-            f"target {targets.names[task]!r} has {counts[task]} entries for {n_features} features; "
+            f"target {names[task]!r} has {counts[task]:.0f} entries for {n_features} features; "
             "set alpha > 0, or drop it"
         )
 

@@ -13,10 +13,13 @@ from sklearn.utils import check_random_state
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._base import CensoredRegressor
+from deeptobit.estimators._choice import SolverName
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
 from deeptobit.estimators._settings import check_settings, check_sparsity
+from deeptobit.estimators._source import SourceFit
 from deeptobit.kernels._online import add_squares
 from deeptobit.likelihood import resolve_noise
+from deeptobit.scale import DaskRows, RowSource, is_dask
 from deeptobit.solvers.online import OnlineSettings
 from deeptobit.targets import CensoredTargets
 
@@ -27,12 +30,15 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
     rank: int
     alpha: float | Literal["auto"]
     feature_sparsity: float
+    solver: SolverName
+    n_passes: int
     batch_size: int
     step_size: Any
     averaging: bool
     start: Literal["auto", "data", "random"]
     random_state: Any
     n_jobs: int | None
+    verbose: int
     sigma: Any
     fit_intercept: bool
     standardize: bool
@@ -103,6 +109,37 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
             **others,
         )
 
+    def _source(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+    ) -> RowSource | None:
+        """Rows that are not in memory, if that is what X is."""
+        if is_dask(X):
+            return DaskRows.of_collections(X, y, sample_weight, lower, upper)
+        if not isinstance(X, RowSource):
+            return None
+        given = {"y": y, "sample_weight": sample_weight, "lower": lower, "upper": upper}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"{type(X).__name__} brings its own columns; name those of {name} there"
+                )
+        return X
+
+    def _remember_source(self, fit: SourceFit) -> None:
+        """What ``fit`` leaves behind for later, beside the layers."""
+        summary = fit.summary
+        self.alpha_, self.n_iter_ = fit.alpha, max(fit.n_iter, 1)
+        self._name_targets(fit.targets)
+        if summary.scale is not None:
+            self.feature_scale_ = summary.scale
+        self._rows_behind = RowsBehind(summary.weight, summary.mean_squares)
+        self.__dict__.pop("_stream", None)
+
     def _name_targets(self, targets: CensoredTargets) -> None:
         self.target_names_ = list(targets.names)
         self.lower_, self.upper_ = targets.lower, targets.upper
@@ -120,6 +157,15 @@ class RowsBehind(NamedTuple):
 
     weight: float
     mean_squares: FloatArray
+
+
+def refuse_checkpoint(checkpoint: Any, resume: bool) -> None:
+    """Rows in memory are fitted in one go."""
+    if checkpoint is not None or resume:
+        raise ValueError(
+            "checkpoint and resume are for rows beyond memory, deeptobit.scale.ParquetRows or Dask "
+            "collections; X is in memory"
+        )
 
 
 def _mean_squares(matrix: Any, weight: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -16,12 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._choice import NEEDS_BATCH, SolverName
 from deeptobit.estimators._diagnosis import check_determined, warn_of_censoring
+from deeptobit.estimators._low_rank import refuse_checkpoint
 from deeptobit.estimators._network_effects import ExplainedNetwork
 from deeptobit.estimators._network_training import FittedNetwork, NetworkTraining
 from deeptobit.estimators._prediction import PredictionKind, of_kind
 from deeptobit.estimators._settings import check_kind, read_layer, read_sigma
+from deeptobit.estimators._source import SourceTraining, refuse_in_source
 from deeptobit.likelihood import Noise, evaluate, resolve_noise
 from deeptobit.network import ContinuedNetwork, JointTuning, NetworkLayer, NetworkStream, latents
+from deeptobit.scale import RowSource
 from deeptobit.solvers import RecursiveTobit
 from deeptobit.solvers.online import OnlineResult
 from deeptobit.targets import BoundsLike, CensoredTargets
@@ -160,23 +164,32 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
     ) -> SubspaceNetworkRegressor:
         """Grow and tune the network.
 
         Parameters
         ----------
-        X : array, sparse matrix or DataFrame of shape (N, D)
+        X : array, sparse matrix or DataFrame of shape (N, D), or rows beyond memory
+            See :meth:`SubspaceTobitRegressor.fit`. A network beyond memory is grown, not tuned.
         y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
             The outcomes Y, NaN where missing.
         sample_weight : array of shape (N,), optional
         lower, upper : arrays of shape (N, T), optional
             Bounds per entry. Hidden layers are censored at the bounds of the tasks.
+        checkpoint, resume
+            As in :meth:`SubspaceTobitRegressor.fit`.
         """
+        source = self._source(X, y, sample_weight, lower, upper)
+        if source is not None:
+            return self._fit_source(source, checkpoint, resume)
+        refuse_checkpoint(checkpoint, resume)
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=True)
         training = self._training(targets)
         penalised = self.alpha != 0.0
@@ -223,6 +236,18 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
             self.history_["paying_depth"] = self._stream.depth
         self.n_iter_ = self._stream.n_seen
         self._store(self._stream.layers(), targets)
+        return self
+
+    def _fit_source(
+        self, source: RowSource, checkpoint: str | os.PathLike[str] | None, resume: bool
+    ) -> SubspaceNetworkRegressor:
+        training = SourceTraining(self, source, self.n_layers, skip_connection=self.skip_connection)
+        self._training(training.targets)
+        refuse_in_source(self)
+        fit = training.run(checkpoint, resume=resume)
+        self.history_ = fit.history
+        self._store(fit.layers, fit.targets)
+        self._remember_source(fit)
         return self
 
     def _begun(self, targets: CensoredTargets) -> NetworkStream:

@@ -22,6 +22,7 @@ from deeptobit.estimators._inputs import (
 from deeptobit.estimators._settings import check_kind
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse
+from deeptobit.scale import is_dask, predict_lazily
 from deeptobit.targets import BoundsLike, CensoredTargets, check_order, entry_bounds
 
 PredictionKind = Literal["mean", "clip", "latent"]
@@ -81,10 +82,23 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         Returns
         -------
         array of shape (N, T), or (N,) if Y was 1-d
+            For a Dask collection X a lazy one, partitioned as X is.
         """
         kind = self.prediction if kind is None else kind
         check_kind(kind)
+        if is_dask(X):
+            lazy: FloatArray = self._predict_lazily(X, kind, lower, upper)
+            return lazy
         return self._drop_task_axis(of_kind(self._predictive(X, lower, upper), kind), X)
+
+    def _predict_lazily(
+        self, X: Any, kind: PredictionKind, lower: ArrayLike | None, upper: ArrayLike | None
+    ) -> Any:
+        check_is_fitted(self)
+        if lower is not None or upper is not None:
+            raise ValueError("bounds per entry need rows in memory; predict the partitions by hand")
+        names, one = self.target_names_, self._one_dimensional
+        return predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
 
     def predict_bound_proba(
         self, X: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None

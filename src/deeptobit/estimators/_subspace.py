@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +13,11 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators._choice import NEEDS_BATCH, SolverName, choose_solver
 from deeptobit.estimators._diagnosis import check_determined, warn_of_censoring
 from deeptobit.estimators._explain import feature_scale
-from deeptobit.estimators._low_rank import LowRankRegressor
+from deeptobit.estimators._low_rank import LowRankRegressor, refuse_checkpoint
 from deeptobit.estimators._prediction import PredictionKind
 from deeptobit.estimators._progress import end_line, show_rows, show_step
 from deeptobit.estimators._settings import automatic_alpha, read_sigma
+from deeptobit.estimators._source import SourceTraining
 from deeptobit.estimators._subspace_batch import (
     layer_of,
     pose_layer,
@@ -24,6 +26,7 @@ from deeptobit.estimators._subspace_batch import (
 )
 from deeptobit.likelihood import Noise, resolve_noise
 from deeptobit.objective import SubspaceProblem
+from deeptobit.scale import RowSource
 from deeptobit.solvers import (
     RecursiveTobit,
     fit_null,
@@ -171,23 +174,34 @@ class SubspaceTobitRegressor(LowRankRegressor):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
     ) -> SubspaceTobitRegressor:
         """Fit all tasks together.
 
         Parameters
         ----------
-        X : array, sparse matrix or DataFrame of shape (N, D)
+        X : array, sparse matrix or DataFrame of shape (N, D), or rows beyond memory
+            :class:`deeptobit.scale.ParquetRows` is read again for every pass and brings its own y.
         y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
             The outcomes Y, NaN where missing.
         sample_weight : array of shape (N,), optional
         lower, upper : arrays of shape (N, T), optional
             Bounds per entry.
+        checkpoint : path, optional
+            For rows beyond memory: a file that says after every round where the fit stands.
+        resume : bool
+            Go on from the checkpoint of an earlier fit that was interrupted.
         """
+        source = self._source(X, y, sample_weight, lower, upper)
+        if source is not None:
+            return self._fit_source(source, checkpoint, resume)
+        refuse_checkpoint(checkpoint, resume)
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=True)
         solver, reason = choose_solver(
             self.solver,
@@ -261,6 +275,17 @@ class SubspaceTobitRegressor(LowRankRegressor):
         null = fit_null(self._pose(matrix, targets, weight))
         layer = layer_of(null, self.U_, self.V_, self.intercept_, self.sigma_)
         return relative_gradient(null, layer)
+
+    def _fit_source(
+        self, source: RowSource, checkpoint: str | os.PathLike[str] | None, resume: bool
+    ) -> SubspaceTobitRegressor:
+        fit = SourceTraining(self, source, 1).run(checkpoint, resume=resume)
+        (layer,) = fit.layers
+        (course,) = fit.history.pop("layers")
+        self.history_ = fit.history | course
+        self._store(layer.U, layer.V, layer.intercept, layer.sigma, fit.targets)
+        self._remember_source(fit)
+        return self
 
     def _fit_batch(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         self.feature_scale_ = feature_scale(matrix, weight)

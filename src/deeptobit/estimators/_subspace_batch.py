@@ -10,7 +10,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise
-from deeptobit.objective import Design, Layer, SubspaceProblem, TargetScaling, subspace_features
+from deeptobit.objective import (
+    Design,
+    Layer,
+    SubspaceProblem,
+    TargetScaling,
+    subspace_features,
+    to_standard,
+    to_user,
+)
 from deeptobit.solvers import NullModel, SubspaceFit
 from deeptobit.targets import CensoredTargets
 
@@ -53,29 +61,16 @@ def user_units(
     null: NullModel, layer: Layer, rank: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """U (T, R), V (R, D), intercept and σ (T,), with empty components up to ``rank``."""
-    features, scaling = null.problem.features, null.problem.scaling
-    V = (features.coefficients(layer.Z) / features.design.scale[:, None]).T
-    U = layer.U * scaling.scale[:, None]
-    unused = rank - null.problem.rank  # features may span fewer directions than asked for
-    U, V = np.pad(U, ((0, 0), (0, unused))), np.pad(V, ((0, unused), (0, 0)))
-    shift = U @ (V @ features.design.mean)
-    intercept = scaling.location + scaling.scale * layer.intercept - shift
-    return U, V, intercept, scaling.scale * np.exp(layer.log_sigma)
+    return to_user(null.problem.features, null.problem.scaling, layer, rank)
 
 
 def layer_of(
     null: NullModel, U: FloatArray, V: FloatArray, intercept: FloatArray, sigma: FloatArray
 ) -> Layer:
     """A model in standard units: the inverse of :func:`user_units`."""
-    features, scaling = null.problem.features, null.problem.scaling
-    kept = slice(0, null.problem.rank)
-    centred = intercept + U @ (V @ features.design.mean) - scaling.location
-    return Layer(
-        U=U[:, kept] / scaling.scale[:, None],
-        Z=features.coordinates((V[kept] * features.design.scale).T),
-        intercept=centred / scaling.scale,
-        log_sigma=np.log(sigma / scaling.scale),
-    )
+    problem = null.problem
+    factors = U, V, intercept, sigma
+    return to_standard(problem.features, problem.scaling, factors, problem.rank)
 
 
 def warn_of_convergence(fit: SubspaceFit, tol: float) -> None:

@@ -1,10 +1,12 @@
 """The Subspace Network: layers grown one by one, and tuned together."""
 
+from deeptobit.network._depth import deepened, paying_depth
 from deeptobit.network._growth import grow
+from deeptobit.network._innovation import Innovation
 from deeptobit.network._inputs import layer_inputs
 from deeptobit.network._joint import JointProblem
 from deeptobit.network._layer import NetworkLayer, latents
-from deeptobit.network._online import grow_online
+from deeptobit.network._online import grow_online, layer_of, on_top, result_of
 from deeptobit.network._problem import NetworkProblem
 from deeptobit.network._slopes import mean_slopes
 from deeptobit.network._stream import ContinuedNetwork, NetworkStream
@@ -13,6 +15,7 @@ from deeptobit.network._units import Units
 
 __all__ = [
     "ContinuedNetwork",
+    "Innovation",
     "JointProblem",
     "JointTuning",
     "NetworkLayer",
@@ -20,11 +23,16 @@ __all__ = [
     "NetworkStream",
     "TrainedNetwork",
     "Units",
+    "deepened",
     "finish",
     "grow",
     "grow_online",
     "latents",
     "layer_inputs",
+    "layer_of",
     "mean_slopes",
+    "on_top",
+    "paying_depth",
+    "result_of",
     "train",
 ]

@@ -11,7 +11,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.objective._basis import RoundFeatures
 from deeptobit.objective._design import Design
 
-_BASIS_RIDGE = 1e-6  # keeps the round basis tame; any small number gives the same optimum
+BASIS_RIDGE = 1e-6  # keeps the round basis tame; any small number gives the same optimum
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def subspace_features(design: Design, feature_sparsity: float = 0.0) -> RoundFea
     >>> type(subspace_features(design)).__name__, type(subspace_features(design, 0.5)).__name__
     ('RoundFeatures', 'AlignedFeatures')
     """
-    features = RoundFeatures.build(design, _BASIS_RIDGE)
+    features = RoundFeatures.build(design, BASIS_RIDGE)
     if feature_sparsity == 0.0:
         return features
     n_features = len(design.scale)

@@ -56,6 +56,12 @@ class RoundFeatures:
         matrix = design.matrix * basis if basis.ndim == 1 else design.matrix @ basis
         return cls(design.without_matrix(), basis, ridge, matrix)
 
+    @classmethod
+    def of_gram(cls, design: Design, gram: FloatArray, alpha: float) -> RoundFeatures:
+        """The same for features that are not here, from their Gram matrix (D, D)."""
+        basis, ridge = _round_basis(*np.linalg.eigh(gram), alpha)
+        return cls(design, basis, ridge, None)
+
     @property
     def n_samples(self) -> int:
         """N."""
@@ -79,6 +85,10 @@ class RoundFeatures:
     def coefficients(self, z: FloatArray) -> FloatArray:
         """γ = Bz of the standardised features, (D, A)."""
         return _apply(self.basis, z)
+
+    def adjoint(self, slopes: FloatArray) -> FloatArray:
+        """Slopes by z from those by γ (D, A): the transpose of ``coefficients``."""
+        return _apply(self.basis.T, slopes)
 
     def coordinates(self, gamma: FloatArray) -> FloatArray:
         """The z with Bz nearest to coefficients γ (D, A): the inverse of ``coefficients``."""
@@ -171,12 +181,17 @@ def _apply(basis: FloatArray, vectors: FloatArray) -> FloatArray:
 def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:
     n_samples, n_features = design.shape
     if n_features > n_samples and n_samples <= _MAX_GRAM and not design.is_sparse:
-        values, vectors = _wide_spectrum(design)
-    elif n_features <= _MAX_GRAM:
-        values, vectors = np.linalg.eigh(design.gram())
-    else:
-        diagonal = np.ones(n_features)
-        return diagonal / np.sqrt(1.0 + alpha), diagonal * alpha / (1.0 + alpha)
+        return _round_basis(*_wide_spectrum(design), alpha)
+    if n_features <= _MAX_GRAM:
+        return _round_basis(*np.linalg.eigh(design.gram()), alpha)
+    diagonal = np.ones(n_features)
+    return diagonal / np.sqrt(1.0 + alpha), diagonal * alpha / (1.0 + alpha)
+
+
+def _round_basis(
+    values: FloatArray, vectors: FloatArray, alpha: float
+) -> tuple[FloatArray, FloatArray]:
+    """B and the ridge from the spectrum of G."""
     keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
     values, vectors = values[keep], vectors[:, keep]
     return vectors / np.sqrt(values + alpha), alpha / (values + alpha)

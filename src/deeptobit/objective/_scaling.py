@@ -37,6 +37,11 @@ class TargetScaling:
         values = np.where(targets.missing, 0.0, targets.values)
         mean = (share * values).sum(axis=0)
         variance = (share * np.square(values - mean)).sum(axis=0)
+        return cls.of_moments(mean, variance, center=center)
+
+    @classmethod
+    def of_moments(cls, mean: FloatArray, variance: FloatArray, *, center: bool) -> TargetScaling:
+        """From means and variances of the recorded values, each (T,)."""
         spread = np.sqrt(variance if center else variance + mean**2)
         # A constant score has no spread; its own size, or 1, is a unit as good as any.
         tiny = 64 * np.finfo(np.float64).eps * np.abs(mean)

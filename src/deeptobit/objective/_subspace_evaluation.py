@@ -1,4 +1,4 @@
-"""A point of the subspace Tobit: gradient, Hessian products, preconditioner."""
+"""A point of the subspace Tobit on rows in memory: Hessian products pass over them again."""
 
 from __future__ import annotations
 
@@ -10,44 +10,38 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.objective._layer import Layer
-from deeptobit.objective._subspace_metric import SubspaceMetric
+from deeptobit.objective._layer_evaluation import LayerEvaluation
 
 if TYPE_CHECKING:
     from deeptobit.objective._subspace import SubspaceProblem
 
 
 @dataclass(frozen=True)
-class SubspaceEvaluation:
-    """A point of :class:`SubspaceProblem`; entry-wise derivatives are kept in single precision.
-
-    A feature that enters (absent, with a gradient) has no curvature that a Newton step could use:
-    all that enter move together, apart from the rest, along their gradient.
-    """
+class SubspaceEvaluation(LayerEvaluation):
+    """A point of :class:`SubspaceProblem`; entry-wise derivatives are kept in single precision."""
 
     problem: SubspaceProblem
-    layer: Layer
-    value: FloatArray
-    gradient: FloatArray
-    free: FloatArray
     hidden: FloatArray
     pull: Any
     bend: Any
     cross: Any
-    scale_scale: FloatArray
 
-    def hessian_product(self, direction: FloatArray) -> FloatArray:
-        """Hessian times a direction (P, 1)."""
-        product = self.problem.pack(self._smooth_product(direction * self.free)) * self.free
-        if self._entering.any():
-            product += self._stiffness * direction * self._entering
-        return np.asarray(product)
+    @cached_property
+    def level(self) -> FloatArray:
+        """Total curvature by the score of every task, (T,)."""
+        return np.asarray(np.abs(self.bend).sum(axis=0, dtype=np.float64))
 
-    def precondition(self, residual: FloatArray) -> FloatArray:
-        """Solve with the diagonal blocks of a Gauss–Newton Hessian, each a Kronecker product."""
-        scaled = self.problem.pack(self._metric.solve(self.problem.unpack(residual * self.free)))
-        if self._entering.any():
-            scaled += residual * self._entering / self._stiffness
-        return scaled
+    @property
+    def second_moments(self) -> FloatArray:
+        """Of the rows' coordinates Vx, (R, R)."""
+        return np.asarray(self.hidden.T @ (self.hidden * self.problem.weight[:, None]))
+
+    def by_coefficients(self) -> FloatArray:
+        """The likelihood's gradient by W in the basis of Z, transposed, (r, T)."""
+        total = np.zeros((self.problem.features.rank, self.problem.n_tasks))
+        for rows, block in self.problem.features.blocks():
+            total += block.adjoint(self.pull[rows].astype(np.float64))
+        return total
 
     def _smooth_product(self, direction: FloatArray) -> Layer:
         problem, layer = self.problem, self.layer
@@ -67,22 +61,3 @@ class SubspaceEvaluation:
             by_Z += block.adjoint(along @ U + self.pull[rows] @ d_U)
             by_intercept += along.sum(axis=0)
         return Layer(by_U, by_Z, by_intercept, by_scale)
-
-    @cached_property
-    def _entering(self) -> FloatArray:
-        """1 at the parameters of features that enter, (P, 1)."""
-        return np.asarray((self.free == 0.0) & (self.gradient != 0.0), dtype=np.float64)
-
-    @cached_property
-    def _stiffness(self) -> float:
-        """Curvature along the gradient of the features that enter."""
-        direction = self.gradient * self._entering
-        product = self.problem.pack(self._smooth_product(direction))
-        curvature = float((direction * product).sum() / np.square(direction).sum())
-        return max(curvature, 0.0) + self.problem.alpha
-
-    @cached_property
-    def _metric(self) -> SubspaceMetric:
-        level = np.abs(self.bend).sum(axis=0, dtype=np.float64)
-        second = self.hidden.T @ (self.hidden * self.problem.weight[:, None])
-        return SubspaceMetric.build(self.problem, self.layer, level, second, self.scale_scale)

@@ -13,7 +13,7 @@ from deeptobit.objective._aligned import AlignedFeatures
 from deeptobit.objective._layer import Layer
 
 if TYPE_CHECKING:
-    from deeptobit.objective._subspace import SubspaceProblem
+    from deeptobit.objective._layer_problem import LayerProblem
 
 _NO_CURVATURE = 1e-30
 _LEAST = 1e-8  # of the largest curvature in a block
@@ -35,7 +35,7 @@ class SubspaceMetric:
     @classmethod
     def build(
         cls,
-        problem: SubspaceProblem,
+        problem: LayerProblem,
         layer: Layer,
         level: FloatArray,
         second: FloatArray,
@@ -114,7 +114,7 @@ class GroupBlock:
 
 
 def _block_of_z(
-    problem: SubspaceProblem, layer: Layer, task_values: FloatArray, task_axes: FloatArray
+    problem: LayerProblem, layer: Layer, task_values: FloatArray, task_axes: FloatArray
 ) -> DiagonalBlock | GroupBlock:
     features = problem.features
     variance = problem.penalty.variance(layer.Z)
@@ -127,7 +127,7 @@ def _block_of_z(
 
 
 def _group_block(
-    problem: SubspaceProblem,
+    problem: LayerProblem,
     features: AlignedFeatures,
     Z: FloatArray,
     present: NDArray[np.intp],

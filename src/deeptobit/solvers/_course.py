@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.objective import SubspaceProblem
+from deeptobit.objective import Layer, LayerProblem
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,25 @@ class Step:
 
 @dataclass
 class Course:
-    """Steps as they are taken, each passed on to ``watch``."""
+    """Steps as they are taken, each passed on to ``watch``, and where they led to ``keep``."""
 
     gradient_scale: float
     watch: Callable[[Step], None] | None = None
+    keep: Callable[[Layer], None] | None = None
     steps: list[Step] = field(default_factory=list)
 
-    def follow(
-        self, problem: SubspaceProblem
-    ) -> Callable[[FloatArray, FloatArray, FloatArray], None]:
+    def follow(self, problem: LayerProblem) -> Callable[[FloatArray, FloatArray, FloatArray], None]:
         """What to call with point, value and gradient norm: at the start, then after each step."""
         before: FloatArray | None = None
 
         def see(point: FloatArray, value: FloatArray, norm: FloatArray) -> None:
             nonlocal before
-            U = problem.unpack(point).U
+            layer = problem.unpack(point)
             if before is not None:
-                self._add(float(value[0]), float(norm[0]), subspace_change(before, U))
-            before = U.copy()
+                self._add(float(value[0]), float(norm[0]), subspace_change(before, layer.U))
+                if self.keep is not None:
+                    self.keep(layer)
+            before = layer.U.copy()
 
         return see
 

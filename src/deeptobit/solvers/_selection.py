@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from deeptobit.objective import Layer, SubspaceProblem
+from deeptobit.objective import Layer, LayerProblem
 from deeptobit.solvers._course import Course
 from deeptobit.solvers._newton import solve_newton
 
@@ -15,7 +15,7 @@ _MAX_ITER = 30  # per level
 _ROUNDING = 1e-12
 
 
-def select_features(problem: SubspaceProblem, course: Course, layer: Layer) -> Layer:
+def select_features(problem: LayerProblem, course: Course, layer: Layer) -> Layer:
     r"""Go near the optimum with norms smoothed less and less, and drop what has become small.
 
     Newton's method at the kinks lets dozens of correlated features leave and enter by turns. With
@@ -38,7 +38,7 @@ def select_features(problem: SubspaceProblem, course: Course, layer: Layer) -> L
     return layer._replace(Z=np.where(sizes < _LEVELS[-1] * unit, 0.0, layer.Z))
 
 
-def drop_if_idle(problem: SubspaceProblem, layer: Layer, objective: float) -> Layer:
+def drop_if_idle(problem: LayerProblem, layer: Layer, objective: float) -> Layer:
     """The layer without coefficients if that is no worse: on the way to 0 they never arrive."""
     empty = layer._replace(U=np.zeros_like(layer.U), Z=np.zeros_like(layer.Z))
     value = float(problem.value(problem.pack(empty), np.zeros(1, dtype=np.intp))[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.objective import Layer, SubspaceEvaluation, SubspaceProblem
+from deeptobit.objective import Layer, LayerEvaluation, LayerProblem
 
 CERTIFIED = 1.0 + 5e-4  # gradient norm over alpha at which no vanished component is missed
 _VANISHED = 1e-5  # of the strongest component
@@ -18,7 +18,7 @@ def spectral_norm(matrix: FloatArray) -> float:
     return float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0
 
 
-def certificate(problem: SubspaceProblem, evaluation: SubspaceEvaluation) -> float:
+def certificate(problem: LayerProblem, evaluation: LayerEvaluation) -> float:
     """Spectral norm of the gradient by W over alpha, in the metric of the penalty at this point.
 
     At most 1 where no component that has vanished would lower the objective; 0 for alpha = 0.
@@ -28,7 +28,7 @@ def certificate(problem: SubspaceProblem, evaluation: SubspaceEvaluation) -> flo
     return spectral_norm(_metric_gradient(problem, evaluation)[1]) / problem.alpha
 
 
-def sow(problem: SubspaceProblem, layer: Layer) -> Layer:
+def sow(problem: LayerProblem, layer: Layer) -> Layer:
     """Fill vanished components with the directions in which the objective falls fastest.
 
     Returns the layer itself if no component has vanished, or none could be filled.
@@ -41,7 +41,7 @@ def sow(problem: SubspaceProblem, layer: Layer) -> Layer:
     count = min(len(empty), int((singular > CERTIFIED * problem.alpha).sum()))
     if count == 0:
         return layer
-    level = float(np.abs(evaluation.bend).sum(dtype=np.float64)) / problem.targets.shape[1]
+    level = float(evaluation.level.mean())
     size = np.sqrt((singular[:count] - problem.alpha) / max(level, np.finfo(np.float64).tiny))
     U, Z = layer.U.copy(), layer.Z.copy()
     U[:, empty[:count]] = -right[:count].T * size
@@ -50,7 +50,7 @@ def sow(problem: SubspaceProblem, layer: Layer) -> Layer:
 
 
 def _metric_gradient(
-    problem: SubspaceProblem, evaluation: SubspaceEvaluation
+    problem: LayerProblem, evaluation: LayerEvaluation
 ) -> tuple[FloatArray, FloatArray]:
     """Prior standard deviations of the rows of Z, (r, 1), and the gradient by W times them."""
     norms = np.sqrt(problem.features.squared_norms)[:, None]

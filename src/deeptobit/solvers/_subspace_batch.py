@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.objective import Layer, SubspaceProblem
+from deeptobit.objective import Layer, LayerProblem
 from deeptobit.solvers._course import Course, Step
 from deeptobit.solvers._newton import solve_newton
 from deeptobit.solvers._selection import drop_if_idle, select_features
@@ -57,14 +57,21 @@ def solve_subspace(
     max_iter: int,
     watch: Callable[[Step], None] | None = None,
 ) -> SubspaceFit:
+    """Minimise the objective of rows in memory; see :func:`solve_layer`."""
+    problem = replace(null.problem, alpha=alpha)
+    course = Course(null.gradient_scale, watch)
+    return solve_layer(problem, course, start, tol=tol, max_iter=max_iter)
+
+
+def solve_layer(
+    problem: LayerProblem, course: Course, start: Layer, *, tol: float, max_iter: int
+) -> SubspaceFit:
     """Minimise the objective from ``start`` to a relative gradient norm of ``tol``.
 
     A component that has vanished stays so even where it should not, because (0, 0) is stationary
-    for it. While the certificate shows this, such components are sown again. ``watch`` is called
-    after every Newton step.
+    for it. While the certificate shows this, such components are sown again. The ``course`` is
+    told of every Newton step.
     """
-    problem = replace(null.problem, alpha=alpha)
-    course = Course(null.gradient_scale, watch)
     if problem.feature_sparsity > 0.0:
         start = select_features(problem, course, start)
     fit = _descend(problem, course, start, tol, max_iter)
@@ -93,7 +100,7 @@ def solve_path(
 
 
 def _descend(
-    problem: SubspaceProblem, course: Course, start: Layer, tol: float, max_iter: int
+    problem: LayerProblem, course: Course, start: Layer, tol: float, max_iter: int
 ) -> SubspaceFit:
     result = solve_newton(
         problem,

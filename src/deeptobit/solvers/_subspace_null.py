@@ -10,6 +10,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.objective import (
     AlignedFeatures,
     Layer,
+    LayerProblem,
     OlsenProblem,
     RoundFeatures,
     SubspaceEvaluation,
@@ -90,25 +91,30 @@ def fit_null(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullModel:
 
 
 def sigma_floors(problem: SubspaceProblem) -> FloatArray:
+    """Floors of σ over that of the null model, for rows in memory, (T,)."""
+    return floors_for(problem, problem.total_weight * (problem.weight @ ~problem.targets.missing))
+
+
+def floors_for(problem: LayerProblem, entries: FloatArray) -> FloatArray:
     """Floors of σ over that of the null model: 1.5 × parameters per entry, at most 1, (T,).
 
-    With more features than rows a task can be fitted exactly at a finite penalty, and the
-    likelihood has no minimum: σ would run to 0. A fit with k parameters for n entries has explained
-    a share k/n of pure noise, so a σ far below k/n of the null model's is not to be believed.
+    ``entries`` (T,) are the known ones of every task, by weight. With more features than rows a
+    task can be fitted exactly at a finite penalty, and the likelihood has no minimum: σ would run
+    to 0. A fit with k parameters for n entries has explained a share k/n of pure noise, so a σ far
+    below k/n of the null model's is not to be believed.
     """
-    n_tasks, rank = problem.targets.shape[1], problem.rank
+    n_tasks, rank = problem.n_tasks, problem.rank
     # Directions of the features that the penalty leaves free: Σ λ/(λ + α) over their variances λ.
     ridge = problem.alpha * round_features(problem.features).squared_norms
     n_directions = max(float((1.0 / (1.0 + ridge)).sum()), float(rank))
     parameters = _CAUTION * rank * (n_directions + n_tasks - rank) / n_tasks
-    entries = problem.total_weight * (problem.weight @ ~problem.targets.missing)
     return np.clip(parameters / np.maximum(entries, 1.0), SIGMA_FLOOR, 1.0)
 
 
 def spectral_start(null: NullModel) -> Layer:
     """The leading directions of one Newton step for every task from W = 0."""
     problem, features = null.problem, null.problem.features
-    level = np.abs(null.evaluation.bend).sum(axis=0, dtype=np.float64)
+    level = null.evaluation.level
     level = np.where(level > 0.0, level, 1.0)
     rounded = round_features(features)
     gradient = null.gradient * np.sqrt(features.squared_norms)[:, None]

@@ -2,6 +2,13 @@
 
 from deeptobit.targets._bounds import BoundsLike, entry_bounds, task_bounds
 from deeptobit.targets._checks import check_order
-from deeptobit.targets._targets import CensoredTargets
+from deeptobit.targets._targets import CensoredTargets, recorded_values
 
-__all__ = ["BoundsLike", "CensoredTargets", "check_order", "entry_bounds", "task_bounds"]
+__all__ = [
+    "BoundsLike",
+    "CensoredTargets",
+    "check_order",
+    "entry_bounds",
+    "recorded_values",
+    "task_bounds",
+]

@@ -236,9 +236,7 @@ class CensoredTargets:
     @property
     def values(self) -> FloatArray:
         """(N, T): y, or the bound it is censored at, or the middle of its interval."""
-        start = np.where(self.at_lower, self.high, self.low)
-        end = np.where(self.at_upper, self.low, self.high)
-        return np.asarray(start + 0.5 * (end - start))
+        return recorded_values(self.low, self.high)
 
     def describe(self) -> pd.DataFrame:
         """Shares at each bound and missing entries, one row per target."""
@@ -256,6 +254,19 @@ class CensoredTargets:
             "upper": _per_task(self.upper_bounds),
         }
         return pd.DataFrame(table, index=pd.Index(self.names, name="target"))
+
+
+def recorded_values(low: FloatArray, high: FloatArray) -> FloatArray:
+    """The y of intervals, or the bound it is censored at, or the middle; NaN where missing.
+
+    Examples
+    --------
+    >>> recorded_values(np.array([1.0, -np.inf, 3.0, np.nan]), np.array([1.0, 0.0, 5.0, np.nan]))
+    array([ 1.,  0.,  4., nan])
+    """
+    start = np.where(np.isneginf(low), high, low)
+    end = np.where(np.isposinf(high), low, high)
+    return np.asarray(start + 0.5 * (end - start))
 
 
 def _per_task(bounds: FloatArray) -> FloatArray:

@@ -1,5 +1,6 @@
 """Estimators as plain state, and back: what may be stored, by which names, and its checks."""
 
+from deeptobit.estimators.saving._checkpoint import Checkpoint
 from deeptobit.estimators.saving._state import (
     estimator_from_state,
     estimator_state,
@@ -7,4 +8,4 @@ from deeptobit.estimators.saving._state import (
     save_model,
 )
 
-__all__ = ["estimator_from_state", "estimator_state", "load", "save_model"]
+__all__ = ["Checkpoint", "estimator_from_state", "estimator_state", "load", "save_model"]

@@ -1,0 +1,122 @@
+"""Checkpoints: where a fit to rows beyond memory stands, in a file of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deeptobit.estimators.saving._classes import CLASSES
+from deeptobit.estimators.saving._makers import of_record
+from deeptobit.estimators.saving._streams import check_stream
+from deeptobit.estimators.saving._values import Packer, Unpacker
+from deeptobit.exceptions import ModelFileError
+from deeptobit.objective import Layer
+from deeptobit.persistence import read_state, write_state
+from deeptobit.scale import (
+    DataSummary,
+    FinishedLayer,
+    Moments,
+    OnlineState,
+    Progress,
+    RoundState,
+    RowSource,
+    Secants,
+    Seen,
+    Shift,
+)
+
+_KIND = "checkpoint"
+_FREE = ("verbose", "n_jobs", "max_iter", "prediction")  # may differ when a fit is taken up again
+_RECORDS: tuple[type, ...] = (
+    *(DataSummary, FinishedLayer, Layer, Moments, OnlineState, Progress),
+    *(RoundState, Secants, Seen, Shift),
+)
+_CLASSES = CLASSES | {cls.__name__: of_record(cls) for cls in _RECORDS}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The checkpoint of one fit.
+
+    Parameters
+    ----------
+    path : path of the file
+    fit : dict of str
+        What the fit is of: class, parameters, columns and number of rows. A checkpoint of
+        anything else is refused.
+    """
+
+    path: str | os.PathLike[str]
+    fit: dict[str, str]
+
+    @classmethod
+    def of(
+        cls, model: Any, source: RowSource, solver: str, path: str | os.PathLike[str]
+    ) -> Checkpoint:
+        """The checkpoint of an estimator's fit to a source."""
+        params = model.get_params(deep=False)
+        described = {name: params[name] for name in sorted(params) if name not in _FREE}
+        described |= {
+            "class": type(model).__name__,
+            "solver": solver,
+            "features": list(source.features),
+            "targets": list(source.targets),
+            "number of rows": source.n_rows,
+        }
+        return cls(path, {name: _text(value) for name, value in described.items()})
+
+    def write(self, progress: Progress) -> None:
+        """Replace the file by one with the progress, or keep it where there is no room."""
+        packed = Packer(_CLASSES).pack(progress, "progress")
+        try:
+            write_state(self.path, _KIND, {"fit": self.fit, "progress": packed})
+        except OSError as error:
+            warnings.warn(
+                f"the checkpoint {os.fspath(self.path)} could not be written ({error}); the fit "
+                "goes on, and an earlier checkpoint is kept",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def read(self) -> Progress:
+        """The progress in the file; a file that is none, or another fit's, is refused."""
+        _, state = read_state(self.path, _KIND)
+        try:
+            match state:
+                case {"fit": dict(fit), "progress": packed}:
+                    self._compare(fit)
+                    progress = Unpacker(_CLASSES).unpack(packed)
+                    if isinstance(progress, Progress):
+                        self._check(progress)
+                        return progress
+            raise ModelFileError("it holds no progress")
+        except ModelFileError as error:
+            raise ModelFileError(f"{os.fspath(self.path)} cannot be taken up: {error}") from None
+
+    def _compare(self, fit: dict[str, Any]) -> None:
+        for name in [*self.fit, *fit]:
+            if fit.get(name) != self.fit.get(name):
+                raise ModelFileError(
+                    f"it belongs to another fit: {name} was {str(fit.get(name))[:80]}, and is "
+                    f"{str(self.fit.get(name))[:80]} now"
+                )
+
+    def _check(self, progress: Progress) -> None:
+        """Compiled code reads the arrays of a solver without looking at their sizes."""
+        if isinstance(progress.now, OnlineState):
+            solver = progress.now.solver
+            n_tasks = len(json.loads(self.fit["targets"]))
+            check_stream(None, solver, {"D": solver.n_features, "T": n_tasks})
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, default=_describe, sort_keys=True)
+
+
+def _describe(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else repr(value)

@@ -1,0 +1,126 @@
+"""Rows as a source hands them out, and the same rows checked, with their censoring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.solvers.online import RawRows
+from deeptobit.targets import CensoredTargets
+
+_LARGEST = 1e150  # beyond this, squares overflow
+
+
+class Block(NamedTuple):
+    """Some consecutive rows of a table.
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+    Y : array of shape (n, T)
+        NaN where missing.
+    weight : array of shape (n,), optional
+    lower, upper : arrays of shape (n, T), optional
+        Bounds per entry; NaN where those of the task hold.
+    where : str
+        What errors call the place the rows are from.
+    first_row : int
+        Number of the first row in that place.
+    """
+
+    X: FloatArray
+    Y: FloatArray
+    weight: FloatArray | None
+    lower: FloatArray | None
+    upper: FloatArray | None
+    where: str
+    first_row: int
+
+    def part(self, rows: slice) -> Block:
+        """Some of the first rows."""
+        weight, lower, upper = (
+            None if part is None else part[rows] for part in (self.weight, self.lower, self.upper)
+        )
+        X, Y = self.X[rows], self.Y[rows]
+        return Block(X, Y, weight, lower, upper, self.where, self.first_row)
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Checks blocks and tells how their outcomes are censored.
+
+    Parameters
+    ----------
+    features, targets : tuples of str
+    lower, upper : arrays of shape (T,)
+        Bounds of the tasks, where a block has none of its own.
+    outside : {"raise", "clip"}
+    """
+
+    features: tuple[str, ...]
+    targets: tuple[str, ...]
+    lower: FloatArray
+    upper: FloatArray
+    outside: Literal["raise", "clip"]
+
+    def __call__(self, block: Block) -> RawRows:
+        """The rows of positive weight.
+
+        Examples
+        --------
+        >>> block = Block(np.ones((2, 1)), np.array([[0.0], [2.0]]), None, None, None, "a.pq", 0)
+        >>> reader = RowReader(("x",), ("y",), np.zeros(1), np.full(1, np.inf), "raise")
+        >>> reader(block).low
+        array([[-inf],
+               [  2.]])
+        """
+        self._check_features(block)
+        try:
+            targets = CensoredTargets.from_bounds(
+                block.Y,
+                self.lower,
+                self.upper,
+                entry_lower=_filled(block.lower, self.lower),
+                entry_upper=_filled(block.upper, self.upper),
+                names=self.targets,
+                outside=self.outside,
+            )
+        except ValueError as error:
+            since = f", counting rows from {block.first_row:,}" if block.first_row else ""
+            raise ValueError(f"{block.where}{since}: {error}") from None
+        weight = self._weights(block)
+        rows = RawRows(block.X, targets.low, targets.high, weight)
+        present = weight > 0.0
+        return rows if present.all() else RawRows(*(array[present] for array in rows))
+
+    def _check_features(self, block: Block) -> None:
+        wrong = ~(np.abs(block.X) <= _LARGEST)
+        if not wrong.any():
+            return
+        row, column = np.argwhere(wrong)[0].tolist()
+        value = block.X[row, column]
+        what = "NaN" if np.isnan(value) else f"a value that is not finite or too large ({value:g})"
+        raise ValueError(
+            f"{block.where}: feature {self.features[column]!r} is {what} in row "
+            f"{block.first_row + row:,} ({int(wrong.sum())} such values in {len(wrong):,} rows). "
+            "Drop or impute such rows before"
+        )
+
+    def _weights(self, block: Block) -> FloatArray:
+        if block.weight is None:
+            return np.ones(len(block.X))
+        wrong = ~(np.isfinite(block.weight) & (block.weight >= 0.0))
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise ValueError(
+                f"{block.where}: weights must be finite and not negative; row "
+                f"{block.first_row + row:,} has {block.weight[row]:g}"
+            )
+        return block.weight
+
+
+def _filled(entries: FloatArray | None, tasks: FloatArray) -> FloatArray | None:
+    return None if entries is None else np.where(np.isnan(entries), tasks, entries)

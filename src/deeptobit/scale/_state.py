@@ -1,0 +1,179 @@
+"""Where a fit stands: what a checkpoint has to remember."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.kernels._online import add_squares
+from deeptobit.network import NetworkLayer
+from deeptobit.objective import Layer
+from deeptobit.scale._moments import Moments, Shift
+from deeptobit.scale._secants import Secants
+from deeptobit.solvers import Step
+from deeptobit.solvers.online import OnlineSolver, RawRows
+
+
+@dataclass(frozen=True)
+class RoundState:
+    """A layer that is fitted by rounds: everything the next round depends on.
+
+    Parameters
+    ----------
+    shift, moments
+        Of the first pass.
+    layer : Layer, optional
+        The last accepted point, in standard units.
+    steps : tuple of Step
+    secants : Secants
+    """
+
+    shift: Shift
+    moments: Moments
+    layer: Layer | None = None
+    steps: tuple[Step, ...] = ()
+    secants: Secants = field(default_factory=Secants)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a pass has seen of the rows.
+
+    Parameters
+    ----------
+    n_rows, weight : float
+    known : array of shape (T,)
+        Total weight of the entries that are not missing.
+    squares : array of shape (D,)
+        Weighted sums of the features' squares.
+    sample : RawRows
+        Some of the rows, evenly spread.
+    """
+
+    n_rows: float
+    weight: float
+    known: FloatArray
+    squares: FloatArray
+    sample: RawRows
+
+    @classmethod
+    def nothing(cls, n_features: int, n_tasks: int) -> Seen:
+        """Before the first row."""
+        shapes = ((0, n_features), (0, n_tasks), (0, n_tasks), (0,))
+        sample = RawRows(*(np.zeros(shape) for shape in shapes))
+        return cls(0.0, 0.0, np.zeros(n_tasks), np.zeros(n_features), sample)
+
+    def more(self, rows: RawRows, stride: int) -> Seen:
+        """With some more rows, every so many of which are kept as a sample."""
+        squares = np.zeros_like(self.squares)
+        add_squares(rows.X, rows.weight, squares)
+        known = rows.weight @ ~np.isnan(rows.low)
+        sample = rows.part(slice(-int(self.n_rows) % stride, None, stride))
+        n_rows, weight = float(len(rows.weight)), float(rows.weight.sum())
+        return self + Seen(n_rows, weight, known, squares, sample)
+
+    def __add__(self, other: Seen) -> Seen:
+        """What both have seen."""
+        samples = zip(self.sample, other.sample, strict=True)
+        return Seen(
+            self.n_rows + other.n_rows,
+            self.weight + other.weight,
+            self.known + other.known,
+            self.squares + other.squares,
+            RawRows(*(np.concatenate(parts) for parts in samples)),
+        )
+
+
+@dataclass(frozen=True)
+class OnlineState:
+    """A layer that is learned online.
+
+    Parameters
+    ----------
+    solver : OnlineSolver
+    seen : Seen
+        In the first pass of the first layer; complete from then on.
+    n_read, n_passes : int
+        Rows read so far in this pass, whatever their weight, and passes that are complete.
+    """
+
+    solver: OnlineSolver
+    seen: Seen
+    n_read: int = 0
+    n_passes: int = 0
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """What an estimator has to know of the rows behind it.
+
+    Parameters
+    ----------
+    n_rows, weight : float
+        Rows of positive weight, and their total weight.
+    known : array of shape (T,)
+        Total weight of the entries that are not missing.
+    mean_squares : array of shape (D,)
+        Of the features.
+    scale : array of shape (D,), optional
+        Their standard deviations, where they are known.
+    one_sided, two_sided : bool arrays of shape (T,)
+        Tasks whose entries leave something undetermined, where this was looked into.
+    """
+
+    n_rows: float
+    weight: float
+    known: FloatArray
+    mean_squares: FloatArray
+    scale: FloatArray | None
+    one_sided: BoolArray
+    two_sided: BoolArray
+
+
+@dataclass(frozen=True)
+class FinishedLayer:
+    """A layer in the user's units, and how it was found.
+
+    Parameters
+    ----------
+    layer : NetworkLayer
+    alpha : float
+    nll : float
+        Mean negative log likelihood of a row under the network up to here.
+    n_iter : int
+    history : dict
+    """
+
+    layer: NetworkLayer
+    alpha: float
+    nll: float
+    n_iter: int
+    history: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The layers that are finished, and the one under way.
+
+    Parameters
+    ----------
+    finished : tuple of FinishedLayer
+    now : RoundState or OnlineState, optional
+    summary : DataSummary, optional
+        Known once the first layer is finished.
+    seen : Seen, optional
+        What the first pass of an online fit saw.
+    """
+
+    finished: tuple[FinishedLayer, ...] = ()
+    now: RoundState | OnlineState | None = None
+    summary: DataSummary | None = None
+    seen: Seen | None = None
+
+    @property
+    def layers(self) -> tuple[NetworkLayer, ...]:
+        """The finished layers."""
+        return tuple(finished.layer for finished in self.finished)
