@@ -90,7 +90,9 @@ def _describe(model: SubspaceNetworkCV) -> str:
 
 def _log_scores(model: SubspaceNetworkCV | TobitRegressor, X: Any, test: CensoredTargets) -> Any:
     latent = model.predict(X, kind="latent")
-    return censored_log_score(test, latent, model.sigma_, multioutput="raw_values")
+    return censored_log_score(
+        test, latent, model.sigma_, noise=model.noise_, multioutput="raw_values"
+    )
 
 
 def _as_rich_table(table: "pd.DataFrame") -> Any:
