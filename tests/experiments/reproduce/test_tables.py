@@ -158,17 +158,6 @@ def test_results_record_how_they_came_about() -> None:
     assert all('"scikit-learn"' in used and '"deeptobit"' in used for used in results["versions"])
 
 
-def test_slow_methods_take_part_in_fewer_repeats() -> None:
-    slow = replace(_shrunk(1.0), repeats=1)
-    results = compare(_comparison({"ridge": _ridge(), "slow": slow}), Context())
-    assert set(results.loc[results["row"] == "shrunk", "repeat"]) == {0}
-    frame = table_by_share(results, "", paper={}, reference="ridge").frame
-    assert frame["splits"].to_list() == ["2", "2", "1"]
-    first = results[results["repeat"] == 0].pivot(index="share", columns="row", values="anmse")
-    expected = (first["shrunk"] / first["ridge"]).mean()
-    assert frame["over ridge"].to_list()[2] == f"{expected:.3f}"
-
-
 def test_a_table_has_means_spreads_and_the_papers_values() -> None:
     results = compare(_comparison(), Context())
     paper = {"ridge": {0.5: (0.2, 0.01), 0.6: (9.0, 9.0)}, "ridge, clipped": {0.5: (0.1, 0.02)}}

@@ -131,11 +131,7 @@ def _plan(comparison: Comparison) -> list[Job]:
         to_fit, to_judge = inner_folds(len(split.train), groups, _FOLDS, seed)[0]
         tasks, _ = find_usable(data.targets, split, [(to_fit, to_judge)])
         fold = (split.train[to_fit], split.train[to_judge])
-        jobs += [
-            Job(name, split, fold, tasks)
-            for name, method in comparison.methods.items()
-            if method.takes_part(split.repeat)
-        ]
+        jobs += [Job(name, split, fold, tasks) for name in comparison.methods]
     return jobs
 
 

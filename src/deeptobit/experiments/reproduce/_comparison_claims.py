@@ -66,7 +66,7 @@ def _compare(
     results: pd.DataFrame, row: str, other: str, share: float, margin: float, measure: str
 ) -> Compared:
     at_share = results[results["share"] == share]
-    errors = at_share.pivot(index="repeat", columns="row", values=measure)[[row, other]].dropna()
+    errors = at_share.pivot(index="repeat", columns="row", values=measure)[[row, other]]
     first, second = errors.to_numpy().T
     sizes = at_share.iloc[0]
     judgement = verdict_over_repeats(
@@ -97,8 +97,7 @@ def _test(compared: Sequence[Compared], margin: float) -> str:
     allowed = f", the second error times {margin:g}" if margin != 1.0 else ""
     if len(compared) == 1:
         return f"{compared[0].judgement.test}, of logarithms of errors{allowed}"
-    repeats = sorted({one.repeats for one in compared})
-    name = f"corrected resampled t-test over {' or '.join(map(str, repeats))} repeats"
+    name = f"corrected resampled t-test over {compared[0].repeats} repeats"
     p_values = np.array([one.judgement.p_value for one in compared])
     known = p_values[np.isfinite(p_values)]
     largest = f"; largest p = {known.max():.3f}" if known.size else ""

@@ -46,9 +46,6 @@ def table_by_share(
     rows = list(dict.fromkeys(results["row"]))
     shares = list(dict.fromkeys(results["share"]))
     table: dict[str, list[str]] = {"method": rows}
-    repeats = results.groupby("row")["repeat"].nunique()
-    if repeats.nunique() > 1:
-        table["splits"] = [str(repeats[row]) for row in rows]
     for share in shares:
         table[f"{share:.0%}"] = [_cell(*cells.loc[(row, share)]) for row in rows]
         if paper:

@@ -28,22 +28,15 @@ class Method:
     rows : mapping of str to callables
         The prediction (N, T) of a fitted estimator for X (N, D), by the name of its row: one fit
         may serve several rows.
-    repeats : int, optional
-        How many of the repeats a slow method takes part in; all by default.
     """
 
     grid: tuple[Any, ...]
     rows: Mapping[str, Reading]
-    repeats: int | None = None
 
     def settings(self) -> dict[str, Any]:
         """What a result depends on, as JSON has it."""
         grid = [in_words(model) for model in self.grid]
-        return {"grid": grid, "rows": list(self.rows), "repeats": self.repeats}
-
-    def takes_part(self, repeat: int) -> bool:
-        """Whether it is fitted to this split."""
-        return self.repeats is None or repeat < self.repeats
+        return {"grid": grid, "rows": list(self.rows)}
 
 
 def in_words(model: Any) -> str:

@@ -13,7 +13,6 @@ from deeptobit.baselines import (
 )
 from deeptobit.experiments.reproduce._context import Context
 from deeptobit.experiments.reproduce._method import Method, reading
-from deeptobit.experiments.reproduce._scales import Scale
 
 CENSORED_AND_TWIN = (
     ("least squares, clipped", "least squares"),
@@ -54,23 +53,17 @@ def shallow_methods(*, uncensored: bool) -> dict[str, Method]:
     }
 
 
-def deep_methods(rank: int, scale: Scale, context: Context) -> dict[str, Method]:
+def deep_methods(rank: int, context: Context) -> dict[str, Method]:
     """Networks trained by back-propagation: plain, with clipped outputs, and of low rank too."""
     plain, clipped = (DeepBaseline(kind, random_state=context.seed) for kind in ("i", "ii"))
-    repeats = deep_repeats(scale)
     return {
-        "DNN i": Method((plain,), {"DNN i": reading("latent")}, repeats),
-        "DNN ii": Method((clipped,), {"DNN ii": reading("clip")}, repeats),
-        "DNN iii": dnn_iii(rank, "DNN iii", scale, context),
+        "DNN i": Method((plain,), {"DNN i": reading("latent")}),
+        "DNN ii": Method((clipped,), {"DNN ii": reading("clip")}),
+        "DNN iii": dnn_iii(rank, "DNN iii", context),
     }
 
 
-def dnn_iii(rank: int, row: str, scale: Scale, context: Context) -> Method:
+def dnn_iii(rank: int, row: str, context: Context) -> Method:
     """The network that is factorised and trained again."""
     model = DeepBaseline("iii", rank=rank, random_state=context.seed)
-    return Method((model,), {row: reading("clip")}, deep_repeats(scale))
-
-
-def deep_repeats(scale: Scale) -> int:
-    """Half of the repeats: networks take most of the time, and their lag shows in fewer splits."""
-    return (scale.repeats + 1) // 2
+    return Method((model,), {row: reading("clip")})

@@ -31,7 +31,7 @@ def table_rank(scale: Scale, context: Context) -> Section:
     ranks = scale.real_ranks
     methods = {
         **{_sn(rank): network_method(_sn(rank), rank=rank, n_layers=3) for rank in ranks},
-        **{_dnn(rank): dnn_iii(rank, _dnn(rank), scale, context) for rank in ranks},
+        **{_dnn(rank): dnn_iii(rank, _dnn(rank), context) for rank in ranks},
     }
     results = compare(Comparison("table-rank", data, methods, protocol, context.protocol), context)
     table = table_by_share(

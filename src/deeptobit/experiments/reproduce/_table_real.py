@@ -46,7 +46,7 @@ def table_real(scale: Scale, context: Context) -> Section:
     methods = {
         NULL: Method((InterceptOnly(),), {NULL: reading("mean")}),
         **shallow_methods(uncensored=False),
-        **deep_methods(scale.real_rank, scale, context),
+        **deep_methods(scale.real_rank, context),
         ONE: network_method(ONE, rank=scale.real_rank, n_layers=1),
         THREE: network_method(THREE, rank=scale.real_rank, n_layers=3),
         OURS: Method(

@@ -51,7 +51,7 @@ def table_synthetic(scale: Scale, context: Context) -> Section:
     methods = {
         ORACLE: Method((Oracle(truth),), {ORACLE: reading("clip")}),
         **shallow_methods(uncensored=True),
-        **deep_methods(scale.rank, scale, context),
+        **deep_methods(scale.rank, context),
         "SN, the paper's recipe": recipe(scale, context, RECIPE),
         ONE_PASS: _network(scale, ONE_PASS, solver="online"),
         OURS: _network(scale, OURS),
