@@ -204,12 +204,6 @@ def test_one_pair_that_fails_fails_the_claim() -> None:
     assert "Holds in 2 of 4 comparisons" in claim.ours
 
 
-def test_pairs_are_compared_on_the_repeats_that_both_have() -> None:
-    claim = _verdict({"a": [0.1, 0.11, 9.0, 9.0], "b": [0.2, 0.21]})
-    assert claim.verdict == "holds"
-    assert "over 2 repeats" in claim.test
-
-
 @pytest.mark.parametrize("settings", [{}, {"solver": "online", "random_state": 0}])
 def test_depths_are_those_of_networks_grown_alone(
     settings: dict[str, Any], two_layers: Callable[[], tuple[FloatArray, CensoredTargets]]
