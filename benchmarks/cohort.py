@@ -26,7 +26,7 @@ from deeptobit.baselines import (
 )
 from deeptobit.datasets import make_clinical_cohort, make_subspace
 from deeptobit.estimators._recalibration import recalibrate
-from deeptobit.likelihood import Gaussian, Noise, Predictive
+from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import centred_anmse, crps
 from deeptobit.targets import CensoredTargets
 
@@ -97,12 +97,13 @@ def draw(seed: int, settings: dict[str, Any]) -> Split:
 
 
 def _ours(split: Split) -> Scores:
-    model = SubspaceNetworkCV(lower=split.lower, upper=split.upper, cv=split.folds)
+    # Gaussian as the peers' errors: what a choice of the family adds, ``decisions noise`` measures.
+    model = SubspaceNetworkCV(
+        lower=split.lower, upper=split.upper, cv=split.folds, noise="gaussian"
+    )
     model.fit(split.X, split.Y)
     latent = model.predict(split.X_test, kind="latent")
-    return _score(
-        split, model.predict(split.X_test), latent, model.sigma_, model.noise_, bounded=True
-    )
+    return _score(split, model.predict(split.X_test), latent, model.sigma_, bounded=True)
 
 
 def _peer(
@@ -114,7 +115,7 @@ def _peer(
     latent = model.fit(split.X, split.Y).predict(split.X_test)
     sigma = np.sqrt(np.square(split.Y - held_out).mean(axis=0))
     clipped = np.clip(latent, split.lower, split.upper)
-    table = {name: _score(split, clipped, latent, sigma, Gaussian(), bounded=False)}
+    table = {name: _score(split, clipped, latent, sigma, bounded=False)}
     if name == "multi-task lasso":
         table[FAIR] = _recalibrated(split, held_out, latent, sigma)
     return table
@@ -136,22 +137,16 @@ def _recalibrated(
     )
     scores = line.level + line.slope * latent
     mean = Predictive(Gaussian(), scores, line.sigma, split.lower, split.upper).mean()
-    return _score(split, mean, scores, line.sigma, Gaussian(), bounded=True)
+    return _score(split, mean, scores, line.sigma, bounded=True)
 
 
 def _score(
-    split: Split,
-    mean: FloatArray,
-    latent: FloatArray,
-    sigma: FloatArray,
-    noise: Noise,
-    *,
-    bounded: bool,
+    split: Split, mean: FloatArray, latent: FloatArray, sigma: FloatArray, *, bounded: bool
 ) -> Scores:
     lower, upper = (split.lower, split.upper) if bounded else (None, None)
     return Scores(
         float(centred_anmse(split.Y_test, mean)),
-        float(crps(split.Y_test, latent, sigma, lower=lower, upper=upper, noise=noise)),
+        float(crps(split.Y_test, latent, sigma, lower=lower, upper=upper)),
     )
 
 

@@ -38,7 +38,7 @@ def measure() -> Table:
 
 
 def _fit(data: Bounded) -> tuple[float, float, float, float, float]:
-    model = SubspaceNetworkCV(lower=data.lower, upper=data.upper, random_state=0)
+    model = SubspaceNetworkCV(lower=data.lower, upper=data.upper, noise="gaussian", random_state=0)
     model.fit(data.X, data.Y)
     one, *_, two = model.cv_results_["mean_test_score"].tolist()  # the stack, members, two layers
     low, high = model.predict_interval(data.X_test)

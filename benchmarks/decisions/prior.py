@@ -34,7 +34,12 @@ def measure() -> Table:
 
 def _error(split: Split, settings: dict[str, Any]) -> float:
     model = SubspaceNetworkCV(
-        lower=split.lower, upper=split.upper, cv=split.folds, max_layers=1, **settings
+        lower=split.lower,
+        upper=split.upper,
+        cv=split.folds,
+        max_layers=1,
+        noise="gaussian",
+        **settings,
     )
     return float(centred_anmse(split.Y_test, model.fit(split.X, split.Y).predict(split.X_test)))
 
