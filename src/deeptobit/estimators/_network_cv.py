@@ -238,9 +238,9 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         return [stacked, *members]
 
     def _families(self) -> tuple[Noise, ...]:
-        """What the noise may be; models are fitted with the first."""
-        names = FAMILIES if isinstance(self.noise, str) and self.noise == "auto" else (self.noise,)
-        return tuple(resolve_noise(name) for name in names)
+        if isinstance(self.noise, str) and self.noise == "auto":
+            return tuple(map(resolve_noise, FAMILIES))
+        return super()._families()
 
     @property
     def noise_(self) -> Noise:

@@ -57,7 +57,11 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
     @property
     def noise_(self) -> Noise:
         """The family of the noise."""
-        return resolve_noise(self.noise)
+        return self._families()[0]
+
+    def _families(self) -> tuple[Noise, ...]:
+        """What the noise may be; models are fitted with the first."""
+        return (resolve_noise(self.noise),)
 
     def predict(
         self,

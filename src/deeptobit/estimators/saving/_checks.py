@@ -15,7 +15,6 @@ from deeptobit.estimators.saving._formula import StoredFormula
 from deeptobit.estimators.saving._sizes import check_sizes, require
 from deeptobit.estimators.saving._streams import check_stream
 from deeptobit.estimators.saving._types import fits
-from deeptobit.likelihood import resolve_noise
 from deeptobit.network import NetworkLayer
 
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
@@ -28,8 +27,7 @@ _STREAMING = ("_stream", "_rows_behind")
 def check_model(model: Any) -> None:
     """Refuse an estimator whose parts do not belong together; an unfitted one has none."""
     check_kind(model.prediction)
-    if not (isinstance(model, SubspaceNetworkCV) and model.noise == "auto"):
-        resolve_noise(model.noise)
+    model._families()  # refuses a noise that there is not
     fitted = vars(model)
     if "sigma_" not in fitted:
         require(not any(name in fitted for name in _STREAMING), "it learned nothing yet")
