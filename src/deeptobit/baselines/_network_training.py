@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -60,6 +60,17 @@ class Trainer:
     bounds: tuple[FloatArray, FloatArray] | None
     seed: int
 
+    def train_anew(self, start: Sequence[DenseLayer], weight_decay: float) -> Trained:
+        """Train from random layers.
+
+        A clipped output passes no gradient on where its score lies beyond a bound, so random
+        outputs first learn without clipping, at the first learning rate.
+        """
+        if self.bounds is not None:
+            free = replace(self, bounds=None)
+            start = free._descend(start, weight_decay, _LEARNING_RATES[:1]).layers
+        return self.train(start, weight_decay)
+
     def train(self, start: Sequence[DenseLayer], weight_decay: float) -> Trained:
         """Train from the given layers on, which are candidates themselves.
 
@@ -69,6 +80,11 @@ class Trainer:
         weight_decay : float
             Share of the weights that a step of length 1 takes away, beside the gradient.
         """
+        return self._descend(start, weight_decay, _LEARNING_RATES)
+
+    def _descend(
+        self, start: Sequence[DenseLayer], weight_decay: float, rates: Sequence[float]
+    ) -> Trained:
         torch: Any = require("torch", "deep")
         rng = np.random.default_rng(self.seed)
         with _one_thread(torch):
@@ -76,7 +92,7 @@ class Trainer:
             rows = _Tensors.of(torch, self.data)
             held_out = _Tensors.of(torch, self.validation)
             best, course = network.copy(), [network.loss(held_out)]
-            for rate in _LEARNING_RATES:
+            for rate in rates:
                 network.restore(best)
                 optimiser = network.optimiser(rate, weight_decay)
                 waited = 0

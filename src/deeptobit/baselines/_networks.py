@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +46,8 @@ class NetworkBaseline(Baseline):
 
     The first fold of ``cv`` is its validation split: networks with weight decays of 0.1 and 1
     learn from the other rows and keep the weights with the best loss on those held out; the best
-    of them stays, and its errors there are the noise scale σ. Needs the extra ``deep``.
+    of them stays, and its errors there are the noise scale σ. Outputs that are clipped while the
+    network learns start from a network that learned without. Needs the extra ``deep``.
 
     Parameters
     ----------
@@ -64,7 +67,7 @@ class NetworkBaseline(Baseline):
         Of the last training.
     course_ : array
         Mean squared error on the validation split by epoch, in standard units, of the network
-        before it was factorised.
+        before it was factorised, from where its outputs are clipped on.
     sigma_ : array of shape (T,)
     """
 
@@ -100,7 +103,7 @@ class NetworkBaseline(Baseline):
         held_out = Sample(X[outside], Y[outside])
         bounds = self._outcomes.apply(self.lower_), self._outcomes.apply(self.upper_)
         seed = check_random_state(self.random_state).randint(2**31)
-        clip_at = bounds if design.bounded else None
+        clip_at = bounds if design.bounded and np.isfinite(bounds).any() else None
         trainer = Trainer(Sample(X[inside], Y[inside]), held_out, clip_at, seed)
         self._dense = self._train(trainer, design)
         self.layers_ = [_two_factors(layer) for layer in self._dense]
@@ -115,16 +118,16 @@ class NetworkBaseline(Baseline):
             [n_features, *[width] * (self.n_layers - 1), n_tasks],
             np.random.default_rng(trainer.seed),
         )
-        trained = self._best(trainer, start)
+        trained = self._best(partial(trainer.train_anew, start))
         self.course_ = trained.course
         if design.rank is None:
             return trained.layers
         layers = [factorise(layer, design.rank) for layer in trained.layers]
-        return self._best(trainer, layers).layers if design.retrained else layers
+        return self._best(partial(trainer.train, layers)).layers if design.retrained else layers
 
-    def _best(self, trainer: Trainer, start: list[DenseLayer]) -> Trained:
+    def _best(self, train: Callable[[float], Trained]) -> Trained:
         """The better of the weight decays, from the same start."""
-        found = {decay: trainer.train(start, decay) for decay in _WEIGHT_DECAYS}
+        found = {decay: train(decay) for decay in _WEIGHT_DECAYS}
         self.weight_decay_ = min(found, key=lambda decay: found[decay].loss)
         return found[self.weight_decay_]
 
