@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
-from threadpoolctl import threadpool_limits
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.network._joint import JointProblem, LayerGradient
 from deeptobit.network._layer import NetworkLayer
 from deeptobit.objective import FeaturePenalty
+from deeptobit.threads import one_blas_thread
 
 MAX_STEPS = 250
 _WINDOW = 10  # steps whose gain tells whether it is worth going on
@@ -76,7 +76,7 @@ def tune(
         if tried or _settled(objectives):
             raise StopIteration
 
-    with threadpool_limits(1, user_api="blas"):  # vectors and blocks are small: threads only wait
+    with one_blas_thread():  # vectors and blocks are small: threads only wait
         result = minimize(
             evaluate,
             start,

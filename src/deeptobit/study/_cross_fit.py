@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
@@ -18,6 +17,7 @@ from deeptobit.study._folds import Fold
 from deeptobit.study._held_out import HeldOut
 from deeptobit.study._predictive import predict_rows
 from deeptobit.targets import CensoredTargets
+from deeptobit.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ def hold_out(
     """Fit the model, and the one without features, outside a fold; predict the rows inside."""
     train, test = targets[fold.train], targets[fold.test]
     limits = test.lower_bounds, test.upper_bounds
-    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what holds for all rows is said when all rows are fitted
         labels = None if groups is None else groups[fold.train]
         model.fit(X.iloc[fold.train], train, groups=labels)

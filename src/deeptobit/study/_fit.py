@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from deeptobit.estimators import SubspaceNetworkCV
 from deeptobit.study._build import StudyData
@@ -23,8 +22,10 @@ from deeptobit.study._file import Study
 from deeptobit.study._fitted import FittedStudy
 from deeptobit.study._folds import check_enough, count_folds, outer_folds
 from deeptobit.study._model import make_model
+from deeptobit.study._settings_text import settings_text
 from deeptobit.study._versions import versions
 from deeptobit.targets import CensoredTargets
+from deeptobit.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +92,7 @@ def fit_study(
         model=model,
         encoder=data.encoder,
         name=study.source.path.stem,
-        text=study.source.text,
+        text=settings_text(study),
         held_out=assemble(data.targets, parts, study.evaluation.coverage),
         findings=(*findings, *warned),
         n_groups=None if data.groups is None else len(set(data.groups)),
@@ -146,7 +147,7 @@ def _fit_model(
     n_jobs: int | None,
 ) -> tuple[SubspaceNetworkCV, list[str]]:
     """The model fitted to all rows, and what it warns of."""
-    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings(record=True) as caught:
+    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.set_params(n_jobs=n_jobs).fit(X, targets, groups=groups)
     model.set_params(n_jobs=None)  # of this machine, not of the model
