@@ -55,6 +55,19 @@ def test_compiled_likelihood_is_its_reference(layout: Layout, far: float) -> Non
 
 
 @LAYOUTS
+@pytest.mark.parametrize("far", [1.0, 1e3, 1e6])
+def test_moments_of_truncated_noise_are_derivatives_of_the_likelihood(
+    layout: Layout, far: float
+) -> None:
+    low, high, latent = (array / SIGMA for array in every_entry(far))
+    mean, variance = kernels.truncated_moments(layout(low), layout(high), layout(latent))
+    at = likelihood.evaluate(Gaussian(), low, high, latent, np.ones(3))
+    np.testing.assert_allclose(mean, -at.latent, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(variance, 1.0 - at.latent_latent, atol=1e-11)
+    assert (variance >= 0.0).all()
+
+
+@LAYOUTS
 @pytest.mark.parametrize("far", [1.0, 1e3])
 def test_compiled_olsen_sums_are_their_reference(layout: Layout, far: float) -> None:
     low, high, latent = every_entry(far)

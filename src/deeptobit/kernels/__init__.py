@@ -2,5 +2,6 @@
 
 from deeptobit.kernels._evaluate import evaluate
 from deeptobit.kernels._olsen import OlsenRows, olsen_rows, reference_olsen_rows
+from deeptobit.kernels._truncated import truncated_moments
 
-__all__ = ["OlsenRows", "evaluate", "olsen_rows", "reference_olsen_rows"]
+__all__ = ["OlsenRows", "evaluate", "olsen_rows", "reference_olsen_rows", "truncated_moments"]

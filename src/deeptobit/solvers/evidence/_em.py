@@ -84,9 +84,9 @@ def _update_sigma(problem: EvidenceProblem, state: EvidenceState) -> tuple[Evide
     entries. Without the degrees of freedom σ would run to 0 as soon as D ≥ N.
     """
     latents = impute(problem, state.coef, state.intercept, state.sigma)
-    squares = np.square(latents.residual) + latents.variance
-    known = problem.weight @ problem.known
-    left = problem.weight @ np.where(problem.known, squares, 0.0)
+    known = problem.known_weight
+    left = problem.weight @ (np.square(latents.residual) + latents.variance)
+    left -= problem.total_weight - known  # entries of which nothing is known have variance 1
     left += state.freedom * known / problem.total_weight
     factor = np.sqrt(left / np.where(known > 0.0, known, 1.0))
     factor = np.where(problem.free_sigma & (known > 0.0), factor, 1.0)

@@ -8,10 +8,7 @@ import numpy as np
 
 from deeptobit import kernels
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Gaussian
 from deeptobit.solvers.evidence._problem import EvidenceProblem
-
-_GAUSSIAN = Gaussian()
 
 
 class Latents(NamedTuple):
@@ -25,24 +22,19 @@ class Latents(NamedTuple):
 def impute(
     problem: EvidenceProblem, coef: FloatArray, intercept: FloatArray, sigma: FloatArray
 ) -> Latents:
-    r"""The E-step: moments of a truncated Gaussian are derivatives of its likelihood.
+    r"""The E-step: what the intervals say of the scores behind them, in units of σ.
 
-    .. math::
-        E[y^*] = \eta - \sigma^2\, \partial_\eta \mathrm{nll},\qquad
-        \mathrm{Var}[y^*] = \sigma^2 (1 - \sigma^2\, \partial_\eta^2 \mathrm{nll})
-
-    An observed entry is its value with variance 0, a missing one its fit with variance σ².
+    An observed entry is its value with variance 0, a missing one its fit with variance 1.
 
     Parameters
     ----------
     coef : array of shape (D, T)
-        Δ = W/σ, as all that is returned in units of σ (Olsen's scale).
+        Δ = W/σ (Olsen's scale).
     intercept, sigma : arrays of shape (T,)
     """
     fitted = problem.matrix @ coef + intercept
-    at = kernels.evaluate(_GAUSSIAN, problem.low, problem.high, fitted * sigma, sigma)
-    variance = np.maximum(1.0 - sigma**2 * at.latent_latent, 0.0)
-    return Latents(fitted, -sigma * at.latent, variance)
+    moments = kernels.truncated_moments(problem.low / sigma, problem.high / sigma, fitted)
+    return Latents(fitted, *moments)
 
 
 def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from deeptobit.arrays import FloatArray
 from deeptobit.solvers.evidence._spectrum import Spectrum
@@ -59,7 +59,7 @@ class Posterior:
         """
         root = np.linalg.cholesky(noise_correlation)
         # The shrunk correlation is far from singular: its inverse serves both, and is cheaper.
-        whitener = solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False)
+        whitener, _ = dtrtri(root, lower=1)
         whitened = whitener @ task_covariance @ whitener.T
         task_variance, axes = np.linalg.eigh(0.5 * (whitened + whitened.T))
         task_variance = np.maximum(task_variance, np.finfo(np.float64).eps)

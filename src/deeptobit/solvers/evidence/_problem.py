@@ -103,15 +103,15 @@ class EvidenceProblem:
             scaling=scaling,
         )
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """The number of rows n, counted with their weights."""
         return float(self.weight.sum())
 
     @cached_property
-    def known(self) -> BoolArray:
-        """(N, T): something is known of the entry."""
-        return ~np.isnan(self.low)
+    def known_weight(self) -> FloatArray:
+        """Weight of the rows of which something is known, of every task, (T,)."""
+        return np.asarray(self.weight @ ~np.isnan(self.low))
 
     @cached_property
     def weighted_rows(self) -> FloatArray:
