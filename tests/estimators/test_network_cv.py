@@ -282,3 +282,20 @@ def test_no_family_of_that_name() -> None:
     X, Y, _ = make_subspace(80, 5, 3, 1, random_state=0)
     with pytest.raises(ValueError, match=r"noise must be one of .*; got 'cauchy'"):
         SubspaceNetworkCV(noise="cauchy").fit(X, Y)
+
+
+def test_a_deeper_network_that_is_behind_on_two_folds_is_given_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    X, Y = data()
+    model = SubspaceNetworkCV(random_state=0, verbose=1).fit(X, Y)
+    table = model.cv_results_
+    scores = np.array([table[f"split{fold}_test_score"] for fold in range(5)])
+    chosen, deeper = scores[:, 0], scores[:, -1]
+    assert table["params"][-1]["n_layers"] == 2
+    assert (deeper[:2] < chosen[:2]).all()
+    assert np.isnan(deeper[2:]).all()
+    assert np.isnan(table["mean_test_score"][-1])
+    assert table["rank_test_score"][-1] == len(table["params"])
+    assert "given up after 2 folds" in capsys.readouterr().err
+    assert model.n_layers_ == 1

@@ -22,7 +22,8 @@ class Candidate:
     params : dict
     scores, fit_times : arrays of shape (n_folds,)
     finish : callable or None
-        Fits the model to all rows. None for a member of a stack: the stack is the candidate.
+        Fits the model to all rows. None for a member of a stack, because the stack is the
+        candidate, and for a network that was given up: its scores end with NaN.
     weight : float
         Share in the stack, NaN outside of it.
     """
@@ -32,6 +33,13 @@ class Candidate:
     fit_times: FloatArray
     finish: Callable[[], SubspaceNetworkRegressor] | None
     weight: float = np.nan
+
+    def __str__(self) -> str:
+        """How it did, for people who watch."""
+        seen = self.scores[~np.isnan(self.scores)]
+        if seen.size < self.scores.size:
+            return f"{seen.mean():.4f}, given up after {seen.size} folds"
+        return f"{self.scores.mean():.4f} (sd {self.scores.std():.4f})"
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
@@ -63,8 +71,9 @@ def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
         table[f"split{fold}_test_score"] = column
     table["mean_test_score"] = scores.mean(axis=1)
     table["std_test_score"] = scores.std(axis=1)
-    table["rank_test_score"] = rankdata(-table["mean_test_score"], method="min").astype(np.int32)
-    table["mean_fit_time"] = times.mean(axis=1)
-    table["std_fit_time"] = times.std(axis=1)
+    means = np.nan_to_num(table["mean_test_score"], nan=-np.inf)
+    table["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
+    table["mean_fit_time"] = np.nanmean(times, axis=1)
+    table["std_fit_time"] = np.nanstd(times, axis=1)
     table["weight"] = np.array([candidate.weight for candidate in candidates])
     return table

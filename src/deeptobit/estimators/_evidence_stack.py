@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._folds import HeldOut, Scoring
@@ -19,6 +18,7 @@ from deeptobit.network import NetworkLayer
 from deeptobit.solvers import CensoringKinds
 from deeptobit.solvers.evidence import EvidenceMember, EvidenceProblem, evidence_path
 from deeptobit.targets import CensoredTargets
+from deeptobit.threads import one_blas_thread
 
 _KEPT_VARIANCE = 0.999  # of the fitted scores: the rest is not worth a component
 
@@ -121,9 +121,7 @@ def _fit_path(
     X: Any, targets: CensoredTargets, weight: FloatArray, fit_intercept: bool, standardize: bool
 ) -> _Path:
     started = perf_counter()
-    # The products are small: threads would wait for each other, and their number would show in
-    # the last digits. Folds run side by side instead.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         problem = EvidenceProblem.build(
             X, targets, weight, fit_intercept=fit_intercept, standardize=standardize
         )

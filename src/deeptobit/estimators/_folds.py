@@ -91,7 +91,7 @@ class HeldOut:
         return np.asarray(share / np.where(total > 0.0, total, 1.0))
 
     def errors(self, fold: Fold, latent: FloatArray, sigma: FloatArray) -> FloatArray:
-        """Errors of E[y|x] on the rows held out, times the root of their share, (n, T)."""
+        """Errors of E[y|x] on the rows held out, times the root of their share, (..., n, T)."""
         targets = self.targets[fold.test]
         mean = _predictive(self.noise, latent, sigma, targets).mean()
         share = self.share[fold.test]

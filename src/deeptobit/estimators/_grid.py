@@ -6,15 +6,14 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import compress, islice, product
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._candidates import Candidate
@@ -26,10 +25,12 @@ from deeptobit.estimators._subspace_batch import pose_layer, user_units
 from deeptobit.likelihood import Noise
 from deeptobit.network import latents
 from deeptobit.solvers import NullModel, fit_null, solve_path
+from deeptobit.threads import one_blas_thread
 
 RANKS = (2, 5, 10)
 N_ALPHAS = 10
 _SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
+_PROBATION = 2  # folds
 
 
 @dataclass(frozen=True)
@@ -76,28 +77,51 @@ class Search:
         ]
         return self._candidates(networks, np.concatenate(table.transpose(0, 2, 3, 1)))
 
-    def deeper(self, max_layers: int, params: dict[str, Any]) -> list[Candidate]:
-        """Networks of 2 … ``max_layers`` layers, which share one budget of penalty."""
+    def deeper(self, max_layers: int, params: dict[str, Any], rival: FloatArray) -> list[Candidate]:
+        """Networks of 2 … ``max_layers`` layers, which share one budget of penalty.
+
+        One that is behind the ``rival`` scores of a single layer on both of the first two folds is
+        given up, and has no score on the others.
+        """
         networks = []
         for depth in range(2, max_layers + 1):
             network = self._network(n_layers=depth, **params)
             if not isinstance(network.alpha, str):
                 network.set_params(alpha=network.alpha / depth)
             networks.append(network)
+        trials = self._try(networks, self.held_out.folds[:_PROBATION])
+        promising = [
+            any(trial.score >= score for trial, score in zip(done, rival, strict=False))
+            for done in trials
+        ]
+        kept = list(compress(networks, promising))
+        rest = iter(self._try(kept, self.held_out.folds[_PROBATION:]))
+        return [
+            self._finished(network, done + next(rest)) if keep else self._given_up(network, done)
+            for network, done, keep in zip(networks, trials, promising, strict=True)
+        ]
+
+    def _try(
+        self, networks: list[SubspaceNetworkRegressor], folds: list[Fold]
+    ) -> list[list[_Trial]]:
+        """Every network on every fold."""
         jobs = Parallel(n_jobs=self.n_jobs)(
             delayed(_score_network)(self, fold, network)
-            for network, fold in product(networks, self.held_out.folds)
+            for network, fold in product(networks, folds)
         )
-        n_folds = len(self.held_out.folds)
-        table = np.array([job[:2] for job in jobs]).reshape(len(networks), n_folds, 2)
-        candidates = self._candidates(networks, table.transpose(0, 2, 1))
-        latents = [
-            [job[2] for job in jobs[at : at + n_folds]] for at in range(0, len(jobs), n_folds)
-        ]
-        return [
-            replace(candidate, finish=partial(self.refit_recalibrated, network, latent))
-            for candidate, network, latent in zip(candidates, networks, latents, strict=True)
-        ]
+        trials = iter(jobs)
+        return [list(islice(trials, len(folds))) for _ in networks]
+
+    def _finished(self, network: SubspaceNetworkRegressor, trials: list[_Trial]) -> Candidate:
+        latents = [trial.latent for trial in trials]
+        finish = partial(self.refit_recalibrated, network, latents)
+        return replace(self._given_up(network, trials), finish=finish)
+
+    def _given_up(self, network: SubspaceNetworkRegressor, trials: list[_Trial]) -> Candidate:
+        scores, seconds = np.full((2, len(self.held_out.folds)), np.nan)
+        scores[: len(trials)] = [trial.score for trial in trials]
+        seconds[: len(trials)] = [trial.seconds for trial in trials]
+        return Candidate(_params(network), scores, seconds, None)
 
     def refit(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
         """A network fitted to all rows."""
@@ -157,16 +181,23 @@ class Search:
         self, networks: list[SubspaceNetworkRegressor], table: FloatArray
     ) -> list[Candidate]:
         """From scores and seconds, (n_networks, 2, n_folds)."""
-        names = ("rank", "alpha", "feature_sparsity", "n_layers")
         return [
-            Candidate(
-                {"prior": "penalty"} | {name: getattr(network, name) for name in names},
-                scores,
-                seconds,
-                partial(self.refit, network),
-            )
+            Candidate(_params(network), scores, seconds, partial(self.refit, network))
             for network, (scores, seconds) in zip(networks, table, strict=True)
         ]
+
+
+class _Trial(NamedTuple):
+    """How a network did on a fold, and its scores before censoring of the rows held out."""
+
+    score: float
+    seconds: float
+    latent: FloatArray
+
+
+def _params(network: SubspaceNetworkRegressor) -> dict[str, Any]:
+    names = ("rank", "alpha", "feature_sparsity", "n_layers")
+    return {"prior": "penalty"} | {name: getattr(network, name) for name in names}
 
 
 def _score_path(
@@ -175,7 +206,7 @@ def _score_path(
     """Score and seconds of one layer for every alpha."""
     template, result = search.template, []
     started = perf_counter()
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         null = search.null(fold.train, rank, sparsity)
         path = solve_path(null, alphas, tol=template.tol, max_iter=template.max_iter)
         for fit in path:
@@ -187,12 +218,9 @@ def _score_path(
     return result
 
 
-def _score_network(
-    search: Search, fold: Fold, network: SubspaceNetworkRegressor
-) -> tuple[float, float, FloatArray]:
-    """Score and seconds of a network, and its scores of the rows held out."""
+def _score_network(search: Search, fold: Fold, network: SubspaceNetworkRegressor) -> _Trial:
     held_out, started = search.held_out, perf_counter()
-    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what holds for all rows is said when all rows are fitted
         fitted = clone(network).fit(
             search.X[fold.train],
@@ -201,7 +229,8 @@ def _score_network(
         )
         seconds = perf_counter() - started
         *_, latent = latents(fitted.layers_, search.X[fold.test], fitted.lower_, fitted.upper_)
-    return held_out.score(fold, latent, fitted.sigma_, search.scoring), seconds, latent
+    score = held_out.score(fold, latent, fitted.sigma_, search.scoring)
+    return _Trial(score, seconds, latent)
 
 
 def set_family(network: SubspaceNetworkRegressor, noise: Noise) -> None:

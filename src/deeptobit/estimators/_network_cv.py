@@ -48,8 +48,9 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
 
     Give ``alphas``, ``ranks`` or ``feature_sparsities`` and the penalised layer of
     :class:`SubspaceTobitRegressor` is searched on that grid instead. In both cases deeper
-    networks are tried, and taken only where they predict held-out rows better; slope, level and
-    noise scale of their last layer are refitted on held-out rows as well.
+    networks are tried, and taken only where they predict held-out rows better; one that is behind
+    on each of the first two folds is given up. Slope, level and noise scale of their last layer
+    are refitted on held-out rows as well.
 
     Learning a variance for every feature takes 45 eigendecompositions of size min(N, D) per fold:
     seconds for 200 features, minutes for 1000 of both. Search a grid beyond that.
@@ -89,7 +90,8 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
     best_score_ : float
         Mean over folds.
     cv_results_ : dict of arrays
-        As in scikit-learn's ``GridSearchCV``; ``weight`` is a member's share in the stack.
+        As in scikit-learn's ``GridSearchCV``; ``weight`` is a member's share in the stack. A
+        network that was given up has NaN for folds that it did not see, and the last rank.
     noise_ : Noise
         The family of the noise.
     layers_, coef_, intercept_, sigma_, U_, V_, rank_, alpha_, n_layers_, n_iter_
@@ -209,7 +211,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
             params = {name: best[name] for name in ("rank", "alpha", "feature_sparsity")}
         bounded = np.isfinite(held_out.targets.lower) | np.isfinite(held_out.targets.upper)
         if self.max_layers > 1 and bounded.any():  # without bounds any depth is linear
-            candidates += search.deeper(int(self.max_layers), params)
+            candidates += search.deeper(int(self.max_layers), params, best_of(candidates).scores)
         return candidates
 
     def _stack(self, matrix: Any, held_out: HeldOut) -> list[Candidate]:
@@ -262,6 +264,12 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         check_is_fitted(self)
         return self.best_estimator_.staged_predict(X, kind)
 
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         """Whether ``fit`` came to its end."""
         return hasattr(self, "best_estimator_")
@@ -275,8 +283,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
 
     def _tell(self, candidates: list[Candidate]) -> None:
         for candidate in candidates if self.verbose else ():
-            mean, spread = candidate.scores.mean(), candidate.scores.std()
-            print(f"{candidate.params}: {mean:.4f} (sd {spread:.4f})", file=sys.stderr)
+            print(f"{candidate.params}: {candidate}", file=sys.stderr)
 
     def _network(self) -> SubspaceNetworkRegressor:
         """A network with the settings of this search."""

@@ -41,9 +41,9 @@ def error_moments(
     held_out: HeldOut, fold: Fold, X: FloatArray, members: Sequence[EvidenceMember]
 ) -> FloatArray:
     """Products of the errors of all pairs of members on one fold, (K, K)."""
-    errors = np.stack(
-        [held_out.errors(fold, layer_scores(X, member), member.sigma).ravel() for member in members]
-    )
+    latent = np.stack([layer_scores(X, member) for member in members])
+    sigma = np.stack([member.sigma for member in members])[:, None, :]
+    errors = held_out.errors(fold, latent, sigma).reshape(len(members), -1)
     return np.asarray(errors @ errors.T)
 
 
