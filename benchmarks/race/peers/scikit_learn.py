@@ -9,12 +9,15 @@ from __future__ import annotations
 from functools import partial
 from itertools import product
 
+from sklearn.linear_model import MultiTaskLasso, MultiTaskLassoCV
 from sklearn.neural_network import MLPRegressor
 
 from benchmarks.race.peers.points import FittedPoints, fit_best, fit_tuned
 from benchmarks.race.problem import Problem
-from deeptobit.baselines import tune_forest, tune_lasso, tune_multi_task_lasso, tune_ridge
-from deeptobit.baselines._missing import Filled, Taskwise
+from deeptobit.arrays import FloatArray
+from deeptobit.baselines import tune_forest, tune_lasso, tune_ridge
+from deeptobit.baselines._folds import Folds
+from deeptobit.baselines._missing import Filled, Taskwise, fill
 
 _LAYERS = ((32,), (128,), (32, 16))
 _PENALTIES = (3.0, 30.0, 100.0, 300.0)
@@ -31,8 +34,8 @@ def fit_lasso(problem: Problem) -> FittedPoints:
 
 
 def fit_multi_task_lasso(problem: Problem) -> FittedPoints:
-    """Multi-task lasso, as MultiTaskLassoCV chooses its penalty."""
-    return fit_tuned(problem, tune_multi_task_lasso)
+    """Multi-task lasso, with the penalty that MultiTaskLassoCV chooses as it comes."""
+    return fit_tuned(problem, _tune_multi_task_lasso)
 
 
 def fit_forest(problem: Problem) -> FittedPoints:
@@ -50,6 +53,11 @@ def fit_mlp(problem: Problem) -> FittedPoints:
         problem,
         [_network(problem, layers, penalty) for layers, penalty in product(_LAYERS, _PENALTIES)],
     )
+
+
+def _tune_multi_task_lasso(X: FloatArray, Y: FloatArray, folds: Folds) -> Filled:
+    search = MultiTaskLassoCV(cv=folds).fit(X, fill(X, Y))
+    return Filled(MultiTaskLasso(search.alpha_))
 
 
 def _network(problem: Problem, layers: tuple[int, ...], penalty: float) -> Filled | Taskwise:
