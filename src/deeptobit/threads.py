@@ -20,7 +20,8 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     ...     np.eye(2) @ np.ones(2)
     array([1., 1.])
     """
-    return _libraries().limit(limits=1, user_api="blas")
+    limited: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
 @cache

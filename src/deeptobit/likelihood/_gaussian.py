@@ -53,8 +53,13 @@ class Gaussian(SymmetricNoise):
         return super().interval(a, b)
 
     def is_short(self, a: FloatArray, b: FloatArray) -> BoolArray:
-        """Up to 12 standard deviations the 64 nodes are exact; beyond, nothing cancels."""
-        return np.asarray(b - a <= 12.0)
+        """Up to 12 standard deviations the 64 nodes are exact; beyond, nothing cancels.
+
+        Nor does it around the score, where −log mass is the sum of two small tails: quadrature,
+        which adds up to about 1, would lose the digits of an entry that is almost certain.
+        """
+        around_the_score = (a < -1.0) & (b > 1.0)
+        return np.asarray((b - a <= 12.0) & ~around_the_score)
 
     def _left(self, b: FloatArray) -> Derivatives:
         ratio, excess = mills(b), mills_excess(b)

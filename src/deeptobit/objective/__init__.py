@@ -1,12 +1,7 @@
 """Objectives: the likelihood at the latent, carried onto parameters by the chain rule."""
 
-from deeptobit.objective._aligned import (
-    BASIS_RIDGE,
-    AlignedFeatures,
-    round_features,
-    subspace_features,
-)
-from deeptobit.objective._basis import RoundFeatures
+from deeptobit.objective._aligned import AlignedFeatures, round_features, subspace_features
+from deeptobit.objective._basis import BASIS_RIDGE, RoundFeatures
 from deeptobit.objective._design import Design
 from deeptobit.objective._feature_penalty import FeaturePenalty, group_share
 from deeptobit.objective._layer import Layer

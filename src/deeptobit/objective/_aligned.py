@@ -8,10 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.objective._basis import RoundFeatures
+from deeptobit.objective._basis import BASIS_RIDGE, RoundFeatures
 from deeptobit.objective._design import Design
-
-BASIS_RIDGE = 1e-6  # keeps the round basis tame; any small number gives the same optimum
 
 
 @dataclass(frozen=True)

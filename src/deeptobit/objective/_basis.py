@@ -14,6 +14,7 @@ from deeptobit.objective._design import Design, row_blocks
 
 _MAX_GRAM = 4000  # above this an eigendecomposition costs more than the iterations it saves
 _RELATIVE_RANK = 1e-11  # of the largest eigenvalue: condition numbers of X up to 3e5 are resolved
+BASIS_RIDGE = 1e-6  # keeps the round basis tame; any small number gives the same optimum
 
 
 @dataclass(frozen=True)
@@ -191,8 +192,15 @@ def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:
 def _round_basis(
     values: FloatArray, vectors: FloatArray, alpha: float
 ) -> tuple[FloatArray, FloatArray]:
-    """B and the ridge from the spectrum of G."""
-    keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
+    """B and the ridge from the spectrum of G.
+
+    A direction is kept if something determines its coefficient: the rows, or a ridge that is meant
+    as a penalty. What is rounding and nothing else is left out in any case.
+    """
+    largest = values.max(initial=np.finfo(np.float64).tiny)
+    penalty = alpha if alpha > BASIS_RIDGE else 0.0
+    keep = values + penalty > _RELATIVE_RANK * largest
+    keep &= values > len(values) * np.finfo(np.float64).eps * largest
     values, vectors = values[keep], vectors[:, keep]
     return vectors / np.sqrt(values + alpha), alpha / (values + alpha)
 
