@@ -1,6 +1,6 @@
 # Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports pytest bench race constraints clean
+.PHONY: help demo test test-all lint types imports pytest docs bench bench-scale race constraints clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -35,6 +35,10 @@ pytest: $(READY) ## unit tests, doctests, README examples
 test-all: test ## the same, and the slow tests
 	$(BIN)/pytest -n 2 -q -m slow
 
+docs: $(READY) ## build the documentation into build/site; warnings are errors
+	$(BIN)/python scripts/build_gallery.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 bench: $(READY) ## measure what the issues promise; each number is one line
 	$(BIN)/python -m benchmarks
 
@@ -48,7 +52,7 @@ constraints: $(READY) ## rewrite constraints.txt from what is installed in .venv
 	$(BIN)/python scripts/write_constraints.py
 
 clean: ## remove virtual environments and caches
-	rm -rf $(VENV) $(RACE_VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(RACE_VENV) build docs/gallery .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(APP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

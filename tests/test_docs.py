@@ -1,0 +1,190 @@
+"""Every code block in README and docs is run, page by page, as a reader would."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from scripts.site_docstrings import to_markdown
+from tests.pages import Reader, read_blocks, read_commands
+from tests.study.cohorts import write_cohort
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if page.parent.name != "gallery"]  # made from examples/*.py
+
+# How a command or a Python block begins that is not run, and why.
+NOT_RUN = {
+    "pip install": "everything is installed, and tests have no network",
+    "make ": "targets of the repository, which call these tests",
+    "pytest tests/likelihood": "tests/test_extending.py does",
+    "deeptobit reproduce": "takes minutes to hours; tests/cli/test_reproduce.py has its parts",
+    "deeptobit evaluate --dataset adni": "needs data that only an agreement gives",
+    "deeptobit evaluate --dataset help": "takes minutes; tests/cli/test_evaluate.py has its parts",
+    "from distributed import Client\n": "needs a cluster; tests/scale/test_dask.py makes one",
+}
+# Beside what takes ten seconds: together these would keep `make test` too long.
+SLOW = {
+    "README.md",
+    "docs/brain-maps.md",
+    "docs/evaluate.md",
+    "docs/guide/rank.md",
+    "docs/how-to/clusters.md",
+    "docs/report.md",
+    "docs/tutorial.md",
+}
+
+
+def write_table(folder: Path) -> None:
+    """``cohort.csv`` and, with other people in it, ``new.csv``."""
+    write_cohort(folder, seed=1)
+    (folder / "cohort.csv").rename(folder / "new.csv")
+    write_cohort(folder).unlink()
+
+
+def write_study(folder: Path) -> None:
+    """The same, with a study file under both names that pages use."""
+    write_table(folder)
+    study = write_cohort(folder).read_text() + "[evaluation]\nrepeats = 1\ntrain_shares = [0.7]\n"
+    (folder / "study.toml").write_text(study)
+
+
+def write_model(folder: Path) -> None:
+    """The same, fitted."""
+    write_study(folder)
+    Reader(folder).run_command("deeptobit fit cohort.toml")
+
+
+def write_parquet(folder: Path) -> None:
+    """``cohort/``: two scores of 300 people with weights; and the study of other people."""
+    write_cohort(folder)
+    rng = np.random.default_rng(0)
+    age, volume, health = rng.normal(size=(3, 300))
+    table = pd.DataFrame({"age": age, "volume": volume, "weight": rng.uniform(0.5, 1.5, 300)})
+    table["MMSE"] = (27.0 + 2.0 * volume - age + rng.normal(size=300) + health).clip(0, 30)
+    table["ADAS"] = (8.0 - 3.0 * volume + age + 2.0 * rng.normal(size=300) - health).clip(0, 70)
+    (folder / "cohort").mkdir()
+    table.to_parquet(folder / "cohort" / "part.parquet")
+
+
+# Pages whose blocks another test runs, and looks at what comes of them.
+ELSEWHERE = {"docs/use-elsewhere.md": "tests/export/test_documents.py"}
+# Files that a page takes for granted.
+GIVEN: dict[str, Callable[[Path], None]] = {
+    "README.md": write_table,
+    "docs/study.md": write_table,
+    "docs/evaluate.md": write_study,
+    "docs/report.md": write_model,
+    "docs/scale.md": write_parquet,
+}
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def is_run(code: str) -> bool:
+    return not code.startswith(tuple(NOT_RUN))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to be in, whose modules can be imported."""
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=name_of(page), marks=[pytest.mark.slow] * (name_of(page) in SLOW))
+        for page in PAGES
+        if read_blocks(page) and name_of(page) not in ELSEWHERE
+    ],
+)
+def test_the_page_runs(page: Path, folder: Path) -> None:
+    name = name_of(page)
+    if name in GIVEN:
+        GIVEN[name](folder)
+    reader = Reader(page)
+    for block in read_blocks(page):
+        if block.language in ("", "bash"):
+            for command in filter(is_run, read_commands(block)):
+                reader.run_command(command)
+        elif is_run(block.text) and not (name == "README.md" and block.language == "python"):
+            reader.follow(block)  # README's Python is in pytest's testpaths
+
+
+def test_what_is_not_run_is_there() -> None:
+    blocks = [block for page in PAGES for block in read_blocks(page)]
+    shell = [block for block in blocks if block.language in ("", "bash")]
+    code = [command for block in shell for command in read_commands(block)]
+    code += [block.text for block in blocks]
+    unused = [start for start in NOT_RUN if not any(text.startswith(start) for text in code)]
+    assert unused == []
+
+
+def test_every_page_and_every_example_is_in_the_navigation() -> None:
+    _, navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")
+    shown = set(re.findall(r"[\w/-]+\.md", navigation))
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]}
+    gallery = {f"gallery/{example.stem}.md" for example in (ROOT / "examples").glob("*.py")}
+    assert shown == pages | gallery | {"gallery/index.md"}
+
+
+def test_docstrings_written_for_sphinx_are_read_as_markdown() -> None:
+    docstring = r"""The mean :math:`\mu` of :class:`~deeptobit.CensoredTargets` [1]_.
+
+.. math::
+    \frac{a}{b}
+        + c
+
+=====  ========
+entry  interval
+=====  ========
+left   low = 0
+=====  ========
+
+Parameters
+----------
+lower, upper : number
+.. [1] Tobin"""
+    expected = r"""The mean $\mu$ of `deeptobit.CensoredTargets` [1].
+
+$$ \frac{a}{b} + c $$
+
+| entry | interval |
+| --- | --- |
+| left | low = 0 |
+
+Parameters
+----------
+lower, upper : number
+[1] Tobin"""
+    assert to_markdown(docstring).replace("\N{NO-BREAK SPACE}", " ") == expected
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(
+    tmp_path: Path,
+) -> None:
+    for command in (["scripts/build_gallery.py"], ["-m", "mkdocs", "build", "-d", str(tmp_path)]):
+        whole = [sys.executable, *command]
+        run = subprocess.run(whole, cwd=ROOT, check=False, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+    pages = [page.read_text(encoding="utf-8") for page in tmp_path.rglob("*.html")]
+    assert len(pages) > 50
+    for text in pages:
+        assert "arithmatex" not in text  # every formula became MathML
+        assert re.findall(r"<(?:script|img|iframe|source)[^>]+src=[\"']?(?:https?:)?//", text) == []
+        assert re.findall(r"<link[^>]+href=[\"']?(?:https?:)?//", text) == []
+    for sheet in tmp_path.rglob("*.css"):
+        assert re.findall(r"url\([\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")) == []
