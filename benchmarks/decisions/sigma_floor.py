@@ -32,14 +32,19 @@ def measure() -> Table:
     )
     for factor in (0.0, 1.0, 1.5, 2.0, 3.0):
         with patch.object(_subspace_null, "_CAUTION", factor):
-            loss = excess(N_PROBLEMS, automatic_alpha)
+            loss = excess(N_PROBLEMS, _alpha)
             small, wide = _cohorts(60, 20, 1.0), _cohorts(40, 100, 0.1)
             yield factor, float(loss.mean()), float(loss.max()), *small, *wide
 
 
+def _alpha(n_rows: float, n_features: int, n_tasks: int) -> float:
+    """The automatic penalty where nothing is missing."""
+    return automatic_alpha(np.full(n_tasks, float(n_rows)), n_rows, n_features)
+
+
 def _cohorts(n_rows: int, n_features: int, share: float) -> tuple[float, float]:
     """Mean σ over the truth and negative log score, under a share of the automatic alpha."""
-    alpha = share * automatic_alpha(n_rows, n_features, N_TASKS)
+    alpha = share * _alpha(n_rows, n_features, N_TASKS)
     found = []
     for seed in SEEDS:
         X, Y, _ = make_subspace(

@@ -117,7 +117,7 @@ def test_one_layer_is_the_subspace_tobit(noise: str) -> None:
 def test_every_layer_has_the_automatic_penalty_of_its_inputs() -> None:
     X, Y = data(200)
     alphas = grown(n_layers=3).fit(X, Y).history_["alphas"]
-    expected = [automatic_alpha(200, width, 6) for width in (4, 10, 10)]
+    expected = [automatic_alpha(np.full(6, 200.0), 200, width) for width in (4, 10, 10)]
     assert alphas == pytest.approx(expected)
     model = grown(alpha=0.25).fit(X, Y)
     assert (model.history_["alphas"], model.alpha_) == ((0.25, 0.25), 0.25)

@@ -155,11 +155,10 @@ class NetworkTraining:
             return (self.alpha,) * n_layers
         if solver == "online":
             return (0.0,) * n_layers
-        n_tasks = targets.shape[1]
-        known = max(float((weight @ ~targets.missing).mean()), 1.0)
-        above = n_tasks + (n_features if self.skip_connection else 0)
+        known, n_rows = weight @ ~targets.missing, float(weight.sum())
+        above = targets.shape[1] + (n_features if self.skip_connection else 0)
         widths = [n_features, *[above] * (n_layers - 1)]
-        return tuple(automatic_alpha(known, width, n_tasks) for width in widths)
+        return tuple(automatic_alpha(known, n_rows, width) for width in widths)
 
     def _pose(
         self,

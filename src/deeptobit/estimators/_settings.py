@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
+from deeptobit.targets import by_name
 
 KINDS = ("mean", "clip", "latent")
 
@@ -49,6 +50,7 @@ def read_sigma(
             return None
         known = ", ".join(map(repr, words))
         raise ValueError(f"sigma must be {known}, a number, one per task or a dict; got {sigma!r}")
+    sigma = by_name(sigma)
     if isinstance(sigma, dict):
         if set(sigma) != set(names):
             raise ValueError(f"sigma must name every target once: {', '.join(map(repr, names))}")
@@ -64,25 +66,30 @@ def read_sigma(
     return given
 
 
-def automatic_alpha(n_entries: float, n_features: int, n_tasks: int) -> float:
+def automatic_alpha(known: FloatArray, n_rows: float, n_features: int) -> float:
     r"""The stated rule for ``alpha="auto"``, from the size of the data alone.
 
     .. math::
-        \alpha = \frac{\sqrt D + \sqrt T}{2\sqrt n}\left(1 + \frac{2D}{n}\right)
+        \alpha = \frac{n}{N}\,\frac{\sqrt D + \sqrt T}{2\sqrt n}\left(1 + \frac{2D}{n}\right)
 
-    The first factor is half the spectral norm that the gradient by W has on pure noise, so that
-    noise is not fitted and a signal is shrunk by little; it vanishes as n grows. The second keeps
-    cohorts with fewer rows than features close to the intercept-only model.
+    with n known entries per task in N rows, over which the likelihood is averaged. The factors in
+    front are half the spectral norm that the gradient by W has on pure noise, so that noise is not
+    fitted and a signal is shrunk by little; they vanish as n grows. The last keeps cohorts with
+    fewer rows than features close to the intercept-only model.
 
     Parameters
     ----------
-    n_entries : float
-        Known entries per task, on average (rows, if nothing is missing).
+    known : array of shape (T,)
+        Known entries of every task, or their weights; their mean is n.
+    n_rows : float
+        N, or the weight of all rows.
 
     Examples
     --------
-    >>> round(automatic_alpha(4000, 200, 100), 4), round(automatic_alpha(100, 200, 100), 4)
-    (0.2099, 6.0355)
+    >>> whole, half = np.full(100, 4000.0), np.full(100, 2000.0)
+    >>> automatic_alpha(whole, 4000, 200), automatic_alpha(half, 4000, 200)
+    (0.2099..., 0.1619...)
     """
-    noise = (np.sqrt(n_features) + np.sqrt(n_tasks)) / (2.0 * np.sqrt(n_entries))
-    return float(noise * (1.0 + 2.0 * n_features / n_entries))
+    n_entries = max(float(known.mean()), 1.0)
+    noise = (np.sqrt(n_features) + np.sqrt(len(known))) / (2.0 * np.sqrt(n_entries))
+    return float(n_entries / n_rows * noise * (1.0 + 2.0 * n_features / n_entries))

@@ -155,10 +155,9 @@ class SourceTraining:
 
     def _alpha(self, moments: Moments) -> float:
         """The penalty of a layer, if its data determine it."""
-        n_inputs, n_tasks = len(moments.x), len(moments.known)
+        n_inputs = len(moments.x)
         if isinstance(self._model.alpha, str):
-            known = max(float(moments.known.mean()), 1.0)
-            alpha = automatic_alpha(known, n_inputs, n_tasks)
+            alpha = automatic_alpha(moments.known, moments.weight, n_inputs)
         else:
             alpha = float(self._model.alpha)
         self._check(moments.n_rows, moments.known, n_features=0 if alpha > 0.0 else n_inputs)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.estimators._choice import NEEDS_BATCH, SolverName, choose_solver
-from deeptobit.estimators._diagnosis import check_determined, warn_of_censoring
+from deeptobit.estimators._diagnosis import check_determined, check_sigma, warn_of_censoring
 from deeptobit.estimators._explain import feature_scale
 from deeptobit.estimators._low_rank import LowRankRegressor, refuse_checkpoint
 from deeptobit.estimators._prediction import PredictionKind
@@ -210,10 +210,11 @@ class SubspaceTobitRegressor(LowRankRegressor):
             feature_sparsity=float(self.feature_sparsity),
         )
         if solver == "batch" and isinstance(self.alpha, str):
-            known = float((weight @ ~targets.missing).mean())
-            self.alpha_ = automatic_alpha(max(known, 1.0), matrix.shape[1], targets.shape[1])
+            known = weight @ ~targets.missing
+            self.alpha_ = automatic_alpha(known, float(weight.sum()), matrix.shape[1])
         penalised = solver == "online" or self.alpha_ > 0.0
         check_determined(targets, weight, 0 if penalised else self.n_features_in_, self.alpha_)
+        check_sigma(read_sigma(self.sigma, targets.names), targets, weight)
         self.history_: dict[str, Any] = {"solver": solver, "reason": reason}
         if solver == "batch":
             self._fit_batch(matrix, targets, weight)
@@ -254,8 +255,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         check_is_fitted(self)
         if layer not in (-1, 0):
             raise ValueError(f"there is one layer; layer must be 0 or -1, got {layer}")
-        matrix = self._read_features(X)
-        return np.asarray(matrix @ self.V_.T)
+        return in_precision_of(X, self._read_features(X) @ self.V_.T)
 
     def relative_gradient(
         self,
