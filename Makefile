@@ -1,6 +1,6 @@
 # Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports pytest docs bench bench-scale race constraints clean
+.PHONY: help demo test test-all lint types imports pytest docs bench bench-compare bench-scale race golden audit constraints clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,6 +10,8 @@ READY := $(VENV)/.ready
 RACE_VENV := .venv-race
 RACE := $(RACE_VENV)/.ready
 RACE_ARGUMENTS ?=
+AUDIT_VENV := .venv-audit
+AGAINST ?=
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +49,18 @@ race: $(RACE) ## race against XGBoost, NGBoost, R and others, in .venv-race (abo
 
 bench-scale: $(READY) ## the same for rows beyond memory and workers: tables of some gigabytes
 	$(BIN)/python -m benchmarks scale
+
+bench-compare: $(READY) ## time the working tree against the last tag, or AGAINST=revision, with one thread
+	$(BIN)/python -m benchmarks.compare $(if $(AGAINST),--against $(AGAINST))
+
+golden: $(READY) ## store the numbers of tests/golden anew, and say what changed
+	$(BIN)/python -m tests.golden.store
+
+audit: ## known vulnerabilities of constraints.txt (asks an advisory service)
+	$(PYTHON) -m venv $(AUDIT_VENV)
+	$(AUDIT_VENV)/bin/python -m pip install --quiet pip-audit
+	$(AUDIT_VENV)/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	rm -rf $(AUDIT_VENV)
 
 constraints: $(READY) ## rewrite constraints.txt from what is installed in .venv
 	$(BIN)/python scripts/write_constraints.py

@@ -98,6 +98,13 @@ def test_wrong_usage(arguments: tuple[str, ...]) -> None:
     assert _run("evaluate", *arguments)[0] == 2
 
 
+def test_wrong_usage_is_explained() -> None:
+    both = _run("evaluate", "a.toml", "--dataset", "help")[2]
+    assert "name a study file, or a cohort with --dataset, not both" in " ".join(both.split())
+    unasked = _run("evaluate", "--dataset", "help", "--data", "a")[2]
+    assert "--data goes with a study file" in unasked
+
+
 def test_adni_needs_its_folder(tmp_path: Path) -> None:
     code, _, error = _run("evaluate", "--dataset", "adni")
     assert code == 1

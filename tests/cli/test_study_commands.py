@@ -64,7 +64,7 @@ def test_a_study_file_lies_above_its_data(tmp_path: Path) -> None:
     (tmp_path / "beside").mkdir()
     code, _, error = _run("init", data, "--out", tmp_path / "beside" / "study.toml")
     assert code == 1
-    assert "must lie in the folder of a.csv or above it" in error
+    assert "the study file must lie in the folder of a.csv or above it" in error
     assert "no such folder" in _run("init", data, "--out", tmp_path / "none" / "study.toml")[2]
 
 

@@ -205,7 +205,11 @@ def test_a_repeated_row_counts_once() -> None:
             {},
             "several measures; say which to draw: thickness, area",
         ),
-        (random_values(all_names()), {"measure": "area"}, "measure 'area'; there are: thickness"),
+        (
+            random_values(all_names()),
+            {"measure": "area"},
+            "no region has the measure 'area'; there are: thickness",
+        ),
         (random_values(all_names()), {"tasks": ["MMSE"]}, "tasks has 1 entries for 2 components"),
     ],
 )

@@ -8,8 +8,9 @@ import pytest
 from deeptobit import special
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "special"
-NORMAL = pd.read_csv(REFERENCE / "normal.csv")
-INTERVAL = pd.read_csv(REFERENCE / "interval.csv")
+# As text first: pandas rounds numbers less exactly than Python.
+NORMAL = pd.read_csv(REFERENCE / "normal.csv", dtype=str).astype(float)
+INTERVAL = pd.read_csv(REFERENCE / "interval.csv", dtype=str).astype(float)
 
 
 def worst_relative_error(got: np.ndarray, expected: pd.Series) -> float:
@@ -59,5 +60,5 @@ def test_open_intervals_are_one_sided_tails() -> None:
 
 
 def test_an_empty_interval_is_refused() -> None:
-    with pytest.raises(ValueError, match="a < b"):
+    with pytest.raises(ValueError, match="an interval needs its lower end below its upper end"):
         special.log_diff_ndtr(np.ones(1), np.ones(1))

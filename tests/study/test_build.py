@@ -59,7 +59,7 @@ def test_errors_of_features(features: str, sentence: str, tmp_path: Path) -> Non
             "id,age,MMSE\na,1,2\n,2,3\n",
             r"line 3: the id 'id' is blank in 1 row\(s\) \(a.csv, line 3\)",
         ),
-        ("id,age,MMSE\na,1,\nb,2,\n", "line 4: target 'MMSE' has no value at all"),
+        ("id,age,MMSE\na,1,\nb,2,\n", "line 4: target 'MMSE' has no value at all; leave it out"),
         (
             "id,age,MMSE\na,1,high\nb,2,3\n",
             r"line 4: target 'MMSE' must hold numbers .* found 'high' \(a.csv, line 2",
@@ -76,8 +76,18 @@ def test_errors_of_features(features: str, sentence: str, tmp_path: Path) -> Non
             "id,age,mmse\na,1,2\nb,2,3\n",
             "line 4: there is no column 'MMSE' in a.csv; did you mean 'mmse'",
         ),
-        ("id,age,MMSE\na,2020-01-01,2\nb,2020-01-02,3\n", "feature 'age' holds dates; turn it"),
-        ("id,age,MMSE\na,some,2\nb,words,3\nc,here,4\n", "feature 'age' holds free text.* exclude"),
+        (
+            "id,age,MMSE\na,2020-01-01,2\nb,2020-01-02,3\n",
+            r"feature 'age' holds dates; turn .* or exclude it \('2020-01-01'",
+        ),
+        (
+            "id,age,MMSE\na,1,2\nb,2,3\nc,3,4\nd,4,4\ne,5,4\nf,6,4\ng,unknown,5\n",
+            r"list the words in \[data\] missing, or exclude the feature \('unknown'",
+        ),
+        (
+            "id,age,MMSE\na,some,2\nb,words,3\nc,here,4\n",
+            r"feature 'age' holds free text, .*; exclude it, or list it in categorical \('some'",
+        ),
         ("id,age,MMSE\na,,2\nb,,3\n", "feature 'age' has no value at all; exclude it"),
         (
             "id,age,age=b,MMSE\n1,a,1,2\n2,a,2,3\n3,b,3,3\n4,b,3,4\n",

@@ -114,3 +114,4 @@ def test_dependence_knows_scale_sign_and_constants() -> None:
     assert dependent_features(X[["a", "b", "one"]]) == []
     assert len(dependent_features(X.assign(c=a - 2 * b).drop(columns="minus"))) == 1
     assert dependent_features(X.head(3)) == []
+    assert dependent_features(X[["one"]]) == []

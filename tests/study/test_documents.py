@@ -12,6 +12,7 @@ from deeptobit.study._file import (
     EvaluationSettings,
     FeatureSettings,
     ModelSettings,
+    ReportSettings,
     TargetSettings,
 )
 
@@ -20,7 +21,10 @@ TEXT = (Path(__file__).parents[2] / "docs" / "study.md").read_text(encoding="utf
 
 @pytest.mark.parametrize(
     "section",
-    [DataSettings, FeatureSettings, TargetSettings, ModelSettings, EvaluationSettings],
+    [
+        *(DataSettings, FeatureSettings, TargetSettings),
+        *(ModelSettings, EvaluationSettings, ReportSettings),
+    ],
 )
 def test_every_key_is_explained(section: type) -> None:
     for item in fields(section):

@@ -62,10 +62,10 @@ def test_data_and_its_file_are_required(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"lacks the section \[data\]"):
         read_study(path)
     path.write_text("[data]\n" + TARGET)
-    with pytest.raises(StudyError, match=r"line 1: \[data\] lacks 'file': the name of a CSV"):
+    with pytest.raises(StudyError, match=r"line 1: \[data\] lacks the key 'file': the name of"):
         read_study(path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(StudyError, match="not UTF-8"):
+    with pytest.raises(StudyError, match="is not UTF-8 text; a study file is written in TOML"):
         read_study(path)
     with pytest.raises(StudyError, match="no such study file; 'deeptobit init DATA' writes one"):
         read_study(tmp_path / "none.toml")

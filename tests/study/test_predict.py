@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from deeptobit.exceptions import ModelFileError
+from deeptobit.persistence import write_state
 from deeptobit.study import (
     FittedStudy,
     StudyError,
@@ -150,7 +151,7 @@ def test_a_file_holds_it_all_but_no_ids(fitted: FittedStudy, tmp_path: Path) -> 
     for name in plain:
         assert getattr(loaded, name) == getattr(fitted, name), name
     content = path.read_bytes()
-    assert b"cohort.csv" in content  # the study is kept as it is written
+    assert b"cohort.csv" not in content  # a name of a file may be that of a person
     assert not any(
         f"{person:03d}-{visit}".encode() in content for person in (0, 39) for visit in (0, 1)
     )
@@ -166,4 +167,10 @@ def test_other_files_are_refused(fitted: FittedStudy, tmp_path: Path) -> None:
         load_fitted(path)
     fitted.model.save(path)
     with pytest.raises(ModelFileError, match="where a 'study' is wanted"):
+        load_fitted(path)
+    write_state(path, "study", {"model": {"version": 99, "model": {"is": "NextRegressor"}}})
+    with pytest.raises(ModelFileError, match="cannot be loaded: its model has version 99"):
+        load_fitted(path)
+    write_state(path, "study", {"rows": 100})
+    with pytest.raises(ModelFileError, match="comes from another version of deeptobit"):
         load_fitted(path)

@@ -117,16 +117,40 @@ def fit(
         Path | None, typer.Option(help="Another table in place of the study's own.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Memory to do with, such as 4GB; by default what is free."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a model file.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit the model of a study, and measure it on rows it has not seen.
 
+    A Parquet table that would take more than half of the memory is streamed.
+
     Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
     """
     from deeptobit.cli._fit_command import run_fit
 
-    run_fit(study, data=data, out=out, force=force, jobs=jobs, as_json=as_json)
+    run_fit(study, data=data, out=out, force=force, jobs=jobs, memory=memory, as_json=as_json)
+
+
+@app.command()
+def convert(
+    data: Annotated[Path, typer.Argument(help="A CSV file, of any size.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The Parquet file to write; by default beside the data.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a Parquet file.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a CSV file as Parquet, which fit can stream where memory is short.
+
+    Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
+    """
+    from deeptobit.cli._convert_command import run_convert
+
+    run_convert(data, out=out, force=force, as_json=as_json)
 
 
 @app.command()
@@ -234,6 +258,10 @@ def report(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file that is not a report.")
     ] = False,
+    small_counts: Annotated[
+        bool,
+        typer.Option("--small-counts", help="Tell counts under five and rare categories, too."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a page about a fitted study that opens in any browser.
@@ -242,7 +270,7 @@ def report(
     """
     from deeptobit.cli._report_command import run_report
 
-    run_report(model, out=out, force=force, as_json=as_json)
+    run_report(model, out=out, force=force, small_counts=small_counts, as_json=as_json)
 
 
 @app.command()

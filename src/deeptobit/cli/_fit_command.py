@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 
+from deeptobit.cli._fit_stream import fit_streamed
 from deeptobit.cli._fit_summary import show_fitted
 from deeptobit.cli._output_file import check_output
 from deeptobit.cli._study_commands import finite, one_sentence
@@ -19,8 +20,12 @@ from deeptobit.report import card_files, study_card, write_card
 from deeptobit.study import (
     FittedStudy,
     Progress,
+    Study,
+    available_memory,
     build_data,
     fit_study,
+    look_for_room,
+    read_bytes,
     read_data,
     read_study,
     save_fitted,
@@ -30,24 +35,42 @@ SUFFIX = ".deeptobit"
 
 
 def run_fit(
-    study: Path, *, data: Path | None, out: Path | None, force: bool, jobs: int, as_json: bool
+    study: Path,
+    *,
+    data: Path | None,
+    out: Path | None,
+    force: bool,
+    jobs: int,
+    memory: str | None,
+    as_json: bool,
 ) -> None:
     """Fit the model of a study, write it and its card to files, and show how it does."""
     path = out or study.with_suffix(SUFFIX)
     with one_sentence(as_json):
         settings = read_study(study)
+        table = data or settings.data_path
         for file in (path, *card_files(path)):
-            check_output(file, force, study, data or settings.data_path)
-        with Console(stderr=True).status("Reading the table …"):
-            built = build_data(settings, read_data(settings, data))
-        with _progress_bar() as progress:
-            fitted = fit_study(settings, built, n_jobs=jobs, progress=progress)
+            check_output(file, force, study, table)
+        room = look_for_room(table, read_bytes(memory) if memory else available_memory())
+        if room is None or room.enough:
+            fitted = _fit_in_memory(settings, table, jobs)
+        elif room.streamable:
+            fitted = fit_streamed(settings, room)
+        else:
+            raise room.error()
         save_fitted(fitted, path)
         write_card(study_card(fitted), path)
     if as_json:
         print(json.dumps(_as_json(fitted, path), indent=2))
     else:
         show_fitted(Console(), fitted, study, path)
+
+
+def _fit_in_memory(study: Study, table: Path, jobs: int) -> FittedStudy:
+    with Console(stderr=True).status("Reading the table …"):
+        built = build_data(study, read_data(study, table))
+    with _progress_bar() as progress:
+        return fit_study(study, built, n_jobs=jobs, progress=progress)
 
 
 @contextmanager
@@ -76,6 +99,8 @@ def _as_json(fitted: FittedStudy, path: Path) -> dict[str, Any]:
         "model": str(path),
         "card": [str(file) for file in card_files(path)],
         "rows": fitted.n_rows,
+        "held_out_rows": fitted.n_held_out,
+        "streamed": fitted.streamed,
         "features": fitted.model.n_features_in_,
         "groups": fitted.n_groups,
         "n_layers": fitted.model.n_layers_,

@@ -27,22 +27,40 @@ def show_fitted(console: Console, fitted: FittedStudy, study: Path, path: Path) 
     _show_doubts(console, fitted, [str(name) for name in table.index[table["r2"] <= 0.0]], study)
     cards = escape(" and ".join(file.name for file in card_files(path)))
     console.print(
-        f"Wrote [bold]{escape(str(path))}[/bold] in {float(fitted.facts['seconds']):.0f} s, and "
-        f"its model card ({cards}). Next:\n"
+        f"Wrote [bold]{escape(str(path))}[/bold] in {_time(fitted.facts)}, and its model card "
+        f"({cards}). Next:\n"
         f"  {escape(_command('predict', path))} NEW.csv\n  {escape(_command('report', path))}",
         soft_wrap=True,
     )
 
 
+def _time(facts: dict[str, str]) -> str:
+    seconds = f"{float(facts['seconds']):.0f} s"
+    rate = facts.get("rows per second")
+    return seconds if rate is None else f"{seconds} ({rate} rows/s)"
+
+
 def _headline(fitted: FittedStudy) -> str:
-    model, group = fitted.model, fitted.study.data.group
+    model = fitted.model
     layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
+    how = "streaming them gave" if fitted.streamed else "cross-validation chose"
+    return (
+        f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
+        f"{len(model.target_names_)} target(s)[/bold]; {how} {layers} of rank "
+        f"{model.rank_}.\n{_rows_below(fitted)}\n"
+    )
+
+
+def _rows_below(fitted: FittedStudy) -> str:
+    """Which rows the numbers are about."""
+    group = fitted.study.data.group
+    if fitted.streamed:
+        alike = "" if group is None else f", nor others of their {escape(repr(group))}"
+        return f"The {fitted.n_held_out:,} rows below were held out: no model has seen them{alike}."
     others = "rows" if group is None else f"groups of {escape(repr(group))}"
     return (
-        f"[bold]{fitted.n_rows} rows, {model.n_features_in_} features, "
-        f"{len(model.target_names_)} target(s)[/bold]; cross-validation chose {layers} of rank "
-        f"{model.rank_}.\nEvery row below was predicted by a model fitted to other {others} "
-        f"({fitted.facts['folds']} folds).\n"
+        f"Every row below was predicted by a model fitted to other {others} "
+        f"({fitted.facts['folds']} folds)."
     )
 
 
@@ -53,13 +71,18 @@ def _show_doubts(console: Console, fitted: FittedStudy, useless: list[str], stud
             f"{escape(', '.join(useless))}; a model without them does as well."
         )
     warned = [finding for finding in fitted.findings if finding.level == "warning"]
-    of_model = [finding.message for finding in warned if finding.about == "model"]
-    for message in of_model:
-        console.print(f"[yellow]warning[/yellow] {escape(message)}")
-    if len(warned) > len(of_model):
+    of_study = [finding for finding in warned if finding.about != "model"]
+    for finding in warned:
+        if finding.about == "model":
+            console.print(f"[yellow]warning[/yellow] {escape(finding.message)}")
+    if fitted.streamed:  # 'check' would read the table whole
+        for finding in of_study:
+            console.print(
+                f"[yellow]warning[/yellow] {escape(finding.about)}: {escape(finding.message)}"
+            )
+    elif of_study:
         console.print(
-            f"{len(warned) - len(of_model)} warning(s) about the study: "
-            f"{escape(_command('check', study))}",
+            f"{len(of_study)} warning(s) about the study: {escape(_command('check', study))}",
             soft_wrap=True,
         )
 

@@ -11,7 +11,7 @@ def check_output(path: Path, force: bool, *inputs: Path, option: str = "--out") 
     ``option`` is the one that names another file.
     """
     if not path.parent.is_dir():
-        raise StudyError(f"{path.parent}: there is no such folder")
+        raise StudyError(f"{path.parent}: there is no such folder; make it first")
     if any(path.resolve() == given.resolve() for given in inputs):
         raise StudyError(f"{path} is what the command reads; {option} writes elsewhere")
     if path.is_dir():

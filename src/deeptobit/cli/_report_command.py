@@ -16,7 +16,9 @@ from deeptobit.study import load_fitted, write_whole
 _MARK = b'<meta name="generator" content="deeptobit">'
 
 
-def run_report(model: Path, *, out: Path | None, force: bool, as_json: bool) -> None:
+def run_report(
+    model: Path, *, out: Path | None, force: bool, small_counts: bool, as_json: bool
+) -> None:
     """Write the report of a fitted study beside it, or elsewhere."""
     console = Console(stderr=as_json)
     with one_sentence(as_json):
@@ -25,7 +27,7 @@ def run_report(model: Path, *, out: Path | None, force: bool, as_json: bool) -> 
         with console.status("Reading the model …"):
             fitted = load_fitted(model)
         with console.status("Drawing the report …"):
-            page = render_report(fitted)
+            page = render_report(fitted, small_counts=small_counts or None)
         write_whole(path, page)
     n_outcomes = len(fitted.summary)
     if as_json:

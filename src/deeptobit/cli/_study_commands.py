@@ -96,7 +96,7 @@ def _relative(data: Path, study: Path) -> str:
     """The table as its study file names it."""
     folder = study.resolve().parent
     if not folder.is_dir():
-        raise StudyError(f"{study.parent}: there is no such folder")
+        raise StudyError(f"{study.parent}: there is no such folder; make it first")
     if not data.resolve().is_relative_to(folder):
         raise StudyError(
             f"the study file must lie in the folder of {data.name} or above it; {study} does not"

@@ -6,7 +6,7 @@ figure, and returns the Axes; where a picture has several panels, they are its `
 
 from typing import TYPE_CHECKING
 
-from deeptobit.plots._calibration import draw_calibration
+from deeptobit.plots._calibration import draw_calibration, pit_values
 from deeptobit.plots._convergence import Stage, draw_convergence, draw_steps
 from deeptobit.plots._layers import draw_layers
 from deeptobit.plots._predictions import draw_predictions
@@ -28,6 +28,7 @@ __all__ = [
     "draw_similarity",
     "draw_steps",
     "draw_subspaces",
+    "pit_values",
     "read_course",
     "some_predictive",
     "some_targets",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import pit
 from deeptobit.plots._reliability import draw_reliability
@@ -28,6 +29,7 @@ def draw_calibration(
     predictive: Predictive,
     *,
     n_bins: int = 10,
+    n_bars: int | None = None,
     step: ArrayLike | None = None,
     random_state: int = 0,
     ax: Axes | None = None,
@@ -46,7 +48,9 @@ def draw_calibration(
     predictive : Predictive
         Distributions of the entries.
     n_bins : int
-        Of probabilities, and of the histogram.
+        Of probabilities.
+    n_bars : int, optional
+        Of the histogram; as many as bins by default.
     step : number or array of shape (T,), optional
         Distance between neighbouring scores, as in :func:`deeptobit.metrics.pit`.
     random_state : int
@@ -68,29 +72,40 @@ def draw_calibration(
     ax = axes_or_new(ax, 8.6, 4.2)
     counts, reliability, histogram = divide(ax, [_COUNTS, _RELIABILITY, _PIT])
     draw_reliability(reliability, counts, targets, predictive, n_bins)
-    _pit_histogram(histogram, targets, predictive, n_bins, step, random_state)
+    _pit_histogram(histogram, pit_values(targets, predictive, step, random_state), n_bars or n_bins)
     for panel in (counts, reliability, histogram):
         open_frame(panel)
     return ax
 
 
-def _pit_histogram(
-    ax: Axes,
+def pit_values(
     targets: CensoredTargets,
     predictive: Predictive,
-    n_bins: int,
-    step: ArrayLike | None,
-    random_state: int,
-) -> None:
+    step: ArrayLike | None = None,
+    random_state: int = 0,
+) -> FloatArray:
+    """Places of the known outcomes in their predictive distributions, as they are drawn.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> targets = CensoredTargets.from_bounds([[0.0], [1.0], [np.nan]])
+    >>> pit_values(targets, Predictive(Gaussian(), np.zeros((3, 1)), np.ones(1))).round(2)
+    array([0.5 , 0.84])
+    """
     shape = predictive.latent.shape
     latent = predictive.latent[:, 0] if targets.one_dimensional else predictive.latent
     sigma = np.broadcast_to(predictive.sigma, shape)
     values = pit(
         targets, latent, sigma, noise=predictive.noise, random_state=random_state, step=step
     )
-    known = values[~np.isnan(values)]
-    share = np.full(len(known), 1.0 / max(len(known), 1))
-    ax.hist(known, np.linspace(0.0, 1.0, n_bins + 1).tolist(), weights=share, color=BLUE, alpha=0.5)
-    ax.axhline(1.0 / n_bins, color=GREY, linewidth=0.8)
+    return np.asarray(values[~np.isnan(values)])
+
+
+def _pit_histogram(ax: Axes, places: FloatArray, n_bars: int) -> None:
+    share = np.full(len(places), 1.0 / max(len(places), 1))
+    edges = np.linspace(0.0, 1.0, n_bars + 1).tolist()
+    ax.hist(places, edges, weights=share, color=BLUE, alpha=0.5)
+    ax.axhline(1.0 / n_bars, color=GREY, linewidth=0.8)
     ax.set(xlim=(0.0, 1.0), xlabel="place of y in its predictive distribution (PIT)")
-    ax.set_ylabel(f"share of {len(known):,} entries")
+    ax.set_ylabel(f"share of {len(places):,} entries")

@@ -9,7 +9,6 @@ from typing import Any
 from deeptobit.report._format import UNKNOWN
 
 _SHOWN = 50  # rows of a table; the others are in the JSON file
-_LEFT_OUT = "No ids are in this card, and no counts from 1 to 4."
 
 
 def card_markdown(card: Mapping[str, Any]) -> str:
@@ -17,11 +16,11 @@ def card_markdown(card: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> card = {"name": "clinic", "data": {"rows": 80, "targets": [{"name": "a|b", "r2": 0.5}]}}
-    >>> print(card_markdown(card))
+    >>> data = {"rows": 80, "targets": [{"name": "a|b", "r2": 0.5}]}
+    >>> print(card_markdown({"name": "clinic", "left_out": "No ids are in it.", "data": data}))
     # Model card: clinic
     <BLANKLINE>
-    No ids are in this card, and no counts from 1 to 4.
+    No ids are in it.
     <BLANKLINE>
     ## Data
     <BLANKLINE>
@@ -32,9 +31,11 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     | a\|b | 0.5 |
     <BLANKLINE>
     """
-    blocks = [f"# Model card: {_text(card['name'])}", _LEFT_OUT]
+    blocks = [f"# Model card: {_text(card['name'])}"]
+    if "left_out" in card:
+        blocks.append(_text(card["left_out"]))
     for title, content in card.items():
-        if title != "name" and content:
+        if title not in ("name", "left_out") and content:
             blocks += [f"## {_heading(title).capitalize()}", *_blocks(content)]
     return "\n\n".join(blocks) + "\n"
 

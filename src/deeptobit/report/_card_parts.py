@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from math import isfinite
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deeptobit.report._format import FEWEST, bound, count, part, percent, share, times
+from deeptobit.arrays import FloatArray
+from deeptobit.report._format import bound, count, part, percent, share, times
+from deeptobit.study import FEWEST, tells_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,95 +45,123 @@ def _end(value: float) -> float | str:
     return float(value) if isfinite(value) else bound(value)
 
 
-def column_rows(fitted: FittedStudy) -> list[Facts]:
+def column_rows(fitted: FittedStudy, fewest: int) -> list[Facts]:
     """The columns that a study predicts from."""
     deviations = dict(zip(fitted.model.feature_names_in_, fitted.model.feature_scale_, strict=True))
-    return [_column(column, deviations) for column in fitted.encoder.columns]
+    return [_column(column, deviations, fewest) for column in fitted.encoder.columns]
 
 
-def _column(column: EncodedColumn, deviations: dict[str, float]) -> Facts:
-    """One column; shares of categories would tell how many people are in the rare ones."""
+def _column(column: EncodedColumn, deviations: dict[str, float], fewest: int) -> Facts:
+    """One column; shares of categories would tell how many people are in the rare ones.
+
+    So would the mean of a flag.
+    """
     numeric = column.reference is None
+    told = numeric and not (fewest > 1 and column.few[0])
     return {
         "name": column.name,
         "kind": "numeric" if numeric else f"{len(column.levels) + 1} categories",
-        "mean": rounded(column.means[0]) if numeric else None,
-        "sd": rounded(deviations[column.name]) if numeric else None,
+        "mean": rounded(column.means[0]) if told else None,
+        "sd": rounded(deviations[column.name]) if told else None,
         "missing_cells": "some" if column.indicator else "none",
     }
 
 
-def feature_rows(model: Any) -> list[Facts]:
-    """The features of an estimator, with their standard deviations where it knows them."""
+def feature_rows(model: Any, X: Any, fewest: int) -> list[Facts]:
+    """The features of an estimator, with their standard deviations where it knows them.
+
+    Beside the number of rows, the deviation of a flag would tell how many have it.
+    """
     names = getattr(model, "feature_names_in_", [f"x{at}" for at in range(model.n_features_in_)])
     deviations = getattr(model, "feature_scale_", [None] * len(names))
+    hidden = [False] * len(names) if X is None or fewest == 1 else _telling(model, X)
     return [
-        {"name": str(name), "sd": None if deviation is None else rounded(deviation)}
-        for name, deviation in zip(names, deviations, strict=True)
+        {"name": str(name), "sd": None if hide or deviation is None else rounded(deviation)}
+        for name, deviation, hide in zip(names, deviations, hidden, strict=True)
     ]
 
 
-def target_rows(table: pd.DataFrame, n_rows: int) -> list[Facts]:
+def _telling(model: Any, X: Any) -> list[bool]:
+    """Features of which too much would be told; with a formula, X holds other columns: all."""
+    if hasattr(model, "formula_"):
+        return [True] * model.n_features_in_
+    return [tells_few(column) for column in _columns(X)]
+
+
+def _columns(X: Any) -> Iterator[FloatArray]:
+    if hasattr(X, "tocsc"):  # sparse
+        by_column = X.tocsc()
+        return (by_column[:, [at]].toarray().ravel() for at in range(by_column.shape[1]))
+    return iter(np.asarray(X, dtype=np.float64).T)
+
+
+def target_rows(table: pd.DataFrame, n_rows: int, fewest: int) -> list[Facts]:
     """Values and shares at the bounds; what is not told of few rows is text."""
     found = []
     for name, row in table.iterrows():
         entries = int(row["entries"])
-        shares = {side: _told_share(float(row[side]), entries) for side in ("at_lower", "at_upper")}
-        found.append({"name": str(name), "values": _told_part(entries, n_rows), **shares})
+        shares = {
+            side: _told_share(float(row[side]), entries, fewest)
+            for side in ("at_lower", "at_upper")
+        }
+        found.append({"name": str(name), "values": _told_part(entries, n_rows, fewest), **shares})
     return found
 
 
-def score_rows(table: pd.DataFrame, measures: list[str]) -> list[Facts]:
+def score_rows(table: pd.DataFrame, measures: list[str], fewest: int) -> list[Facts]:
     """Measures of every target; of few values they would tell the values."""
     return [
         {"name": str(name)}
-        | {measure: _score(row[measure], measure, int(row["entries"])) for measure in measures}
+        | {
+            measure: _score(row[measure], measure, int(row["entries"]), fewest)
+            for measure in measures
+        }
         for name, row in table.iterrows()
     ]
 
 
-def _score(value: float, measure: str, entries: int) -> float | None:
-    if entries < FEWEST or not isfinite(value):
+def _score(value: float, measure: str, entries: int, fewest: int) -> float | None:
+    if entries < fewest or not isfinite(value):
         return None
     # With more digits a share would tell of how many values it is.
     return round(float(value), 2) if measure.endswith("coverage") else rounded(value)
 
 
-def told(value: int) -> int | str:
+def told(value: int, fewest: int = FEWEST) -> int | str:
     """A count, or that it is small.
 
     Examples
     --------
-    >>> told(80), told(3), told(0)
-    (80, 'fewer than 5', 0)
+    >>> told(80), told(3), told(0), told(3, fewest=1)
+    (80, 'fewer than 5', 0, 3)
     """
-    return count(value) if 0 < value < FEWEST else value
+    return count(value, fewest) if 0 < value < fewest else value
 
 
-def _told_part(value: int, whole: int) -> int | str:
-    text = part(value, whole)
+def _told_part(value: int, whole: int, fewest: int) -> int | str:
+    text = part(value, whole, fewest)
     return value if text == f"{value:,}" else text
 
 
-def _told_share(fraction: float, whole: int) -> float | str:
-    text = share(fraction, whole)
+def _told_share(fraction: float, whole: int, fewest: int) -> float | str:
+    text = share(fraction, whole, fewest)
     return round(fraction, 2) if text == percent(fraction) else text
 
 
 def study_settings(fitted: FittedStudy) -> Facts:
-    """What the study file says or leaves as it is; the folder of the table stays private."""
+    """What the study file says or leaves as it is; the name of the table stays private."""
     study = fitted.study
     sections: dict[str, Any] = {
         "data": study.data,
         "features": study.features,
         "model": study.model,
     }
-    found = {
+    return {
         f"{title}.{field.name}": plain(getattr(section, field.name))
         for title, section in sections.items()
         for field in fields(section)
+        if field.name != "file"
     }
-    return found | {"data.file": PurePath(study.data.file).name}
 
 
 def plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from deeptobit.report._format import percent
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deeptobit.estimators import SubspaceNetworkCV
+    from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
 
 _LISTED = 5  # loadings of each kind in a sentence
 
@@ -49,8 +50,15 @@ class Likeness(NamedTuple):
     cosine: float
 
 
-def shared_directions(model: SubspaceNetworkCV, most: int) -> Directions | None:
-    """Of the first layer, which reads the features; None if no feature has an effect."""
+def shared_directions(
+    model: SubspaceNetworkCV | SubspaceNetworkRegressor,
+    most: int,
+    rare: Mapping[str, str] | None = None,
+) -> Directions | None:
+    """Of the first layer, which reads the features; None if no feature has an effect.
+
+    The features in ``rare`` are called by the names there.
+    """
     import pandas as pd
 
     # Two rows that have the standard deviations of the table stand for all of it.
@@ -61,8 +69,9 @@ def shared_directions(model: SubspaceNetworkCV, most: int) -> Directions | None:
         return None
     table = np.column_stack([subspace.to_frame()["loading"].to_numpy() for subspace in found])
     n_features, numbers = len(found[0].features), [str(subspace.number) for subspace in found]
+    features = [(rare or {}).get(name, name) for name in found[0].features]
     return Directions(
-        pd.DataFrame(table[:n_features], index=list(found[0].features), columns=numbers),
+        pd.DataFrame(table[:n_features], index=features, columns=numbers),
         pd.DataFrame(table[n_features:], index=list(found[0].targets), columns=numbers),
         [percent(subspace.share) for subspace in found],
     )
@@ -85,7 +94,7 @@ def _largest(loadings: pd.Series[float]) -> list[str]:
     return [f"{'+' if loadings.iloc[k] > 0 else '−'}\u00a0{loadings.index[k]}" for k in kept]
 
 
-def task_cosines(model: SubspaceNetworkCV) -> pd.DataFrame:
+def task_cosines(model: SubspaceNetworkCV | SubspaceNetworkRegressor) -> pd.DataFrame:
     """Cosines between the effects of the features on two outcomes, in the first layer, (T, T)."""
     import pandas as pd
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite, isnan
 
-FEWEST = 5  # smaller counts are not published
+from deeptobit.study import FEWEST
+
 UNKNOWN = "–"
 
 
@@ -64,18 +65,29 @@ def bound(value: float) -> str:
     return f"{value:g}".replace("-", "−") if isfinite(value) else "open"
 
 
-def count(value: int) -> str:
+def fewest_told(small_counts: bool) -> int:
+    """The smallest count that is told: five, or one where small counts are asked for.
+
+    Examples
+    --------
+    >>> fewest_told(False), fewest_told(True)
+    (5, 1)
+    """
+    return 1 if small_counts else FEWEST
+
+
+def count(value: int, fewest: int = FEWEST) -> str:
     """A count of rows; small ones are not told apart.
 
     Examples
     --------
-    >>> count(1234), count(3), count(0)
-    ('1,234', 'fewer than 5', '0')
+    >>> count(1234), count(3), count(0), count(3, fewest=1)
+    ('1,234', 'fewer than 5', '0', '3')
     """
-    return f"fewer than {FEWEST}" if 0 < value < FEWEST else f"{value:,}"
+    return f"fewer than {fewest}" if 0 < value < fewest else f"{value:,}"
 
 
-def part(value: int, whole: int) -> str:
+def part(value: int, whole: int, fewest: int = FEWEST) -> str:
     """Some of all rows; neither they nor the others can be counted where they are few.
 
     Examples
@@ -83,12 +95,12 @@ def part(value: int, whole: int) -> str:
     >>> part(147, 150), part(100, 150), part(2, 150), part(150, 150)
     ('over 145', '100', 'fewer than 5', '150')
     """
-    if 0 < whole - value < FEWEST and value > FEWEST:
-        return f"over {whole - FEWEST:,}"
-    return count(value)
+    if 0 < whole - value < fewest and value > fewest:
+        return f"over {whole - fewest:,}"
+    return count(value, fewest)
 
 
-def share(fraction: float, whole: int) -> str:
+def share(fraction: float, whole: int, fewest: int = FEWEST) -> str:
     """A share of so many rows, unless those or the others are few.
 
     Examples
@@ -97,10 +109,10 @@ def share(fraction: float, whole: int) -> str:
     ('50 %', '< 5 rows', 'all but < 5 rows', '0 %')
     """
     inside = round(fraction * whole)
-    if 0 < inside < FEWEST:
-        return f"< {FEWEST} rows"
-    if 0 < whole - inside < FEWEST:
-        return f"all but < {FEWEST} rows"
+    if 0 < inside < fewest:
+        return f"< {fewest} rows"
+    if 0 < whole - inside < fewest:
+        return f"all but < {fewest} rows"
     return percent(fraction)
 
 

@@ -1,7 +1,8 @@
 """The card that goes with a model: data, settings, versions and scores, without people in it.
 
 A card is plain: dicts, lists, text, numbers and None, the same in JSON and in Markdown. What could
-point to a person is not in it: no ids, and no count from 1 to 4, nor what would tell one.
+point to a person is not in it: no ids, and no count from 1 to 4, nor what would tell one, unless
+small counts are asked for.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from deeptobit.report._card_parts import (
     told,
 )
 from deeptobit.report._findings import published
-from deeptobit.report._format import percent
-from deeptobit.report._words import cautions
-from deeptobit.study import measure, versions
+from deeptobit.report._format import fewest_told, percent
+from deeptobit.report._words import cautions, held_out_by_lot
+from deeptobit.study import FEWEST, measure, versions
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
@@ -38,21 +39,26 @@ Card = dict[str, Any]
 
 _COVERAGE = 0.9
 _MEASURES = ("r2", "anmse", "crps", "coverage")
+_LEFT_OUT = f"No ids are in this card, and no counts from 1 to {FEWEST - 1}."
+_SMALL = "No ids are in this card; small counts are, so that it is not for publication."
 _GIVEN = "On the rows passed with the model; if it was fitted to them, they flatter it."
 
 
-def study_card(fitted: FittedStudy) -> Card:
+def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card:
     r"""The card of a fitted study; its scores are those of held-out rows.
 
     Parameters
     ----------
     fitted : FittedStudy
+    small_counts : bool, optional
+        Whether counts under five and rare categories are told after all; by default as
+        ``[report]`` of the study says.
 
     Returns
     -------
     dict
-        ``name``, ``model``, ``data``, ``scores``, ``cautions``, ``findings``, ``settings``,
-        ``made_with``. An unknown number is None; a count that is not told is text.
+        ``name``, ``left_out``, ``model``, ``data``, ``scores``, ``cautions``, ``findings``,
+        ``settings``, ``made_with``. An unknown number is None; a count that is not told is text.
 
     Examples
     --------
@@ -73,34 +79,54 @@ def study_card(fitted: FittedStudy) -> Card:
     ('clinic', 59.5, 0.986)
     """
     table = fitted.held_out.table()
-    kept = "" if fitted.n_groups is None else ", nor any other row of its group"
+    shown = fitted.study.report.small_counts if small_counts is None else small_counts
+    fewest, rare = fewest_told(shown), {} if shown else fitted.encoder.rare
     how = (
-        f"Every row was predicted by a model that had not seen it{kept} "
-        f"({fitted.facts['folds']} folds). Intervals promise {percent(fitted.held_out.coverage)}. "
+        f"{_held_out(fitted)} Intervals promise {percent(fitted.held_out.coverage)}. "
         "null: a model without features."
     )
     measures = [name for measure in _MEASURES for name in (measure, f"null_{measure}")]
     return {
         "name": fitted.name,
+        "left_out": _SMALL if shown else _LEFT_OUT,
         "model": model_part(fitted.model, table["lower"], table["upper"]),
         "data": {
-            "rows": told(fitted.n_rows),
-            "groups": None if fitted.n_groups is None else told(fitted.n_groups),
-            "targets": target_rows(table, fitted.n_rows),
-            "features": column_rows(fitted),
+            "rows": told(fitted.n_rows, fewest),
+            **({"held_out_rows": told(fitted.n_held_out, fewest)} if fitted.streamed else {}),
+            "groups": None if fitted.n_groups is None else told(fitted.n_groups, fewest),
+            "targets": target_rows(table, fitted.n_held_out, fewest),
+            "features": column_rows(fitted, fewest),
         },
-        "scores": {"how": how, "targets": score_rows(table, measures)},
+        "scores": {"how": how, "targets": score_rows(table, measures, fewest)},
         "cautions": cautions(fitted, table),
         "findings": [
             f"{remark.level}: {remark.about}: {remark.message}"
-            for remark in published(fitted.findings)
+            for remark in published(fitted.findings, rare, fewest)
         ],
         "settings": study_settings(fitted),
         "made_with": dict(fitted.facts),
     }
 
 
-def model_card(model: Any, X: Any = None, Y: Any = None, *, name: str | None = None) -> Card:
+def _held_out(fitted: FittedStudy) -> str:
+    """Which rows the scores are about."""
+    if fitted.streamed:
+        return f"{held_out_by_lot(fitted)}. Values, shares and scores are theirs."
+    kept = "" if fitted.n_groups is None else ", nor any other row of its group"
+    return (
+        f"Every row was predicted by a model that had not seen it{kept} "
+        f"({fitted.facts['folds']} folds)."
+    )
+
+
+def model_card(
+    model: Any,
+    X: Any = None,
+    Y: Any = None,
+    *,
+    name: str | None = None,
+    small_counts: bool = False,
+) -> Card:
     """The card of a fitted estimator; with rows X and Y it describes them and scores the model.
 
     Parameters
@@ -111,6 +137,8 @@ def model_card(model: Any, X: Any = None, Y: Any = None, *, name: str | None = N
         Best of rows that the model was not fitted to.
     name : str, optional
         Of the model; that of its class by default.
+    small_counts : bool
+        Whether counts under five are told after all.
 
     Returns
     -------
@@ -131,7 +159,8 @@ def model_card(model: Any, X: Any = None, Y: Any = None, *, name: str | None = N
     check_is_fitted(model)
     if (X is None) != (Y is None):
         raise ValueError("a card describes rows by X and Y together; pass both, or neither")
-    known: dict[str, Any] = {"features": feature_rows(model)}
+    fewest = fewest_told(small_counts)
+    known: dict[str, Any] = {"features": feature_rows(model, X, fewest)}
     scores: dict[str, Any] = {}
     if hasattr(model, "best_score_"):
         scores[f"cross_validated_{model.scoring}"] = rounded(model.best_score_)
@@ -139,13 +168,14 @@ def model_card(model: Any, X: Any = None, Y: Any = None, *, name: str | None = N
         targets = _read(model, Y)
         table = _measured(model, X, targets)
         known = {
-            "rows": told(len(targets)),
-            "targets": target_rows(table, len(targets)),
+            "rows": told(len(targets), fewest),
+            "targets": target_rows(table, len(targets), fewest),
         } | known
         how = f"{_GIVEN} Intervals promise {percent(_COVERAGE)}."
-        scores |= {"how": how, "targets": score_rows(table, list(_MEASURES))}
+        scores |= {"how": how, "targets": score_rows(table, list(_MEASURES), fewest)}
     return {
         "name": name or type(model).__name__,
+        "left_out": _SMALL if small_counts else _LEFT_OUT,
         "model": model_part(model, model.lower_, model.upper_),
         "data": known,
         "scores": scores,

@@ -10,7 +10,7 @@ from deeptobit.report import _card, _words
 from deeptobit.report._cortex import draw_cortex
 from deeptobit.report._directions import in_words, most_alike, shared_directions, task_cosines
 from deeptobit.report._findings import published
-from deeptobit.report._format import percent
+from deeptobit.report._format import fewest_told, percent
 from deeptobit.report._panels import draw_outcomes
 from deeptobit.report._pictures import (
     N_FEATURES,
@@ -24,6 +24,7 @@ from deeptobit.report._reliability import bound_errors
 from deeptobit.report._rows import outcome_rows
 from deeptobit.report._svg import drawing
 from deeptobit.report._templates import environment, template_part
+from deeptobit.study import FEWEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,15 +35,18 @@ _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
 _N_COMPONENTS = 5
 
 
-def render_report(fitted: FittedStudy) -> str:
+def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> str:
     r"""One self-contained HTML page about a fitted study.
 
     It loads nothing from anywhere, is readable without JavaScript, and holds neither ids nor
-    counts under five. The same study gives the same page.
+    counts under five, nor categories of so few rows. The same study gives the same page.
 
     Parameters
     ----------
     fitted : FittedStudy
+    small_counts : bool, optional
+        Whether counts under five and rare categories are told after all; by default as
+        ``[report]`` of the study says.
 
     Returns
     -------
@@ -65,13 +69,18 @@ def render_report(fitted: FittedStudy) -> str:
     '<title>clinic: model report'
     """
     table = fitted.held_out.table()
+    told = fitted.study.report.small_counts if small_counts is None else small_counts
+    rare = {} if told else fitted.encoder.rare
+    fewest = fewest_told(told)
     with drawing():
-        content = _content(fitted, table) | _pictures(fitted, table)
+        content = _content(fitted, table, rare, fewest) | _pictures(fitted, table, rare, fewest)
     template = environment().get_template("report.html.j2")
     return str(template.render(content))
 
 
-def _content(fitted: FittedStudy, table: pd.DataFrame) -> dict[str, Any]:
+def _content(
+    fitted: FittedStudy, table: pd.DataFrame, rare: dict[str, str], fewest: int
+) -> dict[str, Any]:
     coverage = fitted.held_out.coverage
     script, style = template_part("sort.js"), template_part("style.css")
     return {
@@ -79,15 +88,17 @@ def _content(fitted: FittedStudy, table: pd.DataFrame) -> dict[str, Any]:
         "script": script,
         "style": style,
         "policy": _policy(script),
-        "study": _words.the_study(fitted, table),
+        "study": _words.the_study(fitted, table, fewest),
         "result": _words.the_result(table),
         "figures": _words.key_figures(fitted, table),
         "cautions": _words.cautions(fitted, table),
         "coverage": percent(coverage),
-        "rows": outcome_rows(table, fitted.n_rows, coverage),
-        "findings": published(fitted.findings),
+        "rows": outcome_rows(table, fitted.n_held_out, coverage, fewest),
+        "findings": published(fitted.findings, rare, fewest),
+        "fewest": fewest,
+        "small_counts": fewest < FEWEST,
         "card": {
-            "Data": _card.data_entries(fitted),
+            "Data": _card.data_entries(fitted, fewest),
             "Model": _card.model_entries(fitted),
             "Settings": _card.setting_entries(fitted),
             "Made with": list(fitted.facts.items()),
@@ -96,19 +107,21 @@ def _content(fitted: FittedStudy, table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _pictures(fitted: FittedStudy, table: pd.DataFrame) -> dict[str, Any]:
+def _pictures(
+    fitted: FittedStudy, table: pd.DataFrame, rare: dict[str, str], fewest: int
+) -> dict[str, Any]:
     held_out, model = fitted.held_out, fitted.model
-    outcomes = draw_outcomes(held_out, table)
+    outcomes = draw_outcomes(held_out, table, fewest)
     reliability = _words.reliability_words(bound_errors(held_out.targets, held_out.predictive))
     errors = layer_errors(held_out, table)
-    directions = shared_directions(model, _N_COMPONENTS)
+    directions = shared_directions(model, _N_COMPONENTS, rare)
     cosines = task_cosines(model)
     alike = most_alike(cosines)
     likeness = "" if alike is None else _words.likeness_words(alike)
     return {
         "outcomes": outcomes[:_SHOWN_FIRST],
         "more_outcomes": outcomes[_SHOWN_FIRST:],
-        "reliability": draw_reliability(held_out, f"Reliability curves. {reliability}"),
+        "reliability": draw_reliability(held_out, f"Reliability curves. {reliability}", fewest),
         "reliability_words": reliability,
         "layers": draw_layers(errors) if errors.size else None,
         "layer_words": _words.layer_words(errors) if errors.size else "",

@@ -12,8 +12,9 @@ from sklearn.isotonic import isotonic_regression
 from deeptobit import plots
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Predictive
-from deeptobit.report._format import FEWEST, bound, number
+from deeptobit.report._format import bound, number
 from deeptobit.report._svg import Picture, as_picture, new_figure, remove_legend
+from deeptobit.study import FEWEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,13 +27,13 @@ _PLACE = (0.19, 0.18, 0.78, 0.79)  # of the axes in the figure
 _MOST_POINTS = 2000  # in one panel; more are a blot
 
 
-def draw_outcomes(held_out: HeldOut, table: pd.DataFrame) -> list[Picture]:
+def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, fewest: int = FEWEST) -> list[Picture]:
     """Predicted against observed, a picture for every outcome, best explained first.
 
-    An outcome of fewer than five people has none.
+    An outcome of fewer people than are told has none.
     """
     order = np.argsort(-table["r2"].fillna(-np.inf).to_numpy(), kind="stable")
-    shown = order[table["entries"].to_numpy()[order] >= FEWEST]
+    shown = order[table["entries"].to_numpy()[order] >= fewest]
     return [_draw_outcome(held_out, table, int(task)) for task in shown]
 
 

@@ -12,8 +12,9 @@ from deeptobit.arrays import FloatArray
 from deeptobit.metrics import centred_anmse
 from deeptobit.report._directions import Directions
 from deeptobit.report._format import number, times
-from deeptobit.report._reliability import N_BINS, without_small_bins
+from deeptobit.report._reliability import N_BINS, histogram_bins, without_small_bins
 from deeptobit.report._svg import Picture, as_picture, keep_text_colours, new_figure, remove_legend
+from deeptobit.study import FEWEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 N_FEATURES = 30  # rows of the heat map
 
 
-def draw_reliability(held_out: HeldOut, alt: str) -> Picture:
+def draw_reliability(held_out: HeldOut, alt: str, fewest: int = FEWEST) -> Picture:
     """Whether values are at their bounds as often as predicted; bins with few are left out."""
-    targets = without_small_bins(held_out.targets, held_out.predictive)
+    predictive = held_out.predictive
+    targets = without_small_bins(held_out.targets, predictive, fewest)
+    bars = histogram_bins(targets, predictive, fewest)
     figure, ax = new_figure(8.4, 3.9)
-    plots.draw_calibration(targets, held_out.predictive, n_bins=N_BINS, ax=ax)
+    plots.draw_calibration(targets, predictive, n_bins=N_BINS, n_bars=bars, ax=ax)
     counts = ax.child_axes[0]
     counts.yaxis.set_major_formatter("{x:,.0f}")
     counts.yaxis.set_minor_formatter("")

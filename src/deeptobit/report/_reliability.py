@@ -10,10 +10,12 @@ import numpy as np
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import bound_calibration
-from deeptobit.report._format import FEWEST
+from deeptobit.plots import pit_values
+from deeptobit.study import FEWEST
 from deeptobit.targets import CensoredTargets
 
 N_BINS = 10
+_COARSER = (N_BINS, 5, 2, 1)  # bins of the histogram, each of them neighbours merged
 
 
 def bound_errors(targets: CensoredTargets, predictive: Predictive) -> dict[str, float]:
@@ -35,21 +37,42 @@ def bound_errors(targets: CensoredTargets, predictive: Predictive) -> dict[str, 
     return errors
 
 
-def without_small_bins(targets: CensoredTargets, predictive: Predictive) -> CensoredTargets:
-    """The outcomes without those in a bin of fewer than five, on either side."""
-    while (few := _in_small_bins(targets, predictive)).any():
+def histogram_bins(targets: CensoredTargets, predictive: Predictive, fewest: int = FEWEST) -> int:
+    """How many bins the histogram of places may have, so that none tells a small count.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> targets = CensoredTargets.from_bounds(np.linspace(-2.0, 2.0, 12)[:, None])
+    >>> predictive = Predictive(Gaussian(), np.zeros((12, 1)), np.ones(1))
+    >>> histogram_bins(targets, predictive), histogram_bins(targets, predictive, fewest=1)
+    (2, 10)
+    """
+    places = pit_values(targets, predictive)
+    for n_bins in _COARSER:
+        counts, _ = np.histogram(places, n_bins, (0.0, 1.0))
+        if not ((counts > 0) & (counts < fewest)).any():
+            return n_bins
+    return 1
+
+
+def without_small_bins(
+    targets: CensoredTargets, predictive: Predictive, fewest: int = FEWEST
+) -> CensoredTargets:
+    """The outcomes without those in a bin of fewer than are told, on either side."""
+    while (few := _in_small_bins(targets, predictive, fewest)).any():
         low, high = (np.where(few, np.nan, end) for end in (targets.low, targets.high))
         targets = replace(targets, low=low, high=high)
     return targets
 
 
-def _in_small_bins(targets: CensoredTargets, predictive: Predictive) -> BoolArray:
+def _in_small_bins(targets: CensoredTargets, predictive: Predictive, fewest: int) -> BoolArray:
     few = np.zeros(targets.shape, dtype=np.bool_)
     for _, happened, probability in _sides(targets, predictive):
         known = ~np.isnan(happened)
         bins = np.minimum((probability * N_BINS).astype(np.intp), N_BINS - 1)
         sizes = np.bincount(bins[known], minlength=N_BINS)
-        few |= known & (sizes < FEWEST)[bins]
+        few |= known & (sizes < fewest)[bins]
     return few
 
 

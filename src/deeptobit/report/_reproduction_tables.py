@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from math import isnan
@@ -54,7 +55,7 @@ def count_verdicts(sections: Sequence[Section]) -> dict[Verdict, int]:
 
 
 def as_markdown(section: Section) -> str:
-    """A section without its figures."""
+    """A section without its figures; no HTML is read into it, and a lone < is what it was."""
     parts = [f"## {section.title}", section.text]
     for table in section.tables:
         shown = show_table(table)
@@ -63,7 +64,7 @@ def as_markdown(section: Section) -> str:
         head = ["claim", "paper", "ours", "verdict", "test"]
         rows = [[c.text, c.paper, c.ours, f"**{c.verdict}**", c.test] for c in section.claims]
         parts.append(_grid(head, rows))
-    return "\n\n".join(parts) + "\n"
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", "\n\n".join(parts)) + "\n"
 
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

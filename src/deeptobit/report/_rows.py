@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from deeptobit.report._format import bound, number, part, percent, share, significant
+from deeptobit.report._format import UNKNOWN, bound, number, part, percent, share, significant
 from deeptobit.report._words import undercovered, unhelped
+from deeptobit.study import FEWEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,9 @@ class Row(NamedTuple):
     remarks: list[str]
 
 
-def outcome_rows(table: pd.DataFrame, n_rows: int, promised: float) -> list[Row]:
+def outcome_rows(
+    table: pd.DataFrame, n_rows: int, promised: float, fewest: int = FEWEST
+) -> list[Row]:
     """A row for each outcome; counts that could point to a person are left out."""
     useless, narrow = set(unhelped(table)), set(undercovered(table, promised))
     rows = []
@@ -43,31 +46,37 @@ def outcome_rows(table: pd.DataFrame, n_rows: int, promised: float) -> list[Row]
         name, entries = str(label), int(row["entries"])
         cells = [
             Cell(f"{bound(row['lower'])} – {bound(row['upper'])}", _key(row["lower"])),
-            Cell(part(entries, n_rows), _coarse(entries, n_rows)),
-            *(_share(float(row[side]), entries) for side in ("at_lower", "at_upper")),
+            Cell(part(entries, n_rows, fewest), _coarse(entries, n_rows, fewest)),
+            *(_share(float(row[side]), entries, fewest) for side in ("at_lower", "at_upper")),
         ]
-        for measure, shown in _MEASURES.items():
-            for value in (float(row[measure]), float(row[f"null_{measure}"])):
-                cells.append(Cell(shown(value), _key(value)))
+        few = entries < fewest  # of so few values a measure would tell them
+        for measure in _MEASURES:
+            for column in (measure, f"null_{measure}"):
+                cells.append(Cell(UNKNOWN, None) if few else _measured(measure, row[column]))
         remarks = ["no gain"] * (name in useless) + ["intervals too narrow"] * (name in narrow)
         filled = min(max(float(row["r2"]), 0.0), 1.0) if row["r2"] == row["r2"] else 0.0
         rows.append(Row(name, cells, round(filled, 3), remarks))
     return rows
 
 
-def _share(fraction: float, entries: int) -> Cell:
+def _measured(measure: str, value: float) -> Cell:
+    """A measure; with more digits than are read, a share would tell of how many rows it is."""
+    return Cell(_MEASURES[measure](value), _key(value, 2 if measure == "coverage" else 6))
+
+
+def _share(fraction: float, entries: int, fewest: int) -> Cell:
     """A share at a bound; where it is not told, the sorting does not tell it either."""
-    text = share(fraction, entries)
+    text = share(fraction, entries, fewest)
     if text == percent(fraction):
-        return Cell(text, _key(fraction))
+        return Cell(text, _key(fraction, 2))
     return Cell(text, 0.001 if fraction < 0.5 else 0.999)
 
 
-def _coarse(entries: int, n_rows: int) -> float:
-    text = part(entries, n_rows)
+def _coarse(entries: int, n_rows: int, fewest: int) -> float:
+    text = part(entries, n_rows, fewest)
     return entries if text == f"{entries:,}" else (1.0 if entries < n_rows / 2 else n_rows - 1.0)
 
 
-def _key(value: float) -> float | None:
+def _key(value: float, digits: int = 6) -> float | None:
     """Precise enough to sort by; an open or unknown end has no place."""
-    return round(float(value), 6) if abs(value) < float("inf") else None
+    return round(float(value), digits) if abs(value) < float("inf") else None

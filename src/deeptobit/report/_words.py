@@ -9,6 +9,7 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.report._directions import Likeness
 from deeptobit.report._format import count, number, percent, some, times
+from deeptobit.study import FEWEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,7 @@ class KeyFigure(NamedTuple):
     label: str
 
 
-def the_study(fitted: FittedStudy, table: pd.DataFrame) -> str:
+def the_study(fitted: FittedStudy, table: pd.DataFrame, fewest: int = FEWEST) -> str:
     """What was predicted from what, and how it was measured."""
     n_columns, n_features = len(fitted.encoder.columns), len(fitted.encoder.features)
     encoded = "" if n_columns == n_features else f" ({times(n_features, 'number')} once encoded)"
@@ -34,10 +35,28 @@ def the_study(fitted: FittedStudy, table: pd.DataFrame) -> str:
     often = int(((table["at_lower"] + table["at_upper"]) >= _OFTEN).sum())
     return (
         f"The study predicts {times(len(table), 'outcome')} from "
-        f"{times(n_columns, 'feature')}{encoded} in {count(fitted.n_rows)} rows. "
+        f"{times(n_columns, 'feature')}{encoded} in {count(fitted.n_rows, fewest)} rows. "
         f"{_bounds(len(table), int(bounded.sum()), often)}"
-        f"Each row was predicted by a model that had not seen it{_groups(fitted)}; every number "
-        "below is from these held-out predictions. The model itself was then refitted to all rows."
+        f"{_held_out(fitted, fewest)}"
+    )
+
+
+def _held_out(fitted: FittedStudy, fewest: int) -> str:
+    if fitted.streamed:
+        return f"{held_out_by_lot(fitted)}; every number below is about them."
+    return (
+        f"Each row was predicted by a model that had not seen it{_groups(fitted, fewest)}; every "
+        "number below is from these held-out predictions. The model itself was then refitted to "
+        "all rows."
+    )
+
+
+def held_out_by_lot(fitted: FittedStudy) -> str:
+    """Which rows of a table beyond memory the model is judged by, without a full stop."""
+    alike = "" if fitted.n_groups is None else ", nor any other row of their groups"
+    return (
+        f"Of the rows, {fitted.n_held_out:,} were held out by lot: the model has not seen "
+        f"them{alike}"
     )
 
 
@@ -55,10 +74,11 @@ def _bounds(n_outcomes: int, bounded: int, often: int) -> str:
     )
 
 
-def _groups(fitted: FittedStudy) -> str:
+def _groups(fitted: FittedStudy, fewest: int) -> str:
     if fitted.n_groups is None:
         return ""
-    return f", nor any other row of its group ({count(fitted.n_groups)} groups kept together)"
+    kept = f"{count(fitted.n_groups, fewest)} groups kept together"
+    return f", nor any other row of its group ({kept})"
 
 
 def the_result(table: pd.DataFrame) -> str:

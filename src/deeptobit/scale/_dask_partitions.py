@@ -11,6 +11,7 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
 from deeptobit.scale._blocks import Block
+from deeptobit.scale._source import read_ahead
 
 
 class Readable(Protocol):
@@ -41,7 +42,7 @@ class Partition:
 
 
 def _with_blocks(content: Readable, function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(iter(content.blocks()), *arguments)
+    return function(read_ahead(iter(content.blocks())), *arguments)
 
 
 @dataclass(frozen=True)
@@ -147,9 +148,10 @@ def _numbers(part: Any, where: str, name: str) -> FloatArray:
         for column in getattr(part, "columns", ()):
             if part[column].dtype.kind not in "biuf":
                 raise ValueError(
-                    f"{where}: column {column!r} of {name} holds {part[column].dtype}, not numbers"
+                    f"{where}: column {column!r} of {name} holds {part[column].dtype}, "
+                    "not numbers; encode it before"
                 ) from None
-        raise ValueError(f"{where}: {name} must hold numbers") from None
+        raise ValueError(f"{where}: {name} must hold numbers; convert it before") from None
 
 
 def _names(X: Any) -> list[str] | None:

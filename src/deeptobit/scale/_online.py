@@ -214,5 +214,12 @@ class OnlineInputs:
 
 def _summary(seen: Seen) -> DataSummary:
     unclear = np.zeros(len(seen.known), dtype=np.bool_)
-    mean_squares = seen.squares / max(seen.weight, 1e-300)
-    return DataSummary(seen.n_rows, seen.weight, seen.known, mean_squares, None, unclear, unclear)
+    return DataSummary(
+        seen.n_rows,
+        seen.weight,
+        seen.known,
+        seen.variance + seen.mean**2,
+        np.sqrt(seen.variance),
+        unclear,
+        unclear,
+    )

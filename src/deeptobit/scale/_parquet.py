@@ -72,7 +72,7 @@ class ParquetRows(LocalSource):
             raise ValueError(f"batch_rows must be at least 1; got {batch_rows}")
         if isinstance(targets, str):
             raise ValueError(f"targets must be a list of columns; write targets=[{targets!r}]")
-        dataset = _open(path)
+        dataset = open_dataset(path)
         columns = Columns(
             features=(),
             targets=tuple(targets),
@@ -81,7 +81,7 @@ class ParquetRows(LocalSource):
             upper=dict(upper or {}),
         )
         if features is None:
-            keys = set(_partition_keys(dataset))
+            keys = set(partition_keys(dataset))
             taken = {*columns.names, *keys}
             features = [name for name in dataset.schema.names if name not in taken]
         columns = columns.with_features(tuple(features))
@@ -108,7 +108,7 @@ class ParquetRows(LocalSource):
             skip = max(skip - shard.n_rows, 0)
 
 
-def _open(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Any:
+def open_dataset(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Any:
     """The data set at a path."""
     dataset = require("pyarrow.dataset", "scale")
     one = isinstance(path, (str, os.PathLike))
@@ -120,7 +120,7 @@ def _open(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> An
         return dataset.dataset(paths[0] if one else paths, format="parquet", partitioning="hive")
 
 
-def _partition_keys(dataset: Any) -> list[str]:
+def partition_keys(dataset: Any) -> list[str]:
     """Columns by which a data set is partitioned: folders are named by them, files lack them."""
     for fragment in dataset.get_fragments():
         inside = fragment.physical_schema.names
@@ -130,7 +130,7 @@ def _partition_keys(dataset: Any) -> list[str]:
 
 def _shards(dataset: Any, columns: Columns, batch_rows: int) -> tuple[ParquetShard, ...]:
     """All files in pieces, after a look at every file's columns."""
-    keys = _partition_keys(dataset)
+    keys = partition_keys(dataset)
     shards: list[ParquetShard] = []
     for fragment in sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path)):
         with naming(fragment.path):

@@ -52,7 +52,7 @@ class Columns:
             if name in elsewhere:
                 continue
             if name not in schema.names:
-                raise ValueError(f"{path} has no column {name!r}; it has {_listed(schema.names)}")
+                raise ValueError(f"{path} has no column {name!r}; it has {listed(schema.names)}")
             kind = schema.field(name).type
             if not _is_number(kind):
                 raise ValueError(
@@ -98,12 +98,9 @@ class ParquetShard:
 
     def blocks(self, skip: int = 0) -> Iterator[Block]:
         """The rows in their order, from the row number ``skip`` on."""
-        parquet = require("pyarrow.parquet", "scale")
         names = [name for name in self.columns.names if name not in self.constants]
         row = 0
-        with naming(self.path), self.fragment.open() as handle:
-            # A row group may be as large as memory: its columns are read through small buffers.
-            file = parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+        with naming(self.path), open_file(self.fragment) as file:
             batches = file.iter_batches(
                 self.batch_rows, row_groups=list(self.row_groups), columns=names, use_threads=False
             )
@@ -150,6 +147,17 @@ class ParquetShard:
 
 
 @contextmanager
+def open_file(fragment: Any) -> Iterator[Any]:
+    """A file to read batches from.
+
+    A row group may be as large as memory: its columns are read through small buffers.
+    """
+    parquet = require("pyarrow.parquet", "scale")
+    with fragment.open() as handle:
+        yield parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+
+
+@contextmanager
 def naming(path: str) -> Iterator[None]:
     """Name the file in whatever pyarrow has to say."""
     arrow = require("pyarrow", "scale")
@@ -168,6 +176,7 @@ def _is_number(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Name the first few, and count the rest."""
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     return ", ".join(map(repr, names[:_NAMES_SHOWN])) + more

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.kernels._online import add_squares
 from deeptobit.network import NetworkLayer
 from deeptobit.objective import Layer
 from deeptobit.scale._moments import Moments, Shift
@@ -47,8 +46,8 @@ class Seen:
     n_rows, weight : float
     known : array of shape (T,)
         Total weight of the entries that are not missing.
-    squares : array of shape (D,)
-        Weighted sums of the features' squares.
+    mean, deviations : arrays of shape (D,)
+        Weighted means of the features, and sums of squared deviations from them.
     sample : RawRows
         Some of the rows, evenly spread.
     """
@@ -56,7 +55,8 @@ class Seen:
     n_rows: float
     weight: float
     known: FloatArray
-    squares: FloatArray
+    mean: FloatArray
+    deviations: FloatArray
     sample: RawRows
 
     @classmethod
@@ -64,27 +64,36 @@ class Seen:
         """Before the first row."""
         shapes = ((0, n_features), (0, n_tasks), (0, n_tasks), (0,))
         sample = RawRows(*(np.zeros(shape) for shape in shapes))
-        return cls(0.0, 0.0, np.zeros(n_tasks), np.zeros(n_features), sample)
+        known, mean, deviations = np.zeros(n_tasks), np.zeros(n_features), np.zeros(n_features)
+        return cls(0.0, 0.0, known, mean, deviations, sample)
 
     def more(self, rows: RawRows, stride: int) -> Seen:
         """With some more rows, every so many of which are kept as a sample."""
-        squares = np.zeros_like(self.squares)
-        add_squares(rows.X, rows.weight, squares)
+        n_rows, weight = float(len(rows.weight)), float(rows.weight.sum())
+        mean = rows.weight @ rows.X / (weight or 1.0)
+        deviations = rows.weight @ np.square(rows.X - mean)
         known = rows.weight @ ~np.isnan(rows.low)
         sample = rows.part(slice(-int(self.n_rows) % stride, None, stride))
-        n_rows, weight = float(len(rows.weight)), float(rows.weight.sum())
-        return self + Seen(n_rows, weight, known, squares, sample)
+        return self + Seen(n_rows, weight, known, mean, deviations, sample)
 
     def __add__(self, other: Seen) -> Seen:
-        """What both have seen."""
+        """What both have seen; deviations are those from the common mean (Chan et al. 1983)."""
+        weight = self.weight + other.weight
+        share, step = other.weight / (weight or 1.0), other.mean - self.mean
         samples = zip(self.sample, other.sample, strict=True)
         return Seen(
             self.n_rows + other.n_rows,
-            self.weight + other.weight,
+            weight,
             self.known + other.known,
-            self.squares + other.squares,
+            self.mean + share * step,
+            self.deviations + other.deviations + self.weight * share * step**2,
             RawRows(*(np.concatenate(parts) for parts in samples)),
         )
+
+    @property
+    def variance(self) -> FloatArray:
+        """Of the features, (D,)."""
+        return self.deviations / (self.weight or 1.0)
 
 
 @dataclass(frozen=True)
@@ -118,8 +127,8 @@ class DataSummary:
         Total weight of the entries that are not missing.
     mean_squares : array of shape (D,)
         Of the features.
-    scale : array of shape (D,), optional
-        Their standard deviations, where they are known.
+    scale : array of shape (D,)
+        Their standard deviations.
     one_sided, two_sided : bool arrays of shape (T,)
         Tasks whose entries leave something undetermined, where this was looked into.
     """
@@ -128,7 +137,7 @@ class DataSummary:
     weight: float
     known: FloatArray
     mean_squares: FloatArray
-    scale: FloatArray | None
+    scale: FloatArray
     one_sided: BoolArray
     two_sided: BoolArray
 

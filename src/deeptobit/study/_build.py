@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from deeptobit.study._columns import categorical_columns, check_columns, feature_columns
 from deeptobit.study._encoding import Encoder, learn_encoding
+from deeptobit.study._errors import StudyError
 from deeptobit.study._file import Study
 from deeptobit.study._kinds import MOST_CATEGORIES, kind_of
 from deeptobit.study._outcomes import read_outcomes
@@ -20,7 +21,7 @@ from deeptobit.targets import CensoredTargets
 if TYPE_CHECKING:
     import pandas as pd
 
-_ADVICE = {
+USELESS = {
     "dates": "holds dates; turn it into a number such as an age, or exclude it",
     "mixed": "holds numbers and words; list the words in [data] missing, or exclude the feature",
     "text": f"holds free text, an identifier or over {MOST_CATEGORIES} categories; exclude it, or "
@@ -118,7 +119,7 @@ def build_data(study: Study, table: Table) -> StudyData:
     encoder = learn_encoding(table, kinds, study.features.missing)
     X = encoder.encode(table)
     X.index = pd.Index(read_ids(study, table), name=study.data.id)
-    groups = _read_groups(study, table)
+    groups = read_groups(study, table)
     return StudyData(X, read_outcomes(study, table), groups, encoder, table)
 
 
@@ -152,7 +153,8 @@ def read_ids(study: Study, table: Table) -> list[str]:
     return [str(name) for name in ids]
 
 
-def _read_groups(study: Study, table: Table) -> NDArray[np.object_] | None:
+def read_groups(study: Study, table: Table) -> NDArray[np.object_] | None:
+    """Labels of the groups as text; a row without one is an error."""
     column = study.data.group
     if column is None:
         return None
@@ -176,15 +178,19 @@ def _feature_kinds(study: Study, table: Table) -> dict[str, bool]:
     kinds = {}
     for name in feature_columns(study, table.columns):
         kind = "categories" if name in declared else kind_of(table, name)
-        if kind in ("dates", "text", "mixed"):
-            raise study.source.error(("features", "include"), _useless(table, name, kind))
+        if kind in USELESS:
+            raise useless(study, name, kind, _example(table, name))
         kinds[name] = kind == "categories"
     return kinds
 
 
-def _useless(table: Table, name: str, kind: str) -> str:
+def useless(study: Study, name: str, kind: str, example: str) -> StudyError:
     """Why a column cannot be a feature as it is, and what to do."""
+    return study.source.error(("features", "include"), f"feature {name!r} {USELESS[kind]}{example}")
+
+
+def _example(table: Table, name: str) -> str:
+    """The first cell that is no number, and where it stands."""
     wrong = table.parse(name)[1]
     found = table.text(name)[wrong]
-    example = f" ({found.iloc[0]!r}: {table.at(wrong)})" if len(found) else ""
-    return f"feature {name!r} {_ADVICE[kind]}{example}"
+    return f" ({found.iloc[0]!r}: {table.at(wrong)})" if len(found) else ""

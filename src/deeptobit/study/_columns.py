@@ -81,5 +81,6 @@ def _matches(study: Study, key: str, columns: Sequence[str]) -> set[str]:
 
 
 def _absent(study: Study, name: str, columns: Sequence[str]) -> str:
-    what = "no column matches" if set("*?") & set(name) else "there is no column"
-    return f"{what} {name!r} in {study.data.file}{did_you_mean(name, columns)}"
+    where = f"{name!r} in {study.data.file}{did_you_mean(name, columns)}"
+    wild = set("*?") & set(name)
+    return f"no column matches {where}" if wild else f"there is no column {where}"

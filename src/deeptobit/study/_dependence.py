@@ -49,7 +49,7 @@ def dependent_features(X: pd.DataFrame) -> list[str]:
     varies = np.flatnonzero(Z.any(axis=0))
     Z, names = Z[:, varies], X.columns[varies]
     # The smallest eigenvalue is cheap and settles most cases; pivoting then finds the names.
-    if Z.shape[0] <= Z.shape[1] or eigvalsh(Z.T @ Z)[0] > _NOTHING_LEFT:
+    if not 0 < Z.shape[1] < Z.shape[0] or eigvalsh(Z.T @ Z)[0] > _NOTHING_LEFT:
         return []
     R, order = qr(Z, mode="r", pivoting=True)
     left = np.abs(np.diag(R))

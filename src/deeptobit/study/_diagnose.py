@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.study._build import StudyData
 from deeptobit.study._dependence import MOST_FEATURES, dependent_features, same_pairs
+from deeptobit.study._encoding import Encoder
 from deeptobit.study._errors import StudyError, listed
+from deeptobit.study._few import FEWEST
 from deeptobit.study._file import Study, TargetSettings
 from deeptobit.study._folds import check_enough
 from deeptobit.study._piles import find_piles
 from deeptobit.study._scales import known_scale
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _MOSTLY = 0.5
 _NEARLY_ALL = 0.95
 _FEW_VALUES = 20
-_FEW_IN_CATEGORY = 5
 _SHOWN = 20  # names in one message; a table may have thousands of columns
 
 
@@ -52,7 +56,7 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
     return [
         *_targets(study, data),
         *_columns(data),
-        *_dependence(data),
+        *dependence(data.X, data.encoder),
         *_categories(data),
         *_groups(study, data),
         *_rows(data),
@@ -80,10 +84,10 @@ def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
         if n_exact > 1 and np.ptp(exact[~np.isnan(exact[:, position]), position]) == 0.0:
             message = "all values between its bounds are the same; leave it out"
             yield Finding("warning", target.name, message)
-        yield from _unbounded(target, exact[:, position])
+        yield from unbounded(target, exact[:, position])
 
 
-def _unbounded(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
+def unbounded(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
     """A target that looks censored where the study has no bound, by the values between bounds."""
     piles = find_piles(values)
     inner = values[~np.isnan(values)]
@@ -116,9 +120,10 @@ def _columns(data: StudyData) -> Iterator[Finding]:
         yield Finding("warning", "features", message)
 
 
-def _dependence(data: StudyData) -> Iterator[Finding]:
+def dependence(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
+    """Features that say the same as others, by their values in some rows."""
     # Columns of one examination are missing together, and their indicators are then the same.
-    X = data.X.drop(columns=data.encoder.indicators)
+    X = X.drop(columns=encoder.indicators)
     if X.shape[1] > MOST_FEATURES:
         yield Finding("note", "features", f"over {MOST_FEATURES}: not checked for collinearity")
         return
@@ -138,9 +143,9 @@ def _categories(data: StudyData) -> Iterator[Finding]:
         if column.reference is None:
             continue
         counts = data.table.text(column.name).value_counts()
-        rare = [str(level) for level, count in counts.items() if count < _FEW_IN_CATEGORY]
+        rare = [str(level) for level, count in counts.items() if count < FEWEST]
         if rare:
-            message = f"categories with fewer than {_FEW_IN_CATEGORY} rows: {listed(rare)}"
+            message = f"categories with fewer than {FEWEST} rows: {listed(rare)}"
             yield Finding("note", column.name, message)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.study._errors import StudyError, closest, listed
+from deeptobit.study._few import tells_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,8 @@ class EncodedColumn:
         Means of the features where the column is known; they stand in where it is not.
     indicator : bool
         Whether cells were missing, so that a feature tells where.
+    few : tuple of bool
+        Whether the mean of a feature would tell a count under five; pages then keep silent.
     """
 
     name: str
@@ -44,6 +47,7 @@ class EncodedColumn:
     reference: str | None
     means: tuple[float, ...]
     indicator: bool
+    few: tuple[bool, ...]
 
     @property
     def features(self) -> list[str]:
@@ -52,6 +56,13 @@ class EncodedColumn:
         if self.reference is None:
             names = [self.name]
         return names + [self.name + MISSING] * self.indicator
+
+    @property
+    def rare(self) -> dict[str, str]:
+        """Features of categories that fewer than five rows have, and names without the category."""
+        pairs = zip(self.levels, self.few, strict=False)
+        found = [f"{self.name}={level}" for level, few in pairs if few]
+        return {name: f"{self.name}=rare category {k}" for k, name in enumerate(found, start=1)}
 
 
 @dataclass(frozen=True)
@@ -77,18 +88,29 @@ class Encoder:
         """Names of the features that tell where a column was missing."""
         return [column.name + MISSING for column in self.columns if column.indicator]
 
+    @property
+    def rare(self) -> dict[str, str]:
+        """Features of rare categories, and the names under which they are published."""
+        return {name: public for column in self.columns for name, public in column.rare.items()}
+
     def encode(self, table: Table) -> pd.DataFrame:
         """Features of a table, (N, D); columns it has beyond those needed are ignored."""
         import pandas as pd
 
+        return pd.DataFrame(self.matrix(table), columns=pd.Index(self.features))
+
+    def matrix(self, table: Table) -> FloatArray:
+        """The same without names."""
         self._check_present(table)
-        parts = [self._encode(column, table) for column in self.columns]
-        return pd.DataFrame(np.column_stack(parts), columns=pd.Index(self.features))
+        return np.column_stack([self._encode(column, table) for column in self.columns])
 
     def to_state(self) -> dict[str, Any]:
         """Plain values, from which :meth:`from_state` makes the same encoder."""
         columns = [
-            asdict(column) | {"levels": list(column.levels), "means": list(column.means)}
+            {
+                key: list(value) if isinstance(value, tuple) else value
+                for key, value in asdict(column).items()
+            }
             for column in self.columns
         ]
         return {"columns": columns, "missing": self.missing}
@@ -96,8 +118,11 @@ class Encoder:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Encoder:
         """The encoder that ``to_state`` described."""
-        columns = [
-            column | {"levels": tuple(column["levels"]), "means": tuple(column["means"])}
+        columns: list[dict[str, Any]] = [
+            {
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in column.items()
+            }
             for column in state["columns"]
         ]
         return cls(tuple(EncodedColumn(**column) for column in columns), state["missing"])
@@ -140,10 +165,11 @@ def learn_encoding(table: Table, columns: dict[str, bool], missing: str) -> Enco
         features, unknown = _features(name, levels, reference, table)
         if unknown.all():
             raise StudyError(f"{table.file}: feature {name!r} has no value at all; exclude it")
-        means = tuple(features[~unknown].mean(axis=0).tolist())
-        learned.append(EncodedColumn(name, levels, reference, means, bool(unknown.any())))
+        known = features[~unknown]
+        means, few = tuple(known.mean(axis=0).tolist()), tuple(map(tells_few, known.T))
+        learned.append(EncodedColumn(name, levels, reference, means, bool(unknown.any()), few))
     encoder = Encoder(tuple(learned), missing)
-    _check_distinct(encoder.features, table)
+    check_distinct(encoder.features, table.file)
     return encoder
 
 
@@ -169,9 +195,11 @@ def _features(
 
 
 def _warn_of_unseen(column: EncodedColumn, table: Table) -> None:
+    if column.reference is None:
+        return
     text = table.text(column.name).dropna()
     unseen = sorted(set(text) - {*column.levels, column.reference})
-    if unseen and column.reference is not None:
+    if unseen:
         warnings.warn(
             f"{table.file}: feature {column.name!r} has categories that the model does not know "
             f"({listed(unseen)}); they are treated as missing",
@@ -179,9 +207,10 @@ def _warn_of_unseen(column: EncodedColumn, table: Table) -> None:
         )
 
 
-def _check_distinct(names: list[str], table: Table) -> None:
+def check_distinct(names: list[str], file: str) -> None:
+    """Refuse a column that is named like an encoded feature of another."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise StudyError(
-            f"{table.file}: a column has the name of an encoded feature, {listed(twice)}; rename it"
+            f"{file}: a column has the name of an encoded feature, {listed(twice)}; rename it"
         )

@@ -42,3 +42,18 @@ def listed(names: Iterable[object], shown: int = 5) -> str:
     quoted = [repr(name) for name in names]
     rest = len(quoted) - shown
     return ", ".join(quoted[:shown]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def shown(value: object, width: int = 200) -> str:
+    """What was found where something else belongs, of bounded length.
+
+    Examples
+    --------
+    >>> shown("imput"), shown([0.5] * 100, width=12)
+    ("'imput'", '[0.5, 0.5, 0…')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write whole numbers of over 4300 digits
+        return "a number that is too long to show"
+    return text if len(text) <= width else f"{text[:width]}…"

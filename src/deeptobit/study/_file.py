@@ -9,18 +9,26 @@ from typing import Any, Literal
 
 from deeptobit.study._errors import StudyError, did_you_mean
 from deeptobit.study._lines import Source
-from deeptobit.study._sections import is_count, is_list, is_name, is_number, key, one_of
+from deeptobit.study._sections import (
+    is_count,
+    is_file_name,
+    is_list,
+    is_name,
+    is_number,
+    key,
+    one_of,
+)
 from deeptobit.study._sections import read_section as _section
 
 _NAMES = "a list of column names, in which * and ? are wildcards"
-_SECTIONS = ("data", "features", "targets", "model", "evaluation")
+_SECTIONS = ("data", "features", "targets", "model", "evaluation", "report")
 
 
 @dataclass(frozen=True)
 class DataSettings:
     """``[data]``: the table, and who its rows are."""
 
-    file: str = key("the name of a CSV, Excel or Parquet file", is_name)
+    file: str = key("the name of a CSV, Excel or Parquet file", is_file_name)
     sheet: str | None = key("the name of a sheet", is_name, None)
     id: str | None = key("the name of a column", is_name, None)
     group: str | None = key("the name of a column", is_name, None)
@@ -117,6 +125,13 @@ class EvaluationSettings:
 
 
 @dataclass(frozen=True)
+class ReportSettings:
+    """``[report]``: what model cards and reports may tell."""
+
+    small_counts: bool = key("true or false", lambda value: isinstance(value, bool), False)
+
+
+@dataclass(frozen=True)
 class Study:
     """A study file that has been read; errors about it point to its lines."""
 
@@ -126,6 +141,7 @@ class Study:
     targets: tuple[TargetSettings, ...]
     model: ModelSettings
     evaluation: EvaluationSettings
+    report: ReportSettings
 
     @property
     def data_path(self) -> Path:
@@ -165,8 +181,10 @@ def parse_study(source: Source) -> Study:
     """The study that a text describes, wherever the text comes from."""
     try:
         content = tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also numbers that are too long for Python
         raise StudyError(f"{source.path.name} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise StudyError(f"{source.path.name} is nested too deeply") from None
     for name in content:
         if name not in _SECTIONS:
             raise source.error(
@@ -183,6 +201,7 @@ def parse_study(source: Source) -> Study:
         _read_targets(content.get("targets", {}), source),
         _section(ModelSettings, content.get("model", {}), ("model",), source),
         _section(EvaluationSettings, content.get("evaluation", {}), ("evaluation",), source),
+        _section(ReportSettings, content.get("report", {}), ("report",), source),
     )
 
 

@@ -99,6 +99,7 @@ def fit_study(
         facts=versions()
         | {name: str(fact) for name, fact in facts.items()}
         | {"seconds": f"{perf_counter() - started:.1f}"},
+        n_rows=len(data.targets),
     )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deeptobit.estimators import SubspaceNetworkCV
+from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
 from deeptobit.study._diagnose import Finding
 from deeptobit.study._encoding import Encoder
 from deeptobit.study._file import Study, parse_study
@@ -22,27 +22,30 @@ if TYPE_CHECKING:
 class FittedStudy:
     """The model of a study, how it does on rows it has not seen, and where it comes from.
 
-    No ids are in it, so that it may be passed on; outcomes of the rows are.
+    No ids are in it, and neither comments of the study file nor the name of its table; outcomes
+    of the rows are.
 
     Attributes
     ----------
-    model : SubspaceNetworkCV
-        Fitted to all rows.
+    model : SubspaceNetworkCV or SubspaceNetworkRegressor
+        Fitted to all rows, or streamed: fitted to all but those that were held out.
     encoder : Encoder
         Turns other tables into the features of the model.
     name : str
         Of the study file, without its ending.
     text : str
-        The study file.
+        The settings of the study file, in its own language.
     held_out : HeldOut
     findings : tuple of Finding
         What ``diagnose`` found, and what the fit warned of.
     n_groups : int or None
     facts : dict of str
         Versions of Python and packages, folds, seed, date, seconds.
+    n_rows : int
+        Rows of the table.
     """
 
-    model: SubspaceNetworkCV
+    model: SubspaceNetworkCV | SubspaceNetworkRegressor
     encoder: Encoder
     name: str
     text: str
@@ -50,10 +53,11 @@ class FittedStudy:
     findings: tuple[Finding, ...]
     n_groups: int | None
     facts: dict[str, str]
+    n_rows: int
 
     @cached_property
     def study(self) -> Study:
-        """The study file, read."""
+        """The settings of the study file."""
         return parse_study(Source(Path(f"{self.name}.toml"), self.text))
 
     @property
@@ -62,6 +66,11 @@ class FittedStudy:
         return self.held_out.targets.describe()
 
     @property
-    def n_rows(self) -> int:
-        """Rows of the table."""
+    def n_held_out(self) -> int:
+        """Rows that were predicted by a model which had not seen them: all, unless streamed."""
         return len(self.held_out.targets)
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the table was beyond memory, and one model was fitted to most of its rows."""
+        return self.n_held_out < self.n_rows

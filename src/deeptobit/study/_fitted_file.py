@@ -46,6 +46,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
         "findings": [list(finding) for finding in fitted.findings],
         "n_groups": fitted.n_groups,
         "facts": fitted.facts,
+        "n_rows": fitted.n_rows,
     }
     write_state(path, KIND, state)
 
@@ -68,7 +69,9 @@ def load_fitted(path: Path | str) -> FittedStudy:
     _, state = read_state(path, KIND)
     try:
         return _from_state(state)
-    except (KeyError, TypeError):
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} cannot be loaded: {error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError):
         raise ModelFileError(
             f"{path} comes from another version of deeptobit, which stored studies differently; "
             "fit the study again"
@@ -86,4 +89,5 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
         findings=tuple(Finding(*finding) for finding in state["findings"]),
         n_groups=state["n_groups"],
         facts=state["facts"],
+        n_rows=state["n_rows"],
     )

@@ -49,16 +49,22 @@ def check_enough(study: Study, data: StudyData) -> None:
             f"seen needs at least {FEWEST_ROWS}"
         )
     known = ~data.targets.missing
+    check_values(study, known.sum(axis=0))
     for name, rows in zip(data.targets.names, known.T, strict=True):
-        if rows.sum() < FEWEST_ROWS:
-            raise study.source.error(
-                ("targets", name),
-                f"target {name!r} has values in {rows.sum()} rows and needs at least "
-                f"{FEWEST_ROWS}; leave it out, or add rows",
-            )
         if data.groups is not None and len(set(data.groups[rows])) < FEWEST_GROUPS:
             raise study.source.error(
                 ("data", "group"),
                 f"target {name!r} has values in {len(set(data.groups[rows]))} group(s) of "
                 f"{study.data.group!r}, which are never split, and needs at least {FEWEST_GROUPS}",
+            )
+
+
+def check_values(study: Study, known: NDArray[np.int64]) -> None:
+    """Every target must have values in some rows, by the number of values of each."""
+    for target, n_values in zip(study.targets, known.tolist(), strict=True):
+        if n_values < FEWEST_ROWS:
+            raise study.source.error(
+                ("targets", target.name),
+                f"target {target.name!r} has values in {n_values} rows and needs at least "
+                f"{FEWEST_ROWS}; leave it out, or add rows",
             )

@@ -9,7 +9,8 @@ from typing import Any
 
 from deeptobit.study._errors import StudyError
 
-_BEFORE_EQUALS = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[^"'=#\[\]])+)=""")
+_BEFORE_EQUALS = re.compile(r"""^\s*+((?:"[^"]*"|'[^']*'|[^"'=#\[\]])++)=""")
+_DEEPEST = 3  # section, name and key: nothing that errors point to lies deeper
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def find_line(text: str, key: tuple[str, ...]) -> int | None:
     """
     lines: dict[tuple[str, ...], int] = {}
     for found, line in _keys(text):
-        for depth in range(1, len(found) + 1):
+        for depth in range(1, min(len(found), _DEEPEST) + 1):
             lines.setdefault(found[:depth], line)
     for depth in range(len(key), 0, -1):
         if key[:depth] in lines:

@@ -15,32 +15,72 @@ from deeptobit.study._table import Table
 from deeptobit.targets import CensoredTargets
 
 
-class Outcome(NamedTuple):
-    """One target: values and limits by row, and whether the limits differ from the bounds."""
+class Entries(NamedTuple):
+    """Targets of some rows as they are recorded; (N,) for one target, (N, T) for all.
+
+    Parameters
+    ----------
+    values : array
+        NaN where missing, the limit where censored.
+    lower, upper : arrays
+        Limits of every entry, ∓inf where open.
+    """
 
     values: FloatArray
     lower: FloatArray
     upper: FloatArray
-    by_row: bool
 
 
 def read_outcomes(study: Study, table: Table) -> CensoredTargets:
     """All targets of a study as intervals."""
-    outcomes = [_Reader(target, table, study.source).read() for target in study.targets]
-    by_row = any(outcome.by_row for outcome in outcomes)
+    entries = read_entries(study, table)
+    for target, values in zip(study.targets, entries.values.T, strict=True):
+        if np.isnan(values).all():
+            raise study.source.error(
+                ("targets", target.name),
+                f"target {target.name!r} has no value at all; leave it out",
+            )
+    return targets_of(study, entries)
+
+
+def read_entries(study: Study, table: Table) -> Entries:
+    """All targets of the rows of a table, which may be some of many."""
+    found = [_Reader(target, table, study.source).read() for target in study.targets]
+    return Entries(*(np.column_stack(arrays) for arrays in zip(*found, strict=True)))
+
+
+def targets_of(study: Study, entries: Entries) -> CensoredTargets:
+    """Entries as intervals."""
+    by_row_lower, by_row_upper = limits_by_row(study, entries)
     return CensoredTargets.from_bounds(
-        np.column_stack([outcome.values for outcome in outcomes]),
-        [_task_bound(target.lower) for target in study.targets],
-        [_task_bound(target.upper) for target in study.targets],
-        entry_lower=np.column_stack([o.lower for o in outcomes]) if by_row else None,
-        entry_upper=np.column_stack([o.upper for o in outcomes]) if by_row else None,
+        entries.values,
+        *task_bounds(study),
+        entry_lower=by_row_lower,
+        entry_upper=by_row_upper,
         names=[target.name for target in study.targets],
     )
 
 
-def _task_bound(bound: float | str | None) -> float | None:
-    """The bound of the scale; limits that differ by row say nothing about it."""
-    return None if isinstance(bound, str) else bound
+def limits_by_row(study: Study, entries: Entries) -> tuple[FloatArray | None, FloatArray | None]:
+    """Limits of every entry, (N, T), if one differs from the bounds of its scale."""
+    lower, upper = task_bounds(study)
+    if (entries.lower == lower).all() and (entries.upper == upper).all():
+        return None, None
+    return entries.lower, entries.upper
+
+
+def task_bounds(study: Study) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the scales, (T,), ∓inf where open or different by row."""
+    sides = (("lower", -np.inf), ("upper", np.inf))
+    lower, upper = (
+        np.array([_number(getattr(target, side), open_side) for target in study.targets])
+        for side, open_side in sides
+    )
+    return lower, upper
+
+
+def _number(bound: float | str | None, open_side: float) -> float:
+    return float(bound) if isinstance(bound, int | float) else open_side
 
 
 class _Reader:
@@ -49,7 +89,7 @@ class _Reader:
     def __init__(self, target: TargetSettings, table: Table, source: Source) -> None:
         self.target, self.table, self.source = target, table, source
 
-    def read(self) -> Outcome:
+    def read(self) -> Entries:
         values, below, above = self._values()
         below = below | self._flags(self.target.below)
         above = above | self._flags(self.target.above)
@@ -64,10 +104,7 @@ class _Reader:
         self._refuse(above & np.isinf(upper), "is flagged above detection, but has no limit")
         values = np.where(below, lower, np.where(above, upper, values))
         self._refuse(known & ~(lower < upper), "has a lower limit that is not below the upper one")
-        if not known.any():
-            raise self._error("", "has no value at all")
-        by_row = self._differs(lower, "lower", -np.inf) or self._differs(upper, "upper", np.inf)
-        return Outcome(self._inside(values, lower, upper), lower, upper, by_row)
+        return Entries(self._inside(values, lower, upper), lower, upper)
 
     def _values(self) -> tuple[FloatArray, BoolArray, BoolArray]:
         """Numbers, and where the cell says ``<`` or ``>``."""
@@ -107,11 +144,6 @@ class _Reader:
         limits = self.table.numbers(bound, f"the {side} limit of {self.target.name!r}, column")
         self._refuse(np.isnan(limits) & needed, f"has a value, but no {side} limit in {bound!r}")
         return np.where(np.isnan(limits), open_side, limits)
-
-    def _differs(self, limits: FloatArray, side: str, open_side: float) -> bool:
-        """Whether some row has another limit than the scale as a whole."""
-        bound = _task_bound(getattr(self.target, side))
-        return bool((limits != (open_side if bound is None else bound)).any())
 
     def _inside(self, values: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
         for side, outside, bound in (

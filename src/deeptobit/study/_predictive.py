@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
+from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor, TobitRegressor
 from deeptobit.likelihood import Predictive
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def predict_rows(
-    model: SubspaceNetworkCV | TobitRegressor,
+    model: SubspaceNetworkCV | SubspaceNetworkRegressor | TobitRegressor,
     X: pd.DataFrame | FloatArray,
     lower: FloatArray,
     upper: FloatArray,

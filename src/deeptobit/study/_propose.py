@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
 from deeptobit.study._look import Look, Proposal, look_at
 from deeptobit.study._table import Table
+from deeptobit.study._toml import toml_key, toml_text
 
 _MODEL = """\
 [model]
@@ -24,6 +24,9 @@ _MODEL = """\
 # folds = 5
 # coverage = 0.9          # of prediction intervals
 # seed = 0
+
+[report]
+# small_counts = false    # true: cards and reports tell counts under five, too
 """
 _NO_TARGET = """\
 # No column looks like a bounded score. Name at least one, with the bounds of its scale:
@@ -71,22 +74,22 @@ def _head(table: Table) -> str:
 
 
 def _data(look: Look, file: str, missing: Sequence[str]) -> str:
-    lines = ["[data]", f"file = {_quote(file)}  # beside this file, or in a folder below it"]
+    lines = ["[data]", f"file = {toml_text(file)}  # beside this file, or in a folder below it"]
     if look.id is None:
         lines.append('# id = "column"  # a column that is different in every row')
     else:
-        lines.append(f"id = {_quote(look.id)}")
+        lines.append(f"id = {toml_text(look.id)}")
     if look.group is None:
         lines.append('# group = "column"  # rows of the same person, site or family stay together')
     else:
-        lines.append(f"group = {_quote(look.group)}  # rows of one group stay together")
+        lines.append(f"group = {toml_text(look.group)}  # rows of one group stay together")
     codes = f"missing = [{', '.join(map(_code, missing))}]" if missing else "# missing = [-4, 999]"
     lines.append(f"{codes}  # codes for missing, beside blank cells, NA, NaN, null and .")
     return "\n".join(lines) + "\n"
 
 
 def _features(look: Look) -> str:
-    excluded = [f"    {_quote(name)},  # {why}" for name, why in look.excluded.items()]
+    excluded = [f"    {toml_text(name)},  # {why}" for name, why in look.excluded.items()]
     exclude = ["exclude = [", *excluded, "]"] if excluded else ["exclude = []"]
     lines = [
         "[features]",
@@ -99,7 +102,7 @@ def _features(look: Look) -> str:
 
 
 def _target(proposal: Proposal) -> str:
-    lines = [f"[targets.{_key(proposal.column)}]  # {proposal.why}"]
+    lines = [f"[targets.{toml_key(proposal.column)}]  # {proposal.why}"]
     lines += [f"{key} = {_value(bound)}" for key, bound in proposal.bounds.items()]
     if not proposal.certain:
         lines = ["# Perhaps a target, now a feature:", *(f"# {line}" for line in lines)]
@@ -107,20 +110,12 @@ def _target(proposal: Proposal) -> str:
 
 
 def _value(bound: float | str) -> str:
-    return _quote(bound) if isinstance(bound, str) else f"{bound:.17g}"
+    return toml_text(bound) if isinstance(bound, str) else f"{bound:.17g}"
 
 
 def _names(names: list[str]) -> str:
-    return f"[{', '.join(_quote(name) for name in names)}]"
+    return f"[{', '.join(toml_text(name) for name in names)}]"
 
 
 def _code(cell: str) -> str:
-    return cell if re.fullmatch(r"-?[1-9][0-9]*", cell) else _quote(cell)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quote(name)
-
-
-def _quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return cell if re.fullmatch(r"-?[1-9][0-9]*", cell) else toml_text(cell)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, field, fields
-from math import isfinite
+from sys import float_info
 from typing import Any, TypeVar
 
-from deeptobit.study._errors import did_you_mean
+from deeptobit.study._errors import did_you_mean, shown
 from deeptobit.study._lines import Source
 
 Section = TypeVar("Section")
@@ -27,7 +27,9 @@ def read_section(
     }
     title = f"[{'.'.join(where)}]"
     if not isinstance(values, Mapping):
-        raise source.error(where, f"{where[-1]} must be a table, written {title}; got {values!r}")
+        raise source.error(
+            where, f"{where[-1]} must be a table, written {title}; got {shown(values)}"
+        )
     for name, value in values.items():
         if name not in known:
             raise source.error(
@@ -39,11 +41,12 @@ def read_section(
             expected = known[name].metadata["expected"]
             hint = did_you_mean(value, _choices(expected)) if isinstance(value, str) else ""
             raise source.error(
-                (*where, name), f"{title} {name} must be {expected}; got {value!r}{hint}"
+                (*where, name), f"{title} {name} must be {expected}; got {shown(value)}{hint}"
             )
     for name, item in known.items():
         if item.default is MISSING and name not in values:
-            raise source.error(where, f"{title} lacks {name!r}: {item.metadata['expected']}")
+            expected = item.metadata["expected"]
+            raise source.error(where, f"{title} lacks the key {name!r}: {expected}")
     return kind(**given, **{name: _frozen(value) for name, value in values.items()})
 
 
@@ -54,7 +57,9 @@ def one_of(*words: str, default: Any = MISSING) -> Any:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number; true and false are not."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    # Whole numbers have no largest, and compare with a float without becoming one.
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= float_info.max
 
 
 def is_count(value: Any, least: int = 1) -> bool:
@@ -65,6 +70,11 @@ def is_count(value: Any, least: int = 1) -> bool:
 def is_name(value: Any) -> bool:
     """Whether a value is text that is not empty."""
     return isinstance(value, str) and bool(value.strip())
+
+
+def is_file_name(value: Any) -> bool:
+    """Whether a value could be the name of a file."""
+    return is_name(value) and "\0" not in value
 
 
 def is_list(value: Any, holds: Callable[[Any], bool]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ class Table:
         cells = self.cells[column]
         if cells.dtype.kind == "O":
             return cells
-        text = cells.map(_as_text, na_action="ignore").astype(object)
+        text = cells.map(as_text, na_action="ignore").astype(object)
         return text.where(text.notna(), None)
 
     def parse(self, column: str) -> tuple[FloatArray, BoolArray]:
@@ -107,7 +108,8 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     ----------
     path : path
         ``.csv``, ``.tsv``, ``.txt`` (UTF-8; separated by comma, semicolon, tab or bar; a comma is
-        a decimal point unless it is the separator), ``.xlsx``, ``.parquet``.
+        a decimal point unless it is the separator), ``.xlsx``, ``.parquet``, or a folder of
+        ``.parquet`` files.
     sheet : str, optional
         Sheet of an Excel file; the first by default.
     missing : sequence of str
@@ -125,9 +127,9 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     (['007', '008'], array([29.5,  nan]))
     """
     path = Path(path)
-    if not path.is_file():
+    if not os.path.exists(path):  # unlike Path.exists, it takes a name of any length
         raise StudyError(f"{path}: there is no such file")
-    kind = path.suffix.lower()
+    kind = kind_of_file(path)
     if sheet is not None and kind not in EXCEL:
         raise StudyError(f"{path.name} has no sheets: sheet is for Excel files")
     if kind in TEXT:
@@ -146,7 +148,12 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     return table
 
 
-def _as_text(cell: Any) -> str:
+def kind_of_file(path: Path) -> str:
+    """The ending of a file in lower case; a folder is taken for one of Parquet files."""
+    return PARQUET[0] if path.is_dir() else path.suffix.lower()
+
+
+def as_text(cell: Any) -> str:
     """A cell as a CSV file would have it: whole numbers beside blanks are stored as 7.0."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
@@ -209,15 +216,30 @@ def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
         raise StudyError(f"{path.name} cannot be read as a Parquet file; write it again") from None
     if frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()
+    return stored_table(frame, path.name, np.arange(2, len(frame) + 2), missing)
+
+
+def stored_table(
+    frame: pd.DataFrame, file: str, lines: NDArray[np.int64], missing: Sequence[str]
+) -> Table:
+    """The table of typed columns: text without its blanks, and codes for missing values left out.
+
+    Whole rows of a file or a part of them: what a cell means does not depend on the others.
+    """
+    import pandas as pd
+
     frame.columns = pd.Index([str(name) for name in frame.columns])
     for name in frame.columns[[dtype.kind not in "biufMm" for dtype in frame.dtypes]]:
+        if pd.api.types.infer_dtype(frame[name], skipna=True) == "boolean":
+            frame[name] = frame[name].astype("boolean")  # true and false beside blanks
+            continue
         text = frame[name].map(lambda cell: str(cell).strip(), na_action="ignore").astype(object)
         frame[name] = text.where(~(text.isna() | text.isin([*BLANKS, *missing])), None)
     codes = [float(code) for code in missing if code.lstrip("+-").replace(".", "", 1).isdigit()]
     numeric = frame.columns[[dtype.kind in "iuf" for dtype in frame.dtypes]]
     if codes:
         frame[numeric] = frame[numeric].mask(frame[numeric].isin(codes))
-    return Table(frame, path.name, np.arange(2, len(frame) + 2))
+    return Table(frame, file, lines)
 
 
 def _check_names(table: Table) -> None:

@@ -34,7 +34,7 @@ def check_writable(path: Path) -> None:
         known = ", ".join(WRITABLE)
         raise StudyError(f"{path.name}: cannot write files of kind {path.suffix!r}; known: {known}")
     if not path.parent.is_dir():
-        raise StudyError(f"{path.parent}: there is no such folder")
+        raise StudyError(f"{path.parent}: there is no such folder; make it first")
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:

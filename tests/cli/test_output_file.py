@@ -1,0 +1,22 @@
+"""A command refuses what it cannot or must not write, before it does any work."""
+
+from pathlib import Path
+
+import pytest
+
+from deeptobit.cli._output_file import check_output
+from deeptobit.study import StudyError
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    model, table = tmp_path / "cohort.deeptobit", tmp_path / "cohort.csv"
+    model.touch()
+    with pytest.raises(StudyError, match=r"none: there is no such folder; make it first"):
+        check_output(tmp_path / "none" / "a", False)
+    with pytest.raises(StudyError, match=r"cohort\.csv is what the command reads; --out writes"):
+        check_output(table, True, table)
+    with pytest.raises(StudyError, match=r" is a folder; --onnx must name a file"):
+        check_output(tmp_path, True, option="--onnx")
+    with pytest.raises(StudyError, match=r"cohort\.deeptobit exists; --force replaces it, --out"):
+        check_output(model, False)
+    check_output(model, True, table)

@@ -1,0 +1,158 @@
+"""Counts under five, and what would tell them, are told only where they are asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+
+from deeptobit import TobitRegressor
+from deeptobit.likelihood import Gaussian, Predictive
+from deeptobit.plots import pit_values
+from deeptobit.report import card_markdown, model_card, render_report, study_card
+from deeptobit.report._findings import published
+from deeptobit.report._reliability import histogram_bins
+from deeptobit.report._rows import outcome_rows
+from deeptobit.study import Finding, FittedStudy, load_fitted, tells_few
+from deeptobit.targets import CensoredTargets
+from tests.privacy.canaries import N_ROWS, RARE, run
+
+
+@pytest.fixture(scope="module")
+def fitted(clinic: Path) -> FittedStudy:
+    return load_fitted(clinic / "clinic.deeptobit")
+
+
+def test_rare_categories_have_no_name(clinic: Path, fitted: FittedStudy) -> None:
+    assert fitted.encoder.rare == {f"condition={RARE}": "condition=rare category 1"}
+    page = (clinic / "clinic.html").read_text(encoding="utf-8")
+    assert RARE not in page
+    assert "condition=rare category 1" in page
+    assert "categories with fewer than 5 rows<" in page
+
+
+def test_the_mean_of_a_rare_flag_is_not_told(fitted: FittedStudy) -> None:
+    shown = {row["name"]: row for row in study_card(fitted)["data"]["features"]}
+    assert (shown["implant"]["mean"], shown["implant"]["sd"]) == (None, None)
+    assert shown["volume"]["mean"] is not None
+    asked = study_card(fitted, small_counts=True)["data"]["features"]
+    (implant,) = [row for row in asked if row["name"] == "implant"]
+    assert implant["mean"] == pytest.approx(3 / N_ROWS)
+
+
+def test_small_counts_are_told_where_they_are_asked_for(fitted: FittedStudy) -> None:
+    page, card = render_report(fitted, small_counts=True), study_card(fitted, small_counts=True)
+    assert f"condition={RARE}" in page
+    assert "not for publication" in page
+    assert "not for publication" in card_markdown(card)
+    assert RARE in json.dumps(card["findings"])
+    assert "no counts from 1 to 4" in card_markdown(study_card(fitted))
+
+
+def test_a_study_may_ask_for_them(fitted: FittedStudy) -> None:
+    asking = replace(fitted, text=f"{fitted.text}\n[report]\nsmall_counts = true\n")
+    assert RARE in render_report(asking)
+    assert RARE in json.dumps(study_card(asking))
+    assert RARE not in json.dumps(study_card(asking, small_counts=False))
+
+
+def test_so_may_the_command(clinic: Path, tmp_path: Path) -> None:
+    asked = tmp_path / "asked.html"
+    run("report", clinic / "clinic.deeptobit", "--out", asked, "--small-counts")
+    assert RARE in asked.read_text(encoding="utf-8")
+    assert RARE not in (clinic / "clinic.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("3 of 20 groups have one row", "fewer than 5 of 20 groups have one row"),
+        ("18 of 20 groups have one row", "over 15 of 20 groups have one row"),
+        ("10 of 20 groups have one row", "10 of 20 groups have one row"),
+        ("98% of the values are at its lower bound", "nearly all of the values are at its lower"),
+        ("its largest group has 93% of the rows", "its largest group has most of the rows"),
+        ("categories with fewer than 5 rows: 'a', 'b'", "categories with fewer than 5 rows"),
+        ("features 'dx=a' are constant", "features 'dx=rare category 1' are constant"),
+        ("14 rows have no target", "14 rows have no target"),
+    ],
+)
+def test_findings(message: str, told: str) -> None:
+    finding = Finding("note", "dx=a", message)
+    (remark,) = published([finding], {"dx=a": "dx=rare category 1"})
+    assert remark.message.startswith(told)
+    assert remark.about == "dx=rare category 1"
+    (asked,) = published([finding], fewest=1)
+    assert tuple(asked) == tuple(finding)
+
+
+def test_others_cannot_be_subtracted_from_a_total() -> None:
+    """60 rows, 58 values, 56 of them at a bound: neither the 2 nor the 4 are told."""
+    entries = {"lower": 0.0, "upper": 30.0, "entries": 58, "at_lower": 0.0, "at_upper": 56 / 58}
+    measures = {
+        f"{of}{name}": 57 / 58
+        for of in ("", "null_")
+        for name in ("r2", "anmse", "crps", "coverage")
+    }
+    table = pd.DataFrame([entries | measures], index=["MMSE"])
+    (row,) = outcome_rows(table, 60, 0.9)
+    assert [cell.text for cell in row.cells[1:4]] == ["over 55", "0 %", "all but < 5 rows"]
+    assert [cell.key for cell in row.cells[1:4]] == [59.0, 0.0, 0.999]
+    assert row.cells[-2].key == 0.98, "with more digits it would be 57 of 58"
+    (asked,) = outcome_rows(table, 60, 0.9, fewest=1)
+    assert [cell.text for cell in asked.cells[1:4]] == ["58", "0 %", "97 %"]
+    (few,) = outcome_rows(table.assign(entries=3), 60, 0.9)
+    assert {cell.text for cell in few.cells[4:]} == {"–"}
+
+
+def test_bars_are_merged_until_none_is_small() -> None:
+    rng = np.random.default_rng(0)
+    for n_rows in (12, 40, 400):
+        Y = rng.normal(size=(n_rows, 1))
+        targets = CensoredTargets.from_bounds(Y)
+        predictive = Predictive(Gaussian(), np.zeros((n_rows, 1)), np.ones(1))
+        counts, _ = np.histogram(
+            pit_values(targets, predictive), histogram_bins(targets, predictive), (0.0, 1.0)
+        )
+        assert not set(counts) & {1, 2, 3, 4}
+    assert histogram_bins(targets, predictive) == 10
+    few = targets[:3]
+    assert histogram_bins(few, replace(predictive, latent=np.zeros((3, 1)))) == 1
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, csr_array])
+def test_the_deviation_of_a_rare_flag_of_an_estimator(kind: type) -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(60) < 3, rng.normal(size=60)]).astype(float)
+    y = X[:, 1] + 0.1 * rng.normal(size=60)
+    model = TobitRegressor(lower=None).fit(X, y)
+    rows = kind(X)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "feature_scale_", X.std(axis=0), raising=False)
+        hidden = model_card(model, rows, y)["data"]["features"]
+        alone = model_card(model)["data"]["features"]
+        asked = model_card(model, rows, y, small_counts=True)["data"]["features"]
+    assert [row["sd"] is None for row in hidden] == [True, False]
+    assert [row["sd"] for row in asked] == [row["sd"] for row in alone]
+    assert asked[0]["sd"] == pytest.approx(X[:, 0].std(), rel=5e-3)
+
+
+def test_which_columns_tell() -> None:
+    values = np.array([1.0, 2.0] * 10 + [np.nan])
+    assert not tells_few(values)
+    assert tells_few(np.append(values, 3.0))
+    assert not tells_few(np.full(3, 7.0))
+    assert not tells_few(np.arange(30.0))
+
+
+def test_no_number_of_the_page_is_a_small_count(clinic: Path) -> None:
+    """Two people have the rare condition, three the implant."""
+    page = (clinic / "clinic.html").read_text(encoding="utf-8")
+    page = re.sub(r"<(svg|style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    text = " ".join(re.sub(r"<[^>]*>", " ", page).split())
+    assert not re.search(r"\b[1-4] (rows|values|people|groups)\b", text)
