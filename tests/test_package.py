@@ -44,7 +44,7 @@ def test_the_public_surface_is_what_the_contract_says() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'TobitRegresor'"):
+    with pytest.raises(AttributeError, match="module 'deeptobit' has no attribute 'TobitRegresor'"):
         _ = deeptobit.TobitRegresor
 
 

@@ -62,7 +62,7 @@ def test_an_empty_bound_is_open(cohort: Cohort) -> None:
 
 
 def test_an_incomplete_scan_is_left_out_with_a_warning(folder: Path) -> None:
-    expected = "1 of 4 scans .* left out .*RID 4: lh_middletemporal_thickness"
+    expected = "1 of 4 scans .* left out because they lack .*RID 4: lh_middletemporal_thickness"
     with pytest.warns(UserWarning, match=expected) as caught:
         load_adni(folder, scores=folder / "scores.csv")
     assert caught[0].filename == __file__

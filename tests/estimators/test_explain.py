@@ -218,7 +218,7 @@ def test_errors_say_what_is_wrong() -> None:
         model.feature_importance(kind="gain")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="scoring must be 'log' or 'r2'"):
         model.feature_importance(X, Y, kind="permutation", scoring="mse")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="needs X and y"):
+    with pytest.raises(ValueError, match="kind='permutation' needs X and y"):
         model.feature_importance(X, kind="permutation")
     with pytest.raises(ValueError, match="n_repeats must be at least 1; got 0"):
         model.feature_importance(X, Y, kind="permutation", n_repeats=0)

@@ -172,7 +172,7 @@ def test_a_sparsity_out_of_range_is_named(sparsity: Any) -> None:
 
 def test_online_learning_cannot_choose_features() -> None:
     X, Y = data()
-    with pytest.raises(ValueError, match=r"call fit with solver='batch', or set feature_sparsity"):
+    with pytest.raises(ValueError, match=r"solver='online' cannot choose features: .*='batch', or"):
         sparse(solver="online").fit(X, Y)
     with pytest.raises(ValueError, match=r"partial_fit learns online: feature_sparsity > 0 needs"):
         sparse().partial_fit(X, Y)

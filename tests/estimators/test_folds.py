@@ -34,9 +34,16 @@ def test_splitters_iterables_and_masks_are_folds() -> None:
     assert len(read_folds(KFold(4), 6, None, None)) == 4
 
 
-@pytest.mark.parametrize("cv", ["five", 2.5, []])
-def test_what_is_no_fold_is_refused(cv: object) -> None:
-    with pytest.raises(ValueError, match="cv "):
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ("five", "cv must be a number of folds, a splitter, or pairs .*; got 'five'"),
+        (2.5, "cv must be a number of folds, a splitter, or pairs .*; got 2.5"),
+        ([], "cv has no fold: there is nothing to choose by"),
+    ],
+)
+def test_what_is_no_fold_is_refused(cv: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         read_folds(cv, 6, None, None)
 
 

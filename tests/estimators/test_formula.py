@@ -166,7 +166,7 @@ WRONG = [
     ("~ age", "a formula has outcomes, one ~ and features"),
     ("MMSE ~ age | site", "a formula has outcomes, one ~ and features"),
     ("MMSE ~ 1", "names no feature"),
-    ("MMSE ~ log(", "cannot be read"),
+    ("MMSE ~ log(", "the formula .* cannot be read: "),
     ("MMSE ~ nope", r"needs the column\(s\) 'nope'"),
     ("log(MMSE) ~ age", r"the outcome 'log\(MMSE\)' is not a column"),
     ("MMSE:age ~ age", "the outcome 'MMSE:age' is not a column"),

@@ -70,3 +70,10 @@ def test_anything_else_is_refused(expression: str) -> None:
 def test_every_listed_function_exists() -> None:
     assert set(import_module("formulaic.transforms").TRANSFORMS) >= FUNCTIONS
     assert all(isinstance(getattr(np, name), (np.ufunc, type(np.clip))) for name in NUMPY_FUNCTIONS)
+
+
+def test_quoted_columns_have_two_ways_to_be_written() -> None:
+    with pytest.raises(ValueError, match=r"a quoted column is written Q\('name'\)"):
+        columns_read("C(`site`)", COLUMNS)
+    with pytest.raises(ValueError, match="Q takes the name of one column, in quotes"):
+        columns_read("Q(site)", COLUMNS)

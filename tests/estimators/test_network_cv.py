@@ -133,7 +133,7 @@ def test_depth_is_taken_where_it_pays() -> None:
     model = SubspaceNetworkCV(random_state=0, cv=3).fit(X[:1000], Y[:1000])
     assert model.n_layers_ >= 2
     assert model.feature_importance(X=X[:100]).shape[0] == 10
-    with pytest.raises(ValueError, match="pass X"):
+    with pytest.raises(ValueError, match="depend on where one looks; pass X"):
         model.task_similarity()
     assert len(model.layers_) == len(list(model.staged_predict(X[:5]))) == model.n_layers_
     shallow = SubspaceNetworkCV(random_state=0, cv=3, max_layers=1).fit(X[:1000], Y[:1000])
@@ -202,7 +202,7 @@ def test_no_intercept_means_none() -> None:
     [
         ({"max_layers": 0}, "max_layers must be at least 1"),
         ({"scoring": "auc"}, "scoring must be 'r2' or 'log'"),
-        ({"ranks": []}, "ranks is empty"),
+        ({"ranks": []}, "ranks is empty: there is nothing to choose from"),
         ({"alphas": []}, "alphas is empty"),
         ({"alphas": [0.0]}, "alphas must be positive"),
         ({"ranks": [0]}, "ranks must be whole numbers"),

@@ -274,3 +274,7 @@ def test_a_model_without_a_course_says_why() -> None:
     early = SubspaceTobitRegressor(rank=1, upper=3).partial_fit(X[:5], Y[:5])
     with pytest.raises(ValueError, match="too few rows"):
         early.plot_convergence()
+    old = SubspaceTobitRegressor(rank=1, upper=3).fit(X, Y)
+    del old.history_["course"]
+    with pytest.raises(ValueError, match="this model kept no course"):
+        old.plot_convergence()

@@ -79,10 +79,10 @@ def test_damaged_files_are_named(content: bytes, tmp_path: Path) -> None:
     data, methods = small_data(), make_methods(METHODS)
     store = open_store(tmp_path, data, methods, QUICK)
     (tmp_path / "results.parquet").write_bytes(content)
-    with pytest.raises(ValueError, match=r"results.parquet is damaged"):
+    with pytest.raises(ValueError, match=r"results.parquet is damaged; delete it"):
         store.read()
     (tmp_path / "settings.json").write_bytes(content)
-    with pytest.raises(ValueError, match=r"settings.json is damaged"):
+    with pytest.raises(ValueError, match=r"settings.json is damaged; name another folder"):
         open_store(tmp_path, data, methods, QUICK)
 
 

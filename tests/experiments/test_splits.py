@@ -37,8 +37,8 @@ def test_the_seed_is_all_that_is_random() -> None:
         ({"train_shares": (0.5, 1.0)}, "between 0 and 1"),
         ({"train_shares": ()}, "between 0 and 1"),
         ({"train_shares": (float("nan"),)}, "between 0 and 1"),
-        ({"train_shares": (0.5, 0.5)}, "must differ"),
-        ({"repeats": 0}, "at least 1"),
+        ({"train_shares": (0.5, 0.5)}, "train shares must differ; got"),
+        ({"repeats": 0}, "repeats must be at least 1"),
     ],
 )
 def test_what_no_split_can_follow(changes: dict[str, object], message: str) -> None:

@@ -50,9 +50,9 @@ def test_weight_two_is_the_row_twice() -> None:
     [
         ([0, 1], [0.5], {}, r"at_bound has shape \(2,\) but probability has shape \(1,\)"),
         ([0, 2], [0.5, 0.5], {}, "must hold True and False .*; got 2"),
-        ([0, 1], [0.5, 1.5], {}, "between 0 and 1; got 1.5"),
+        ([0, 1], [0.5, 1.5], {}, "probability must lie between 0 and 1; got 1.5"),
         ([0, 1], [0.5, np.nan], {}, "between 0 and 1; got nan"),
-        ([np.nan, np.nan], [0.5, 0.5], {}, "no known entry"),
+        ([np.nan, np.nan], [0.5, 0.5], {}, "at_bound has no known entry"),
         ([np.nan, 1], [0.5, 0.5], {"sample_weight": [1, 0]}, "no known entry"),
         ([0, 1], [0.5, 0.5], {"n_bins": 0}, "n_bins must be a positive whole number; got 0"),
         ([0, 1], [0.5, 0.5], {"n_bins": 2.5}, "n_bins must be a positive whole number; got 2.5"),

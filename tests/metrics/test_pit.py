@@ -112,7 +112,7 @@ def test_shape_and_source_of_randomness() -> None:
     ("step", "message"),
     [
         ([1, 1, 1], r"number or one per target \(2\); got shape \(3,\)"),
-        (-1, "not negative; got -1 for target 'y0'"),
+        (-1, "step must be finite and not negative; got -1 for target 'y0'"),
         ([1, np.nan], "finite and not negative; got nan for target 'y1'"),
     ],
 )

@@ -96,7 +96,7 @@ def test_matrices_are_checked(measure: Any) -> None:
         measure(U[:, 0], U)
     with pytest.raises(ValueError, match=r"U_hat must be a matrix.* got shape \(3, 0\)"):
         measure(U, U[:, :0])
-    with pytest.raises(ValueError, match="U_hat contains NaN"):
+    with pytest.raises(ValueError, match="U_hat contains NaN or infinity"):
         measure(U, np.where(U == 0, np.nan, U))
     with pytest.raises(ValueError, match=r"of U is 0 and|U is 0 everywhere"):
         measure(0 * U, U)
@@ -107,6 +107,8 @@ def test_mismatched_matrices_are_refused() -> None:
     for measure in (principal_angles, subspace_difference):
         with pytest.raises(ValueError, match=r"U has shape \(4, 2\) but U_hat has shape \(3, 2\)"):
             measure(U, U_hat)
+    with pytest.raises(ValueError, match="both need one row per task"):
+        principal_angles(U, U_hat)
     with pytest.raises(ValueError, match="columns of U have length 4 but those of U_hat have 3"):
         mutual_coherence(U, U_hat)
     with pytest.raises(ValueError, match="rows of U have length 4 but those of U_hat have 3"):

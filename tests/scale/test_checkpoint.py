@@ -133,7 +133,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path, folder: Path) ->
     checkpoint_of(folder, path)
     with pytest.raises(ModelFileError, match=r"cannot be taken up: .*alpha was \"auto\", and is 0"):
         resume(folder, path, alpha=0.5)
-    with pytest.raises(ModelFileError, match="another fit: solver was"):
+    with pytest.raises(ModelFileError, match="it belongs to another fit: solver was"):
         resume(folder, path, solver="online")
     elsewhere = write(tmp_path / "other", cohort(n_rows=500))
     with pytest.raises(ModelFileError, match="number of rows was 3000, and is 500 now"):

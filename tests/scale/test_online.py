@@ -66,3 +66,5 @@ def test_rows_of_weight_zero_do_not_count(folder: Path) -> None:
     memory = SubspaceTobitRegressor(RANK, solver="online", upper=UPPER)
     memory.fit(present[FEATURES], present[TARGETS], sample_weight=present["weight"])
     np.testing.assert_allclose(model.coef_, memory.coef_, rtol=1e-9)
+    twice = frame.loc[frame.index.repeat(frame["weight"].astype(int)), FEATURES]
+    np.testing.assert_allclose(model.feature_scale_, twice.std(ddof=0), rtol=1e-9)

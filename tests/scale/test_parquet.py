@@ -125,7 +125,7 @@ def test_a_missing_column_is_named_with_its_file(tmp_path: Path) -> None:
 
 def test_words_are_refused_with_their_column(tmp_path: Path) -> None:
     folder = write(tmp_path / "data", cohort(n_rows=100).assign(x2="a word"))
-    with pytest.raises(ValueError, match=r"part-0\.parquet: column 'x2' holds .*string, not num"):
+    with pytest.raises(ValueError, match=r"part-0\.parquet: column 'x2' .* numbers. Encode it"):
         source(folder)
 
 
@@ -154,6 +154,8 @@ def test_wrong_names_are_refused(tmp_path: Path) -> None:
         ParquetRows(folder, targets=["x0"], features=["x0"])
     with pytest.raises(ValueError, match=r"write targets=\['x0'\]"):
         ParquetRows(folder, targets="x0")
+    with pytest.raises(ValueError, match="targets is empty: name at least one column"):
+        ParquetRows(folder, targets=[])
     with pytest.raises(ValueError, match="lower names 'x0', which is not among the targets"):
         ParquetRows(folder, targets=["score0"], lower={"x0": "x1"})
     with pytest.raises(ValueError, match="ParquetRows brings its own columns; name those of y"):

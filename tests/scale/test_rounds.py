@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.datasets import make_subspace
@@ -134,8 +135,14 @@ def test_a_task_at_its_bound_throughout(tmp_path: Path) -> None:
     assert (model.predict(frame[FEATURES])[:, 2] < 0.1).all()
 
 
+def test_an_unfinished_fit_warns_with_advice(folder: Path) -> None:
+    with pytest.warns(ConvergenceWarning, match=r"layer 1 did not converge after 1 steps \(relati"):
+        model = layer(max_iter=1).fit(source(folder))
+    assert np.isfinite(model.coef_).all()
+
+
 def test_what_needs_all_rows_is_refused(folder: Path) -> None:
-    with pytest.raises(ValueError, match="feature_sparsity > 0 needs all rows at once"):
+    with pytest.raises(ValueError, match="rows beyond memory: feature_sparsity > 0 needs all"):
         layer(feature_sparsity=0.5).fit(source(folder))
     for settings in ({"joint_tuning": True}, {"early_stopping": True}, {"sigma": "calibrate"}):
         with pytest.raises(ValueError, match="needs all rows in memory"):

@@ -1,6 +1,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from deeptobit.targets import BoundsLike, CensoredTargets, entry_bounds, task_bounds
@@ -21,6 +22,9 @@ NAMES = ("MMSE", "errors")
         ({"errors": -1}, [-np.inf, -1.0]),
         ({"MMSE": None}, [-np.inf, -np.inf]),
         ({}, [-np.inf, -np.inf]),
+        (pd.Series({"errors": -1, "MMSE": 0}), [0.0, -1.0]),
+        (pd.Series({"errors": -1}), [-np.inf, -1.0]),
+        (pd.Series([0, -1]), [0.0, -1.0]),
     ],
 )
 def test_every_way_to_write_lower_bounds(lower: BoundsLike, expected: list[float]) -> None:
@@ -66,12 +70,12 @@ def test_wrong_task_bounds_are_refused(lower: Any, upper: Any, message: str) -> 
 
 def test_entry_bounds_are_copied_and_1d_ones_serve_a_single_task() -> None:
     given = np.array([0.5, 0.1])
-    bounds = entry_bounds(given, (2, 1), "lower")
+    bounds = entry_bounds(given, 2, ["y"], "lower")
     assert bounds is not None
     np.testing.assert_array_equal(bounds, [[0.5], [0.1]])
     bounds[:] = 7.0
     np.testing.assert_array_equal(given, [0.5, 0.1])
-    assert entry_bounds(None, (2, 1), "lower") is None
+    assert entry_bounds(None, 2, ["y"], "lower") is None
 
 
 @pytest.mark.parametrize(
@@ -81,11 +85,15 @@ def test_entry_bounds_are_copied_and_1d_ones_serve_a_single_task() -> None:
         (np.zeros((2, 3)), r"must have the shape of Y, \(3, 2\); got \(2, 3\)"),
         (np.zeros((3, 2, 1)), r"got \(3, 2, 1\)"),
         ([[0, 0], [0, np.nan], [0, 0]], "lower is NaN in row 1, column 1; write -inf or inf"),
+        (
+            pd.DataFrame(np.zeros((3, 2)), columns=["b", "a"]),
+            "columns of lower are b, a, but the targets are a, b, in this order",
+        ),
     ],
 )
 def test_wrong_entry_bounds_are_refused(bound: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        entry_bounds(bound, (3, 2), "lower")
+        entry_bounds(bound, 3, ["a", "b"], "lower")
 
 
 def test_entry_bounds_replace_the_tasks_bounds() -> None:

@@ -77,7 +77,7 @@ def test_outside_takes_two_words() -> None:
         (None, "Y is None: this requires y to be passed"),
         ([[1, 2], [3, np.inf]], "infinity or a value too large: target 'y1', row 1"),
         ([-np.inf, 2], "target 'y', row 0.*from_intervals"),
-        ([[1, "mild"], [2, 3]], "Y must hold numbers .* found 'mild' at row 0, column 1"),
+        ([[1, "mild"], [2, 3]], "numbers .NaN where missing.; found 'mild' at row 0, column 1"),
         ([1.0, "severe"], "found 'severe' at row 1$"),
         (np.zeros((2, 2, 2)), "Y must be 1-d or 2-d .* got 3 dimensions"),
         (5.0, "got 0 dimensions"),
@@ -94,6 +94,11 @@ def test_sparse_outcomes_are_refused() -> None:
     sparse: Any = csr_array(np.eye(3))
     with pytest.raises(TypeError, match="Y is sparse; pass a dense array"):
         CensoredTargets.from_bounds(sparse)
+
+
+def test_names_of_targets_differ() -> None:
+    with pytest.raises(ValueError, match=r"target names must differ; 'MMSE' occur\(s\) twice"):
+        CensoredTargets.from_bounds(np.ones((3, 2)), names=["MMSE", "MMSE"])
 
 
 def test_as_many_names_as_targets() -> None:

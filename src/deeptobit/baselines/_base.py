@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.baselines._folds import Folds, inner_folds
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import centred_anmse
@@ -70,7 +70,7 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
         groups : array of shape (N,), optional
             Rows with the same label are never split between folds.
         """
-        matrix = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        matrix = _read(self, X, ensure_min_samples=2)
         if not isinstance(y, CensoredTargets):
             y = CensoredTargets.from_bounds(y, self.lower, self.upper)
         _check(matrix, y)
@@ -95,12 +95,12 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
             result = predictive.mean()
         else:
             raise ValueError(f"kind must be 'mean', 'clip' or 'latent'; got {kind!r}")
-        return result[:, 0] if self._one_dimensional else result
+        return in_precision_of(X, result[:, 0] if self._one_dimensional else result)
 
     def predictive(self, X: Any) -> Predictive:
         """The predictive distribution of every entry, (N, T)."""
         check_is_fitted(self)
-        latent = self._latent(validate_data(self, X, dtype=np.float64, reset=False))
+        latent = self._latent(_read(self, X, reset=False))
         return Predictive(Gaussian(), latent, self.sigma_, self.lower_, self.upper_)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -129,6 +129,11 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
     @abstractmethod
     def _latent(self, X: FloatArray) -> FloatArray:
         """Scores before censoring, (N, T)."""
+
+
+def _read(estimator: Baseline, X: Any, **options: Any) -> FloatArray:
+    """Features in double precision, with contiguous rows: sums round by the order in memory."""
+    return np.asarray(validate_data(estimator, X, dtype=np.float64, order="C", **options))
 
 
 def _check(X: FloatArray, targets: CensoredTargets) -> None:

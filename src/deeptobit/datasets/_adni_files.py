@@ -68,4 +68,4 @@ def _what_to_download(folder: Path, missing: list[str]) -> str:
     tables = packaged_table("adni_tables")
     place = dict(zip(tables["table"], tables["section"] + " > " + tables["title"], strict=True))
     lines = [f"  {name}*.csv: {place.get(name, 'search the page for it')}" for name in missing]
-    return "\n".join([f"{folder} lacks tables; download them from {DOWNLOAD}:", *lines])
+    return f"{folder} lacks tables; download them from {DOWNLOAD}:\n" + "\n".join(lines)

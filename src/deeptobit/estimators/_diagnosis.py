@@ -11,11 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.exceptions import CensoringWarning, CollinearityWarning
-from deeptobit.objective import RoundFeatures
+from deeptobit.objective import RoundFeatures, TargetScaling
 from deeptobit.solvers import CensoringKinds
 from deeptobit.targets import CensoredTargets
 
 _NAMES_SHOWN = 10
+_FURTHEST = 1e9  # from a target's spread to a given sigma: beyond, squares lose all digits
+_SMALLEST = 1e-140  # below this, the square of a noise of a millionth vanishes
 
 
 def check_determined(
@@ -33,6 +35,28 @@ def check_determined(
         n_features=0 if alpha > 0.0 else n_features,
         weighted=not present.all(),
     )
+    _refuse_small(targets)
+
+
+def _refuse_small(targets: CensoredTargets) -> None:
+    largest = np.fmax.reduce(np.abs(targets.values), axis=0)
+    for task in np.flatnonzero((largest > 0.0) & (largest < _SMALLEST)).tolist():
+        raise ValueError(
+            f"target {targets.names[task]!r} is too small (at most {largest[task]:g}); rescale it"
+        )
+
+
+def check_sigma(sigma: FloatArray | None, targets: CensoredTargets, weight: FloatArray) -> None:
+    """Given noise scales (T,) must be in the units of their targets."""
+    if sigma is None:
+        return
+    scale = TargetScaling.build(targets, weight / weight.sum(), center=True).scale
+    far = np.abs(np.log(sigma) - np.log(scale)) > np.log(_FURTHEST)
+    for task in np.flatnonzero(far).tolist():
+        raise ValueError(
+            f"target {targets.names[task]!r}: sigma = {sigma[task]:g} cannot belong to values that "
+            f"spread by {scale[task]:.2g}; give sigma in the unit of the target"
+        )
 
 
 def check_counts(

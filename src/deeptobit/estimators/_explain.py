@@ -222,8 +222,9 @@ def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:
     >>> feature_scale(np.array([[1.0, 5.0], [3.0, 5.0]]))
     array([1., 0.])
     """
-    scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=weight)
-    return np.asarray(np.sqrt(scaler.var_))
+    share = None if weight is None else weight / weight.max()  # large weights would overflow
+    scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=share)
+    return np.asarray(np.sqrt(np.maximum(scaler.var_, 0.0)))
 
 
 def _scores(targets: CensoredTargets, predictive: Predictive, scoring: Scoring) -> FloatArray:

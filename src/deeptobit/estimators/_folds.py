@@ -111,8 +111,12 @@ class HeldOut:
         return float((known * log_density).sum() / known.sum())
 
     def r2(self, fold: Fold, squared_error: float) -> float:
-        """1 − squared error over that of the tasks' means, from a sum of squared ``errors``."""
-        return 1.0 - squared_error / float(self.share[fold.test].sum())
+        """1 − squared error over that of the tasks' means, from a sum of squared ``errors``.
+
+        0 where nothing that is held out has a value, as if nothing but intervals is known.
+        """
+        total = float(self.share[fold.test].sum())
+        return 1.0 - squared_error / total if total > 0.0 else 0.0
 
 
 def has_value(targets: CensoredTargets) -> BoolArray:

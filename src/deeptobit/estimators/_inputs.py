@@ -8,14 +8,20 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.targets import BoundsLike, CensoredTargets
 
-_LARGEST = 1e150  # beyond this, squares overflow
+_LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
+_LARGEST_RAW, _SMALLEST_RAW = 1e30, 1e-30  # and so they do in single precision
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """X as a float array or CSR matrix of shape (N, D); names and count are checked or stored."""
+    """X as a float array or CSR matrix of shape (N, D); names and count are checked or stored.
+
+    Rows are contiguous: sums round by the order in memory, and data frames are not to be answered
+    differently from arrays.
+    """
     try:
         matrix = validate_data(
             estimator,
@@ -23,6 +29,7 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
+            order="C",
             ensure_all_finite=False,
         )
     except ValueError as error:
@@ -30,14 +37,11 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             raise ValueError(_name_the_word(X)) from None
         raise
     _refuse_non_finite(matrix, feature_names(estimator))
+    raw = reset and not estimator.standardize
+    _refuse_large(matrix, "feature", feature_names(estimator), _LARGEST_RAW if raw else _LARGEST)
+    if reset:
+        _refuse_small(matrix, feature_names(estimator), _SMALLEST_RAW if raw else _SMALLEST)
     return matrix
-
-
-def is_single_precision(X: Any) -> bool:
-    """Whether X came in single precision, array or data frame."""
-    dtypes = getattr(X, "dtypes", None)
-    found = [getattr(X, "dtype", None)] if dtypes is None else list(dtypes)
-    return bool(found) and all(dtype == np.float32 for dtype in found)
 
 
 def feature_names(estimator: Any) -> list[str]:
@@ -75,14 +79,8 @@ def read_targets(
             names=names,
             outside=outside,
         )
-    if np.fmax.reduce(targets.low, None) > _LARGEST or (
-        np.fmin.reduce(targets.high, None) < -_LARGEST
-    ):
-        row, task = np.argwhere(np.abs(targets.values) > _LARGEST)[0].tolist()
-        raise ValueError(
-            f"target {targets.names[task]!r} is too large in row {row} "
-            f"({targets.values[row, task]:g}); rescale it"
-        )
+    for ends in (targets.low, targets.high):
+        _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
     return targets
 
 
@@ -90,7 +88,7 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     """Row weights of shape (N,), non-negative and not all zero."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = np.asarray(sample_weight, dtype=np.float64, order="C")
     if weight.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must hold one weight per row, shape ({n_samples},); got {weight.shape}"
@@ -104,6 +102,10 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
         )
     if not weight.any():
         raise ValueError("sample_weight is zero in every row: there is nothing to learn from")
+    if not _LEAST_WEIGHT <= weight.max() <= _MOST_WEIGHT:
+        raise ValueError(
+            f"the largest sample_weight is {weight.max():g}; weights count rows, rescale them"
+        )
     return weight
 
 
@@ -117,29 +119,60 @@ def check_lengths(X: Any, targets: CensoredTargets) -> None:
 
 
 def _refuse_non_finite(matrix: Any, names: list[str]) -> None:
-    sparse = bool(issparse(matrix))
-    values = matrix.data if sparse else matrix
-    if np.isfinite(values).all():
+    wrong = ~np.isfinite(_stored(matrix))
+    if not wrong.any():
         return
-    first = np.flatnonzero(~np.isfinite(values))[0]
-    if sparse:
-        entries = matrix.tocoo()
-        row, column = entries.row[first], entries.col[first]
-    else:
-        row, column = divmod(first, matrix.shape[1])
-    value = matrix[row, column]
-    what = "NaN" if np.isnan(value) else "infinity (inf)"
+    row, column = _place(matrix, wrong)
+    what = "NaN" if np.isnan(matrix[row, column]) else "infinity (inf)"
     raise ValueError(
         f"X contains {what}: feature {names[column]!r}, row {row} "
-        f"({int((~np.isfinite(values)).sum())} such values in all). Drop or impute them first, "
+        f"({int(wrong.sum())} such values in all). Drop or impute them first, "
         "for example with sklearn.impute.SimpleImputer"
     )
+
+
+def _refuse_large(matrix: Any, what: str, names: Sequence[str], most: float) -> None:
+    values = _stored(matrix)
+    highest, lowest = (end.reduce(values, None, initial=0.0) for end in (np.fmax, np.fmin))
+    if max(float(highest), -float(lowest)) <= most:
+        return
+    row, column = _place(matrix, np.abs(values.astype(np.float64)) > most)
+    raise ValueError(
+        f"{what} {names[column]!r} is too large in row {row} ({matrix[row, column]:g}); rescale it"
+    )
+
+
+def _refuse_small(matrix: Any, names: Sequence[str], least: float) -> None:
+    sparse = bool(issparse(matrix))
+    largest = abs(matrix).max(axis=0)
+    largest = np.ravel(largest.toarray() if sparse else largest).astype(np.float64)
+    for column in np.flatnonzero((largest > 0.0) & (largest < least)).tolist():
+        raise ValueError(
+            f"feature {names[column]!r} is too small (at most {largest[column]:g}); rescale it"
+        )
+
+
+def _stored(matrix: Any) -> Any:
+    """The numbers of a matrix, dense or sparse."""
+    sparse = bool(issparse(matrix))
+    return matrix.data if sparse else matrix
+
+
+def _place(matrix: Any, wrong: BoolArray) -> tuple[int, int]:
+    """Row and column of the first of the stored numbers that are wrong."""
+    first = int(np.flatnonzero(wrong)[0])
+    sparse = bool(issparse(matrix))
+    if not sparse:
+        return divmod(first, matrix.shape[1])
+    entries = matrix.tocoo()
+    return int(entries.row[first]), int(entries.col[first])
 
 
 def _name_the_word(X: Any) -> str:
     """Name the first entry of X that is not a number."""
     columns = getattr(X, "columns", None)
-    for (row, column), value in np.ndenumerate(np.asarray(X, dtype=object)):
+    entries = np.asarray(X, dtype=object)
+    for (row, column), value in np.ndenumerate(entries) if entries.ndim == 2 else ():
         try:
             float(value)
         except (TypeError, ValueError):
@@ -148,4 +181,4 @@ def _name_the_word(X: Any) -> str:
                 f"X must hold numbers; feature {name!r} holds {value!r} in row {row}. Encode "
                 "categories first, for example with sklearn.preprocessing.OneHotEncoder"
             )
-    return "X must hold numbers"
+    return "X must hold numbers, in rows by features; convert words to numbers first"

@@ -50,6 +50,12 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
     n_features_in_: int
     _rows_behind: RowsBehind
 
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     def _read(
         self,
         X: Any,
@@ -135,8 +141,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         summary = fit.summary
         self.alpha_, self.n_iter_ = fit.alpha, max(fit.n_iter, 1)
         self._name_targets(fit.targets)
-        if summary.scale is not None:
-            self.feature_scale_ = summary.scale
+        self.feature_scale_ = summary.scale
         self._rows_behind = RowsBehind(summary.weight, summary.mean_squares)
         self.__dict__.pop("_stream", None)
 
@@ -148,7 +153,8 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
 
     def _remember_rows(self, matrix: Any, weight: FloatArray) -> None:
         """What ``partial_fit`` must know of the rows behind a fitted model."""
-        self._rows_behind = RowsBehind(float(weight.sum()), _mean_squares(matrix, weight))
+        relative = weight / weight.max()  # large weights would overflow
+        self._rows_behind = RowsBehind(float(weight.sum()), _mean_squares(matrix, relative))
         self.__dict__.pop("_stream", None)
 
 

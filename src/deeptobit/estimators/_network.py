@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.estimators._choice import NEEDS_BATCH, SolverName
-from deeptobit.estimators._diagnosis import check_determined, warn_of_censoring
+from deeptobit.estimators._diagnosis import check_determined, check_sigma, warn_of_censoring
 from deeptobit.estimators._low_rank import refuse_checkpoint
 from deeptobit.estimators._network_effects import ExplainedNetwork
 from deeptobit.estimators._network_training import FittedNetwork, NetworkTraining
@@ -194,6 +194,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         training = self._training(targets)
         penalised = self.alpha != 0.0
         check_determined(targets, weight, 0 if penalised else self.n_features_in_, self.alpha_)
+        check_sigma(training.online.sigma, targets, weight)
         n_layers, validation = int(self.n_layers), None
         if self.early_stopping:
             n_layers, validation = self._validated_depth(training, matrix, targets, weight)
@@ -311,7 +312,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         check_is_fitted(self)
         depth = read_layer(layer, len(self.layers_))
         matrix = self._read_features(X)
-        return self.layers_[depth].sketch(matrix, self._below(matrix, depth))
+        return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
 
     def _training(self, targets: CensoredTargets) -> NetworkTraining:
         """The settings, checked."""

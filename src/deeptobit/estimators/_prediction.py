@@ -11,10 +11,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.estimators._inputs import (
     check_lengths,
-    is_single_precision,
     read_features,
     read_targets,
     read_weights,
@@ -23,7 +22,7 @@ from deeptobit.estimators._settings import check_kind
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse
 from deeptobit.scale import is_dask, predict_lazily
-from deeptobit.targets import BoundsLike, CensoredTargets, check_order, entry_bounds
+from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
 
 PredictionKind = Literal["mean", "clip", "latent"]
 
@@ -138,7 +137,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
         draws = draws[:, 0] if self._one_dimensional else draws
-        return np.asarray(draws, dtype=np.float32 if is_single_precision(X) else np.float64)
+        return in_precision_of(X, draws)
 
     def score(
         self,
@@ -214,12 +213,12 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         upper: ArrayLike | None,
     ) -> Predictive:
         """The predictive distribution around given scores (N, T)."""
-        shape = (latent.shape[0], latent.shape[1])
-        row_lower = entry_bounds(lower, shape, "lower")
-        row_upper = entry_bounds(upper, shape, "upper")
+        names = self.target_names_
+        row_lower = entry_bounds(lower, len(latent), names, "lower")
+        row_upper = entry_bounds(upper, len(latent), names, "upper")
         lower_at = self.lower_ if row_lower is None else row_lower
         upper_at = self.upper_ if row_upper is None else row_upper
-        check_order(lower_at, upper_at, self.target_names_)
+        check_order(lower_at, upper_at, names)
         return Predictive(self.noise_, latent, sigma, lower_at, upper_at)
 
     def _read_features(self, X: Any) -> Any:
@@ -254,7 +253,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
     def _drop_task_axis(self, result: FloatArray, X: Any) -> FloatArray:
         """Drop the task axis if Y was 1-d, and answer single precision in single precision."""
         result = result[..., 0] if self._one_dimensional else result
-        return np.asarray(result, dtype=np.float32 if is_single_precision(X) else np.float64)
+        return in_precision_of(X, result)
 
 
 def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
@@ -268,6 +267,7 @@ def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
 
 def _all_non_negative(lower: Any) -> bool:
     """Whether a constructor's lower bounds are known to be non-negative for every task."""
+    lower = by_name(lower)
     if lower is None or isinstance(lower, dict):
         return False
     try:

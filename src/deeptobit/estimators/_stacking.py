@@ -11,6 +11,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators._folds import Fold, HeldOut
 from deeptobit.solvers.evidence import EvidenceMember
 
+_ROWS = 512  # whose errors are multiplied at a time
 _EVENNESS = 1e-4  # of the mean error, on Σw²: members that do the same share their weight
 
 
@@ -41,10 +42,15 @@ def error_moments(
     held_out: HeldOut, fold: Fold, X: FloatArray, members: Sequence[EvidenceMember]
 ) -> FloatArray:
     """Products of the errors of all pairs of members on one fold, (K, K)."""
-    latent = np.stack([layer_scores(X, member) for member in members])
     sigma = np.stack([member.sigma for member in members])[:, None, :]
-    errors = held_out.errors(fold, latent, sigma).reshape(len(members), -1)
-    return np.asarray(errors @ errors.T)
+    moments = np.zeros((len(members), len(members)))
+    for start in range(0, len(fold.test), _ROWS):  # all members on all rows would fill the memory
+        rows = slice(start, start + _ROWS)
+        latent = np.stack([layer_scores(X[rows], member) for member in members])
+        errors = held_out.errors(Fold(fold.train, fold.test[rows]), latent, sigma)
+        errors = errors.reshape(len(members), -1)
+        moments += errors @ errors.T
+    return moments
 
 
 def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceMember:

@@ -11,6 +11,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators._base import PredictionKind
 from deeptobit.estimators._diagnosis import (
     check_determined,
+    check_sigma,
     warn_of_censoring,
     warn_of_collinearity,
     warn_of_constant_where_known,
@@ -52,7 +53,7 @@ class TobitRegressor(EffectsMixin):
 
     Parameters
     ----------
-    lower, upper : number, one per task, dict by target name, or None
+    lower, upper : number, one per task, dict or Series by target name, or None
         Bounds at which outcomes are censored; ``None`` is an open side. In ``fit`` and in the
         ``predict`` methods arrays of shape (N, T) may replace them row by row. A
         :class:`CensoredTargets` passed as Y brings its own.
@@ -61,7 +62,7 @@ class TobitRegressor(EffectsMixin):
     noise : {"gaussian", "logistic", "student_t"} or Noise
     alpha : float
         Strength of the ridge on β/σ; 0 is plain maximum likelihood.
-    sigma : "mle", number, one per task, or dict by target name
+    sigma : "mle", number, one per task, or dict or Series by target name
         Estimate the noise scale per task, or hold it at a given value.
     fit_intercept : bool
     standardize : bool
@@ -174,6 +175,7 @@ class TobitRegressor(EffectsMixin):
         weight = read_weights(sample_weight, len(targets))
         self.feature_scale_ = feature_scale(matrix, weight)
         check_determined(targets, weight, self.n_features_in_, self.alpha)
+        check_sigma(read_sigma(self.sigma, targets.names), targets, weight)
         flat = warn_of_constant_where_known(
             matrix, targets, weight, feature_names(self), self.alpha
         )

@@ -7,6 +7,8 @@ from deeptobit.arrays import FloatArray
 from deeptobit.likelihood._protocol import Derivatives
 from deeptobit.likelihood._standard import SymmetricNoise
 
+_NARROW = 1e-150  # no width is less: its square would vanish
+
 
 class Logistic(SymmetricNoise):
     r"""Noise with F(z) = 1/(1 + e⁻ᶻ), variance π²/3.
@@ -48,6 +50,8 @@ class Logistic(SymmetricNoise):
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         closed = np.isfinite(a) & np.isfinite(b)
         width = np.where(closed, np.where(closed, b, 1.0) - np.where(closed, a, 0.0), 1.0)
+        # Far out both ends may round to one number, which is not to say that nothing is between.
+        width = np.maximum(width, np.maximum(np.spacing(np.where(closed, np.abs(a), 0.0)), _NARROW))
         join, slope = _join(width)
         above, below = expit(-b), expit(a)  # 1 − F(b), F(a): 0 at an open end
         a_end, b_end = np.where(np.isfinite(a), a, 0.0), np.where(np.isfinite(b), b, 0.0)

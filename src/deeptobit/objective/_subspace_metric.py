@@ -49,7 +49,7 @@ class SubspaceMetric:
         of_scale = np.where(np.abs(scale_scale) > _NO_CURVATURE, np.abs(scale_scale), 1.0)
         return cls(
             hidden_axes,
-            np.maximum(of_u_rows, _LEAST * of_u_rows.max()),
+            np.maximum(of_u_rows, _LEAST * of_u_rows.max(initial=0.0)),
             task_axes,
             _block_of_z(problem, layer, np.maximum(task_values, 0.0), task_axes),
             level,
@@ -119,11 +119,12 @@ def _block_of_z(
     features = problem.features
     variance = problem.penalty.variance(layer.Z)
     present = np.flatnonzero(variance)
-    if isinstance(features, AlignedFeatures) and 0 < len(present) <= _MAX_FACTOR:
+    bends = problem.alpha > 0.0 and 0 < len(present) <= _MAX_FACTOR
+    if isinstance(features, AlignedFeatures) and bends:
         return _group_block(problem, features, layer.Z @ task_axes, present, task_values)
     curvature = task_values * (1.0 - features.ridge[:, None])
     curvature = curvature + problem.alpha / np.where(variance > 0.0, variance, 1.0)
-    return DiagonalBlock(np.maximum(curvature, _LEAST * curvature.max()))
+    return DiagonalBlock(np.maximum(curvature, _LEAST * curvature.max(initial=0.0)))
 
 
 def _group_block(

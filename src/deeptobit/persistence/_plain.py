@@ -35,6 +35,8 @@ def _flatten(value: Any, where: str, arrays: list[AnyArray], level: int) -> Any:
     if level > MOST_LEVELS:
         raise TypeError(f"{where} is nested too deeply for a file ({MOST_LEVELS} levels)")
     match value:
+        case str() if not _is_text(value):
+            raise TypeError(f"{where} holds half a character, which a file cannot hold")
         case None | bool() | int() | str():
             return value
         case float():
@@ -85,6 +87,8 @@ def _restore(value: Any, unused: dict[int, AnyArray], level: int) -> Any:
     if level > MOST_LEVELS:
         raise ModelFileError("its content is nested too deeply")
     match value:
+        case str() if not _is_text(value):
+            raise ModelFileError("it holds half a character")
         case list():
             return [_restore(item, unused, level + 1) for item in value]
         case {"$array": int(index), **rest} if index in unused and not rest:
@@ -94,7 +98,7 @@ def _restore(value: Any, unused: dict[int, AnyArray], level: int) -> Any:
         case {"$dict": dict(items), **rest} if not rest:
             return _restore_items(items, unused, level)
         case dict() if any(key.startswith("$") for key in value):
-            raise ModelFileError(f"it holds something unknown ({', '.join(value)[:80]})")
+            raise ModelFileError(f"it holds something unknown ({', '.join(map(ascii, value))[:80]})")
         case dict():
             return _restore_items(value, unused, level)
     return value
@@ -103,4 +107,15 @@ def _restore(value: Any, unused: dict[int, AnyArray], level: int) -> Any:
 def _restore_items(
     items: Mapping[str, Any], unused: dict[int, AnyArray], level: int
 ) -> dict[str, Any]:
+    if not all(map(_is_text, items)):
+        raise ModelFileError("it holds half a character")
     return {key: _restore(item, unused, level + 1) for key, item in items.items()}
+
+
+def _is_text(value: str) -> bool:
+    """Whether text can be printed: JSON can write one half of a surrogate pair, UTF-8 cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

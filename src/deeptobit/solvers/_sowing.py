@@ -11,6 +11,7 @@ CERTIFIED = 1.0 + 5e-4  # gradient norm over alpha at which no vanished componen
 _VANISHED = 1e-5  # of the strongest component
 _MAX_ROUNDS = 100
 _SETTLED = 1e-10
+_LEAST_LEVEL = 1e-6  # of curvature: where it vanishes, no step would be long enough
 
 
 def spectral_norm(matrix: FloatArray) -> float:
@@ -42,7 +43,7 @@ def sow(problem: LayerProblem, layer: Layer) -> Layer:
     if count == 0:
         return layer
     level = float(evaluation.level.mean())
-    size = np.sqrt((singular[:count] - problem.alpha) / max(level, np.finfo(np.float64).tiny))
+    size = np.sqrt((singular[:count] - problem.alpha) / max(level, _LEAST_LEVEL))
     U, Z = layer.U.copy(), layer.Z.copy()
     U[:, empty[:count]] = -right[:count].T * size
     Z[:, empty[:count]] = left[:, :count] * size * spread

@@ -1,12 +1,13 @@
 """Censoring is data: one interval per entry of Y."""
 
-from deeptobit.targets._bounds import BoundsLike, entry_bounds, task_bounds
+from deeptobit.targets._bounds import BoundsLike, by_name, entry_bounds, task_bounds
 from deeptobit.targets._checks import check_order
 from deeptobit.targets._targets import CensoredTargets, recorded_values
 
 __all__ = [
     "BoundsLike",
     "CensoredTargets",
+    "by_name",
     "check_order",
     "entry_bounds",
     "recorded_values",

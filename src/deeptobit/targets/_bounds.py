@@ -1,12 +1,14 @@
 """Bounds as users write them: a number, one per task, a dict by name, ``None``; or per entry."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
+
+_LARGEST = 1e150  # beyond this, squares overflow
 
 BoundsLike: TypeAlias = (
     float | Sequence[float | None] | Mapping[str, float | None] | ArrayLike | None
@@ -20,7 +22,7 @@ def task_bounds(
 
     Parameters
     ----------
-    lower, upper : number, sequence of T, dict by target name, or None
+    lower, upper : number, sequence of T, dict or Series by target name, or None
         ``None`` (also inside a sequence or dict) is an open side; a dict may leave names out.
     names : sequence of str
         The T target names.
@@ -44,17 +46,35 @@ def task_bounds(
     return low, high
 
 
-def entry_bounds(bound: ArrayLike | None, shape: tuple[int, int], side: str) -> FloatArray | None:
+def by_name(values: Any) -> Any:
+    """A Series whose index holds names as the dict that it is; anything else as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> by_name(pd.Series({"MMSE": 30, "ADAS": 70})), by_name(pd.Series([30, 70])).tolist()
+    ({'MMSE': 30, 'ADAS': 70}, [30, 70])
+    """
+    if not (hasattr(values, "index") and hasattr(values, "to_dict")):
+        return values
+    return values.to_dict() if any(isinstance(label, str) for label in values.index) else values
+
+
+def entry_bounds(
+    bound: ArrayLike | None, n_samples: int, names: Sequence[str], side: str
+) -> FloatArray | None:
     """Per-entry bounds of shape (N, T), checked; ``None`` stays ``None``.
 
     Examples
     --------
-    >>> entry_bounds([0.5, 0.1], (2, 1), "lower")
+    >>> entry_bounds([0.5, 0.1], 2, ["assay"], "lower")
     array([[0.5],
            [0.1]])
     """
     if bound is None:
         return None
+    _refuse_other_order(bound, names, side)
+    shape = (n_samples, len(names))
     entries = np.array(_as_floats(bound, side, -np.inf if side == "lower" else np.inf))
     if entries.ndim == 1 and shape[1] == 1:
         entries = entries[:, None]
@@ -68,12 +88,14 @@ def entry_bounds(bound: ArrayLike | None, shape: tuple[int, int], side: str) -> 
         raise ValueError(
             f"{side} is NaN in row {row}, column {task}; write -inf or inf where there is no bound"
         )
+    _refuse_large(entries, names, side)
     return entries
 
 
 def _one_per_task(
     bound: BoundsLike, names: Sequence[str], side: str, open_side: float
 ) -> FloatArray:
+    bound = by_name(bound)
     if isinstance(bound, Mapping):
         bound = _from_mapping(bound, names, side)
     values = _as_floats(bound, side, open_side)
@@ -87,7 +109,18 @@ def _one_per_task(
     if np.isnan(values).any():
         name = names[int(np.flatnonzero(np.isnan(values))[0])]
         raise ValueError(f"{side} bound of target {name!r} is NaN; use None for an open side")
+    _refuse_large(values[None], names, side)
     return values
+
+
+def _refuse_large(bounds: FloatArray, names: Sequence[str], side: str) -> None:
+    """Bounds (N, T) of which nothing can be computed: some mean by 1e300 that there is none."""
+    large = np.isfinite(bounds) & (np.abs(bounds) > _LARGEST)
+    for row, task in np.argwhere(large)[:1].tolist():
+        raise ValueError(
+            f"{side} bound of target {names[task]!r} is too large ({bounds[row, task]:g}); use "
+            "None for an open side, or rescale the target"
+        )
 
 
 def _from_mapping(
@@ -100,6 +133,16 @@ def _from_mapping(
             f"the targets are {', '.join(map(repr, names))}"
         )
     return [bound.get(name) for name in names]
+
+
+def _refuse_other_order(bound: object, names: Sequence[str], side: str) -> None:
+    """A data frame of bounds must not hold the targets in another order than Y does."""
+    columns = [str(name) for name in getattr(bound, "columns", names)]
+    if columns != list(names) and sorted(columns) == sorted(names):
+        raise ValueError(
+            f"the columns of {side} are {', '.join(columns)}, but the targets are "
+            f"{', '.join(names)}, in this order"
+        )
 
 
 def _as_floats(bound: object, side: str, open_side: float) -> FloatArray:

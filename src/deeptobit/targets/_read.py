@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from deeptobit.arrays import FloatArray
@@ -50,7 +51,7 @@ def _names_of(Y: Any) -> tuple[str, ...]:
     if hasattr(Y, "columns"):
         return tuple(str(name) for name in Y.columns)
     name = getattr(Y, "name", None)
-    return (str(name),) if isinstance(name, str) else ()
+    return (name,) if isinstance(name, str) and name else ()  # polars names with "" what has none
 
 
 def _as_floats(Y: Any, what: str) -> FloatArray:
@@ -60,6 +61,8 @@ def _as_floats(Y: Any, what: str) -> FloatArray:
         raise TypeError(f"{what} is sparse; pass a dense array: zeros are values, NaN is missing")
     try:
         values = np.asarray(Y)
+        if values.dtype == object:
+            values = _without_na(values)
         if not np.iscomplexobj(values):
             return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -67,6 +70,13 @@ def _as_floats(Y: Any, what: str) -> FloatArray:
             f"{what} must hold numbers (NaN where missing); {_first_word(Y)}"
         ) from None
     raise ValueError(f"Complex data not supported in {what}")
+
+
+def _without_na(values: NDArray[np.object_]) -> NDArray[np.object_]:
+    """NaN for what the nullable types of pandas write as <NA>."""
+    import pandas as pd
+
+    return np.where(pd.isna(values), np.nan, values)
 
 
 def _first_word(Y: Any) -> str:

@@ -97,7 +97,7 @@ class CensoredTargets:
         Parameters
         ----------
         Y : array or DataFrame of shape (N,) or (N, T)
-        lower, upper : number, one per task, dict by target name, or None
+        lower, upper : number, one per task, dict or Series by target name, or None
             Bounds of the tasks.
         entry_lower, entry_upper : arrays of shape (N, T), optional
             Bounds per entry, as for detection limits that differ from row to row; they replace
@@ -109,9 +109,8 @@ class CensoredTargets:
         """
         values, found_names, one_dimensional = read_outcomes(Y, names)
         task_lower, task_upper = task_bounds(lower, upper, found_names)
-        shape = (values.shape[0], values.shape[1])
-        by_row_lower = entry_bounds(entry_lower, shape, "lower")
-        by_row_upper = entry_bounds(entry_upper, shape, "upper")
+        by_row_lower = entry_bounds(entry_lower, len(values), found_names, "lower")
+        by_row_upper = entry_bounds(entry_upper, len(values), found_names, "upper")
         lower_at = task_lower if by_row_lower is None else by_row_lower
         upper_at = task_upper if by_row_upper is None else by_row_upper
         check_order(lower_at, upper_at, found_names)

@@ -81,6 +81,11 @@ def test_a_damaged_section_is_refused(runs: list[int], tmp_path: Path) -> None:
         finished("quick", SMALL, context)
 
 
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing called 'fig-9' to reproduce; there is"):
+        reproduce("fig-9", SMALL, Context())
+
+
 def test_nothing_is_kept_of_a_section_that_fails(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -109,16 +109,22 @@ def test_more_features_than_a_full_preconditioner_takes() -> None:
 
 def test_errors_say_what_is_wrong() -> None:
     data = stream(10)
-    with pytest.raises(ValueError, match="no model yet"):
+    with pytest.raises(ValueError, match="there is no model yet: call learn"):
         make(data).result()
     with pytest.raises(ValueError, match=r"expected X of shape \(n, 8\)"):
         make(data).learn(data.X[:, :3], data.low, data.high)
+    begun = make(data)
+    begun.learn(data.X, data.low, data.high)
+    with pytest.raises(ValueError, match="a start can only be given before the first rows"):
+        begun.start_from(begun.result())
     with pytest.raises(ValueError, match="weight must have shape"):
         make(data).learn(data.X, data.low, data.high, np.ones(3))
     with pytest.raises(ValueError, match="weights must be finite"):
         make(data).learn(data.X, data.low, data.high, -np.ones(10))
     with pytest.raises(ValueError, match="X contains NaN"):
         make(data).learn(data.X * np.nan, data.low, data.high)
+    with pytest.raises(ValueError, match="rank, batch_size and n_threads must be at least 1"):
+        OnlineSettings(rank=0)
     with pytest.raises(ValueError, match="rank must be at most"):
         OnlineSolver(OnlineSettings(rank=9), 8, 6)
     with pytest.raises(ValueError, match="sigma must have shape"):
@@ -126,8 +132,8 @@ def test_errors_say_what_is_wrong() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"batch_size": 0}, "at least 1"),
         ({"step_size": "adam"}, "step_size must be"),
-        ({"step_size": -1.0}, "positive and finite"),
-        ({"start": "zero"}, "start must be"),
+        ({"step_size": -1.0}, "step_size must be positive and finite"),
+        ({"start": "zero"}, "start must be 'data' or 'random'; got 'zero'"),
         ({"alpha": -1.0}, "alpha must be"),
         ({"exact_sketch": True}, "exact_sketch needs"),
     ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from deeptobit.estimators.saving._classes import CLASSES
 from deeptobit.estimators.saving._makers import of_record
-from deeptobit.estimators.saving._streams import check_stream
+from deeptobit.estimators.saving._progress import check_progress
 from deeptobit.estimators.saving._values import Packer, Unpacker
 from deeptobit.exceptions import ModelFileError
 from deeptobit.objective import Layer
@@ -107,11 +107,9 @@ class Checkpoint:
                 )
 
     def _check(self, progress: Progress) -> None:
-        """Compiled code reads the arrays of a solver without looking at their sizes."""
-        if isinstance(progress.now, OnlineState):
-            solver = progress.now.solver
-            n_tasks = len(json.loads(self.fit["targets"]))
-            check_stream(None, solver, {"D": solver.n_features, "T": n_tasks})
+        columns = {"D": "features", "T": "targets"}
+        sizes = {size: len(json.loads(self.fit[name])) for size, name in columns.items()}
+        check_progress(progress, sizes)
 
 
 def _text(value: Any) -> str:

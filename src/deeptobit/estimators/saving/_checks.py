@@ -36,8 +36,10 @@ def check_model(model: Any) -> None:
     require(fits(fitted.get("target_names_"), list[str]), "target_names_ is not a list of names")
     require(fits(fitted.get("_one_dimensional"), bool), "the shape of y is not known")
     sizes = {"D": model.n_features_in_, "T": len(model.target_names_)}
+    require(min(sizes.values()) >= 1, "it has no features or no targets")
     require(sizes["T"] == 1 or not model._one_dimensional, "a 1-d y has one target")
     check_sizes(model, sizes, _NEEDED)
+    require(bool((model.lower_ < model.upper_).all()), "its bounds are not in order")
     check_sizes(model, sizes, {name: _OTHERS[name] for name in _OTHERS if name in fitted})
     if hasattr(model, "transform"):
         require(fits(fitted.get("rank_"), int), "rank_ is not a number")
@@ -80,6 +82,8 @@ def _check_calibration(model: Any, found: Any, sizes: dict[str, int]) -> None:
     require(list(found.scores) == model.target_names_, "its calibration is of other targets")
     for target in found.scores.values():
         require(target.between.ndim == target.at_bound.ndim == 1, "its calibration has no scores")
+        scores = np.concatenate([target.between, target.at_bound])  # logarithms of tails
+        require(bool((scores >= 0.0).all()), "its calibration has scores below 0")
 
 
 def _check_formula(model: Any, found: Any, sizes: dict[str, int]) -> None:

@@ -28,7 +28,7 @@ def make_random_state(found: dict[str, Any]) -> np.random.RandomState:
     """The generator of these fields; compiled code reads its key at any position it is given."""
     key, position = found["key"], found["position"]
     if not (isinstance(key, np.ndarray) and key.shape == (_KEY_WORDS,) and key.dtype == np.uint32):
-        raise ValueError("its key is not one")
+        raise ValueError("its key is not that of a Mersenne twister")
     if not (fits(position, int) and 0 <= position <= _KEY_WORDS):
         raise ValueError("its position lies outside of its key")
     value = np.random.RandomState()

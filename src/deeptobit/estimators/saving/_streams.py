@@ -127,7 +127,7 @@ def _check_bounds(bounds: tuple[Any, Any], n_tasks: int) -> None:
 def _check_pending(pending: Pending, capacity: int, sizes: Sizes) -> None:
     """Rows that wait; a full block of them would wait for ever."""
     for rows in pending.parts:
-        own = sizes | {"N": len(rows.weight)}
+        own = sizes | {"N": rows.weight.size}
         check_sizes(rows, own, {"X": "ND", "low": "NT", "high": "NT", "weight": "N"})
-    n_rows = sum(len(rows.weight) for rows in pending.parts)
+    n_rows = sum(rows.weight.size for rows in pending.parts)
     require(pending.n_rows == n_rows < capacity, "the number of waiting rows is another")

@@ -178,7 +178,7 @@ class Unpacker:
             return self._classes[name].make(values)
         except ModelFileError:
             raise
-        except (TypeError, ValueError, AttributeError, KeyError, OverflowError) as error:
+        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
             raise ModelFileError(f"its {name} is not sound: {error}") from None
 
 

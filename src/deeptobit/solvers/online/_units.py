@@ -11,6 +11,8 @@ from deeptobit.kernels._online import middles, standard_block
 from deeptobit.kernels._online_types import Block, Iterate
 from deeptobit.solvers.online._pending import RawRows
 
+_VANISHING = 1e-140  # columns without a larger number are taken for zeros: squares would vanish
+
 
 @dataclass(frozen=True)
 class Units:
@@ -86,7 +88,7 @@ def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatAr
     total = np.maximum(share.sum(axis=0), 1e-300)
     # In units of its largest value no square of a column overflows.
     size = np.abs(values).max(axis=0, initial=0.0)
-    size = np.where(size > 0.0, size, 1.0)
+    size = np.where(size > _VANISHING, size, 1.0)
     scaled = values / size
     mean = _weighted_sum(share, scaled) / total
     scaled -= mean

@@ -1,0 +1,108 @@
+"""What is wrong with a model that is saved or loaded, in the words that users read."""
+
+import re
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deeptobit import TobitRegressor
+from deeptobit.estimators import estimator_from_state, estimator_state
+from deeptobit.estimators.saving import Checkpoint
+from deeptobit.estimators.saving._random import make_random_state, take_random_state
+from deeptobit.exceptions import ModelFileError
+from deeptobit.persistence import write_state
+from tests.estimators.problems import censored
+
+X, Y = censored(n_samples=60, n_features=4, n_tasks=2)
+SOUND = estimator_state(TobitRegressor(upper=3.0, noise="student_t").fit(X, Y))
+
+
+def with_noise(packed: Any) -> dict[str, Any]:
+    state = deepcopy(SOUND)
+    state["model"]["fields"]["params"]["noise"] = packed
+    return state
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        ({"is": None}, "it holds something without a name"),
+        ({"is": "os.system", "fields": {}}, "it holds something unknown ('os.system')"),
+        ({"is": "dict", "items": [1]}, "a dict in it is not made of keys and values"),
+        (
+            {"is": "masked", "parts": [np.zeros(2), np.zeros(3, dtype=bool)]},
+            "a masked array has not the shape of its mask",
+        ),
+        ({"is": "StudentT", "fields": {"df": 1.0}}, "its StudentT is not sound: df must exceed 2"),
+        ({"is": "StudentT", "fields": {"df": "4"}}, "is not sound: df cannot be of type str"),
+        ({"is": "StudentT", "fields": {"df": 4.0, "x": 1}}, "is not sound: it has no 'x'"),
+        ({"is": "FormulaDesign", "fields": {}}, "is not sound: it is incomplete"),
+    ],
+)
+def test_what_is_wrong_in_a_model_is_said(noise: Any, message: str) -> None:
+    with pytest.raises(ModelFileError, match=re.escape(message)):
+        estimator_from_state(with_noise(noise))
+
+
+def test_what_is_no_model_or_comes_from_a_later_version_is_said() -> None:
+    with pytest.raises(ModelFileError, match="it holds no model"):
+        estimator_from_state({"version": SOUND["version"]})
+    later = {"version": 99, "model": {"is": "NextRegressor"}}
+    with pytest.raises(ModelFileError, match=r"its model has version 99, and this .*; upgrade"):
+        estimator_from_state(later)
+    with pytest.raises(ModelFileError, match=r"its RecursiveTobit is not sound: .* is missing"):
+        estimator_from_state(with_noise({"is": "RecursiveTobit", "fields": {}}))
+    state = deepcopy(SOUND)
+    state["model"]["fields"]["fitted"]["predict"] = 1
+    with pytest.raises(ModelFileError, match="'predict' is not an attribute of a fitted model"):
+        estimator_from_state(state)
+    state = deepcopy(SOUND)
+    state["model"]["fields"]["fitted"]["coef_"] = np.zeros((2, 3))
+    with pytest.raises(ModelFileError, match=r"its parts do not fit together: coef_ is not an arr"):
+        estimator_from_state(state)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (
+            {"sigma": print},
+            "builtin_function_or_method, and cannot be saved: a model file holds numbers",
+        ),
+        ({"sigma": {(1, 2): 3.0}}, "has keys that are neither text nor numbers"),
+        ({"sigma": np.array([1j])}, "is an array of type complex128, which cannot be saved"),
+    ],
+)
+def test_what_cannot_be_saved_is_said(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        estimator_state(TobitRegressor(**params))
+
+
+def test_other_objects_and_broken_models_are_not_saved() -> None:
+    with pytest.raises(TypeError, match="an object of type dict cannot be saved; estimators"):
+        estimator_state({})
+    model = TobitRegressor(upper=3.0).fit(X, Y)
+    model.coef_ = np.zeros(7)
+    with pytest.raises(ValueError, match="this TobitRegressor could not be loaded again: its"):
+        estimator_state(model)
+
+
+def test_random_numbers_are_saved_with_their_own_generator() -> None:
+    other = np.random.RandomState(np.random.PCG64(0))
+    with pytest.raises(TypeError, match="a RandomState can be saved only with its own generator"):
+        take_random_state(other)
+    fields = take_random_state(np.random.RandomState(0))
+    with pytest.raises(ValueError, match="its key is not that of a Mersenne twister"):
+        make_random_state(fields | {"key": np.zeros(3, np.uint32)})
+    with pytest.raises(ValueError, match="its position lies outside of its key"):
+        make_random_state(fields | {"position": 625})
+
+
+def test_a_checkpoint_without_progress_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "fit.checkpoint"
+    write_state(path, "checkpoint", {"fit": {}, "progress": None})
+    with pytest.raises(ModelFileError, match="cannot be taken up: it holds no progress"):
+        Checkpoint(path, {}).read()
