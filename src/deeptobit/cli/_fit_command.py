@@ -51,7 +51,8 @@ def run_fit(
         table = data or settings.data_path
         for file in (path, *card_files(path)):
             check_output(file, force, study, table)
-        room = look_for_room(table, read_bytes(memory) if memory else available_memory())
+        free = read_bytes(memory) if memory else available_memory()
+        room = look_for_room(settings, table, free, jobs)
         if room is None or room.enough:
             fitted = _fit_in_memory(settings, table, jobs)
         elif room.streamable:

@@ -17,6 +17,7 @@ from deeptobit.targets import CensoredTargets
 
 _NAMES_SHOWN = 10
 _FURTHEST = 1e9  # from a target's spread to a given sigma: beyond, squares lose all digits
+_REACH = 1e60  # in units of sigma: beyond, powers overflow
 _SMALLEST = 1e-140  # below this, the square of a noise of a millionth vanishes
 
 
@@ -56,6 +57,19 @@ def check_sigma(sigma: FloatArray | None, targets: CensoredTargets, weight: Floa
         raise ValueError(
             f"target {targets.names[task]!r}: sigma = {sigma[task]:g} cannot belong to values that "
             f"spread by {scale[task]:.2g}; give sigma in the unit of the target"
+        )
+
+
+def check_reach(sigma: FloatArray | None, targets: CensoredTargets) -> None:
+    """Of some rows of a stream no spread is known; but they must be within reach of sigma."""
+    _refuse_small(targets)
+    if sigma is None:
+        return
+    largest = np.fmax.reduce(np.abs(targets.values), axis=0)
+    for task in np.flatnonzero(largest / _REACH > sigma).tolist():
+        raise ValueError(
+            f"target {targets.names[task]!r}: sigma = {sigma[task]:g} cannot belong to values up "
+            f"to {largest[task]:.2g}; give sigma in the unit of the target"
         )
 
 

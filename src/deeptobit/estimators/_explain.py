@@ -222,6 +222,8 @@ def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:
     >>> feature_scale(np.array([[1.0, 5.0], [3.0, 5.0]]))
     array([1., 0.])
     """
+    sparse = bool(issparse(matrix))
+    matrix = matrix.astype(np.float64) if sparse else matrix  # squares would overflow in single
     share = None if weight is None else weight / weight.max()  # large weights would overflow
     scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=share)
     return np.asarray(np.sqrt(np.maximum(scaler.var_, 0.0)))

@@ -16,7 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.estimators._choice import NEEDS_BATCH, SolverName
-from deeptobit.estimators._diagnosis import check_determined, check_sigma, warn_of_censoring
+from deeptobit.estimators._diagnosis import (
+    check_determined,
+    check_reach,
+    check_sigma,
+    warn_of_censoring,
+)
 from deeptobit.estimators._low_rank import refuse_checkpoint
 from deeptobit.estimators._network_effects import ExplainedNetwork
 from deeptobit.estimators._network_training import FittedNetwork, NetworkTraining
@@ -225,6 +230,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         fitted = hasattr(self, "_rows_behind")
         first = not fitted and not hasattr(self, "_stream")
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
+        check_reach(self._given_sigma(targets), targets)
         if not first and len(targets.names) != len(self.target_names_):
             raise ValueError(
                 f"y has {len(targets.names)} targets, but the network has {len(self.target_names_)}"
@@ -314,6 +320,9 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         matrix = self._read_features(X)
         return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
 
+    def _given_sigma(self, targets: CensoredTargets) -> FloatArray | None:
+        return read_sigma(self.sigma, targets.names, words=("mle", "calibrate"))
+
     def _training(self, targets: CensoredTargets) -> NetworkTraining:
         """The settings, checked."""
         if not (isinstance(self.n_layers, Integral) and self.n_layers >= 1):
@@ -333,9 +342,8 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
                 UserWarning,
                 stacklevel=3,
             )
-        sigma = read_sigma(self.sigma, targets.names, words=("mle", "calibrate"))
         return NetworkTraining(
-            online=self._online_settings(sigma),
+            online=self._online_settings(self._given_sigma(targets)),
             alpha=None if isinstance(self.alpha, str) else float(self.alpha),
             feature_sparsity=float(self.feature_sparsity),
             skip_connection=self.skip_connection,

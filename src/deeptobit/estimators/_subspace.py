@@ -11,7 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.estimators._choice import NEEDS_BATCH, SolverName, choose_solver
-from deeptobit.estimators._diagnosis import check_determined, check_sigma, warn_of_censoring
+from deeptobit.estimators._diagnosis import (
+    check_determined,
+    check_reach,
+    check_sigma,
+    warn_of_censoring,
+)
 from deeptobit.estimators._explain import feature_scale
 from deeptobit.estimators._low_rank import LowRankRegressor, refuse_checkpoint
 from deeptobit.estimators._prediction import PredictionKind
@@ -240,6 +245,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         fitted = hasattr(self, "_rows_behind")
         first = not fitted and not hasattr(self, "_stream")
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
+        check_reach(read_sigma(self.sigma, targets.names), targets)
         if first and self.feature_sparsity > 0.0:
             raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
         if not hasattr(self, "_stream"):

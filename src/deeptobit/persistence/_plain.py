@@ -98,7 +98,9 @@ def _restore(value: Any, unused: dict[int, AnyArray], level: int) -> Any:
         case {"$dict": dict(items), **rest} if not rest:
             return _restore_items(items, unused, level)
         case dict() if any(key.startswith("$") for key in value):
-            raise ModelFileError(f"it holds something unknown ({', '.join(map(ascii, value))[:80]})")
+            raise ModelFileError(
+                f"it holds something unknown ({', '.join(map(ascii, value))[:80]})"
+            )
         case dict():
             return _restore_items(value, unused, level)
     return value

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index that has no name
-_NUMBER_BYTES, _TEXT_BYTES = 8, 64  # of a cell; text is an object that a table points to
 
 
 class Frame(NamedTuple):
@@ -54,8 +53,8 @@ class ParquetTable:
     columns : list of str
         Those by which a data set is partitioned come last.
     n_rows : int
-    decoded_bytes : int
-        What all cells take in memory: 8 bytes for a number or a date, 64 for anything else.
+    n_words : int
+        Columns that hold neither numbers nor dates: their cells take more memory.
 
     Examples
     --------
@@ -68,8 +67,8 @@ class ParquetTable:
     ...     cells.to_parquet(Path(folder, "cohort.parquet"))
     ...     table = ParquetTable(folder)
     ...     frames = [frame.cells["sex"].tolist() for frame in table.frames(["sex"], 2)]
-    >>> table.columns, table.n_rows, table.decoded_bytes, frames
-    (['age', 'sex'], 3, 216, [['f', 'm'], ['f']])
+    >>> table.columns, table.n_rows, table.n_words, frames
+    (['age', 'sex'], 3, 1, [['f', 'm'], ['f']])
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -79,7 +78,7 @@ class ParquetTable:
         fields = [field for field in dataset.schema if not _INDEX.fullmatch(field.name)]
         self.columns = [str(field.name) for field in fields]
         self.n_rows = sum(_count(fragment) for fragment in self._fragments)
-        self.decoded_bytes = self.n_rows * sum(_cell_bytes(field.type) for field in fields)
+        self.n_words = sum(_holds_words(field.type) for field in fields)
 
     def frames(self, columns: Sequence[str], batch_rows: int) -> Iterator[Frame]:
         """Some columns of all rows, at most ``batch_rows`` rows at a time."""
@@ -121,7 +120,7 @@ def _constants(fragment: Any, keys: set[str]) -> dict[str, Any]:
     return {key: found.get(key) for key in keys}
 
 
-def _cell_bytes(kind: Any) -> int:
+def _holds_words(kind: Any) -> bool:
     types = require("pyarrow.types", "scale")
     short = (types.is_integer, types.is_floating, types.is_boolean, types.is_timestamp)
-    return _NUMBER_BYTES if any(test(kind) for test in short) else _TEXT_BYTES
+    return not any(test(kind) for test in short)

@@ -6,16 +6,17 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from deeptobit.scale import ParquetTable
-from deeptobit.study._errors import StudyError
-from deeptobit.study._memory import show_bytes
-from deeptobit.study._table import EXCEL, PARQUET, TEXT, kind_of_file
+from joblib import effective_n_jobs
 
-# Peak memory of reading and fitting, over what is stored. The table, its numbers, its features,
-# their standard form and the copies that folds work on: measured in docs/decisions.md.
-_OVER_CELLS = 6
-_OVER_FILE = {TEXT: 14, EXCEL: 60}  # of a file on disk: every cell becomes an object, then a number
-_COMFORTABLE = 0.5  # share of the memory that is free
+from deeptobit.study._errors import StudyError
+from deeptobit.study._file import Study
+from deeptobit.study._memory import show_bytes
+from deeptobit.study._table import EXCEL, PARQUET, kind_of_file
+from deeptobit.study._table_size import TableSize, size_of
+
+# What a process that fits takes at its peak, in bytes: measured, as those of reading are.
+_CELL, _OUTCOME = 40, 300
+_COMFORTABLE = 0.5  # share of the memory
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,17 @@ class Room:
     ----------
     path : Path
         Of the table.
+    size : TableSize
     needed : int
         Bytes that reading it whole and fitting it take.
     free : int
         Bytes that may be used.
-    size : str
-        Of the table, in words.
     """
 
     path: Path
+    size: TableSize
     needed: int
     free: int
-    size: str
 
     @property
     def enough(self) -> bool:
@@ -53,8 +53,9 @@ class Room:
     def shortage(self) -> str:
         """How much is needed and how much there is, as the beginning of a sentence."""
         return (
-            f"{self.path.name} ({self.size}) would take about {show_bytes(self.needed)}, more than "
-            f"half of the {show_bytes(self.free)} of memory there is"
+            f"{self.path.name} ({self.size.n_rows:,} rows × {self.size.n_columns:,} columns) would "
+            f"take about {show_bytes(self.needed)}, more than half of the {show_bytes(self.free)} "
+            "of memory there is"
         )
 
     def error(self) -> StudyError:
@@ -73,41 +74,40 @@ class Room:
         )
 
 
-def look_for_room(path: Path, free: int | None) -> Room | None:
-    r"""What fitting a table takes in memory; None if that, or what is free, is not known.
+def look_for_room(
+    study: Study, path: Path, free: int | None, n_jobs: int | None = None
+) -> Room | None:
+    r"""What fitting a study to a table takes in memory; None if that, or what is free, is unknown.
 
-    Of a Parquet table, rows and columns tell: 8 bytes a number and 64 a piece of text, times 6
-    for the copies that reading and fitting make. Of other files, their size does.
+    Reading takes 100 bytes a number of a Parquet file, 130 a cell of a text file and 180 a word or
+    a cell of Excel. Fitting takes, in every process, 40 bytes a cell and 300 a value of a target.
 
     Parameters
     ----------
+    study : Study
     path : Path
-        Of a table; what is wrong with it is left to whoever reads it.
+        Of the table.
     free : int or None
         Bytes.
+    n_jobs : int, optional
+        Processes that fit side by side, as joblib counts them; no more than there are folds.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.csv")
     ...     _ = path.write_text("age,MMSE\n" + 1000 * "70,30\n")
-    ...     room = look_for_room(path, free=10**6)
+    ...     study = Path(folder, "a.toml")
+    ...     _ = study.write_text('data.file = "a.csv"\ntargets.MMSE.upper = 30')
+    ...     room = look_for_room(read_study(study), path, free=10**6)
     >>> room.needed, room.enough
-    (84126, True)
+    (640000, False)
     """
-    if free is None or not path.exists():
+    size = None if free is None else size_of(path)
+    if free is None or size is None:
         return None
-    kind = kind_of_file(path)
-    if kind in PARQUET:
-        try:
-            table = ParquetTable(path)
-        except ValueError:
-            return None
-        size = f"{table.n_rows:,} rows × {len(table.columns):,} columns"
-        return Room(path, _OVER_CELLS * table.decoded_bytes, free, size)
-    for kinds, factor in _OVER_FILE.items():
-        if kind in kinds:
-            on_disk = path.stat().st_size
-            return Room(path, factor * on_disk, free, show_bytes(on_disk))
-    return None
+    processes = min(effective_n_jobs(n_jobs), study.model.cv)
+    row = _CELL * size.n_columns + _OUTCOME * len(study.targets)
+    return Room(path, size, size.read_bytes + processes * size.n_rows * row, free)

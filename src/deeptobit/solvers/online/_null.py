@@ -72,9 +72,10 @@ class NullModel:
         prior, floor = prior_rows * _PRIOR, _PRIOR_ROWS * _PRIOR
         by_mean = by_eta / sigma + prior[0] * self.mean
         by_noise = by_scale + prior[1] * self.log_sigma
-        self.curvature[0] += eta_eta / sigma**2
+        # A badly placed entry may not be convex, in η under heavy tails and in log σ by −z·bend;
+        # its size still says how stiff it is.
+        self.curvature[0] += np.abs(eta_eta) / sigma**2
         self.curvature[1] += eta_scale / sigma
-        # −z·bend of a badly placed entry is not convex in log σ; its size still says how stiff.
         self.curvature[2] += np.maximum(scale_scale, 0.5 * np.abs(by_scale))
         a, c, d = self.curvature[0] + floor[0], self.curvature[1], self.curvature[2] + floor[1]
         if not self.free_mean:

@@ -1,0 +1,140 @@
+"""The same numbers from NumPy, pandas and polars: names, missing values, bounds, precision."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from deeptobit import CensoredTargets, TobitRegressor
+from deeptobit.arrays import FloatArray
+from tests.estimators.models import EVERY_MODEL
+from tests.estimators.problems import assert_close, bounded, censored
+
+FEATURES, TARGETS = ["age", "volume", "marker"], ["MMSE", "errors"]
+
+
+def _with_gaps() -> tuple[FloatArray, FloatArray]:
+    X, Y = censored()
+    Y[::7, 0] = np.nan
+    Y[3::11, 1] = np.nan
+    return X, Y
+
+
+AS_OUTCOMES: dict[str, Callable[[FloatArray], Any]] = {
+    "pandas": lambda Y: pd.DataFrame(Y, columns=TARGETS),
+    "pandas objects": lambda Y: pd.DataFrame(Y, columns=TARGETS, dtype=object).replace(
+        {np.nan: None}
+    ),
+    "pandas <NA>": lambda Y: pd.DataFrame(Y, columns=TARGETS).convert_dtypes(),
+    "polars NaN": lambda Y: pl.DataFrame(Y, schema=TARGETS),
+    "polars null": lambda Y: pl.DataFrame(Y, schema=TARGETS).fill_nan(None),
+}
+
+
+@EVERY_MODEL
+@pytest.mark.parametrize("as_outcomes", AS_OUTCOMES.values(), ids=AS_OUTCOMES.keys())
+def test_missing_outcomes_however_they_are_written(
+    as_outcomes: Callable[[FloatArray], Any], model: Any
+) -> None:
+    X, Y = _with_gaps()
+    expected = clone(model).fit(X, Y)
+    found = clone(model).fit(X, as_outcomes(Y))
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    assert found.score(X, as_outcomes(Y)) == expected.score(X, Y)
+    assert found.target_names_ == TARGETS
+
+
+def test_integers_with_missing_values() -> None:
+    X, _ = censored()
+    scores = np.clip(np.rint(5.0 + 3.0 * X[:, :2] + X[:, 2:]), 0, 10)
+    scores[::5, 0] = np.nan
+    expected = TobitRegressor(upper=10).fit(X, scores).coef_
+    nullable = pd.DataFrame(scores, columns=TARGETS).astype({"MMSE": "Int64", "errors": "Float64"})
+    nulls = pl.DataFrame(scores, schema=TARGETS).fill_nan(None).cast(pl.Int64)
+    for Y in (nullable, nulls):
+        np.testing.assert_array_equal(TobitRegressor(upper=10).fit(X, Y).coef_, expected)
+
+
+@pytest.mark.parametrize(
+    ("series", "name"),
+    [
+        (lambda y: pd.Series(y), "y"),
+        (lambda y: pd.Series(y, name="MMSE"), "MMSE"),
+        (lambda y: pl.Series(y), "y"),
+        (lambda y: pl.Series("MMSE", y), "MMSE"),
+    ],
+    ids=["pandas", "pandas with a name", "polars", "polars with a name"],
+)
+def test_one_outcome_as_a_series(series: Callable[[FloatArray], Any], name: str) -> None:
+    X, Y = censored()
+    model = bounded().fit(X, series(Y[:, 0]))
+    assert model.target_names_ == [name]
+    np.testing.assert_array_equal(model.predict(X), bounded().fit(X, Y[:, 0]).predict(X))
+
+
+@EVERY_MODEL
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_limits_and_weights_from_data_frames(frame: Any, model: Any) -> None:
+    X, Y = censored()
+    rng = np.random.default_rng(0)
+    limits = np.minimum(rng.uniform(0.0, 0.5, Y.shape), Y)
+    weight = rng.uniform(0.5, 2.0, len(X))
+    expected = clone(model).fit(X, Y, sample_weight=weight, lower=limits).predict(X, lower=limits)
+    names = {name: column for name, column in zip(TARGETS, limits.T, strict=True)}
+    table = frame(names | {"weight": weight})
+    found = clone(model).fit(
+        X,
+        frame(dict(zip(TARGETS, Y.T, strict=True))),
+        sample_weight=table["weight"],
+        lower=table[TARGETS],
+    )
+    assert_close(found.predict(X, lower=table[TARGETS]), expected, 1e-10)
+    with pytest.raises(ValueError, match="columns of lower are errors, MMSE, but the targets are"):
+        found.predict(X, lower=table[TARGETS[::-1]])
+
+
+@EVERY_MODEL
+def test_bounds_from_a_series_go_by_name(model: Any) -> None:
+    X, scores = censored()
+    Y = pd.DataFrame(scores * [1.0, 10.0], columns=TARGETS)
+    caps = pd.Series({"errors": 30.0, "MMSE": 3.0})
+    by_series = clone(model).set_params(upper=caps).fit(X, Y)
+    by_dict = clone(model).set_params(upper=caps.to_dict()).fit(X, Y)
+    by_position = clone(model).set_params(upper=[3.0, 30.0]).fit(X, Y)
+    for found in (by_series, by_dict):
+        np.testing.assert_array_equal(found.predict(X), by_position.predict(X))
+        assert found.upper_.tolist() == [3.0, 30.0]
+
+
+def test_noise_scales_from_a_series_go_by_name() -> None:
+    X, Y = censored()
+    sigma = pd.Series({"errors": 2.0, "MMSE": 1.0})
+    model = bounded(sigma=sigma).fit(X, pd.DataFrame(Y, columns=TARGETS))
+    assert model.sigma_.tolist() == [1.0, 2.0]
+
+
+@EVERY_MODEL
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_single_precision_in_data_frames(frame: Any, model: Any) -> None:
+    X, Y = censored()
+    single = X.astype(np.float32)
+    table = frame(dict(zip(FEATURES, single.T, strict=True)))
+    model = clone(model).fit(table, Y)
+    answers = [model.predict(table), *model.predict_interval(table), model.sample_y(table)]
+    assert {answer.dtype for answer in answers} == {np.dtype(np.float32)}
+    wider = frame(dict(zip(FEATURES, X.T, strict=True)))
+    assert model.predict(wider).dtype == np.float64
+    assert_close(model.predict(table), clone(model).fit(single, Y).predict(single), 1e-6)
+
+
+def test_intervals_from_data_frames() -> None:
+    low = pl.DataFrame({"MMSE": [1.0, None, 3.0], "errors": [0.0, 2.0, float("-inf")]})
+    high = pl.DataFrame({"MMSE": [1.0, None, 5.0], "errors": [0.0, 2.5, 4.0]})
+    targets = CensoredTargets.from_intervals(low, high)
+    assert targets.names == ("MMSE", "errors")
+    assert targets.missing.tolist() == [[False, False], [True, False], [False, False]]
+    assert targets.at_lower.tolist() == [[False, False], [False, False], [False, True]]
