@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from deeptobit.cli._app import app
 
 _FENCE = re.compile(
-    r'^```(?P<language>\w*)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$',
+    r'^```(?: \{ \.)?(?P<language>\w*)(?: title="(?P<title>[^"]+)")?(?: \})?\n(?P<text>.*?)^```$',
     re.DOTALL | re.MULTILINE,
 )
 _PLAIN_FILE = re.compile(r"[\w-]+\.\w+")

@@ -163,7 +163,8 @@ def _place(matrix: Any, wrong: BoolArray) -> tuple[int, int]:
     first = int(np.flatnonzero(wrong)[0])
     sparse = bool(issparse(matrix))
     if not sparse:
-        return divmod(first, matrix.shape[1])
+        row, column = divmod(first, int(matrix.shape[1]))
+        return row, column
     entries = matrix.tocoo()
     return int(entries.row[first]), int(entries.col[first])
 
