@@ -12,9 +12,10 @@ def resident(line: str) -> int:
     return next(int(found.split()[1]) // 1024 for found in lines if found.startswith(line))
 
 
-study = read_study(sys.argv[1])
-for table in map(Path, sys.argv[2:]):
-    Path("/proc/self/clear_refs").write_text("5")  # peaks count from here
-    before = resident("VmRSS:")
-    fitted = stream_study(study, table)
-    print(fitted.n_rows, resident("VmHWM:") - before)
+if __name__ == "__main__":
+    study = read_study(sys.argv[1])
+    for table in map(Path, sys.argv[2:]):
+        Path("/proc/self/clear_refs").write_text("5")  # peaks count from here
+        before = resident("VmRSS:")
+        fitted = stream_study(study, table)
+        print(fitted.n_rows, resident("VmHWM:") - before)
