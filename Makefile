@@ -1,6 +1,6 @@
 # Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports pytest coverage errors docs bench bench-compare bench-scale race golden audit constraints clean
+.PHONY: help demo test test-all lint types imports pytest coverage errors docs bench bench-compare bench-scale race golden fuzz audit constraints clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,6 +12,10 @@ RACE := $(RACE_VENV)/.ready
 RACE_ARGUMENTS ?=
 AUDIT_VENV := .venv-audit
 AGAINST ?=
+FUZZ := $(VENV)/.fuzz
+FUZZ_SECONDS ?= 600
+FUZZ_PROBLEMS ?= 20000
+FUZZ_SEED ?= 2026
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +67,12 @@ bench-compare: $(READY) ## time the working tree against the last tag, or AGAINS
 golden: $(READY) ## store the numbers of tests/golden anew, and say what changed
 	$(BIN)/python -m tests.golden.store
 
+fuzz: $(FUZZ) ## generated problems, then atheris on everything that reads files (about an hour)
+	$(BIN)/python -m tests.properties.many --problems $(FUZZ_PROBLEMS) --seed $(FUZZ_SEED)
+	$(BIN)/python -m fuzz models --seconds $(FUZZ_SECONDS)
+	$(BIN)/python -m fuzz checkpoints --seconds $(FUZZ_SECONDS)
+	$(BIN)/python -m fuzz studies --seconds $(FUZZ_SECONDS)
+
 audit: ## known vulnerabilities of constraints.txt (asks an advisory service)
 	$(PYTHON) -m venv $(AUDIT_VENV)
 	$(AUDIT_VENV)/bin/python -m pip install --quiet pip-audit
@@ -73,7 +83,7 @@ constraints: $(READY) ## rewrite constraints.txt from what is installed in .venv
 	$(BIN)/python scripts/write_constraints.py
 
 clean: ## remove virtual environments and caches
-	rm -rf $(VENV) $(RACE_VENV) build docs/gallery .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(RACE_VENV) build docs/gallery .fuzz .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(APP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -83,6 +93,10 @@ $(APP): pyproject.toml constraints.txt
 
 $(READY): $(APP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(FUZZ): $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[fuzz]'
 	@touch $@
 
 $(RACE): pyproject.toml constraints.txt benchmarks/race/requirements.txt

@@ -5,9 +5,7 @@ from scipy.special import expit, log_expit, logit, spence
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood._protocol import Derivatives
-from deeptobit.likelihood._standard import SymmetricNoise
-
-_NARROW = 1e-150  # no width is less: its square would vanish
+from deeptobit.likelihood._standard import SymmetricNoise, width_between
 
 
 class Logistic(SymmetricNoise):
@@ -49,9 +47,7 @@ class Logistic(SymmetricNoise):
         """−log F(b) − log F(−a) − log(1 − e^{−(b−a)}): only the last term knows both ends."""
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         closed = np.isfinite(a) & np.isfinite(b)
-        width = np.where(closed, np.where(closed, b, 1.0) - np.where(closed, a, 0.0), 1.0)
-        # Far out both ends may round to one number, which is not to say that nothing is between.
-        width = np.maximum(width, np.maximum(np.spacing(np.where(closed, np.abs(a), 0.0)), _NARROW))
+        width = width_between(np.where(closed, a, 0.0), np.where(closed, b, 1.0))
         join, slope = _join(width)
         above, below = expit(-b), expit(a)  # 1 − F(b), F(a): 0 at an open end
         a_end, b_end = np.where(np.isfinite(a), a, 0.0), np.where(np.isfinite(b), b, 0.0)

@@ -9,6 +9,8 @@ from deeptobit.likelihood._observed import observed_entry
 from deeptobit.likelihood._protocol import Derivatives
 from deeptobit.likelihood._quadrature import LEGENDRE_NODES, LEGENDRE_WEIGHTS, over_half_line
 
+_NARROWEST = 1e-150  # its square does not vanish
+
 
 class StandardNoise(ABC):
     """Base of the noise families: implements :class:`Noise` from its six abstract functions.
@@ -136,7 +138,7 @@ class StandardNoise(ABC):
         With ℓ(z) the negative log density of the unknown exact value, the gradient of −log mass is
         E[ℓ'] and its Hessian E[ℓ''] − Cov[ℓ'], over f restricted to the interval.
         """
-        half = 0.5 * (b - a)[:, None]
+        half = 0.5 * width_between(a, b)[:, None]
         z = a[:, None] + half * (LEGENDRE_NODES + 1.0)
         log_f = self.log_pdf(z)
         top = log_f.max(axis=1, keepdims=True)
@@ -230,6 +232,14 @@ class StandardNoise(ABC):
     def _lower_tail(self, z: FloatArray, power: int) -> FloatArray:
         """Mirror image of ``_upper_tail``."""
         return over_half_line(lambda t: self.log_cdf(z[..., None] - t), power)
+
+
+def width_between(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Width b − a, at least what separates neighbouring numbers.
+
+    Far out both ends may round to one number, which is not to say that nothing lies between.
+    """
+    return np.maximum(b - a, np.maximum(np.spacing(np.abs(a)), _NARROWEST))
 
 
 def _fill(out: Derivatives, where: BoolArray, part: Derivatives) -> None:

@@ -18,7 +18,6 @@ _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]|<U[1-9][0-9]{0,5}")
 _MOST_DIMENSIONS = 32
 _LARGEST = 2**48  # entries, an empty dimension counted as 1: far beyond any file, within int64
 _LAST_CHARACTER = 0x10FFFF
-_SURROGATES = range(0xD800, 0xE000)  # halves of characters, which cannot be printed
 
 
 @dataclass(frozen=True)
@@ -88,14 +87,9 @@ class ArraySpec:
             raise ModelFileError("the file ends too early")
         if flat.dtype.kind == "b" and raw.max(initial=0) > 1:
             raise ModelFileError("an array of truth values holds something else")
-        if flat.dtype.kind == "U" and not _are_characters(raw.view("<u4")):
+        if flat.dtype.kind == "U" and raw.view("<u4").max(initial=0) > _LAST_CHARACTER:
             raise ModelFileError("an array of text holds something else")
         return flat.reshape(self.shape, order="F" if self.order == "F" else "C")
-
-
-def _are_characters(codes: NDArray[np.uint32]) -> bool:
-    surrogate = (codes >= _SURROGATES.start) & (codes < _SURROGATES.stop)
-    return not surrogate.any() and bool(codes.max(initial=0) <= _LAST_CHARACTER)
 
 
 def _is_size(size: object) -> bool:

@@ -35,8 +35,6 @@ def _flatten(value: Any, where: str, arrays: list[AnyArray], level: int) -> Any:
     if level > MOST_LEVELS:
         raise TypeError(f"{where} is nested too deeply for a file ({MOST_LEVELS} levels)")
     match value:
-        case str() if not _is_text(value):
-            raise TypeError(f"{where} holds half a character, which a file cannot hold")
         case None | bool() | int() | str():
             return value
         case float():
@@ -87,8 +85,6 @@ def _restore(value: Any, unused: dict[int, AnyArray], level: int) -> Any:
     if level > MOST_LEVELS:
         raise ModelFileError("its content is nested too deeply")
     match value:
-        case str() if not _is_text(value):
-            raise ModelFileError("it holds half a character")
         case list():
             return [_restore(item, unused, level + 1) for item in value]
         case {"$array": int(index), **rest} if index in unused and not rest:
@@ -109,15 +105,4 @@ def _restore(value: Any, unused: dict[int, AnyArray], level: int) -> Any:
 def _restore_items(
     items: Mapping[str, Any], unused: dict[int, AnyArray], level: int
 ) -> dict[str, Any]:
-    if not all(map(_is_text, items)):
-        raise ModelFileError("it holds half a character")
     return {key: _restore(item, unused, level + 1) for key, item in items.items()}
-
-
-def _is_text(value: str) -> bool:
-    """Whether text can be printed: JSON can write one half of a surrogate pair, UTF-8 cannot."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -75,15 +75,14 @@ class ChunkedTable:
         """
         columns = self._columns if columns is None else columns
         n_rows = int(np.clip(_MOST_CELLS // max(width, len(columns)), _FEWEST_ROWS, _MOST_ROWS))
-        self.n_passes += 1
-        number = self.n_passes
         with _sentences():
             for frame in self._stored.frames(columns, n_rows):
                 inside = np.arange(len(frame.cells))
                 lines = frame.first_row + 2 + inside  # as if the file had a header
                 table = stored_table(frame.cells, frame.where, lines, self._missing)
                 yield Chunk(table, frame.row + inside)
-                self._progress(number, frame.row + len(inside), self.n_rows)
+                self._progress(self.n_passes + 1, frame.row + len(inside), self.n_rows)
+        self.n_passes += 1  # of which all rows were wanted
 
 
 @contextmanager

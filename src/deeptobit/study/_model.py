@@ -6,7 +6,9 @@ from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
 from deeptobit.study._file import Study
 from deeptobit.study._outcomes import task_bounds
 
-_RANK = 10  # of a streamed network: with so many rows, time limits the rank and not chance
+# Of a streamed network: with so many rows time limits the rank, not chance, and beyond this
+# tolerance every further pass changes less than a few rows more or less would.
+_RANK, _TOLERANCE = 10, 1e-4
 
 
 def make_model(study: Study, n_jobs: int | None = None) -> SubspaceNetworkCV:
@@ -77,4 +79,5 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
         lower=dict(zip(names, lower.tolist(), strict=True)),
         upper=dict(zip(names, upper.tolist(), strict=True)),
         random_state=settings.seed,
+        tol=_TOLERANCE,
     )

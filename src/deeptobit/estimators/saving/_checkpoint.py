@@ -102,8 +102,8 @@ class Checkpoint:
         for name in [*self.fit, *fit]:
             if fit.get(name) != self.fit.get(name):
                 raise ModelFileError(
-                    f"it belongs to another fit: {name} was {str(fit.get(name))[:80]}, and is "
-                    f"{str(self.fit.get(name))[:80]} now"
+                    f"it belongs to another fit: {_shown(name)} was {_shown(fit.get(name))}, and "
+                    f"is {_shown(self.fit.get(name))} now"
                 )
 
     def _check(self, progress: Progress) -> None:
@@ -114,6 +114,11 @@ class Checkpoint:
 
 def _text(value: Any) -> str:
     return json.dumps(value, default=_describe, sort_keys=True)
+
+
+def _shown(value: Any) -> str:
+    """Text from a file, in which half a character could not be printed."""
+    return str(value)[:80].encode(errors="backslashreplace").decode()
 
 
 def _describe(value: Any) -> Any:

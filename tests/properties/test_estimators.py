@@ -1,0 +1,42 @@
+"""Problems of every kind end in a sentence or in numbers that can be used."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.properties.found import FOUND
+from tests.properties.problems import Recipe
+from tests.properties.properties import examine
+from tests.properties.strategies import recipes
+
+ALWAYS = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+
+
+@ALWAYS
+@given(recipe=recipes(("tobit",)))
+def test_tobit(recipe: Recipe) -> None:
+    examine(recipe)
+
+
+@ALWAYS
+@given(recipe=recipes(("subspace",)))
+def test_subspace(recipe: Recipe) -> None:
+    examine(recipe)
+
+
+@settings(ALWAYS, max_examples=40)
+@given(recipe=recipes(("network",)))
+def test_network(recipe: Recipe) -> None:
+    examine(recipe)
+
+
+@settings(ALWAYS, max_examples=5)
+@given(recipe=recipes(("search",)))
+def test_search(recipe: Recipe) -> None:
+    examine(recipe)
+
+
+@pytest.mark.parametrize("recipe", FOUND, ids=range(len(FOUND)))
+def test_what_was_found_once_stays_mended(recipe: Recipe) -> None:
+    examine(recipe)
