@@ -8,8 +8,9 @@ from scipy.optimize import minimize
 
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
+from deeptobit.estimators._folds import Fold, HeldOut
 from deeptobit.estimators._recalibration import _SLOPE_PRECISION, recalibrate, shift_of_level
-from deeptobit.estimators._stacking import average, simplex_weights
+from deeptobit.estimators._stacking import average, error_moments, layer_scores, simplex_weights
 from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, evaluate
 from deeptobit.solvers.evidence import EvidenceMember
 from deeptobit.targets import CensoredTargets
@@ -117,3 +118,21 @@ def test_a_clear_bias_of_the_mean_is_removed_and_chance_is_not() -> None:
     assert shift[0] == pytest.approx(0.3, abs=0.05)
     moved = Predictive(Gaussian(), latent + shift, np.ones(2), 0.0, np.inf)
     assert abs((y - moved.mean())[:, 0].mean()) < 0.01
+
+
+def test_products_of_errors_add_up_over_blocks_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(1500, 2)), np.maximum(rng.normal(size=(1500, 2)), -0.5)
+    targets = CensoredTargets.from_bounds(Y, -0.5, None)
+    rows = np.arange(1500)
+    held_out = HeldOut(targets, np.ones(1500), [Fold(rows[:100], rows[100:])], (Gaussian(),))
+    fold = held_out.folds[0]
+    members = [
+        EvidenceMember(rng.normal(size=(2, 2)), rng.normal(size=2), np.ones(2), 1.0, {})
+        for _ in range(3)
+    ]
+    errors = np.stack(
+        [held_out.errors(fold, layer_scores(X[100:], one), one.sigma).ravel() for one in members]
+    )
+    moments = error_moments(held_out, fold, X[100:], members)
+    np.testing.assert_allclose(moments, errors @ errors.T, rtol=1e-12)

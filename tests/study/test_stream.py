@@ -13,6 +13,7 @@ from deeptobit.study import (
     Study,
     StudyError,
     _held_rows,
+    _model,
     load_fitted,
     make_network,
     predict_table,
@@ -25,11 +26,14 @@ from tests.study.streams import chunks_of, held_out, write_parquet
 
 
 @pytest.mark.parametrize("grouped", [True, False])
-def test_the_model_is_that_of_the_same_rows_in_memory(grouped: bool, tmp_path: Path) -> None:
+def test_the_model_is_that_of_the_same_rows_in_memory(
+    grouped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_model, "_TOLERANCE", 1e-7)
     study, data, path = write_parquet(tmp_path, n_people=300, grouped=grouped)
     streamed = stream_study(study, path)
     apart = held_out(study, data)
-    network = make_network(study).set_params(joint_tuning=False, solver="batch", tol=1e-6)
+    network = make_network(study).set_params(joint_tuning=False, solver="batch")
     network.fit(data.X[~apart], data.targets[~apart])
     X = data.X[apart]
     np.testing.assert_allclose(

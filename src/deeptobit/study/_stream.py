@@ -24,6 +24,7 @@ from deeptobit.study._settings_text import settings_text
 from deeptobit.study._survey import Survey, survey_table
 from deeptobit.study._training_rows import TrainingRows
 from deeptobit.study._versions import versions
+from deeptobit.threads import one_blas_thread
 
 
 def stream_study(
@@ -109,7 +110,7 @@ def stream_study(
 
 def _fit(network: SubspaceNetworkRegressor, rows: TrainingRows) -> list[Finding]:
     """Fit, and say what the fit warns of."""
-    with warnings.catch_warnings(record=True) as caught:
+    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         network.fit(rows)
     messages = dict.fromkeys(str(warning.message) for warning in caught)

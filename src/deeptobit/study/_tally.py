@@ -86,10 +86,11 @@ class ColumnTally:
     def _count_levels(self, table: Table) -> None:
         if self.levels is None:
             return
-        # Different cells are few where it matters: counting comes before turning them into text.
-        for cell, count in table.cells[self.name].value_counts().items():
+        most = MOST_DECLARED if self.declared else MOST_CATEGORIES
+        counts = table.cells[self.name].value_counts()
+        for cell, count in counts.head(most + 1).items():
             self.levels[as_text(cell)] += int(count)
-        if len(self.levels) > (MOST_DECLARED if self.declared else MOST_CATEGORIES):
+        if len(self.levels) > most:
             self.levels = None
 
     @property
