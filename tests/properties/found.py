@@ -125,4 +125,11 @@ FOUND = (
         model="network",
         settings={"solver": "online"},
     ),
+    Recipe(
+        *(3793677, 20, ("constant", "normal", "normal", "normal")),
+        *(("bounded", "wild", "vast", "wild"),),
+        weights="uneven",
+        model="subspace",
+        settings={"rank": 7, "feature_sparsity": 0.3, "alpha": 0.1},
+    ),
 )

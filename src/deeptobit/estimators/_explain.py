@@ -225,7 +225,8 @@ def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:
     sparse = bool(issparse(matrix))
     matrix = matrix.astype(np.float64) if sparse else matrix  # squares would overflow in single
     share = None if weight is None else weight / weight.max()  # large weights would overflow
-    scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=share)
+    with np.errstate(invalid="ignore"):  # the variance of a constant may round to below 0
+        scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=share)
     return np.asarray(np.sqrt(np.maximum(scaler.var_, 0.0)))
 
 
