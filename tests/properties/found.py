@@ -132,4 +132,12 @@ FOUND = (
         model="subspace",
         settings={"rank": 7, "feature_sparsity": 0.3, "alpha": 0.1},
     ),
+    Recipe(
+        *(38439, 6, ("wild", "normal"), ("scores", "bounded", "bounded", "bounded")),
+        target_size=1e145,
+        intervals=True,
+        container="fortran",
+        model="search",
+        settings={"cv": 4},
+    ),
 )

@@ -220,13 +220,13 @@ def shift_of_level(predictive: Predictive, y: FloatArray, share: FloatArray) -> 
     n_entries = share.sum(axis=0)
     unit = share / np.where(n_entries > 0.0, n_entries, 1.0)
     mean = predictive.mean()
-    residual = np.where(share > 0.0, y - mean, 0.0)
+    sigma = np.broadcast_to(predictive.sigma, unit.shape[1:])
+    residual = np.where(share > 0.0, y - mean, 0.0) / sigma  # whose squares do not overflow
     bias = (unit * residual).sum(axis=0)
     squared_error = (unit * np.square(residual - bias)).sum(axis=0) / np.maximum(n_entries, 1.0)
     kept = np.maximum(1.0 - squared_error / np.maximum(bias**2, 1e-300), 0.0)
-    wanted = (unit * mean).sum(axis=0) + kept * bias
+    wanted = (unit * mean).sum(axis=0) + kept * bias * sigma
     shift = np.zeros_like(bias)
-    sigma = np.broadcast_to(predictive.sigma, shift.shape)
     for _ in range(_SHIFT_STEPS if kept.any() else 0):
         moved = Predictive(
             predictive.noise,

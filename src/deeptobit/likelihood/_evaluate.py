@@ -55,7 +55,7 @@ def evaluate(
         out.nll[where] = entries.nll + shift
         out.latent[where] = entries.latent / scale
         out.log_sigma[where] = entries.log_sigma
-        out.latent_latent[where] = entries.latent_latent / scale**2
+        out.latent_latent[where] = entries.latent_latent / scale / scale  # a square may overflow
         out.latent_log_sigma[where] = entries.latent_log_sigma / scale
         out.log_sigma_log_sigma[where] = entries.log_sigma_log_sigma
 
