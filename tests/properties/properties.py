@@ -66,8 +66,8 @@ def only_our_warnings() -> Iterator[None]:
         for category in _OUR_WARNINGS:
             warnings.simplefilter("ignore", category)
         warnings.filterwarnings("ignore", "no target has a bound, so that the network is linear")
-        # Now and then a BLAS raises a flag for lanes that it does not use, and not when the same
-        # product is formed again. What comes out of products is checked for itself.
+        # Seen once, and not when the same problem was fitted again; its cause is not known. What
+        # comes out of products is checked to be finite all the same.
         warnings.filterwarnings("ignore", "invalid value encountered in matmul", RuntimeWarning)
         yield
 
