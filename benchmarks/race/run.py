@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from time import perf_counter
@@ -19,8 +18,6 @@ from deeptobit.experiments import EvaluationData
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_PATIENCE = 2  # fits of a method over the limit, after which it is not tried on those data again
 
 
 class Heat(NamedTuple):
@@ -63,7 +60,7 @@ def run(
 ) -> None:
     """Fit what is not fitted yet, and keep everything that happens.
 
-    A method that was over the limit twice is not tried again on the same data; the store then has
+    A method that was over the limit is not tried again on the same data; the store then has
     nothing of the later splits.
     """
     left = [heat for heat in heats if not store.has(heat.key, limit)]
@@ -72,14 +69,15 @@ def run(
     with threadpool_limits(1):
         for peer in {heat.key.method: heat.peer for heat in left}.values():
             peer.prepare()
-    timed_out: Counter[tuple[str, str]] = Counter()
-    patient = (heat for heat in left if timed_out[heat.key[:2]] < _PATIENCE)
+    over = {heat.key[:2] for heat in heats if store.was_over(heat.key, limit)}
+    hopeful = (heat for heat in left if heat.key[:2] not in over)
     started = perf_counter()
-    ended_heats = run_in_children(patient, _work, at_once=at_once, limit=limit)
+    ended_heats = run_in_children(hopeful, _work, at_once=at_once, limit=limit)
     for count, (heat, ended) in enumerate(ended_heats, start=1):
         rows = _rows(heat, ended, limit)
         store.write(heat.key, rows)
-        timed_out[heat.key[:2]] += ended.timed_out
+        if ended.timed_out:
+            over.add(heat.key[:2])
         minutes = (perf_counter() - started) / count * (len(left) - count) / 60.0
         done = f"[{count}/{len(left)}, about {minutes:.0f} min left]"
         cost = "{seconds:.1f} s, {megabytes:.0f} MB".format(**rows.iloc[0])

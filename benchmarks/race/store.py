@@ -58,12 +58,19 @@ class Store:
 
     def has(self, key: Key, limit: float) -> bool:
         """Whether there is no need to fit again: it is done, or was given as much time."""
+        return self._status(key, limit) in (DONE, OVER)
+
+    def was_over(self, key: Key, limit: float) -> bool:
+        """Whether it was given as much time, and took more."""
+        return self._status(key, limit) == OVER
+
+    def _status(self, key: Key, limit: float) -> str | None:
+        """How a fit ended; None if it has not, or had less time than it may have now."""
         if not self.path(key).exists():
-            return False
+            return None
         first = self.read([key]).iloc[0]
-        return bool(
-            first["status"] == DONE or (first["status"] == OVER and first["limit"] >= limit)
-        )
+        short = first["status"] == OVER and first["limit"] < limit
+        return None if short else str(first["status"])
 
     def read(self, keys: Iterable[Key]) -> pd.DataFrame:
         """Tables of all these fits that are there, as one."""

@@ -71,8 +71,9 @@ def _first_minimum(penalties: Sequence[float], nll: Callable[[float], float]) ->
 def _fit(task: Task, units: LogUnits, rows: NDArray[np.intp], penalty: float) -> _LinearTask:
     from lifelines import LogNormalAFTFitter
 
-    n_features = task.X.shape[1]
-    table = _table(task, units, rows)
+    varies = np.ptp(task.X[rows], axis=0) > 0.0
+    n_features = int(varies.sum())
+    table = _table(task, units, rows, varies)
     # The penalty spares the scale, which comes last; lifelines itself spares the intercept.
     model = LogNormalAFTFitter(penalizer=np.append(np.full(n_features, penalty), 0.0))
     with warnings.catch_warnings():
@@ -85,15 +86,19 @@ def _fit(task: Task, units: LogUnits, rows: NDArray[np.intp], penalty: float) ->
             fit_options={"gtol": 1e-3},
         )
     mean = model.params_["mu_"]
-    coef = mean[list(table.columns[:n_features])].to_numpy()  # lifelines sorts by name
+    coef = np.zeros(task.X.shape[1])
+    coef[varies] = mean[list(table.columns[:n_features])].to_numpy()  # lifelines sorts by name
     sigma = float(np.exp(model.params_["sigma_", "Intercept"]))
     return _LinearTask(coef, float(mean["Intercept"]), sigma, units)
 
 
-def _table(task: Task, units: LogUnits, rows: NDArray[np.intp]) -> pd.DataFrame:
+def _table(
+    task: Task, units: LogUnits, rows: NDArray[np.intp], varies: NDArray[np.bool_]
+) -> pd.DataFrame:
+    """Features that vary in these rows, for a constant one competes with the intercept."""
     y = task.y[rows]
     label = np.exp(units.standard(y))
-    table = pd.DataFrame(task.X[rows]).add_prefix("x")
+    table = pd.DataFrame(task.X[np.ix_(rows, varies)]).add_prefix("x")
     return table.assign(
         low=np.where(y <= task.lower, np.exp(-_FAR), label),
         high=np.where(y >= task.upper, np.exp(_FAR), label),

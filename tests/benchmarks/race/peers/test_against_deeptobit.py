@@ -50,6 +50,18 @@ def test_lifelines_without_a_penalty(known: Known) -> None:
     assert_allclose(fitted.sigma, expected.sigma_[0], rtol=2e-3)
 
 
+def test_lifelines_with_a_feature_that_is_constant_in_training(known: Known) -> None:
+    pytest.importorskip("lifelines")
+    task = tasks_of(known.problem)[0]
+    constant = np.hstack([task.X, np.full((len(task.X), 1), 0.3)])
+    with_it = Task(constant, np.exp(task.y), np.exp(task.lower), np.inf, task.folds, 0)
+    without = Task(task.X, *with_it[1:])
+    units = LogUnits(0.0, 0.0, 1.0)
+    fitted = lifelines_aft._fit(with_it, units, task.known, 0.1)
+    expected = lifelines_aft._fit(without, units, task.known, 0.1)
+    assert_allclose(fitted.coef, np.append(expected.coef, 0.0))
+
+
 def _tobit(known: Known) -> TobitRegressor:
     problem = known.problem
     return TobitRegressor(lower=problem.lower, upper=problem.upper, alpha=0.0).fit(
