@@ -43,6 +43,12 @@ def test_features_are_all_other_columns(tmp_path: Path) -> None:
     assert rows.features == tuple(FEATURES)
 
 
+def test_an_index_without_a_name_is_no_feature(tmp_path: Path) -> None:
+    frame = cohort(n_rows=20).drop(columns="weight")
+    frame.set_index(np.arange(20) * 2).to_parquet(tmp_path / "a.parquet")
+    assert ParquetRows(tmp_path / "a.parquet", targets=TARGETS).features == tuple(FEATURES)
+
+
 def test_a_single_file_and_a_list_of_files(tmp_path: Path) -> None:
     frame = cohort(n_rows=100)
     folder = write(tmp_path / "data", frame)

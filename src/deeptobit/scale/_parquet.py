@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 16_384
 _SHARD_ROWS = 131_072  # row groups are joined up to this: fewer tasks, and each takes a while
+_INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index that has no name
 
 
 class ParquetRows(LocalSource):
@@ -83,7 +85,7 @@ class ParquetRows(LocalSource):
         if features is None:
             keys = set(partition_keys(dataset))
             taken = {*columns.names, *keys}
-            features = [name for name in dataset.schema.names if name not in taken]
+            features = [field.name for field in fields_of(dataset) if field.name not in taken]
         columns = columns.with_features(tuple(features))
         self.columns = columns
         self.features, self.targets = columns.features, columns.targets
@@ -118,6 +120,11 @@ def open_dataset(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
             raise FileNotFoundError(f"there is no file or folder {part}")
     with naming(", ".join(paths)):
         return dataset.dataset(paths[0] if one else paths, format="parquet", partitioning="hive")
+
+
+def fields_of(dataset: Any) -> list[Any]:
+    """Columns of a data set as the user named them."""
+    return [field for field in dataset.schema if not _INDEX.fullmatch(field.name)]
 
 
 def partition_keys(dataset: Any) -> list[str]:

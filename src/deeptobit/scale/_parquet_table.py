@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deeptobit.extras import require
-from deeptobit.scale._parquet import open_dataset, partition_keys
+from deeptobit.scale._parquet import fields_of, open_dataset, partition_keys
 from deeptobit.scale._parquet_shard import listed, naming, open_file
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index that has no name
 
 
 class Frame(NamedTuple):
@@ -75,7 +72,7 @@ class ParquetTable:
         dataset = open_dataset(path)
         self._fragments = sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path))
         self._keys = partition_keys(dataset)
-        fields = [field for field in dataset.schema if not _INDEX.fullmatch(field.name)]
+        fields = fields_of(dataset)
         self.columns = [str(field.name) for field in fields]
         self.n_rows = sum(_count(fragment) for fragment in self._fragments)
         self.n_words = sum(_holds_words(field.type) for field in fields)
