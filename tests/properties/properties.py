@@ -66,8 +66,8 @@ def only_our_warnings() -> Iterator[None]:
         for category in _OUR_WARNINGS:
             warnings.simplefilter("ignore", category)
         warnings.filterwarnings("ignore", "no target has a bound, so that the network is linear")
-        # Seen once, and not when the same problem was fitted again; its cause is not known. What
-        # comes out of products is checked to be finite all the same.
+        # OpenBLAS has raised this flag for lanes of a register that no result comes from (NumPy's
+        # issues 13173 and 24067). What comes out of products is checked to be finite all the same.
         warnings.filterwarnings("ignore", "invalid value encountered in matmul", RuntimeWarning)
         yield
 

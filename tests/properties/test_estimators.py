@@ -1,9 +1,13 @@
 """Problems of every kind end in a sentence or in numbers that can be used."""
 
+from collections.abc import Iterator
+
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.properties.found import FOUND
+from tests.properties.poison import poisoned_memory
 from tests.properties.problems import Recipe
 from tests.properties.properties import examine
 from tests.properties.strategies import recipes
@@ -11,6 +15,16 @@ from tests.properties.strategies import recipes
 ALWAYS = settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _poison() -> Iterator[None]:
+    with poisoned_memory():
+        yield
+
+
+def test_what_nobody_filled_is_seen() -> None:
+    assert np.isnan([np.empty(3), np.empty_like(np.ones(3))]).all()
 
 
 @ALWAYS
