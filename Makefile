@@ -59,7 +59,7 @@ race: $(RACE) ## race against XGBoost, NGBoost, R and others, in .venv-race (abo
 	$(RACE_VENV)/bin/python -m benchmarks.race $(RACE_ARGUMENTS)
 
 bench-scale: $(READY) ## the same for rows beyond memory and workers: tables of some gigabytes
-	$(BIN)/python -m benchmarks scale
+	$(BIN)/python -m benchmarks scale cost
 
 bench-compare: $(READY) ## time the working tree against the last tag, or AGAINST=revision, with one thread
 	$(BIN)/python -m benchmarks.compare $(if $(AGAINST),--against $(AGAINST))

@@ -3,7 +3,17 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import algorithm1, cohort, network, online, scale, subspace, table, tobit
+from benchmarks import (
+    algorithm1,
+    cohort,
+    network,
+    online,
+    scale,
+    scale_cost,
+    subspace,
+    table,
+    tobit,
+)
 from benchmarks.report import Number
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
@@ -15,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
     "cohort": cohort.measure,
     "table": table.measure,
     "scale": scale.measure,
+    "cost": scale_cost.measure,
 }
 
 

@@ -97,9 +97,9 @@ class RowReader:
         return rows if present.all() else RawRows(*(array[present] for array in rows))
 
     def _check_features(self, block: Block) -> None:
-        wrong = ~(np.abs(block.X) <= _LARGEST)
-        if not wrong.any():
+        if block.X.min(initial=0.0) >= -_LARGEST and block.X.max(initial=0.0) <= _LARGEST:
             return
+        wrong = ~(np.abs(block.X) <= _LARGEST)
         row, column = np.argwhere(wrong)[0].tolist()
         value = block.X[row, column]
         what = "NaN" if np.isnan(value) else f"a value that is not finite or too large ({value:g})"

@@ -73,7 +73,11 @@ class DaskRows(RowSource):
     @classmethod
     def of_parquet(cls, rows: ParquetRows) -> DaskRows:
         """Parquet files, whose pieces are read by the workers."""
-        partitions = [Partition(shard, shard.path) for shard in rows.shards]
+        delayed = require("dask", "scale").delayed
+        partitions = [  # wrapped once, so that Dask does not look into every shard in every pass
+            Partition(delayed(shard, pure=False, traverse=False), shard.path)
+            for shard in rows.shards
+        ]
         return cls(partitions, rows.features, rows.targets, n_rows=rows.n_rows)
 
     @property

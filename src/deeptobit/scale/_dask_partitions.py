@@ -10,6 +10,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
+from deeptobit.scale._allocation import keep_freed_memory
 from deeptobit.scale._blocks import Block
 from deeptobit.scale._source import read_ahead
 
@@ -42,6 +43,7 @@ class Partition:
 
 
 def _with_blocks(content: Readable, function: Callable[..., Any], *arguments: Any) -> Any:
+    keep_freed_memory()
     return function(read_ahead(iter(content.blocks())), *arguments)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deeptobit import kernels
 from deeptobit.arrays import BoolArray, FloatArray
@@ -122,8 +124,14 @@ class SumLayer:
 def _outer_sums(weights: FloatArray, vectors: FloatArray) -> FloatArray:
     """Σ_i w_it v_i v_iᵀ for every column of weights, (T, P, P), as one matrix product."""
     size = vectors.shape[1]
-    first, second = np.triu_indices(size)
+    first, second = _upper_triangle(size)
     upper = weights.T @ (vectors[:, first] * vectors[:, second])
     sums = np.empty((weights.shape[1], size, size))
     sums[:, first, second] = sums[:, second, first] = upper
     return sums
+
+
+@cache
+def _upper_triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Its indices, which take longer to find than to use on a block."""
+    return np.triu_indices(size)
