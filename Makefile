@@ -73,10 +73,10 @@ fuzz: $(FUZZ) ## generated problems, then atheris on everything that reads files
 	$(BIN)/python -m fuzz checkpoints --seconds $(FUZZ_SECONDS)
 	$(BIN)/python -m fuzz studies --seconds $(FUZZ_SECONDS)
 
-audit: ## known vulnerabilities of constraints.txt (asks an advisory service)
+audit: ## known vulnerabilities of constraints.txt (asks an advisory service, and fails without its answer)
 	$(PYTHON) -m venv $(AUDIT_VENV)
 	$(AUDIT_VENV)/bin/python -m pip install --quiet pip-audit
-	$(AUDIT_VENV)/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	$(AUDIT_VENV)/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 	rm -rf $(AUDIT_VENV)
 
 constraints: $(READY) ## rewrite constraints.txt from what is installed in .venv

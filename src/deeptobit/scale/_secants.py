@@ -9,7 +9,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 
-_PAIRS = 4  # older ones mislead more than they tell, because curvature changes on the way
+_PAIRS = 2  # older ones mislead more than they tell, because curvature changes on the way
 _LEAST_CURVATURE = 1e-3  # of a secant, relative to what was expected along it
 
 
