@@ -55,7 +55,7 @@ docs: $(READY) ## build the documentation into build/site; warnings are errors
 bench: $(READY) ## measure what the issues promise; each number is one line
 	$(BIN)/python -m benchmarks
 
-race: $(RACE) ## race against XGBoost, NGBoost, R and others, in .venv-race (about 45 minutes)
+race: $(RACE) ## race against XGBoost, NGBoost, R and others, in .venv-race (about two hours on two cores)
 	$(RACE_VENV)/bin/python -m benchmarks.race $(RACE_ARGUMENTS)
 
 bench-scale: $(READY) ## the same for rows beyond memory and workers: tables of some gigabytes
