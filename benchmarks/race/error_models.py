@@ -12,7 +12,7 @@ from benchmarks.race.forecast import Forecast
 from benchmarks.race.noisy_score import NoisyScore
 from benchmarks.race.problem import Problem
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators._line import Line, common_slope, recalibrate
+from deeptobit.estimators._recalibration import Line, recalibrate
 from deeptobit.likelihood import Noise, resolve_noise
 from deeptobit.targets import CensoredTargets
 
@@ -27,9 +27,8 @@ def clipped_gaussian(problem: Problem, held_out: FloatArray, point: FloatArray) 
 def tobit_step(problem: Problem, held_out: FloatArray, point: FloatArray) -> Forecast:
     """The error model of deeptobit: a Tobit of each task on its held-out predictions.
 
-    It has a level, a slope near that of all tasks and σ, and of three families of noise the one
-    under which the held-out rows are most likely. The point prediction is then the mean of the
-    clipped distribution.
+    It has a level, a slope and σ, and of three families of noise the one under which the held-out
+    rows are most likely. The point prediction is then the mean of the clipped distribution.
     """
     line, noise = max(
         ((_refit(problem, held_out, noise), noise) for noise in map(resolve_noise, _FAMILIES)),
@@ -52,11 +51,15 @@ def _scale(problem: Problem, held_out: FloatArray) -> FloatArray:
 
 def _refit(problem: Problem, held_out: FloatArray, noise: Noise) -> Line:
     n_rows, n_tasks = problem.Y.shape
-    targets = CensoredTargets.from_bounds(problem.Y, problem.lower, problem.upper)
-    scores = held_out, targets, np.ones(n_rows), _scale(problem, held_out)
-    free = np.ones(n_tasks, dtype=np.bool_)
-    slope = common_slope(*scores, free, fit_intercept=True)
-    return recalibrate(*scores, noise, free, slope, fit_intercept=True)
+    return recalibrate(
+        held_out,
+        CensoredTargets.from_bounds(problem.Y, problem.lower, problem.upper),
+        np.ones(n_rows),
+        _scale(problem, held_out),
+        noise,
+        np.ones(n_tasks, dtype=np.bool_),
+        fit_intercept=True,
+    )
 
 
 def _log_likelihood(problem: Problem, held_out: FloatArray, line: Line, noise: Noise) -> float:

@@ -9,8 +9,7 @@ from scipy.optimize import minimize
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._folds import Fold, HeldOut
-from deeptobit.estimators._line import _SLOPE_PRECISION, recalibrate
-from deeptobit.estimators._recalibration import shift_of_level
+from deeptobit.estimators._recalibration import _SLOPE_PRECISION, recalibrate, shift_of_level
 from deeptobit.estimators._stacking import average, error_moments, layer_scores, simplex_weights
 from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, evaluate
 from deeptobit.solvers.evidence import EvidenceMember
@@ -73,7 +72,7 @@ def test_the_line_is_the_penalised_maximum(noise: Noise) -> None:
 
 
 def test_without_the_prior_it_is_the_tobit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deeptobit.estimators._line._SLOPE_PRECISION", 0.0)
+    monkeypatch.setattr("deeptobit.estimators._recalibration._SLOPE_PRECISION", 0.0)
     latent, targets, weight = _held_out()
     line = recalibrate(
         latent, targets, weight, np.ones(2), Gaussian(), np.ones(2, dtype=bool), fit_intercept=True
