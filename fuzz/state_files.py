@@ -57,7 +57,7 @@ def _parse(header: bytes) -> dict[str, Any] | None:
         specs = [
             (np.dtype(dtype), tuple(map(int, shape))) for dtype, shape, _ in document["arrays"]
         ]
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, SyntaxError, RecursionError):
         return None
     return document if all(dtype.kind in "biufU" for dtype, _ in specs) else None
 
