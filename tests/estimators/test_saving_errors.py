@@ -47,6 +47,17 @@ def test_what_is_wrong_in_a_model_is_said(noise: Any, message: str) -> None:
         estimator_from_state(with_noise(noise))
 
 
+MODEL = {"is": "TobitRegressor", "fields": {"params": {}, "fitted": {}}}
+
+
+@pytest.mark.parametrize(
+    "noise", [MODEL, [{"a": MODEL}], {"is": "objects", "items": [0, MODEL]}], ids=range(3)
+)
+def test_a_model_is_no_parameter(noise: Any) -> None:
+    with pytest.raises(ModelFileError, match="its TobitRegressor is not sound: a parameter is a m"):
+        estimator_from_state(with_noise(noise))
+
+
 def test_what_is_no_model_or_comes_from_a_later_version_is_said() -> None:
     with pytest.raises(ModelFileError, match="it holds no model"):
         estimator_from_state({"version": SOUND["version"]})

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, get_type_hints
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
 from deeptobit.estimators.saving._checks import check_model
 from deeptobit.estimators.saving._types import fits
 from deeptobit.estimators.saving._values import SavedClass
@@ -46,6 +49,16 @@ def _check(found: dict[str, Any], hints: dict[str, Any]) -> None:
             raise ValueError(f"{name} cannot be of type {type(value).__name__}")
 
 
+def _holds_a_model(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_a_model, value.values()))
+    if isinstance(value, (list, tuple)) or (
+        isinstance(value, np.ndarray) and value.dtype.hasobject
+    ):
+        return any(map(_holds_a_model, value))
+    return isinstance(value, BaseEstimator)
+
+
 def of_estimator(cls: type) -> SavedClass:
     """Parameters and fitted attributes; training data stay behind."""
 
@@ -57,6 +70,8 @@ def of_estimator(cls: type) -> SavedClass:
 
     def make(found: dict[str, Any]) -> Any:
         _check(found, {"params": dict, "fitted": dict})
+        if _holds_a_model(found["params"]):  # whose text, in an error, may take for ever
+            raise ValueError("a parameter is a model")
         model = cls(**found["params"])
         for name in found["fitted"]:
             if not (isinstance(name, str) and name.isidentifier()) or hasattr(cls, name):
