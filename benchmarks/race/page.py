@@ -24,6 +24,7 @@ from benchmarks.race.tables import (
 )
 from benchmarks.race.trial import TRAIN_SHARE
 from benchmarks.report import Number
+from deeptobit.report._format import times
 from deeptobit.report._templates import template_part
 
 TITLE = "deeptobit against what people would use instead"
@@ -105,7 +106,8 @@ def render_markdown(
     if missing is not None:
         parts += ["## Missing outcomes", MISSING_OUTCOMES, as_markdown(missing, "Data")]
     failed = [
-        f"- {row['name']} on {row['data']}, {row['fits']} fits: {first_line(row['message'])}"
+        f"- {row['name']} on {row['data']}, {times(int(row['fits']), 'fit')}: "
+        + first_line(row["message"])
         for row in summary.failures.to_dict("records")
     ]
     absent = [f"- {name} did not take part: {reason}" for name, reason in unavailable.items()]
