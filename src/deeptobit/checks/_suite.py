@@ -3,85 +3,44 @@
 from collections.abc import Callable
 from typing import Any
 
-from deeptobit.checks._copies import (
-    check_copies_agree,
-    check_refit_forgets,
-    check_training_rows_are_not_stored,
-)
-from deeptobit.checks._inputs import (
-    check_bounds_agree,
-    check_censored_targets_agree,
-    check_containers_agree,
-    check_layouts_agree,
-    check_precision_is_kept,
-)
-from deeptobit.checks._noise import (
-    check_noise_density,
-    check_noise_draws,
-    check_noise_in_a_fit,
-    check_noise_intervals,
-    check_noise_moments,
-    check_noise_score,
-    check_noise_sides,
-    check_noise_tails,
-)
-from deeptobit.checks._outputs import (
-    check_bounds_are_respected,
-    check_distribution_is_coherent,
-    check_no_nan_leaves,
-    check_one_outcome_is_one_dimensional,
-)
-from deeptobit.checks._processes import (
-    check_n_jobs_changes_nothing,
-    check_same_seed_across_processes,
-)
-from deeptobit.checks._purity import (
-    check_inputs_are_not_modified,
-    check_nothing_is_shared,
-    check_predict_is_pure,
-)
-from deeptobit.checks._streams import (
-    check_memory_is_bounded,
-    check_partial_fit_in_pieces,
-    check_pickled_stream_goes_on,
-)
+from deeptobit.checks import _copies, _inputs, _noise, _outputs, _processes, _purity, _streams
 from deeptobit.likelihood import Noise
 
 Check = Callable[[Any], None]
 
 OF_ESTIMATORS: tuple[Check, ...] = (
-    check_inputs_are_not_modified,
-    check_nothing_is_shared,
-    check_predict_is_pure,
-    check_no_nan_leaves,
-    check_bounds_are_respected,
-    check_distribution_is_coherent,
-    check_one_outcome_is_one_dimensional,
-    check_layouts_agree,
-    check_containers_agree,
-    check_precision_is_kept,
-    check_censored_targets_agree,
-    check_bounds_agree,
-    check_copies_agree,
-    check_refit_forgets,
-    check_training_rows_are_not_stored,
-    check_n_jobs_changes_nothing,
-    check_same_seed_across_processes,
+    _purity.check_inputs_are_not_modified,
+    _purity.check_nothing_is_shared,
+    _purity.check_predict_is_pure,
+    _outputs.check_no_nan_leaves,
+    _outputs.check_bounds_are_respected,
+    _outputs.check_distribution_is_coherent,
+    _outputs.check_one_outcome_is_one_dimensional,
+    _inputs.check_layouts_agree,
+    _inputs.check_containers_agree,
+    _inputs.check_precision_is_kept,
+    _inputs.check_censored_targets_agree,
+    _inputs.check_bounds_agree,
+    _copies.check_copies_agree,
+    _copies.check_refit_forgets,
+    _copies.check_training_rows_are_not_stored,
+    _processes.check_n_jobs_changes_nothing,
+    _processes.check_same_seed_across_processes,
 )
 OF_STREAMS: tuple[Check, ...] = (
-    check_partial_fit_in_pieces,
-    check_pickled_stream_goes_on,
-    check_memory_is_bounded,
+    _streams.check_partial_fit_in_pieces,
+    _streams.check_pickled_stream_goes_on,
+    _streams.check_memory_is_bounded,
 )
 OF_NOISE: tuple[Check, ...] = (
-    check_noise_sides,
-    check_noise_density,
-    check_noise_score,
-    check_noise_tails,
-    check_noise_intervals,
-    check_noise_moments,
-    check_noise_draws,
-    check_noise_in_a_fit,
+    _noise.check_noise_sides,
+    _noise.check_noise_density,
+    _noise.check_noise_score,
+    _noise.check_noise_tails,
+    _noise.check_noise_intervals,
+    _noise.check_noise_moments,
+    _noise.check_noise_draws,
+    _noise.check_noise_in_a_fit,
 )
 
 
