@@ -58,7 +58,7 @@ def test_the_protocol_is_satisfied_and_every_kind_of_entry_is_fitted(folder: Pat
 
     noise = HyperbolicSecant()
     assert isinstance(noise, Noise)
-    assert abs(noise.variance() - 1.0) < 1e-12
+    assert abs(float(noise.variance()) - 1.0) < 1e-12
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 2))
     latent = X @ np.array([[1.0, 0.0], [-0.5, 2.0]]).T + [0.5, 1.0]

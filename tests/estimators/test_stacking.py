@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._folds import Fold, HeldOut
-from deeptobit.estimators._recalibration import _SLOPE_PRECISION, recalibrate, shift_of_level
+from deeptobit.estimators._level import shift_of_level
+from deeptobit.estimators._recalibration import _SLOPE_PRECISION, HeldOutScores, Line, recalibrate
 from deeptobit.estimators._stacking import average, error_moments, layer_scores, simplex_weights
 from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, evaluate
 from deeptobit.solvers.evidence import EvidenceMember
@@ -45,6 +46,23 @@ def test_an_average_averages() -> None:
     assert mean.alpha == pytest.approx(2.0)
 
 
+BOUNDS = 7.0, 12.0
+
+
+def _refit(
+    latent: FloatArray,
+    targets: CensoredTargets,
+    weight: FloatArray,
+    sigma: FloatArray,
+    noise: Noise,
+    free: Any,
+    *,
+    fit_intercept: bool = True,
+) -> Line:
+    scores = HeldOutScores.build(latent, targets, weight, sigma, free, fit_intercept=fit_intercept)
+    return recalibrate(scores, noise).line
+
+
 def _held_out(seed: int = 0) -> tuple[FloatArray, CensoredTargets, FloatArray]:
     rng = np.random.default_rng(seed)
     latent = 10.0 + 2.0 * rng.normal(size=(400, 2))
@@ -57,14 +75,19 @@ def _held_out(seed: int = 0) -> tuple[FloatArray, CensoredTargets, FloatArray]:
 def test_the_line_is_the_penalised_maximum(noise: Noise) -> None:
     latent, targets, weight = _held_out()
     free = np.array([True, True])
-    line = recalibrate(latent, targets, weight, np.ones(2), noise, free, fit_intercept=True)
+    line = _refit(latent, targets, weight, np.ones(2), noise, free)
+    mean = Predictive(Gaussian(), latent, np.ones(2), *BOUNDS).mean()
+    spread = np.nanmean(weight[:, None] * np.square(targets.values - mean), axis=0)
+    spread /= np.nanmean(np.where(targets.missing, np.nan, weight[:, None]), axis=0)
     for task in range(2):
 
         def objective(point: Any, task: int = task) -> float:
             scores = point[0] + point[1] * latent[:, [task]]
             low, high = targets.low[:, [task]], targets.high[:, [task]]
             nll = evaluate(noise, low, high, scores, np.exp(point[[2]])).nll[:, 0]
-            return float(weight @ nll + 0.5 * _SLOPE_PRECISION * (point[1] - 1.0) ** 2)
+            mean = Predictive(noise, scores, np.exp(point[[2]]), *BOUNDS).mean()[:, 0]
+            error = np.nan_to_num(0.5 * np.square(targets.values[:, task] - mean) / spread[task])
+            return float(weight @ (nll + error) + 0.5 * _SLOPE_PRECISION * (point[1] - 1.0) ** 2)
 
         found = np.array([line.level[task], line.slope[task], np.log(line.sigma[task])])
         best = minimize(objective, found, method="Nelder-Mead", options={"xatol": 1e-6})
@@ -74,9 +97,8 @@ def test_the_line_is_the_penalised_maximum(noise: Noise) -> None:
 def test_without_the_prior_it_is_the_tobit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deeptobit.estimators._recalibration._SLOPE_PRECISION", 0.0)
     latent, targets, weight = _held_out()
-    line = recalibrate(
-        latent, targets, weight, np.ones(2), Gaussian(), np.ones(2, dtype=bool), fit_intercept=True
-    )
+    monkeypatch.setattr("deeptobit.estimators._recalibration._MEAN_WEIGHT", 0.0)
+    line = _refit(latent, targets, weight, np.ones(2), Gaussian(), np.ones(2, dtype=bool))
     tobit = TobitRegressor().fit(latent[:, [1]], targets[:, ...], sample_weight=weight)
     np.testing.assert_allclose(line.slope[1], tobit.coef_[1, 0], rtol=1e-6)
     np.testing.assert_allclose(line.level[1], tobit.intercept_[1], rtol=1e-6)
@@ -87,7 +109,7 @@ def test_tasks_that_are_not_free_stay_and_no_intercept_means_none() -> None:
     latent, targets, weight = _held_out()
     one = np.array([True, False])
     start = np.array([1.0, 5.0])
-    line = recalibrate(latent, targets, weight, start, Gaussian(), one, fit_intercept=False)
+    line = _refit(latent, targets, weight, start, Gaussian(), one, fit_intercept=False)
     assert line.level.tolist() == [0.0, 0.0]
     assert (line.slope[1], line.sigma[1]) == (1.0, 5.0)
     assert line.sigma[0] != 1.0
@@ -97,10 +119,8 @@ def test_units_of_the_outcomes_do_not_matter() -> None:
     latent, targets, weight = _held_out()
     scaled = CensoredTargets.from_bounds(1e3 * targets.values - 5.0, 6995.0, 11995.0)
     free = np.ones(2, dtype=bool)
-    plain = recalibrate(latent, targets, weight, np.ones(2), Gaussian(), free, fit_intercept=True)
-    moved = recalibrate(
-        1e3 * latent - 5.0, scaled, weight, 1e3 * np.ones(2), Gaussian(), free, fit_intercept=True
-    )
+    plain = _refit(latent, targets, weight, np.ones(2), Gaussian(), free)
+    moved = _refit(1e3 * latent - 5.0, scaled, weight, 1e3 * np.ones(2), Gaussian(), free)
     np.testing.assert_allclose(moved.slope, plain.slope, rtol=1e-7)
     np.testing.assert_allclose(moved.sigma, 1e3 * plain.sigma, rtol=1e-7)
 

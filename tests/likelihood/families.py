@@ -4,9 +4,17 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Gaussian, Logistic, Noise, StandardNoise, StudentT
+from deeptobit.likelihood import Gaussian, Logistic, Noise, StandardNoise, StudentT, TwoPiece
 
-SHIPPED: list[Noise] = [Gaussian(), Logistic(), StudentT(df=4.0), StudentT(df=2.5)]
+SHIPPED: list[Noise] = [
+    Gaussian(),
+    Logistic(),
+    StudentT(df=4.0),
+    StudentT(df=2.5),
+    TwoPiece(Gaussian(), skew=0.35),
+    TwoPiece(Logistic(), skew=-0.7),
+    TwoPiece(StudentT(df=2.5), skew=0.7),
+]
 
 
 class PlainGaussian(StandardNoise):

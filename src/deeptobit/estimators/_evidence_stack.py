@@ -10,8 +10,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from deeptobit.arrays import FloatArray
+from deeptobit.estimators._error_model import held_out_errors
 from deeptobit.estimators._folds import HeldOut, Scoring
-from deeptobit.estimators._recalibration import held_out_errors
 from deeptobit.estimators._stacking import average, error_moments, layer_scores, simplex_weights
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import NetworkLayer

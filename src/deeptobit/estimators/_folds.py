@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise, Predictive
 from deeptobit.objective import TargetScaling
 from deeptobit.targets import CensoredTargets
@@ -86,7 +86,7 @@ class HeldOut:
     @cached_property
     def share(self) -> FloatArray:
         """Weight of each entry that has a value; every task has 1 to distribute, (N, T)."""
-        share = np.where(has_value(self.targets), self.weight[:, None], 0.0)
+        share = np.where(self.targets.has_value, self.weight[:, None], 0.0)
         total = share.sum(axis=0)
         return np.asarray(share / np.where(total > 0.0, total, 1.0))
 
@@ -117,11 +117,6 @@ class HeldOut:
         """
         total = float(self.share[fold.test].sum())
         return 1.0 - squared_error / total if total > 0.0 else 0.0
-
-
-def has_value(targets: CensoredTargets) -> BoolArray:
-    """(N, T): observed or at a bound, so that an error can be measured."""
-    return np.asarray(targets.observed | targets.at_lower | targets.at_upper)
 
 
 def check_folds(targets: CensoredTargets, weight: FloatArray, folds: list[Fold]) -> None:

@@ -17,12 +17,12 @@ from sklearn.base import clone
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._candidates import Candidate
+from deeptobit.estimators._error_model import held_out_errors
 from deeptobit.estimators._folds import Fold, HeldOut, Scoring
 from deeptobit.estimators._network import SubspaceNetworkRegressor
-from deeptobit.estimators._recalibration import held_out_errors
 from deeptobit.estimators._settings import check_sparsity
 from deeptobit.estimators._subspace_batch import pose_layer, user_units
-from deeptobit.likelihood import Noise
+from deeptobit.likelihood import Noise, shortest
 from deeptobit.network import latents
 from deeptobit.solvers import NullModel, fit_null, solve_path
 from deeptobit.threads import one_blas_thread
@@ -235,8 +235,8 @@ def _score_network(search: Search, fold: Fold, network: SubspaceNetworkRegressor
 
 def set_family(network: SubspaceNetworkRegressor, noise: Noise) -> None:
     """Give a network the family that held-out rows chose; one that was asked for stays as it is."""
-    if network.noise_.name != noise.name:
-        network.set_params(noise=noise.name)
+    if repr(network.noise_) != repr(noise):
+        network.set_params(noise=shortest(noise))
 
 
 def _read_values(values: Any, name: str, default: Sequence[Any]) -> list[Any]:

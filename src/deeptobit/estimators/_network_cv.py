@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators._base import CensoredRegressor, PredictionKind
 from deeptobit.estimators._candidates import Candidate, best_of, tabulate
 from deeptobit.estimators._diagnosis import check_determined, warn_of_censoring
+from deeptobit.estimators._error_model import TAILS
 from deeptobit.estimators._evidence_stack import EvidenceStack, fit_stack
 from deeptobit.estimators._explain import LayerEffects, feature_scale
 from deeptobit.estimators._folds import HeldOut, Scoring, check_folds, read_folds
@@ -23,12 +23,10 @@ from deeptobit.estimators._formula import FormulaDesign
 from deeptobit.estimators._grid import Search, set_family
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
 from deeptobit.estimators._network import SubspaceNetworkRegressor
-from deeptobit.estimators._settings import check_settings
-from deeptobit.likelihood import Noise, resolve_noise
+from deeptobit.estimators._settings import check_count, check_settings
+from deeptobit.likelihood import Noise, NoiseByTask
 from deeptobit.network import NetworkLayer
 from deeptobit.targets import BoundsLike, CensoredTargets
-
-FAMILIES = ("gaussian", "logistic", "student_t")
 
 
 class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CensoredRegressor):
@@ -77,8 +75,8 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
     verbose : int
         1 tells how the candidates did.
     noise : {"auto", "gaussian", "logistic", "student_t"} or Noise
-        ``"auto"``: layers are fitted with Gaussian noise, and of the three families the one under
-        which held-out rows are most likely is taken for predictions.
+        ``"auto"``: layers are fitted with Gaussian noise; for predictions every task takes the
+        tails and the skew under which its held-out rows are most likely.
     lower, upper, outside, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 
@@ -93,7 +91,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         As in scikit-learn's ``GridSearchCV``; ``weight`` is a member's share in the stack. A
         network that was given up has NaN for folds that it did not see, and the last rank.
     noise_ : Noise
-        The family of the noise.
+        The family of the noise; a ``NoiseByTask`` where tasks differ.
     layers_, coef_, intercept_, sigma_, U_, V_, rank_, alpha_, n_layers_, n_iter_
         Those of ``best_estimator_``. ``alpha_`` of a learned prior is its ridge on W/σ, 1/(n ω).
     lower_, upper_, feature_scale_, target_names_, n_features_in_, feature_names_in_
@@ -241,7 +239,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
 
     def _families(self) -> tuple[Noise, ...]:
         if isinstance(self.noise, str) and self.noise == "auto":
-            return tuple(map(resolve_noise, FAMILIES))
+            return TAILS
         return super()._families()
 
     @property
@@ -276,8 +274,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
 
     def _check(self) -> None:
         check_settings(0.0, self.tol, self.max_iter, self.prediction)
-        if not (isinstance(self.max_layers, Integral) and self.max_layers >= 1):
-            raise ValueError(f"max_layers must be at least 1; got {self.max_layers!r}")
+        check_count("max_layers", self.max_layers)
         if self.scoring not in ("r2", "log"):
             raise ValueError(f"scoring must be 'r2' or 'log'; got {self.scoring!r}")
 
@@ -298,7 +295,8 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
             "tol",
         )
         settings = {name: getattr(self, name) for name in names}
-        noise = "gaussian" if self.noise == "auto" else self.noise
+        chosen_later = self.noise == "auto" or isinstance(self.noise, NoiseByTask)
+        noise = "gaussian" if chosen_later else self.noise
         return SubspaceNetworkRegressor(n_layers=1, noise=noise, **settings)
 
     def _as_network(

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood import Noise, Predictive
+from deeptobit.likelihood import Noise, Predictive, of_task
 from deeptobit.targets import CensoredTargets
 
 _MEDIAN = float(np.log(2.0))  # the score of an interval that is a point
@@ -131,7 +131,12 @@ def central_interval(
     predictive: Predictive, thresholds: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The model's intervals at tail probability exp(−threshold) per target, each end (N, T)."""
-    ends = np.array([_central_ends(predictive.noise, score) for score in thresholds.tolist()])
+    ends = np.array(
+        [
+            _central_ends(of_task(predictive.noise, task), score)
+            for task, score in enumerate(thresholds.tolist())
+        ]
+    )
     low, high = (predictive.latent + predictive.sigma * z for z in ends.T)
     return (
         np.clip(low, predictive.lower, predictive.upper),

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from deeptobit import kernels
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.estimators._folds import HeldOut, has_value
-from deeptobit.likelihood import Derivatives, Noise, Predictive
-from deeptobit.solvers import CensoringKinds
+from deeptobit.likelihood import Derivatives, Gaussian, Noise, Predictive
 from deeptobit.targets import CensoredTargets
 
 _SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
+_MEAN_WEIGHT = 1.0  # of squared errors of E[y|x], beside the likelihood
 _MAX_STEPS = 50
+_TOLERANCE = 1e-8  # of a step, in standard units
+_ROUNDING = 1e-12  # of the objective, which is a sum over rows
 _LARGEST_STEP = 2.0  # in standard deviations of a task
-_SHIFT_STEPS = 20
 
 
 class Line(NamedTuple):
@@ -28,143 +28,204 @@ class Line(NamedTuple):
     sigma: FloatArray
 
 
-class ErrorModel(NamedTuple):
-    """A line, and the family of its ε."""
+class Refit(NamedTuple):
+    """A line, and what it leaves of the objective, (T,)."""
 
     line: Line
-    noise: Noise
+    loss: FloatArray
 
 
-def held_out_errors(
-    held_out: HeldOut,
-    latents: Sequence[FloatArray],
-    sigma: FloatArray,
-    kinds: CensoringKinds,
-    *,
-    fit_intercept: bool,
-) -> ErrorModel:
-    """Slope, level, σ and family that held-out rows ask for, with E[y|x] right on average.
+@dataclass(frozen=True)
+class HeldOutScores:
+    """Scores of rows that were held out, and the outcomes that they should tell.
 
-    Of the families the one is taken under which the held-out rows are most likely: all of them
-    have as many parameters.
+    Everything is centred by the scores of its task and divided by ``scale``.
 
     Parameters
     ----------
-    held_out : HeldOut
-    latents : sequence of arrays
-        Scores of the rows that each fold holds out.
-    sigma : array of shape (T,)
-        Where to start.
-    kinds : CensoringKinds
-        Tasks that say nothing keep their scores and σ.
-    fit_intercept : bool
-        Whether the level may move.
+    x : array of shape (N, T)
+        The scores.
+    low, high : arrays of shape (N, T)
+        Ends of the outcomes' intervals.
+    y, lower, upper : arrays of shape (N, T) or (T,)
+        Recorded values and bounds.
+    weight : array of shape (N,)
+    mean_weight : array of shape (N, T)
+        Of the squared error of an entry, 0 where it has no value.
+    centre, scale : arrays of shape (T,)
+    movable : bool array of shape (3, T)
+        Which of level, slope and log σ may move.
     """
-    rows = np.concatenate([fold.test for fold in held_out.folds])
-    latent = np.concatenate(latents)
-    targets, weight = held_out.targets[rows], held_out.weight[rows]
-    free = ~(kinds.one_sided | kinds.two_sided)
 
-    def refit(noise: Noise) -> tuple[Line, Predictive]:
-        line = recalibrate(latent, targets, weight, sigma, noise, free, fit_intercept=fit_intercept)
-        scores = line.level + line.slope * latent
-        bounds = targets.lower_bounds, targets.upper_bounds
-        return line, Predictive(noise, scores, line.sigma, *bounds)
-
-    def log_likelihood(found: tuple[Line, Predictive]) -> float:
-        known = np.where(targets.missing, 0.0, weight[:, None])
-        return float((known * found[1].log_density(targets.low, targets.high)).sum())
-
-    line, predictive = max(map(refit, held_out.families), key=log_likelihood)
-    if fit_intercept:
-        share = np.where(has_value(targets) & free, weight[:, None], 0.0)
-        shift = shift_of_level(predictive, targets.values, share)
-        line = line._replace(level=line.level + shift)
-    return ErrorModel(line, predictive.noise)
-
-
-class _Entries(NamedTuple):
-    """Held-out intervals and latents, centred by the latents and in units of the outcomes."""
-
-    noise: Noise
+    x: FloatArray
     low: FloatArray
     high: FloatArray
-    x: FloatArray
+    y: FloatArray
+    lower: FloatArray
+    upper: FloatArray
     weight: FloatArray
+    mean_weight: FloatArray
+    centre: FloatArray
+    scale: FloatArray
+    movable: BoolArray
 
-    def evaluate(self, point: FloatArray) -> tuple[FloatArray, Derivatives]:
-        """Penalised nll of every task at (level, slope, log σ), (3, T)."""
-        level, slope, log_sigma = point
-        at = kernels.evaluate(
-            self.noise, self.low, self.high, level + slope * self.x, np.exp(log_sigma)
+    @classmethod
+    def build(
+        cls,
+        latent: FloatArray,
+        targets: CensoredTargets,
+        weight: FloatArray,
+        sigma: FloatArray,
+        free: BoolArray,
+        *,
+        fit_intercept: bool,
+    ) -> HeldOutScores:
+        """From scores and outcomes in the user's units.
+
+        Parameters
+        ----------
+        latent : array of shape (N, T)
+            Scores of rows that were held out.
+        targets, weight
+            The outcomes of these rows and their weights.
+        sigma : array of shape (T,)
+            Where to start.
+        free : bool array of shape (T,)
+            Tasks to refit; others keep their scores and σ.
+        fit_intercept : bool
+            Whether the level may move.
+        """
+        centre = weight @ latent / weight.sum() if fit_intercept else np.zeros(latent.shape[1])
+
+        def standard(values: FloatArray) -> FloatArray:
+            return np.asarray((values - centre) / sigma)
+
+        x, y = standard(latent), standard(targets.values)
+        lower, upper = standard(targets.lower_bounds), standard(targets.upper_bounds)
+        share = np.where(targets.has_value & free, weight[:, None], 0.0)
+        mean = Predictive(Gaussian(), x, np.ones_like(sigma), lower, upper).mean()
+        total = share.sum(axis=0)
+        squares = (share * np.where(share > 0.0, y - mean, 0.0) ** 2).sum(axis=0)
+        per_square = np.where(squares > 0.0, total / np.where(squares > 0.0, squares, 1.0), 0.0)
+        return cls(
+            x=x,
+            low=standard(targets.low),
+            high=standard(targets.high),
+            y=y,
+            lower=lower,
+            upper=upper,
+            weight=weight,
+            mean_weight=_MEAN_WEIGHT * share * per_square,
+            centre=centre,
+            scale=sigma,
+            movable=np.stack([free & fit_intercept, free, free]),
         )
-        return self.weight @ at.nll + 0.5 * _SLOPE_PRECISION * (slope - 1.0) ** 2, at
+
+    @property
+    def level_weight(self) -> FloatArray:
+        """Weight of the entries that tell where the level should be, (N, T)."""
+        telling = (self.mean_weight > 0.0) & self.movable[0]
+        return np.where(telling, self.weight[:, None], 0.0)
+
+    def predictive(self, noise: Noise, point: FloatArray) -> Predictive:
+        """Distributions of the outcomes at (level, slope, log σ), (N, T)."""
+        level, slope, log_sigma = point
+        latent = level + slope * self.x
+        return Predictive(noise, latent, np.exp(log_sigma), self.lower, self.upper)
+
+    def without_means(self) -> HeldOutScores:
+        """The same for the likelihood alone."""
+        return replace(self, mean_weight=np.zeros_like(self.mean_weight))
+
+    def to_user(self, point: FloatArray) -> Line:
+        """The line at (level, slope, log σ) in the user's units."""
+        level, slope, log_sigma = point
+        return Line(
+            self.centre * (1.0 - slope) + self.scale * level, slope, self.scale * np.exp(log_sigma)
+        )
+
+    def from_user(self, line: Line) -> FloatArray:
+        """(level, slope, log σ) of a line, (3, T)."""
+        level = (line.level - self.centre * (1.0 - line.slope)) / self.scale
+        return np.stack([level, line.slope, np.log(line.sigma / self.scale)])
 
 
 def recalibrate(
-    latent: FloatArray,
-    targets: CensoredTargets,
-    weight: FloatArray,
-    sigma: FloatArray,
-    noise: Noise,
-    free: BoolArray,
-    *,
-    fit_intercept: bool,
-) -> Line:
-    r"""Maximum likelihood of :math:`y^* = a + c\,\eta + \sigma\varepsilon` on held-out η.
+    scores: HeldOutScores, noise: Noise, start: Line | None = None, max_steps: int = _MAX_STEPS
+) -> Refit:
+    r"""The line :math:`y^* = a + c\,\eta + \sigma\varepsilon` that held-out scores η ask for.
 
     In-sample, a flexible layer looks better than it is: slopes of its scores are below 1 on new
-    rows, and σ is larger. The slope has a prior around 1.
+    rows, and σ is larger. Minimised is
+
+    .. math::
+        \sum_i w_i \left[\mathrm{nll}_i + \frac{(y_i - E[y_i])^2}{2 s^2}\right]
+        + \frac{60}{2} (c - 1)^2
+
+    with the mean square s² of the held-out errors as they are. The likelihood alone would give up
+    slopes, and with them E[y|x], for a better fit of wild values: heavy tails make it robust, which
+    a mean is not. The slope has a prior around 1.
 
     Parameters
     ----------
-    latent : array of shape (N, T)
-        Scores of rows that were held out.
-    targets, weight
-        The outcomes of these rows and their weights.
-    sigma : array of shape (T,)
-        Where to start.
-    free : bool array of shape (T,)
-        Tasks to refit; others keep their scores and σ.
+    scores : HeldOutScores
+    noise : Noise
+    start : Line, optional
+        By default level 0, slope 1 and the σ that the scores came with.
+    max_steps : int
+        Newton steps at most; a few of them tell which noise suits.
 
     Examples
     --------
-    >>> from deeptobit.likelihood import Gaussian
     >>> rng = np.random.default_rng(0)
     >>> eta = rng.normal(size=(2000, 1))
     >>> targets = CensoredTargets.from_bounds(0.5 * eta + 1 + 2 * rng.normal(size=eta.shape))
-    >>> line = recalibrate(eta, targets, np.ones(2000), np.ones(1), Gaussian(),
-    ...     np.array([True]), fit_intercept=True)
-    >>> [part.round(1).tolist() for part in line]
+    >>> scores = HeldOutScores.build(
+    ...     eta, targets, np.ones(2000), np.ones(1), np.array([True]), fit_intercept=True)
+    >>> [part.round(1).tolist() for part in recalibrate(scores, Gaussian()).line]
     [[1.0], [0.5], [2.0]]
     """
-    centre = weight @ latent / weight.sum() if fit_intercept else np.zeros(latent.shape[1])
-    entries = _Entries(
-        noise,
-        (targets.low - centre) / sigma,
-        (targets.high - centre) / sigma,
-        (latent - centre) / sigma,
-        weight,
-    )
-    ones = np.ones(latent.shape[1])
-    point = np.stack([0.0 * ones, ones, 0.0 * ones])
-    movable = np.stack([free & fit_intercept, free, free])
-    value, at = entries.evaluate(point)
-    for _ in range(_MAX_STEPS):
-        step = np.where(movable, _newton_step(entries, point, at), 0.0)
+    if start is None:
+        point = np.zeros((3, scores.x.shape[1]))
+        point[1] = 1.0
+    else:
+        point = scores.from_user(start)
+    here = _look(scores, noise, point)
+    for _ in range(max_steps):
+        step = np.where(scores.movable, _newton_step(scores, here), 0.0)
         step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step).max(axis=0), 1e-300))
-        point, value, at, moved = _descend(entries, point, step, value)
-        if moved < 1e-8:
+        here, moved = _descend(scores, noise, here, step)
+        if moved < _TOLERANCE:
             break
-    level, slope, log_sigma = point
-    return Line(centre * (1.0 - slope) + sigma * level, slope, sigma * np.exp(log_sigma))
+    return Refit(scores.to_user(here.point), here.loss)
 
 
-def _newton_step(entries: _Entries, point: FloatArray, at: Derivatives) -> FloatArray:
+class _Place(NamedTuple):
+    """The objective of every task at a point (3, T), and what its derivatives are made of."""
+
+    point: FloatArray
+    loss: FloatArray
+    at: Derivatives
+    predictive: Predictive
+    residual: FloatArray
+
+
+def _look(scores: HeldOutScores, noise: Noise, point: FloatArray) -> _Place:
+    predictive = scores.predictive(noise, point)
+    at = kernels.evaluate(noise, scores.low, scores.high, predictive.latent, predictive.sigma)
+    loss = scores.weight @ at.nll + 0.5 * _SLOPE_PRECISION * (point[1] - 1.0) ** 2
+    residual = np.zeros_like(scores.x)
+    if scores.mean_weight.any():
+        residual = np.where(scores.mean_weight > 0.0, scores.y - predictive.mean(), 0.0)
+        loss = loss + 0.5 * (scores.mean_weight * residual**2).sum(axis=0)
+    return _Place(point, loss, at, predictive, residual)
+
+
+def _newton_step(scores: HeldOutScores, here: _Place) -> FloatArray:
     """Newton steps of all tasks; directions of negative curvature count with its size, (3, T)."""
-    weight, x = entries.weight, entries.x
+    weight, x, at = scores.weight, scores.x, here.at
     gradient = np.stack([weight @ at.latent, weight @ (x * at.latent), weight @ at.log_sigma])
-    gradient[1] += _SLOPE_PRECISION * (point[1] - 1.0)
+    gradient[1] += _SLOPE_PRECISION * (here.point[1] - 1.0)
     bend = at.latent_latent
     hessian = np.array(
         [
@@ -178,6 +239,10 @@ def _newton_step(entries: _Entries, point: FloatArray, at: Derivatives) -> Float
         ]
     )
     hessian[1, 1] += _SLOPE_PRECISION
+    if scores.mean_weight.any():
+        mean = _mean_derivatives(scores, here.predictive)
+        gradient -= (mean * scores.mean_weight * here.residual).sum(axis=1)
+        hessian += np.einsum("int,nt,jnt->ijt", mean, scores.mean_weight, mean, optimize=True)
     values, axes = np.linalg.eigh(hessian.transpose(2, 0, 1))
     values = np.abs(values)
     values = np.maximum(values, 1e-8 * values.max(axis=1, keepdims=True) + 1e-300)
@@ -185,57 +250,26 @@ def _newton_step(entries: _Entries, point: FloatArray, at: Derivatives) -> Float
     return np.asarray(-np.einsum("tij,tj->it", axes, along))
 
 
+def _mean_derivatives(scores: HeldOutScores, predictive: Predictive) -> FloatArray:
+    """Of E[y|x] by level, slope and log σ, (3, N, T)."""
+    by_latent = 1.0 - predictive.at_lower() - predictive.at_upper()
+    by_log_sigma = predictive.sigma * predictive.noise_inside()
+    return np.stack([by_latent, scores.x * by_latent, by_log_sigma])
+
+
 def _descend(
-    entries: _Entries, point: FloatArray, step: FloatArray, value: FloatArray
-) -> tuple[FloatArray, FloatArray, Derivatives, float]:
+    scores: HeldOutScores, noise: Noise, here: _Place, step: FloatArray
+) -> tuple[_Place, float]:
     """Halve the steps of the tasks that would rise, and stay where none falls."""
-    factor = np.ones(point.shape[1])
+    factor = np.ones(step.shape[1])
+    most = here.loss + _ROUNDING * np.abs(here.loss)
     for _ in range(30):
-        new_value, at = entries.evaluate(point + factor * step)
-        rises = ~(new_value <= value)
+        there = _look(scores, noise, here.point + factor * step)
+        rises = ~(there.loss <= most)
         if not rises.any():
             break
         factor = np.where(rises, 0.5 * factor, factor)
     else:
         factor = np.where(rises, 0.0, factor)
-        new_value, at = entries.evaluate(point + factor * step)
-    return point + factor * step, new_value, at, float(np.abs(factor * step).max())
-
-
-def shift_of_level(predictive: Predictive, y: FloatArray, share: FloatArray) -> FloatArray:
-    r"""By how much the level should rise so that E[y|x] is right on average, (T,).
-
-    Where the noise is not what the model takes it for, the likelihood gets the mean wrong. The mean
-    residual r of held-out rows is corrected by :math:`r(1 - se^2/r^2)_+`, through the level, so
-    that the predictive distribution moves along.
-
-    Parameters
-    ----------
-    predictive : Predictive
-        Of the held-out rows.
-    y : array of shape (N, T)
-    share : array of shape (N, T)
-        Weights of the rows, 0 where y is not known.
-    """
-    n_entries = share.sum(axis=0)
-    unit = share / np.where(n_entries > 0.0, n_entries, 1.0)
-    mean = predictive.mean()
-    sigma = np.broadcast_to(predictive.sigma, unit.shape[1:])
-    residual = np.where(share > 0.0, y - mean, 0.0) / sigma  # whose squares do not overflow
-    bias = (unit * residual).sum(axis=0)
-    squared_error = (unit * np.square(residual - bias)).sum(axis=0) / np.maximum(n_entries, 1.0)
-    kept = np.maximum(1.0 - squared_error / np.maximum(bias**2, 1e-300), 0.0)
-    wanted = (unit * mean).sum(axis=0) + kept * bias * sigma
-    shift = np.zeros_like(bias)
-    for _ in range(_SHIFT_STEPS if kept.any() else 0):
-        moved = Predictive(
-            predictive.noise,
-            predictive.latent + shift,
-            predictive.sigma,
-            predictive.lower,
-            predictive.upper,
-        )
-        slope = np.maximum((unit * moved.uncensored()).sum(axis=0), 1e-3)
-        step = (wanted - (unit * moved.mean()).sum(axis=0)) / slope
-        shift += np.where(kept > 0.0, np.clip(step, -0.5 * sigma, 0.5 * sigma), 0.0)
-    return np.asarray(shift)
+        there = _look(scores, noise, here.point + factor * step)
+    return there, float(np.abs(factor * step).max())

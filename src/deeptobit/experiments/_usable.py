@@ -29,7 +29,7 @@ def find_usable(
     A target needs two recorded values for every fold, values that differ in what every fold trains
     on, and values that differ among the test rows.
     """
-    recorded = targets.observed | targets.at_lower | targets.at_upper
+    recorded = targets.has_value
     values = np.where(recorded, targets.values, np.nan)
     train, test = values[split.train], values[split.test]
     enough = (~np.isnan(train)).sum(axis=0) >= 2 * len(folds)

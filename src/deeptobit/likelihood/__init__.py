@@ -1,26 +1,35 @@
 """Noise families, the censored likelihood at the latent score, and predictive distributions."""
 
+from deeptobit.likelihood._by_task import NoiseByTask, at_entries, join_families, of_task
 from deeptobit.likelihood._evaluate import evaluate
 from deeptobit.likelihood._gaussian import Gaussian
 from deeptobit.likelihood._logistic import Logistic
 from deeptobit.likelihood._olsen import OlsenDerivatives, evaluate_olsen
 from deeptobit.likelihood._predictive import Predictive
 from deeptobit.likelihood._protocol import Derivatives, Noise
-from deeptobit.likelihood._resolve import resolve_noise
+from deeptobit.likelihood._resolve import one_family, resolve_noise, shortest
 from deeptobit.likelihood._standard import StandardNoise, SymmetricNoise
 from deeptobit.likelihood._student_t import StudentT
+from deeptobit.likelihood._two_piece import TwoPiece
 
 __all__ = [
     "Derivatives",
     "Gaussian",
     "Logistic",
     "Noise",
+    "NoiseByTask",
     "OlsenDerivatives",
     "Predictive",
     "StandardNoise",
     "StudentT",
     "SymmetricNoise",
+    "TwoPiece",
+    "at_entries",
     "evaluate",
     "evaluate_olsen",
+    "join_families",
+    "of_task",
+    "one_family",
     "resolve_noise",
+    "shortest",
 ]

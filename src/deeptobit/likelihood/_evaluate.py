@@ -3,6 +3,7 @@
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.likelihood._by_task import at_entries
 from deeptobit.likelihood._observed import observed_entry
 from deeptobit.likelihood._protocol import Derivatives, Noise
 
@@ -60,12 +61,13 @@ def evaluate(
         out.log_sigma_log_sigma[where] = entries.log_sigma_log_sigma
 
     z = (low[exact] - latent[exact]) / sigma[exact]
-    place(exact, observed_entry(noise, z), np.log(sigma[exact]))
+    place(exact, observed_entry(at_entries(noise, exact), z), np.log(sigma[exact]))
     width = high[narrow] - low[narrow]
     middle = (low[narrow] + 0.5 * width - latent[narrow]) / sigma[narrow]
-    place(narrow, observed_entry(noise, middle), np.log(sigma[narrow]) - np.log(width))
+    density = observed_entry(at_entries(noise, narrow), middle)
+    place(narrow, density, np.log(sigma[narrow]) - np.log(width))
     a, b = ((end[wide] - latent[wide]) / sigma[wide] for end in (low, high))
-    place(wide, noise.interval(a, b), 0.0)
+    place(wide, at_entries(noise, wide).interval(a, b), 0.0)
     return out
 
 

@@ -111,10 +111,13 @@ class Predictive:
 
     def quantile(self, q: ArrayLike) -> FloatArray:
         """The q-quantile of y, for scalar q of shape (N, T), for a vector (Q, N, T)."""
-        q = np.asarray(q, dtype=np.float64)
+        try:
+            q = np.asarray(q, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"quantiles must lie between 0 and 1; got {q!r}") from None
         if np.any((q < 0.0) | (q > 1.0) | np.isnan(q)):
             raise ValueError(f"quantiles must lie between 0 and 1; got {q}")
-        steps = self.noise.ppf(q)[..., None, None]
+        steps = self.noise.ppf(q[..., None, None])
         return np.clip(self.latent + self.sigma * steps, self.lower, self.upper)
 
     def log_density(self, low: FloatArray, high: FloatArray) -> FloatArray:

@@ -63,12 +63,12 @@ class Noise(Protocol):
         """−log(F(b) − F(a)) and its derivatives; ``a`` may be −inf, ``b`` may be +inf."""
         ...
 
-    def mean(self) -> float:
-        """E[ε]."""
+    def mean(self) -> float | FloatArray:
+        """E[ε]; of every task, (T,), where tasks differ."""
         ...
 
-    def variance(self) -> float:
-        """Var[ε]."""
+    def variance(self) -> float | FloatArray:
+        """Var[ε], likewise."""
         ...
 
     def upper_mean(self, z: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from deeptobit.likelihood._by_task import NoiseByTask
 from deeptobit.likelihood._gaussian import Gaussian
 from deeptobit.likelihood._logistic import Logistic
 from deeptobit.likelihood._protocol import Noise
@@ -10,6 +11,34 @@ from deeptobit.likelihood._student_t import StudentT
 _BY_NAME: dict[str, Callable[[], Noise]] = {
     family.name: family for family in (Gaussian, Logistic, StudentT)
 }
+
+
+def one_family(noise: str | Noise) -> Noise:
+    """The noise family that a model is fitted with, the same for all tasks.
+
+    Examples
+    --------
+    >>> one_family("logistic")
+    Logistic()
+    """
+    if isinstance(noise, NoiseByTask):
+        raise ValueError(
+            "models are fitted with one noise family for all tasks; noise is a NoiseByTask, which "
+            "serves predictions: pass noise='gaussian' or another family"
+        )
+    return resolve_noise(noise)
+
+
+def shortest(noise: Noise) -> str | Noise:
+    """The name of a family where that tells everything, otherwise the family itself.
+
+    Examples
+    --------
+    >>> shortest(Gaussian()), shortest(StudentT(4)), shortest(StudentT(2.5))
+    ('gaussian', 'student_t', StudentT(df=2.5))
+    """
+    known = noise.name in _BY_NAME and repr(_BY_NAME[noise.name]()) == repr(noise)
+    return noise.name if known else noise
 
 
 def resolve_noise(noise: str | Noise) -> Noise:

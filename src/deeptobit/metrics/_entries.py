@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood import Noise, Predictive
+from deeptobit.likelihood import Noise, Predictive, at_entries
 from deeptobit.targets import CensoredTargets
 
 
@@ -30,19 +30,9 @@ class Recorded(NamedTuple):
 
     def predictive(self, noise: Noise, latent: FloatArray, sigma: FloatArray) -> Predictive:
         """Predictive distributions of the K entries, from latent and sigma of shape (N, T)."""
-        return Predictive(noise, latent[self.known], sigma[self.known], self.lower, self.upper)
-
-
-def has_value(targets: CensoredTargets) -> BoolArray:
-    """(N, T): the entry has one recorded value: it is not missing, and not an interval.
-
-    Examples
-    --------
-    >>> low, high = [[1.0, 1.0, -np.inf, np.nan]], [[1.0, 2.0, 0.0, np.nan]]
-    >>> has_value(CensoredTargets.from_intervals(low, high))
-    array([[ True, False,  True, False]])
-    """
-    return np.asarray(targets.observed | targets.at_lower | targets.at_upper)
+        known = self.known
+        noise = at_entries(noise, known)
+        return Predictive(noise, latent[known], sigma[known], self.lower, self.upper)
 
 
 def recorded(targets: CensoredTargets) -> Recorded:
@@ -57,7 +47,7 @@ def recorded(targets: CensoredTargets) -> Recorded:
     >>> recorded(CensoredTargets.from_intervals(low, high, lower=0)).lower
     array([0. , 0.5])
     """
-    known = has_value(targets)
+    known = targets.has_value
     y = targets.values[known]
     scale_lower = np.broadcast_to(targets.lower_bounds, targets.shape)[known]
     scale_upper = np.broadcast_to(targets.upper_bounds, targets.shape)[known]

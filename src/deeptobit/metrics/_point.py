@@ -5,7 +5,6 @@ from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
 from deeptobit.metrics._averaging import Multioutput, average_rows, combine_tasks, weigh_known
-from deeptobit.metrics._entries import has_value
 from deeptobit.metrics._inputs import TargetsLike, read_predictions, read_targets, read_weights
 
 
@@ -101,7 +100,7 @@ def _relative_error(
     targets = read_targets(Y)
     predictions = read_predictions(P, targets, "P")
     rows = read_weights(sample_weight, len(targets))
-    weights = weigh_known(has_value(targets), rows, targets.names)
+    weights = weigh_known(targets.has_value, rows, targets.names)
     y = np.where(weights > 0.0, targets.values, np.nan)
     if centred:
         size = np.nanmax(y, axis=0) - np.nanmin(y, axis=0)  # 0 exactly if constant; ȳ is rounded

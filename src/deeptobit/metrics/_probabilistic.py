@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Noise, Predictive, resolve_noise
+from deeptobit.likelihood import Noise, Predictive, at_entries, resolve_noise
 from deeptobit.metrics._averaging import Multioutput, average_rows, combine_tasks, weigh_known
 from deeptobit.metrics._entries import recorded
 from deeptobit.metrics._inputs import (
@@ -72,7 +72,8 @@ def censored_log_score(
     known = ~targets.missing
     rows = read_weights(sample_weight, len(targets))
     weights = weigh_known(known, rows, targets.names)
-    predictive = Predictive(resolve_noise(noise), eta[known], scale[known])
+    family = at_entries(resolve_noise(noise), known)
+    predictive = Predictive(family, eta[known], scale[known])
     losses = np.full(targets.shape, np.nan)
     losses[known] = -predictive.log_density(targets.low[known], targets.high[known])
     return combine_tasks(average_rows(losses, weights), multioutput, targets.names)

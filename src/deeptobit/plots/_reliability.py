@@ -79,7 +79,7 @@ def at_bound(targets: CensoredTargets, censored: BoolArray, bounds: FloatArray) 
     array([ 1.,  0., nan])
     """
     ends = np.broadcast_to(bounds, targets.shape)
-    known = targets.observed | targets.at_lower | targets.at_upper
+    known = targets.has_value
     known &= np.isfinite(ends) & (~censored | (targets.values == ends))
     return np.where(known, censored.astype(np.float64), np.nan)
 

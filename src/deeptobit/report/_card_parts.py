@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
+from deeptobit.likelihood import of_task
 from deeptobit.report._format import bound, count, part, percent, share, times
 from deeptobit.study import FEWEST, tells_few
 
@@ -34,8 +35,14 @@ def model_part(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Fa
         **rank,
         "noise": model.noise_.name,
         "targets": [
-            {"name": name, "lower": _end(low), "upper": _end(high), "sigma": rounded(sigma)}
-            for name, low, high, sigma in each
+            {
+                "name": name,
+                "lower": _end(low),
+                "upper": _end(high),
+                "sigma": rounded(sigma),
+                "noise": repr(of_task(model.noise_, task)),
+            }
+            for task, (name, low, high, sigma) in enumerate(each)
         ],
     }
 

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
+from deeptobit.estimators import SubspaceNetworkCV
 from deeptobit.likelihood import Predictive
 from deeptobit.study._folds import Fold
 from deeptobit.study._held_out import HeldOut
+from deeptobit.study._null import predict_null
 from deeptobit.study._predictive import predict_rows
 from deeptobit.targets import CensoredTargets
 from deeptobit.threads import one_blas_thread
@@ -47,8 +48,6 @@ def hold_out(
         warnings.simplefilter("ignore")  # what holds for all rows is said when all rows are fitted
         labels = None if groups is None else groups[fold.train]
         model.fit(X.iloc[fold.train], train, groups=labels)
-        # A feature that is 0 everywhere leaves the intercepts; the ridge says what it should be.
-        null = TobitRegressor(alpha=1.0, noise=model.noise_).fit(np.zeros((len(train), 1)), train)
         unseen = X.iloc[fold.test]
         stages = model.best_estimator_.staged_predict(
             unseen, lower=test.entry_lower, upper=test.entry_upper
@@ -56,7 +55,7 @@ def hold_out(
         return FoldPrediction(
             rows=fold.test,
             predictive=predict_rows(model, unseen, *limits),
-            null=predict_rows(null, np.zeros((len(test), 1)), *limits),
+            null=predict_null(model.noise_, train, test),
             stages=list(stages),
         )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deeptobit.likelihood import Predictive, resolve_noise
+from deeptobit.estimators import noise_from_state, noise_state
+from deeptobit.likelihood import Predictive
 from deeptobit.study._held_out import HeldOut
 from deeptobit.targets import CensoredTargets
 
@@ -23,7 +24,7 @@ def held_out_state(held_out: HeldOut) -> dict[str, Any]:
             "entry_lower": targets.entry_lower,
             "entry_upper": targets.entry_upper,
         },
-        "noise": held_out.predictive.noise.name,
+        "noise": noise_state(held_out.predictive.noise),
         "model": _scores(held_out.predictive),
         "null": _scores(held_out.null),
         "stages": list(held_out.stages),
@@ -35,7 +36,7 @@ def held_out_from_state(state: Mapping[str, Any]) -> HeldOut:
     """The predictions that ``held_out_state`` described."""
     described = dict(state["targets"])
     targets = CensoredTargets(**described | {"names": tuple(described["names"])})
-    noise = resolve_noise(state["noise"])
+    noise = noise_from_state(state["noise"])
     bounds = targets.lower_bounds, targets.upper_bounds
     return HeldOut(
         targets=targets,

@@ -40,7 +40,7 @@ def measure(
     >>> {name: of.round(2).tolist() for name, of in measure(targets, predictive, 0.9).items()}
     {'r2': [0.95], 'anmse': [0.0], 'crps': [0.46], 'coverage': [1.0]}
     """
-    recorded = _has_value(targets)
+    recorded = targets.has_value
     values = np.where(recorded, targets.values, np.nan)
     some = np.asarray(recorded.any(axis=0))
     least, largest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
@@ -67,11 +67,6 @@ def _where(
     if tasks:
         result[tasks] = of(some_targets(targets, tasks), some_predictive(predictive, tasks))
     return result
-
-
-def _has_value(targets: CensoredTargets) -> BoolArray:
-    """(N, T): observed or at a bound, so that a prediction can be compared with it."""
-    return np.asarray(targets.observed | targets.at_lower | targets.at_upper)
 
 
 def _centred_error(targets: CensoredTargets, predictive: Predictive) -> Any:

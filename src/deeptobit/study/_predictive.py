@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor, TobitRegressor
+from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
 from deeptobit.likelihood import Predictive
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def predict_rows(
-    model: SubspaceNetworkCV | SubspaceNetworkRegressor | TobitRegressor,
-    X: pd.DataFrame | FloatArray,
+    model: SubspaceNetworkCV | SubspaceNetworkRegressor,
+    X: pd.DataFrame,
     lower: FloatArray,
     upper: FloatArray,
 ) -> Predictive:

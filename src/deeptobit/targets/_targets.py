@@ -233,6 +233,11 @@ class CensoredTargets:
         return np.isposinf(self.high)
 
     @property
+    def has_value(self) -> BoolArray:
+        """(N, T): observed or at a bound: not missing, and not an interval."""
+        return np.asarray(self.observed | self.at_lower | self.at_upper)
+
+    @property
     def values(self) -> FloatArray:
         """(N, T): y, or the bound it is censored at, or the middle of its interval."""
         return recorded_values(self.low, self.high)

@@ -1,0 +1,158 @@
+"""The noise of every task and the line below it, as rows ask for that no model had seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators._folds import HeldOut
+from deeptobit.estimators._level import shift_of_level
+from deeptobit.estimators._recalibration import HeldOutScores, Line, recalibrate
+from deeptobit.likelihood import (
+    Gaussian,
+    Logistic,
+    Noise,
+    NoiseByTask,
+    StudentT,
+    SymmetricNoise,
+    TwoPiece,
+    join_families,
+)
+from deeptobit.solvers import CensoringKinds
+
+TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
+_SKEWS = (-0.7, -0.35, 0.35, 0.7)
+_SKEW_SPREAD = 0.35  # standard deviation of the prior around 0
+_FEW_STEPS = 4  # Newton steps that tell which family suits
+_QUARTILES = np.array([0.25, 0.5, 0.75])
+
+
+class ErrorModel(NamedTuple):
+    """A line, and the noise around it."""
+
+    line: Line
+    noise: Noise
+
+
+def held_out_errors(
+    held_out: HeldOut,
+    latents: Sequence[FloatArray],
+    sigma: FloatArray,
+    kinds: CensoringKinds,
+    *,
+    fit_intercept: bool,
+) -> ErrorModel:
+    """The error model of scores that every fold holds out.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    latents : sequence of arrays
+        Scores of the rows that each fold holds out.
+    sigma : array of shape (T,)
+        Where to start.
+    kinds : CensoringKinds
+        Tasks that say nothing keep their scores and σ.
+    fit_intercept : bool
+        Whether the level may move.
+    """
+    rows = np.concatenate([fold.test for fold in held_out.folds])
+    scores = HeldOutScores.build(
+        np.concatenate(latents),
+        held_out.targets[rows],
+        held_out.weight[rows],
+        sigma,
+        ~(kinds.one_sided | kinds.two_sided),
+        fit_intercept=fit_intercept,
+    )
+    return fit_errors(scores, held_out.families)
+
+
+def fit_errors(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
+    """Slope, level, σ and noise that held-out rows ask for, with E[y|x] right on average.
+
+    Parameters
+    ----------
+    scores : HeldOutScores
+        Tasks that are not free keep their scores and σ, and the first family.
+    families : sequence of Noise
+        One, or several symmetric ones: every task then has one of its own, skewed if it must.
+
+    Examples
+    --------
+    >>> from deeptobit.targets import CensoredTargets
+    >>> rng = np.random.default_rng(0)
+    >>> eta = rng.normal(size=(500, 2))
+    >>> errors = np.stack([rng.normal(size=500), rng.exponential(size=500)], axis=1)
+    >>> targets = CensoredTargets.from_bounds(eta + errors, lower=None)
+    >>> scores = HeldOutScores.build(
+    ...     eta, targets, np.ones(500), np.ones(2), np.ones(2, bool), fit_intercept=True)
+    >>> fit_errors(scores, TAILS).noise
+    NoiseByTask([Gaussian(), TwoPiece(StudentT(df=2.5), skew=0.7)])
+    """
+    if len(families) == 1:
+        noise, line = families[0], recalibrate(scores, families[0]).line
+    else:
+        noise, line = _choose(scores, families)
+    level = line.level + scores.scale * shift_of_level(
+        scores.predictive(noise, scores.from_user(line)), scores.y, scores.level_weight
+    )
+    return ErrorModel(line._replace(level=level), noise)
+
+
+def _choose(scores: HeldOutScores, families: Sequence[Noise]) -> tuple[Noise, Line]:
+    """The tails of every task, then its skew, then its tails again, by likelihood alone."""
+    level_moves, free, _ = scores.movable
+    best = _Best(scores.without_means(), families[0], free)
+    for tail in families[1:]:
+        best.offer([tail] * len(free))
+    tails = list(best.families)
+    # Around a skewed noise the mean is not the score, which a level has to make up for.
+    for skew in _SKEWS if level_moves.any() else ():
+        best.offer([_skewed(tail, skew) for tail in tails])
+    found = [_skew(family) for family in best.families]
+    if any(found):
+        for tail in families:
+            best.offer([_skewed(tail, skew) for skew in found])
+    line = recalibrate(scores, NoiseByTask(best.families), best.line).line
+    return join_families(best.families), line
+
+
+class _Best:
+    """The best family of every task so far, with its line."""
+
+    def __init__(self, scores: HeldOutScores, noise: Noise, free: BoolArray) -> None:
+        self._scores, self._free = scores, free
+        self.families = [noise] * len(free)
+        self.line, self._loss = recalibrate(scores, noise)
+
+    def offer(self, families: list[Noise]) -> None:
+        """Take the families of the tasks that they suit better."""
+        start = _carry(self.line, self.families, families)
+        line, loss = recalibrate(self._scores, NoiseByTask(families), start, _FEW_STEPS)
+        loss = loss + np.array([0.5 * (_skew(f) / _SKEW_SPREAD) ** 2 for f in families])
+        better = self._free & (loss < self._loss)
+        pairs = zip(better.tolist(), families, self.families, strict=True)
+        self.families = [new if is_better else old for is_better, new, old in pairs]
+        self.line = Line(*(np.where(better, *both) for both in zip(line, self.line, strict=True)))
+        self._loss = np.where(better, loss, self._loss)
+
+
+def _skewed(tail: Noise, skew: float) -> Noise:
+    return TwoPiece(tail, skew) if skew and isinstance(tail, SymmetricNoise) else tail
+
+
+def _skew(noise: Noise) -> float:
+    return noise.skew if isinstance(noise, TwoPiece) else 0.0
+
+
+def _carry(line: Line, old: Sequence[Noise], new: Sequence[Noise]) -> Line:
+    """The line whose quartiles under new families are those of the line under the old ones."""
+    (old_low, old_middle, old_high), (low, middle, high) = (
+        np.stack([noise.ppf(_QUARTILES) for noise in families], axis=1) for families in (old, new)
+    )
+    sigma = line.sigma * (old_high - old_low) / (high - low)
+    return line._replace(level=line.level + line.sigma * old_middle - sigma * middle, sigma=sigma)

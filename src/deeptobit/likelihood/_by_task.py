@@ -1,0 +1,178 @@
+"""A noise family for every task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.likelihood._protocol import Derivatives, Noise
+
+
+class NoiseByTask:
+    """Noise whose family differs from task to task: the last axis of every array is the tasks'.
+
+    It serves predictions. Models are fitted with one family for all tasks.
+
+    Parameters
+    ----------
+    families : sequence of Noise
+        One for every task.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian, Logistic
+    >>> noise = NoiseByTask([Gaussian(), Logistic(), Gaussian()])
+    >>> noise.variance().round(2)
+    array([1.  , 3.29, 1.  ])
+    >>> noise
+    NoiseByTask([Gaussian(), Logistic(), Gaussian()])
+    """
+
+    name = "task-wise"
+
+    def __init__(self, families: Sequence[Noise]) -> None:
+        self.families = tuple(families)
+        if any(isinstance(family, NoiseByTask) for family in self.families):
+            raise TypeError("families must be those of single tasks, not again of several")
+        names = [repr(family) for family in self.families]
+        distinct = {name: family for name, family in zip(names, self.families, strict=True)}
+        self._distinct = tuple(distinct.values())
+        places = {name: place for place, name in enumerate(distinct)}
+        self._which = np.array([places[name] for name in names], dtype=np.intp)
+
+    def __repr__(self) -> str:
+        """Name the family of every task."""
+        return f"NoiseByTask({list(self.families)!r})"
+
+    def at(self, tasks: NDArray[np.intp]) -> NoiseByTask:
+        """The noise of entries that belong to these tasks."""
+        part = object.__new__(NoiseByTask)
+        part._distinct, part._which = self._distinct, self._which[tasks]
+        return part
+
+    def log_pdf(self, z: FloatArray) -> FloatArray:
+        """Log density log f(z)."""
+        return self._each(lambda noise, part: noise.log_pdf(part), z)
+
+    def score(self, z: FloatArray) -> FloatArray:
+        """−f'(z)/f(z)."""
+        return self._each(lambda noise, part: noise.score(part), z)
+
+    def score_slope(self, z: FloatArray) -> FloatArray:
+        """Derivative of the score."""
+        return self._each(lambda noise, part: noise.score_slope(part), z)
+
+    def log_cdf(self, z: FloatArray) -> FloatArray:
+        """Log F(z)."""
+        return self._each(lambda noise, part: noise.log_cdf(part), z)
+
+    def log_sf(self, z: FloatArray) -> FloatArray:
+        """Log (1 − F(z))."""
+        return self._each(lambda noise, part: noise.log_sf(part), z)
+
+    def ppf(self, q: FloatArray) -> FloatArray:
+        """Quantile function F⁻¹(q)."""
+        return self._each(lambda noise, part: noise.ppf(part), q)
+
+    def interval(self, a: FloatArray, b: FloatArray) -> Derivatives:
+        """−log(F(b) − F(a)) and its derivatives."""
+        a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+        out = Derivatives(*(np.empty(a.shape) for _ in Derivatives._fields))
+        for noise, tasks in self._groups():
+            part = noise.interval(a[..., tasks], b[..., tasks])
+            for field, values in zip(out, part, strict=True):
+                field[..., tasks] = values
+        return out
+
+    def mean(self) -> FloatArray:
+        """E[ε] of every task, (T,)."""
+        return np.array([noise.mean() for noise in self._distinct])[self._which]
+
+    def variance(self) -> FloatArray:
+        """Var[ε] of every task, (T,)."""
+        return np.array([noise.variance() for noise in self._distinct])[self._which]
+
+    def upper_mean(self, z: FloatArray) -> FloatArray:
+        """E[(ε − z)₊]."""
+        return self._each(lambda noise, part: noise.upper_mean(part), z)
+
+    def lower_mean(self, z: FloatArray) -> FloatArray:
+        """E[(z − ε)₊]."""
+        return self._each(lambda noise, part: noise.lower_mean(part), z)
+
+    def upper_square(self, z: FloatArray) -> FloatArray:
+        """E[(ε − z)₊²]."""
+        return self._each(lambda noise, part: noise.upper_square(part), z)
+
+    def lower_square(self, z: FloatArray) -> FloatArray:
+        """E[(z − ε)₊²]."""
+        return self._each(lambda noise, part: noise.lower_square(part), z)
+
+    def upper_crps(self, z: FloatArray) -> FloatArray:
+        """Integral of (1 − F)² above z."""
+        return self._each(lambda noise, part: noise.upper_crps(part), z)
+
+    def lower_crps(self, z: FloatArray) -> FloatArray:
+        """Integral of F² below z."""
+        return self._each(lambda noise, part: noise.lower_crps(part), z)
+
+    def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        """Independent draws of ε, whose last axis is the tasks'."""
+        return self._each(lambda noise, part: noise.sample(rng, part.shape), np.empty(shape))
+
+    def _each(
+        self, function: Callable[[Noise, FloatArray], FloatArray], z: FloatArray
+    ) -> FloatArray:
+        """Apply a function to the tasks of every family."""
+        z = np.asarray(z, dtype=np.float64)
+        z = np.broadcast_to(z, np.broadcast_shapes(z.shape, self._which.shape))
+        out = np.empty(z.shape)
+        for noise, tasks in self._groups():
+            out[..., tasks] = function(noise, z[..., tasks])
+        return out
+
+    def _groups(self) -> list[tuple[Noise, NDArray[np.intp]]]:
+        found = [np.flatnonzero(self._which == place) for place in range(len(self._distinct))]
+        return [(n, tasks) for n, tasks in zip(self._distinct, found, strict=True) if tasks.size]
+
+
+def at_entries(noise: Noise, where: BoolArray) -> Noise:
+    """The noise of the entries of (..., T) at which a mask is true, as they come out of indexing.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian, Logistic
+    >>> noise = NoiseByTask([Gaussian(), Logistic()])
+    >>> where = np.array([[True, False], [True, True]])
+    >>> at_entries(noise, where).variance().round(2)
+    array([1.  , 1.  , 3.29])
+    """
+    return noise.at(np.nonzero(where)[-1]) if isinstance(noise, NoiseByTask) else noise
+
+
+def of_task(noise: Noise, task: int) -> Noise:
+    """The family of one task.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian, Logistic
+    >>> of_task(NoiseByTask([Gaussian(), Logistic()]), 1), of_task(Gaussian(), 1)
+    (Logistic(), Gaussian())
+    """
+    return noise.families[task] if isinstance(noise, NoiseByTask) else noise
+
+
+def join_families(families: Sequence[Noise]) -> Noise:
+    """One family for all tasks where they agree, otherwise one for each.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian, Logistic
+    >>> join_families([Gaussian(), Gaussian()])
+    Gaussian()
+    """
+    noise = NoiseByTask(families)
+    return noise.families[0] if len(noise._distinct) == 1 else noise
