@@ -1,7 +1,15 @@
 """Compiled twins of the NumPy likelihood; each has a parity test against its reference."""
 
 from deeptobit.kernels._evaluate import evaluate
+from deeptobit.kernels._missing import missing_noise
 from deeptobit.kernels._olsen import OlsenRows, olsen_rows, reference_olsen_rows
 from deeptobit.kernels._truncated import truncated_moments
 
-__all__ = ["OlsenRows", "evaluate", "olsen_rows", "reference_olsen_rows", "truncated_moments"]
+__all__ = [
+    "OlsenRows",
+    "evaluate",
+    "missing_noise",
+    "olsen_rows",
+    "reference_olsen_rows",
+    "truncated_moments",
+]

@@ -59,6 +59,25 @@ def test_one_task_without_censoring_is_bayesian_ridge() -> None:
     np.testing.assert_allclose(1.0 / width, reference.lambda_, rtol=1e-4)
 
 
+def test_missing_entries_of_correlated_tasks_count_for_nothing() -> None:
+    X, Y = linear(n_samples=60, n_tasks=3)
+    rng = np.random.default_rng(1)
+    Y = Y + 2.0 * rng.normal(size=(60, 1))  # outcomes of one row err together
+    Y[rng.uniform(size=Y.shape) < 0.3] = np.nan
+    problem = posed(X, Y)
+    state = _repeat(problem, begun(problem, variance=0.1), 500)
+    latents = impute(problem, state.coef, state.intercept, state.sigma)
+    noise = noise_correlation(latents, problem.weight)
+    assert abs(noise[0, 1]) > 0.2
+    error = problem.low / state.sigma - latents.fitted
+    pull = np.zeros_like(error)  # the gradient of the log likelihood of what is known
+    for row, known in enumerate(~np.isnan(error)):
+        pull[row, known] = np.linalg.solve(noise[np.ix_(known, known)], error[row, known])
+    prior = state.coef / 0.1 @ np.linalg.inv(noise)
+    np.testing.assert_allclose(problem.matrix.T @ pull, prior, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(noise @ pull.sum(axis=0), 0.0, atol=1e-6)
+
+
 def _evidence(problem: EvidenceProblem, state: EvidenceState) -> float:
     """Log marginal likelihood of one uncensored task."""
     y = problem.low[:, 0] - problem.intercept[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.solvers._tobit import SIGMA_FLOOR
-from deeptobit.solvers.evidence._latents import Latents, impute, noise_correlation
+from deeptobit.solvers.evidence._latents import Latents, expect_missing, impute, noise_correlation
 from deeptobit.solvers.evidence._posterior import Posterior
 from deeptobit.solvers.evidence._problem import EvidenceProblem
 from deeptobit.solvers.evidence._spectrum import Spectrum
@@ -61,7 +61,7 @@ def fit_coefficients(
     """
     state, latents = _update_sigma(problem, state)
     noise = noise_correlation(latents, problem.weight)
-    latent = latents.fitted + latents.residual
+    latent = latents.fitted + expect_missing(problem, latents, noise)
     weighted = problem.weight[:, None] * latent
     intercept = np.zeros_like(state.intercept)
     if problem.fit_intercept:

@@ -37,6 +37,19 @@ def impute(
     return Latents(fitted, *moments)
 
 
+def expect_missing(
+    problem: EvidenceProblem, latents: Latents, correlation: FloatArray
+) -> FloatArray:
+    """The noise of all entries, that of missing ones as the others of their row tell, (N, T).
+
+    Outcomes of one person err together. An entry whose fit were taken for its value would count as
+    one that did not err where the others did, and pull their coefficients towards its own.
+    """
+    if not problem.missing.any():
+        return latents.residual
+    return kernels.missing_noise(latents.residual, problem.missing, correlation)
+
+
 def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:
     r"""Correlation R of the noise between tasks, shrunk by T rows of independent noise, (T, T).
 

@@ -109,9 +109,14 @@ class EvidenceProblem:
         return float(self.weight.sum())
 
     @cached_property
+    def missing(self) -> BoolArray:
+        """Entries of which nothing is known, (N, T)."""
+        return np.isnan(self.low)
+
+    @cached_property
     def known_weight(self) -> FloatArray:
         """Weight of the rows of which something is known, of every task, (T,)."""
-        return np.asarray(self.weight @ ~np.isnan(self.low))
+        return np.asarray(self.weight @ ~self.missing)
 
     @cached_property
     def weighted_rows(self) -> FloatArray:
