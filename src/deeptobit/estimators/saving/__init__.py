@@ -5,7 +5,17 @@ from deeptobit.estimators.saving._state import (
     estimator_from_state,
     estimator_state,
     load,
+    noise_from_state,
+    noise_state,
     save_model,
 )
 
-__all__ = ["Checkpoint", "estimator_from_state", "estimator_state", "load", "save_model"]
+__all__ = [
+    "Checkpoint",
+    "estimator_from_state",
+    "estimator_state",
+    "load",
+    "noise_from_state",
+    "noise_state",
+    "save_model",
+]

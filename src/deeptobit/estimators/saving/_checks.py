@@ -15,6 +15,7 @@ from deeptobit.estimators.saving._formula import StoredFormula
 from deeptobit.estimators.saving._sizes import check_sizes, require
 from deeptobit.estimators.saving._streams import check_stream
 from deeptobit.estimators.saving._types import fits
+from deeptobit.likelihood import NoiseByTask
 from deeptobit.network import NetworkLayer
 
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
@@ -27,7 +28,7 @@ _STREAMING = ("_stream", "_rows_behind")
 def check_model(model: Any) -> None:
     """Refuse an estimator whose parts do not belong together; an unfitted one has none."""
     check_kind(model.prediction)
-    model._families()  # refuses a noise that there is not
+    noise = model._families()[0]  # refuses a noise that there is not
     fitted = vars(model)
     if "sigma_" not in fitted:
         require(not any(name in fitted for name in _STREAMING), "it learned nothing yet")
@@ -38,6 +39,8 @@ def check_model(model: Any) -> None:
     sizes = {"D": model.n_features_in_, "T": len(model.target_names_)}
     require(min(sizes.values()) >= 1, "it has no features or no targets")
     require(sizes["T"] == 1 or not model._one_dimensional, "a 1-d y has one target")
+    known = not isinstance(noise, NoiseByTask) or len(noise.families) == sizes["T"]
+    require(known, "its noise is not that of its targets")
     check_sizes(model, sizes, _NEEDED)
     require(bool((model.lower_ < model.upper_).all()), "its bounds are not in order")
     check_sizes(model, sizes, {name: _OTHERS[name] for name in _OTHERS if name in fitted})
@@ -72,7 +75,8 @@ def _check_layers(model: Any, layers: Any, sizes: dict[str, int]) -> None:
 
 
 def _check_best(model: Any, best: Any, sizes: dict[str, int]) -> None:
-    require(isinstance(best, SubspaceNetworkRegressor), "best_estimator_ is not a network")
+    network = isinstance(best, SubspaceNetworkRegressor) and "sigma_" in vars(best)
+    require(network, "best_estimator_ is not a fitted network")
     same = (best.n_features_in_, best.target_names_) == (sizes["D"], model.target_names_)
     require(same, "best_estimator_ is of other data")
 

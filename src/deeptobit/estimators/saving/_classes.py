@@ -29,7 +29,15 @@ from deeptobit.estimators.saving._makers import (
 from deeptobit.estimators.saving._random import make_random_state, take_random_state
 from deeptobit.estimators.saving._values import SavedClass
 from deeptobit.kernels._online_types import Iterate
-from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT
+from deeptobit.likelihood import (
+    Gaussian,
+    Logistic,
+    Noise,
+    NoiseByTask,
+    StudentT,
+    SymmetricNoise,
+    TwoPiece,
+)
 from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream
 from deeptobit.solvers import RecursiveTobit, Step
 from deeptobit.solvers.online import (
@@ -118,6 +126,8 @@ CLASSES: dict[str, SavedClass] = {
     "Gaussian": of_parameters(Gaussian),
     "Logistic": of_parameters(Logistic),
     "StudentT": of_parameters(StudentT, df=float),
+    "TwoPiece": of_parameters(TwoPiece, base=SymmetricNoise, skew=float),
+    "NoiseByTask": of_parameters(NoiseByTask, families=tuple[Noise, ...]),
     "KFold": of_parameters(KFold, n_splits=int, shuffle=bool, random_state=_SEED),
     "GroupKFold": of_parameters(GroupKFold, n_splits=int, shuffle=bool, random_state=_SEED),
     "RandomState": SavedClass((np.random.RandomState,), take_random_state, make_random_state),

@@ -8,6 +8,7 @@ from typing import Any
 from deeptobit.estimators.saving._classes import CLASSES, ESTIMATORS
 from deeptobit.estimators.saving._values import Packer, Unpacker
 from deeptobit.exceptions import ModelFileError
+from deeptobit.likelihood import Noise, resolve_noise
 from deeptobit.persistence import read_state, write_state
 
 _KIND = "model"
@@ -53,6 +54,26 @@ def estimator_from_state(state: dict[str, Any]) -> Any:
             if version == _VERSION and name in {cls.__name__ for cls in ESTIMATORS}:
                 return Unpacker(CLASSES).unpack(packed)
     raise ModelFileError("it holds no model")
+
+
+def noise_state(noise: Noise) -> Any:
+    """A noise family as plain state.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import StudentT
+    >>> noise_from_state(noise_state(StudentT(2.5)))
+    StudentT(df=2.5)
+    """
+    return Packer(CLASSES).pack(noise, "noise")
+
+
+def noise_from_state(state: Any) -> Noise:
+    """The noise family of a state, which may be a name."""
+    try:
+        return resolve_noise(Unpacker(CLASSES).unpack(state))
+    except ValueError as error:
+        raise ModelFileError(f"its noise is unknown: {error}") from None
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
