@@ -93,8 +93,8 @@ def test_sums(intervals: bool, far: float) -> None:
     np.testing.assert_allclose(
         compiled.evidence(GAUSSIAN, case.block, case.now, sigma),
         reference.reference_evidence(GAUSSIAN, case.block, linear, mean, sigma),
-        rtol=1e-8,
-        atol=1e-8,
+        rtol=1e-7,  # an interval of 1e-7 at z = 300 is known to 3e-7 of itself
+        atol=1e-7,
     )
 
 

@@ -2,7 +2,8 @@
 
 What they were: features, targets, bounds, weights or a given σ of a size at which squares overflow
 or vanish; no feature that varies; a penalty of 0 beside ``feature_sparsity``; intervals whose ends
-round to one number far out; curvature that vanishes or is negative; folds of intervals alone.
+round to one number far out; curvature that vanishes or is negative; folds of intervals alone;
+components sown too large for features that are not standardised; constant sparse columns.
 """
 
 from tests.properties.problems import Recipe
@@ -139,5 +140,40 @@ FOUND = (
         container="fortran",
         model="search",
         settings={"cv": 4},
+    ),
+    Recipe(
+        *(4294967295, 3, ("normal", "normal", "normal", "binary"), ("bounded", "bounded")),
+        feature_size=1e12,
+        flat=True,
+        model="subspace",
+        settings={"rank": 6, "standardize": False},
+    ),
+    Recipe(
+        *(70956357, 12, ("normal", "normal", "copy"), ("wild", "at upper", "scores", "open")),
+        intervals=True,
+        single=True,
+        model="subspace",
+        settings={"rank": 4, "fit_intercept": False, "standardize": False, "solver": "online"},
+    ),
+    Recipe(
+        *(4294967294, 20, ("zero", "lone", "normal"), ("open", "one known", "scores")),
+        feature_size=1e12,
+        model="network",
+        settings={"n_layers": 1, "rank": 5, "standardize": False, "feature_sparsity": 0.3},
+    ),
+    Recipe(
+        *(1495, 30, ("normal", "constant", "normal", "normal")),
+        ("at upper", "ceiling", "at upper", "at upper"),
+        feature_size=1e100,
+        target_size=1e100,
+        flat=True,
+        container="sparse",
+        model="search",
+    ),
+    Recipe(
+        *(380787, 10, ("constant", "normal", "normal"), ("wild", "wild")),
+        feature_size=1e12,
+        model="subspace",
+        settings={"standardize": False, "solver": "online"},
     ),
 )

@@ -184,7 +184,10 @@ def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:
     if n_features > n_samples and n_samples <= _MAX_GRAM and not design.is_sparse:
         return _round_basis(*_wide_spectrum(design), alpha)
     if n_features <= _MAX_GRAM:
-        return _round_basis(*np.linalg.eigh(design.gram()), alpha)
+        values, vectors = np.linalg.eigh(design.gram())
+        # A sparse column that is constant keeps its values, and a trace of it would be large.
+        vectors[design.vanishing] = 0.0
+        return _round_basis(values, vectors, alpha)
     diagonal = np.ones(n_features)
     return diagonal / np.sqrt(1.0 + alpha), diagonal * alpha / (1.0 + alpha)
 

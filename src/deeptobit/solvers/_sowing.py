@@ -11,6 +11,8 @@ CERTIFIED = 1.0 + 5e-4  # gradient norm over alpha at which no vanished componen
 _VANISHED = 1e-5  # of the strongest component
 _MAX_ROUNDS = 100
 _SETTLED = 1e-10
+_SHORTER, _MAX_SHORTENINGS = 0.1, 40
+_ONLY = np.zeros(1, dtype=np.intp)
 _LEAST_LEVEL = 1e-6  # of curvature: where it vanishes, no step would be long enough
 
 
@@ -36,7 +38,7 @@ def sow(problem: LayerProblem, layer: Layer) -> Layer:
     """
     strength = np.linalg.norm(layer.U, axis=0)
     empty = np.flatnonzero(strength <= _VANISHED * max(strength.max(initial=0.0), 1e-3))
-    evaluation = problem.evaluate(problem.pack(layer), np.zeros(1, dtype=np.intp))
+    evaluation = problem.evaluate(problem.pack(layer), _ONLY)
     spread, gradient = _metric_gradient(problem, evaluation)
     left, singular, right = np.linalg.svd(gradient, full_matrices=False)
     count = min(len(empty), int((singular > CERTIFIED * problem.alpha).sum()))
@@ -44,10 +46,15 @@ def sow(problem: LayerProblem, layer: Layer) -> Layer:
         return layer
     level = float(evaluation.level.mean())
     size = np.sqrt((singular[:count] - problem.alpha) / max(level, _LEAST_LEVEL))
-    U, Z = layer.U.copy(), layer.Z.copy()
-    U[:, empty[:count]] = -right[:count].T * size
-    Z[:, empty[:count]] = left[:, :count] * size * spread
-    return problem.balance(layer._replace(U=U, Z=Z))
+    for _ in range(_MAX_SHORTENINGS):
+        U, Z = layer.U.copy(), layer.Z.copy()
+        U[:, empty[:count]] = -right[:count].T * size
+        Z[:, empty[:count]] = left[:, :count] * size * spread
+        sown = problem.balance(layer._replace(U=U, Z=Z))
+        if problem.value(problem.pack(sown), _ONLY)[0] < evaluation.value[0]:
+            return sown
+        size *= _SHORTER  # features that are not standardised have more curvature than ``level``
+    return layer
 
 
 def _metric_gradient(

@@ -21,6 +21,7 @@ from deeptobit.solvers._sowing import leading_variance, spectral_norm
 from deeptobit.solvers._tobit import SIGMA_FLOOR, CensoringKinds, fit_tobit
 
 _NO_GRADIENT = 1e-6  # in standard units: below this, rounding is all there is
+_LONGEST_START = 1e3  # of a task, in its standard deviations
 _ONLY = np.zeros(1, dtype=np.intp)
 _CAUTION = 1.5  # on the count of parameters in the floor of σ; chosen on simulated small cohorts
 
@@ -114,12 +115,13 @@ def floors_for(problem: LayerProblem, entries: FloatArray) -> FloatArray:
 def spectral_start(null: NullModel) -> Layer:
     """The leading directions of one Newton step for every task from W = 0."""
     problem, features = null.problem, null.problem.features
-    level = null.evaluation.level
-    level = np.where(level > 0.0, level, 1.0)
     rounded = round_features(features)
     gradient = null.gradient * np.sqrt(features.squared_norms)[:, None]
     if isinstance(features, AlignedFeatures):
         gradient = rounded.coordinates(gradient) * rounded.squared_norms[:, None]
+    # Where curvature vanishes, as of tasks that are nearly all censored, a step has no end.
+    level = np.maximum(null.evaluation.level, np.linalg.norm(gradient, axis=0) / _LONGEST_START)
+    level = np.where(level > 0.0, level, 1.0)
     left, singular, right = np.linalg.svd(-gradient / np.sqrt(level), full_matrices=False)
     kept = slice(0, problem.rank)
     U = (right[kept].T * singular[kept]) / np.sqrt(level)[:, None]

@@ -17,6 +17,7 @@ _FEW_ROWS = 512
 # Nats per row that one task may weigh in what all tasks decide: one whose first rows all lie at
 # a bound has no units, and its first value would outvote all others.
 _VOTE = 1.0
+_INFINITE = 1e300  # nats; infinities do not subtract
 
 
 @dataclass
@@ -145,6 +146,7 @@ def _votes(nats: FloatArray) -> float:
 
 def _lowest(line: FloatArray) -> FloatArray:
     """Where in [0, 1] the parabola through values at 0, ½ and 1 is lowest."""
+    line = np.minimum(line, _INFINITE)
     bend = line[0] - 2.0 * line[1] + line[2]
     slope = 4.0 * line[1] - 3.0 * line[0] - line[2]  # at 0
     convex = bend > 0.0

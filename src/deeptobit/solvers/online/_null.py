@@ -80,13 +80,14 @@ class NullModel:
         a, c, d = self.curvature[0] + floor[0], self.curvature[1], self.curvature[2] + floor[1]
         if not self.free_mean:
             by_mean, c = np.zeros_like(c), np.zeros_like(c)
-        most = 0.9 * np.sqrt(a * d)
+        most = 0.9 * np.sqrt(a) * np.sqrt(d)
         c = between(-most, c, most)
-        determinant = a * d - c * c
+        ratio = c / d  # eliminated one after the other: a determinant may overflow
+        by_both = (ratio * by_noise - by_mean) / (a - c * ratio)
         step = np.stack(
             [
-                between(-1.0, (c * by_noise - d * by_mean) / determinant / sigma, 1.0),
-                between(-0.5, (c * by_mean - a * by_noise) / determinant, 0.5),
+                between(-1.0, by_both / sigma, 1.0),
+                between(-0.5, -by_noise / d - ratio * by_both, 0.5),
             ]
         )
         self.mean += sigma * step[0]
