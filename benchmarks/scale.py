@@ -1,8 +1,9 @@
 """Rows beyond memory: a pass in bounded memory, rounds, workers, predictions.
 
-``DEEPTOBIT_BENCH_ROWS`` replaces the two million rows, and ``DEEPTOBIT_BENCH_DATA`` the folder into
-which tables are written (once; about 300 MB a million rows). Processes are timed by the wall clock,
-for what is measured is how they share a machine: run it on one that has nothing else to do.
+``DEEPTOBIT_BENCH_ROWS`` replaces the two million rows, ``DEEPTOBIT_BENCH_SEED`` the seed 0 of the
+data, and ``DEEPTOBIT_BENCH_DATA`` the folder into which tables are written (once; about 300 MB a
+million rows). Processes are timed by the wall clock, for what is measured is how they share a
+machine: run it on one that has nothing else to do.
 """
 
 import json
@@ -150,11 +151,11 @@ def _predictions() -> Iterator[Number]:
 
 def _workers() -> Iterator[Number]:
     _layer().fit(source(N_ROWS // 16))
-    alone, seconds = _timed(source(N_ROWS))
-    one, seconds_of_one = _on_workers(1)
-    two, seconds_of_two = _on_workers(2)
+    alone, seconds = timed_fit(source(N_ROWS))
+    one, seconds_of_one = fit_on_workers(1)
+    two, seconds_of_two = fit_on_workers(2)
     with _one_core():  # a process reads ahead in a thread, for which it likes to have another core
-        _, seconds_on_one_core = _timed(source(N_ROWS))
+        _, seconds_on_one_core = timed_fit(source(N_ROWS))
     for whose, theirs in (("", seconds), (" on one core", seconds_on_one_core)):
         what = f"times one process{whose}"
         yield Number(f"2 workers, {what}", theirs / seconds_of_two, 1.5, "at least")
@@ -179,7 +180,7 @@ def _layer(**settings: Any) -> SubspaceTobitRegressor:
     return SubspaceTobitRegressor(RANK, solver="batch", **settings)
 
 
-def _timed(table: ParquetRows | DaskRows) -> tuple[SubspaceTobitRegressor, float]:
+def timed_fit(table: ParquetRows | DaskRows) -> tuple[SubspaceTobitRegressor, float]:
     """A fit, and the least seconds of some: these machines have neighbours."""
     seconds = []
     for _ in range(_REPEATS):
@@ -200,11 +201,12 @@ def _one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-def _on_workers(n_workers: int) -> tuple[SubspaceTobitRegressor, float]:
+def fit_on_workers(n_workers: int) -> tuple[SubspaceTobitRegressor, float]:
+    """The same by workers of one thread each."""
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster):  # type: ignore[no-untyped-call]
         _layer().fit(source(N_ROWS // 16).on_cluster())
-        return _timed(source(N_ROWS).on_cluster())
+        return timed_fit(source(N_ROWS).on_cluster())
 
 
 def _distance(model: SubspaceTobitRegressor, other: SubspaceTobitRegressor) -> float:

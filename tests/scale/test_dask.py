@@ -109,18 +109,19 @@ class TestPartitions:
         np.testing.assert_allclose(model.predict(X), one.predict(X), rtol=1e-8)
 
     def test_averaged_passes_are_as_near_to_the_optimum_as_one(
-        self, monkeypatch: pytest.MonkeyPatch
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr(_average, "_ROWS_PER_LEARNER", 5000)
         X, Y, _ = make_subspace(20_000, 20, 10, 3, random_state=0)
         best = SubspaceTobitRegressor(3, solver="batch").fit(X, Y)
         alone = SubspaceTobitRegressor(3, solver="online").fit(X, Y)
-        model = SubspaceTobitRegressor(3, solver="online")
+        model = SubspaceTobitRegressor(3, solver="online", verbose=1)
         model.fit(da.from_array(X, (2500, -1)), da.from_array(Y, (2500, -1)))
         distance = [np.linalg.norm(m.coef_ - best.coef_) for m in (alone, model)]
         assert distance[1] < 1.5 * distance[0]
         assert np.linalg.matrix_rank(model.coef_) == 3
         assert model.n_iter_ == 20_000
+        assert "layer 1: 20,000 of 20,000 rows, " in capsys.readouterr().err
 
     def test_an_online_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_average, "_ROWS_PER_LEARNER", 5000)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from contextlib import contextmanager
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,7 @@ import numpy as np
 from deeptobit.extras import require
 from deeptobit.scale._blocks import Block
 from deeptobit.scale._dask_partitions import Partition, partitions_of
+from deeptobit.scale._kept_rows import keep_rows
 from deeptobit.scale._source import RowSource, S
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ T = TypeVar("T")
 
 class DaskRows(RowSource):
     """Partitions that Dask computes wherever they are needed, again for every pass.
+
+    Of those of Parquet files workers keep the rows meanwhile, as far as they have room.
 
     Sums over partitions are made where the partitions are, and added up in a tree; what travels is
     as small as the model. Nothing is scattered: a partition that is lost with a worker is computed
@@ -73,12 +77,7 @@ class DaskRows(RowSource):
     @classmethod
     def of_parquet(cls, rows: ParquetRows) -> DaskRows:
         """Parquet files, whose pieces are read by the workers."""
-        delayed = require("dask", "scale").delayed
-        partitions = [  # wrapped once, so that Dask does not look into every shard in every pass
-            Partition(delayed(shard, pure=False, traverse=False), shard.path)
-            for shard in rows.shards
-        ]
-        return cls(partitions, rows.features, rows.targets, n_rows=rows.n_rows)
+        return ParquetPartitions(rows)
 
     @property
     def n_partitions(self) -> int:
@@ -130,6 +129,40 @@ class DaskRows(RowSource):
                 state = self._partitions[member].apply(_go_on, shared, state)
             ends.append(state)
         return list(dask.compute(*ends))
+
+
+class ParquetPartitions(DaskRows):
+    """Pieces of Parquet files, which workers read themselves.
+
+    Parameters
+    ----------
+    rows : ParquetRows
+    """
+
+    def __init__(self, rows: ParquetRows) -> None:
+        self._shards = rows.shards
+        wrap = partial(require("dask", "scale").delayed, pure=False, traverse=False)
+        partitions = [Partition(wrap(shard), shard.path) for shard in rows.shards]
+        super().__init__(partitions, rows.features, rows.targets, n_rows=rows.n_rows)
+
+    @contextmanager
+    def kept(self) -> Iterator[DaskRows]:
+        """The same rows, which workers keep as far as they have room.
+
+        What Dask holds of a partition are its rows, or the shard where there is no room. They are
+        read again if they are lost with a worker, and gone in the end.
+        """
+        dask = require("dask", "scale")
+        wrap = partial(dask.delayed, pure=False, traverse=False)
+        # A task that depends on nothing goes to whoever is free; those that follow go to its rows.
+        persisted = dask.persist(*(wrap(partial(keep_rows, shard))() for shard in self._shards))
+        partitions = map(Partition, persisted, (shard.path for shard in self._shards))
+        rows = DaskRows(list(partitions), self.features, self.targets, n_rows=self.n_rows)
+        del persisted, partitions
+        try:
+            yield rows
+        finally:
+            rows._partitions = ()  # Dask lets go of what nobody refers to
 
 
 class _Count:

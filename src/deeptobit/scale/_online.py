@@ -86,6 +86,8 @@ class OnlineFit:
                 state = self._begin(progress, inputs, innovation)
             if isinstance(source, DaskRows):
                 learned = self._on_cluster(source, inputs, state)
+                total = self.n_passes * source.n_rows
+                watch(len(progress.finished), total, total)
             else:
                 assert isinstance(source, LocalSource)
                 learned = self._in_turn(source, inputs, state, progress, keep, watch)

@@ -144,9 +144,10 @@ def _shards(dataset: Any, columns: Columns, batch_rows: int) -> tuple[ParquetSha
             physical, groups = fragment.physical_schema, fragment.row_groups
         columns.check(physical, keys, fragment.path)
         constants, first = _constants(fragment, set(columns.names) & set(keys)), 0
+        singles = frozenset(field.name for field in physical if str(field.type) == "float")
         for ids, n_rows in _joined([group.num_rows for group in groups]):
             shards.append(
-                ParquetShard(fragment, ids, columns, constants, n_rows, first, batch_rows)
+                ParquetShard(fragment, ids, columns, constants, singles, n_rows, first, batch_rows)
             )
             first += n_rows
     if not shards:

@@ -79,6 +79,8 @@ class ParquetShard:
     columns : Columns
     constants : dict of float
         Columns by which the data set is partitioned: the file has one value of each.
+    singles : frozenset of str
+        Columns that the file stores in single precision.
     n_rows, first_row, batch_rows : int
         ``first_row`` is counted within the file.
     """
@@ -87,6 +89,7 @@ class ParquetShard:
     row_groups: tuple[int, ...]
     columns: Columns
     constants: dict[str, float]
+    singles: frozenset[str]
     n_rows: int
     first_row: int
     batch_rows: int
@@ -95,6 +98,20 @@ class ParquetShard:
     def path(self) -> str:
         """The path of the file."""
         return str(self.fragment.path)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the rows, with features and outcomes in the precision of the file."""
+        columns = self.columns
+        parts = [(len(names), self.kind(names)) for names in (columns.features, columns.targets)]
+        n_bounds = len(columns.targets) * (bool(columns.lower) + bool(columns.upper))
+        parts.append((n_bounds + (columns.weight is not None), "float64"))
+        return self.n_rows * sum(width * np.dtype(kind).itemsize for width, kind in parts)
+
+    def kind(self, names: Sequence[str]) -> str:
+        """The type of numbers that holds some columns as they are stored."""
+        stored = {name for name in names if name not in self.constants}
+        return "float32" if stored and stored <= self.singles else "float64"
 
     def blocks(self, skip: int = 0) -> Iterator[Block]:
         """The rows in their order, from the row number ``skip`` on."""
@@ -125,8 +142,7 @@ class ParquetShard:
 
     def _matrix(self, batch: Any, names: Sequence[str]) -> FloatArray:
         """Some columns as numbers, (n, K); null is NaN."""
-        kinds = {str(batch.column(name).type) for name in names if name not in self.constants}
-        kind = "float32" if kinds == {"float32"} else "float64"  # half as much to turn around
+        kind = self.kind(names)  # in single precision there is half as much to turn around
         matrix = np.empty((len(names), batch.num_rows), dtype=kind)
         for index, name in enumerate(names):
             if name in self.constants:

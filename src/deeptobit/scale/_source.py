@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from typing import Any, Protocol, TypeVar
@@ -52,6 +53,11 @@ class RowSource(ABC):
     @abstractmethod
     def total(self, task: Callable[[Iterable[Block]], S]) -> S:
         """Add up a task's results over all shards; the task sees the blocks of one shard."""
+
+    @contextmanager
+    def kept(self) -> Iterator[RowSource]:
+        """The same rows for several passes; whoever has memory for them may keep them meanwhile."""
+        yield self
 
 
 class LocalSource(RowSource):
