@@ -36,6 +36,12 @@ def test_version() -> None:
     assert result.output.strip() == f"deeptobit {__version__}"
 
 
+def test_the_package_can_be_run_as_a_module() -> None:
+    words = [sys.executable, "-m", "deeptobit", "--version"]
+    run = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == f"deeptobit {__version__}"
+
+
 def test_an_unknown_command_is_refused() -> None:
     result = CliRunner().invoke(app, ["no-such-command"])
     assert result.exit_code == 2

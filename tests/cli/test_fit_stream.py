@@ -4,12 +4,17 @@ import json
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from deeptobit.arrays import FloatArray
 from deeptobit.cli._app import app
+from deeptobit.scale import _rounds
+from deeptobit.scale._problem import ShardedProblem
 from deeptobit.study import load_fitted, read_table
 from tests.study.streams import write_parquet
 
@@ -84,6 +89,47 @@ def test_streaming_for_machines(tmp_path: Path) -> None:
     assert (code, report["streamed"], report["rows"], report["groups"]) == (0, True, 200, None)
     assert 5 <= report["held_out_rows"] <= 40
     assert "measured on 10,000 rows (a tenth, if that is less) that it does not see." in said
+
+
+def test_a_stopped_fit_goes_on_from_its_checkpoint(
+    streamed: tuple[Path, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint, out = tmp_path / "fit.checkpoint", tmp_path / "again.deeptobit"
+    table = streamed[0] / "cohort"
+    fit = ("fit", streamed[0] / "cohort.toml", "--data", table, "--memory", "200kB")
+    command = (*fit, "--jobs", 1, "--out", out, "--checkpoint", checkpoint)
+    rounds = []
+
+    def stop_at_the_third(self: ShardedProblem, point: FloatArray, tasks: object) -> Any:
+        rounds.append(point)
+        if len(rounds) == 3:
+            raise KeyboardInterrupt
+        return evaluate(self, point, tasks)
+
+    evaluate = ShardedProblem.evaluate
+    monkeypatch.setattr(ShardedProblem, "evaluate", stop_at_the_third)
+    assert _run(*command)[0] == 130
+    assert (checkpoint.exists(), out.exists()) == (True, False)
+    code, _, error = _run(*command[:-1], table)
+    assert (code, "is what the command reads; --checkpoint writes elsewhere" in error) == (1, True)
+    monkeypatch.setattr(_rounds, "SumMoments", None)  # the first pass is not made again
+    assert _run(*command)[0] == 0
+    assert not checkpoint.exists()
+    models = [load_fitted(file).model for file in (out, streamed[0] / "cohort.deeptobit")]
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_a_fit_in_memory_leaves_a_file_at_the_checkpoint_alone(
+    streamed: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    mine, out = tmp_path / "mine.txt", tmp_path / "in-memory.deeptobit"
+    mine.write_text("not a checkpoint")
+    fit = ("fit", streamed[0] / "cohort.toml", "--data", streamed[0] / "cohort", "--jobs", 1)
+    assert _run(*fit, "--out", out, "--checkpoint", mine)[0] == 0
+    assert mine.read_text() == "not a checkpoint"
+    code, _, error = _run(*fit, "--memory", "200kB", "--out", tmp_path / "b", "--checkpoint", mine)
+    assert (code, "mine.txt" in error) == (1, True)
+    assert mine.read_text() == "not a checkpoint"
 
 
 def test_a_csv_file_that_is_too_large_is_converted_by_the_command_it_names(tmp_path: Path) -> None:

@@ -121,6 +121,10 @@ def fit(
         str | None,
         typer.Option(help="Memory to do with, such as 4GB; by default what is free."),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Where a streamed fit notes how far it is, and goes on if stopped."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a model file.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -132,7 +136,16 @@ def fit(
     """
     from deeptobit.cli._fit_command import run_fit
 
-    run_fit(study, data=data, out=out, force=force, jobs=jobs, memory=memory, as_json=as_json)
+    run_fit(
+        study,
+        data=data,
+        out=out,
+        force=force,
+        jobs=jobs,
+        memory=memory,
+        checkpoint=checkpoint,
+        as_json=as_json,
+    )
 
 
 @app.command()

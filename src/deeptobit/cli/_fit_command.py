@@ -42,6 +42,7 @@ def run_fit(
     force: bool,
     jobs: int,
     memory: str | None,
+    checkpoint: Path | None,
     as_json: bool,
 ) -> None:
     """Fit the model of a study, write it and its card to files, and show how it does."""
@@ -51,16 +52,20 @@ def run_fit(
         table = data or settings.data_path
         for file in (path, *card_files(path)):
             check_output(file, force, study, table)
+        if checkpoint is not None:
+            check_output(checkpoint, True, study, table, path, option="--checkpoint")
         free = read_bytes(memory) if memory else available_memory()
         room = look_for_room(settings, table, free, jobs)
         if room is None or room.enough:
             fitted = _fit_in_memory(settings, table, jobs)
         elif room.streamable:
-            fitted = fit_streamed(settings, room)
+            fitted = fit_streamed(settings, room, checkpoint)
         else:
             raise room.error()
         save_fitted(fitted, path)
         write_card(study_card(fitted), path)
+        if checkpoint is not None and room is not None and not room.enough:
+            checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
     if as_json:
         print(json.dumps(_as_json(fitted, path), indent=2))
     else:

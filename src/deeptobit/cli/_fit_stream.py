@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,12 +14,12 @@ from rich.text import Text
 from deeptobit.study import FittedStudy, Passes, Room, Study, make_network, stream_study
 
 
-def fit_streamed(study: Study, room: Room) -> FittedStudy:
+def fit_streamed(study: Study, room: Room, checkpoint: Path | None) -> FittedStudy:
     """Say what is done in place of the usual, and do it."""
     console = Console(stderr=True)
     console.print(escape(why_streamed(study, room)), soft_wrap=True, highlight=False)
     with _pass_bar(console) as progress:
-        return stream_study(study, room.path, progress=progress)
+        return stream_study(study, room.path, progress=progress, checkpoint=checkpoint)
 
 
 def why_streamed(study: Study, room: Room) -> str:

@@ -9,7 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
-from deeptobit.estimators import SubspaceNetworkRegressor, TobitRegressor
+from deeptobit.estimators import SubspaceNetworkRegressor
 from deeptobit.study._chunks import ChunkedTable, Passes
 from deeptobit.study._diagnose import Finding, dependence, unbounded
 from deeptobit.study._errors import StudyError
@@ -19,6 +19,7 @@ from deeptobit.study._held_out import HeldOut
 from deeptobit.study._held_rows import HeldRows
 from deeptobit.study._kept import KeptRows, keep_rows
 from deeptobit.study._model import make_network
+from deeptobit.study._null import predict_null
 from deeptobit.study._predictive import predict_rows
 from deeptobit.study._settings_text import settings_text
 from deeptobit.study._survey import Survey, survey_table
@@ -28,7 +29,11 @@ from deeptobit.threads import one_blas_thread
 
 
 def stream_study(
-    study: Study, path: Path, *, progress: Passes = lambda number, done, total: None
+    study: Study,
+    path: Path,
+    *,
+    progress: Passes = lambda number, done, total: None,
+    checkpoint: Path | None = None,
 ) -> FittedStudy:
     r"""Fit the model of a study to a Parquet table that is read some rows at a time.
 
@@ -45,6 +50,8 @@ def stream_study(
         A Parquet file or a folder of them.
     progress : callable, optional
         Called with the number of the pass, how many rows it has read, and of how many.
+    checkpoint : Path, optional
+        A file that says where the fit stands; one that is there is taken up.
 
     Examples
     --------
@@ -79,7 +86,7 @@ def stream_study(
         n_held_out = held_out.count(table)
         n_seen = table.n_rows - n_held_out
         rows = TrainingRows(study, table, survey.encoder, held_out, n_seen)
-        messages = _fit(network, rows)
+        messages = _fit(network, rows, checkpoint)
         kept = keep_rows(study, table, survey, held_out, n_held_out)
     except StudyError:
         raise
@@ -108,11 +115,14 @@ def stream_study(
     )
 
 
-def _fit(network: SubspaceNetworkRegressor, rows: TrainingRows) -> list[Finding]:
+def _fit(
+    network: SubspaceNetworkRegressor, rows: TrainingRows, checkpoint: Path | None
+) -> list[Finding]:
     """Fit, and say what the fit warns of."""
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        network.fit(rows)
+        stopped = checkpoint is not None and checkpoint.exists()
+        network.fit(rows, checkpoint=checkpoint, resume=stopped)
     messages = dict.fromkeys(str(warning.message) for warning in caught)
     return [Finding("warning", "model", message) for message in messages]
 
@@ -121,15 +131,14 @@ def _judge(network: SubspaceNetworkRegressor, kept: KeptRows, coverage: float) -
     """What the network, and the model without features, say of rows that they have not seen."""
     targets = kept.targets
     limits = targets.lower_bounds, targets.upper_bounds
-    without = np.zeros((len(kept.others), 1)), np.zeros((len(targets), 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what holds for all rows was said when they were fitted
-        null = TobitRegressor(alpha=1.0, noise=network.noise_).fit(without[0], kept.others)
+        null = predict_null(network.noise_, kept.others, targets)
     stages = network.staged_predict(kept.X, lower=targets.entry_lower, upper=targets.entry_upper)
     return HeldOut(
         targets=targets,
         predictive=predict_rows(network, kept.X, *limits),
-        null=predict_rows(null, without[1], *limits),
+        null=null,
         stages=tuple(stages),
         coverage=coverage,
     )
