@@ -1,4 +1,4 @@
-"""The array types that signatures speak of, and the precision in which answers are given."""
+"""The array types that signatures speak of, what they may hold, and the precision of answers."""
 
 from typing import Any, TypeAlias
 
@@ -27,9 +27,50 @@ def in_precision_of(X: Any, result: FloatArray) -> FloatArray:
     return single if (np.isinf(single) == np.isinf(result)).all() else result
 
 
+def refuse_dates(table: Any, what: str) -> None:
+    """Dates and durations are no numbers, although NumPy turns them into counts of nanoseconds.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> refuse_dates(pd.DataFrame({"age": [70], "visit": [pd.Timestamp("2026-11-16")]}), "X")
+    Traceback (most recent call last):
+    ValueError: column 'visit' of X holds dates or durations; turn them into numbers first, ...
+    """
+    for position, dtype in enumerate(_types_of(table)):
+        temporal = getattr(dtype, "is_temporal", lambda: False)  # polars; all others have kinds
+        if temporal() or getattr(dtype, "kind", None) in ("M", "m"):
+            columns = getattr(table, "columns", None)
+            where = what if columns is None else f"column {columns[position]!r} of {what}"
+            raise ValueError(
+                f"{where} holds dates or durations; turn them into numbers first, such as days "
+                "since the first visit"
+            )
+
+
+def without_mask(table: Any) -> Any:
+    """NaN for what a masked array hides; anything else as it is.
+
+    Examples
+    --------
+    >>> without_mask(np.ma.masked_equal([1, -999, 3], -999))
+    array([ 1., nan,  3.])
+    """
+    if not isinstance(table, np.ma.MaskedArray) or not np.ma.is_masked(table):
+        return table
+    real = table.dtype if table.dtype.kind in "fc" else np.float64
+    return np.ma.filled(table.astype(real), np.nan)
+
+
 def _is_single_precision(X: Any) -> bool:
     """Whether X came in single precision, array or data frame."""
-    dtypes = getattr(X, "dtypes", None)
-    found = [getattr(X, "dtype", None)] if dtypes is None else list(dtypes)
+    found = _types_of(X)
     # By name, which NumPy, pandas and polars agree on: float32, Float32.
     return bool(found) and all(str(dtype).lower() == "float32" for dtype in found)
+
+
+def _types_of(table: Any) -> list[Any]:
+    """The types of the columns of a data frame, or the one type of an array or a series."""
+    if hasattr(table, "columns"):
+        return list(table.dtypes)
+    return [getattr(table, "dtype", None)]

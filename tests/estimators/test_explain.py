@@ -220,7 +220,7 @@ def test_errors_say_what_is_wrong() -> None:
         model.feature_importance(X, Y, kind="permutation", scoring="mse")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="kind='permutation' needs X and y"):
         model.feature_importance(X, kind="permutation")
-    with pytest.raises(ValueError, match="n_repeats must be at least 1; got 0"):
+    with pytest.raises(ValueError, match="n_repeats must be a whole number, at least 1; got 0"):
         model.feature_importance(X, Y, kind="permutation", n_repeats=0)
     with pytest.raises(ValueError, match="X has 149 rows but Y has 150"):
         model.feature_importance(X[1:], Y, kind="permutation")

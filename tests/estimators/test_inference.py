@@ -272,6 +272,10 @@ def test_groups_are_ignored_unless_asked_for() -> None:
         (lambda m: m.wald_test(["height"]), "unknown feature.* 'height'; the features are 'age'"),
         (lambda m: m.wald_test(cov_type="HC3"), "cov_type must be"),
         (
+            lambda m: m.likelihood_ratio_test("age"),
+            "restricted must be a fitted TobitRegressor; got 'age'",
+        ),
+        (
             lambda m: m.likelihood_ratio_test(bounded(alpha=1).fit(*frames())),
             "needs unpenalised models",
         ),

@@ -25,6 +25,7 @@ def _with_gaps() -> tuple[FloatArray, FloatArray]:
 
 
 AS_OUTCOMES: dict[str, Callable[[FloatArray], Any]] = {
+    "masked": lambda Y: np.ma.masked_equal(np.nan_to_num(Y, nan=-999.0), -999.0),
     "pandas": lambda Y: pd.DataFrame(Y, columns=TARGETS),
     "pandas objects": lambda Y: pd.DataFrame(Y, columns=TARGETS, dtype=object).replace(
         {np.nan: None}
@@ -45,7 +46,17 @@ def test_missing_outcomes_however_they_are_written(
     found = clone(model).fit(X, as_outcomes(Y))
     np.testing.assert_array_equal(found.predict(X), expected.predict(X))
     assert found.score(X, as_outcomes(Y)) == expected.score(X, Y)
-    assert found.target_names_ == TARGETS
+    assert found.target_names_ == list(getattr(as_outcomes(Y), "columns", ["y0", "y1"]))
+
+
+@EVERY_MODEL
+def test_a_feature_that_is_masked_is_missing(model: Any) -> None:
+    X, Y = censored()
+    X[4, 1] = -999.0
+    with pytest.raises(ValueError, match=r"X contains NaN: feature 'x1', row 4 \(1 such value"):
+        clone(model).fit(np.ma.masked_equal(X, -999.0), Y)
+    with pytest.raises(ValueError, match="X contains NaN: feature 'x1', row 4"):
+        clone(model).fit(*censored()).predict(np.ma.masked_equal(X, -999.0))
 
 
 def test_integers_with_missing_values() -> None:

@@ -248,7 +248,7 @@ def test_a_layer_out_of_range_is_an_error() -> None:
 def test_at_least_one_row_and_column_are_drawn(setting: str) -> None:
     X, Y = named()
     settings: dict[str, Any] = {setting: 0}
-    with pytest.raises(ValueError, match=f"{setting} must be at least 1; got 0"):
+    with pytest.raises(ValueError, match=f"{setting} must be a whole number, at least 1; got 0"):
         bounded().fit(X, Y).plot_subspaces(**settings)
 
 

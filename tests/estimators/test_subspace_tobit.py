@@ -437,9 +437,9 @@ def test_an_unfinished_fit_warns_with_advice() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rank": 0}, "rank must be at least 1"),
-        ({"rank": 2.5}, "rank must be at least 1"),
-        ({"rank": "all"}, "rank must be at least 1"),
+        ({"rank": 0}, "rank must be a whole number, at least 1"),
+        ({"rank": 2.5}, "rank must be a whole number, at least 1"),
+        ({"rank": "all"}, "rank must be a whole number, at least 1"),
         ({"alpha": -0.1}, "alpha must be"),
         ({"alpha": np.nan}, "alpha must be"),
         ({"alpha": "cv"}, "alpha must be 'auto' or a number"),
@@ -447,7 +447,7 @@ def test_an_unfinished_fit_warns_with_advice() -> None:
         ({"sigma": -1.0}, "sigma must be positive"),
         ({"prediction": "median"}, "median"),
         ({"tol": 0.0}, "tol must be positive"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"max_iter": 0}, "max_iter must be a whole number, at least 1"),
     ],
     ids=str,
 )

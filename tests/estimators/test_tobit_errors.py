@@ -1,5 +1,6 @@
 """Bad input is refused with a sentence that says what is wrong and where."""
 
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,16 @@ def test_a_word_in_an_array_is_named_by_its_column() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "error"), [(date(2026, 11, 17), TypeError), ([1, 2], ValueError)]
+)
+def test_an_object_among_the_features_is_named_with_its_row(value: Any, error: Any) -> None:
+    X, Y = frames()
+    X["visit"] = pd.Series([value] * len(X), dtype=object)
+    with pytest.raises(error, match=r"feature 'visit' holds .* in row 0\. Encode"):
+        bounded().fit(X, Y)
+
+
+@pytest.mark.parametrize(
     ("X", "Y", "message"),
     [
         (lambda X: X[:, 0], lambda Y: Y, "Expected 2D array, got 1D array"),
@@ -67,6 +78,7 @@ def test_a_word_in_an_array_is_named_by_its_column() -> None:
         (lambda X: ["f", "m"] * 75, lambda Y: Y, "X must hold numbers, in rows by features"),
         (lambda X: X[:0], lambda Y: Y[:0], r"0 sample\(s\)"),
         (lambda X: X[:, :0], lambda Y: Y, r"0 feature\(s\)"),
+        (lambda X: pd.DataFrame(X[:, :0]), lambda Y: Y, "X has no column: there is no feature"),
         (lambda X: X, lambda Y: Y[:9], "X has 150 rows but Y has 9"),
         (lambda X: X, lambda Y: Y[:, :0], "Y has no column"),
         (lambda X: X, lambda Y: Y[None], "Y must be 1-d or 2-d"),
@@ -127,7 +139,7 @@ def test_outcomes_beyond_the_limit_of_their_row_are_located() -> None:
         ({"alpha": "auto"}, "alpha must be a finite number, at least 0; got 'auto'"),
         ({"tol": 0.0}, "tol must be positive; got 0"),
         ({"tol": np.nan}, "tol must be positive; got nan"),
-        ({"max_iter": 0}, "max_iter must be at least 1; got 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number, at least 1; got 0"),
         ({"sigma": "auto"}, "sigma must be 'mle', a number, one per task or a dict; got 'auto'"),
         ({"sigma": 0.0}, "sigma must be positive and finite; got 0"),
         ({"sigma": [1.0, -1.0]}, "sigma must be positive and finite"),
@@ -150,8 +162,10 @@ def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> 
         (np.ones((150, 1)), r"one weight per row, shape \(150,\); got \(150, 1\)"),
         (2.0, r"one weight per row, shape \(150,\); got \(\)"),
         (np.zeros(150), "zero in every row: there is nothing to learn from"),
+        (["heavy"] * 150, "sample_weight must hold numbers, one weight per row"),
+        (np.full(150, np.timedelta64(1, "D")), "sample_weight holds dates or durations"),
     ],
-    ids=["negative", "not finite", "short", "2-d", "number", "zero"],
+    ids=["negative", "not finite", "short", "2-d", "number", "zero", "words", "durations"],
 )
 def test_weights_that_make_no_sense(weight: Any, message: str) -> None:
     X, Y = censored()
@@ -230,10 +244,23 @@ def test_predict_refuses_another_number_of_features() -> None:
         (lambda m, X: m.set_params(prediction="x").predict(X), "'latent'; got 'x'"),
         (lambda m, X: m.predict_interval(X, 90), "coverage must lie between 0 and 1; got 90"),
         (lambda m, X: m.predict_interval(X, 1.0), "coverage must lie between 0 and 1"),
+        (lambda m, X: m.predict_interval(X, "90%"), "coverage must lie between 0 and 1; got '90%'"),
+        (lambda m, X: m.sample_y(X, 0), "n_samples must be a whole number, at least 1; got 0"),
         (lambda m, X: m.predict_quantile(X, 1.5), "quantiles must lie between 0 and 1; got 1.5"),
+        (lambda m, X: m.predict_quantile(X, "median"), "between 0 and 1; got 'median'"),
         (lambda m, X: m.predict_quantile(X, [0.5, np.nan]), "quantiles must lie between 0 and 1"),
     ],
-    ids=["kind", "prediction", "coverage", "full coverage", "quantile", "NaN"],
+    ids=[
+        "kind",
+        "prediction",
+        "coverage",
+        "full coverage",
+        "text",
+        "no draw",
+        "quantile",
+        "word",
+        "NaN",
+    ],
 )
 def test_predictions_that_make_no_sense(ask: Any, message: str) -> None:
     X, y = one_task()

@@ -15,6 +15,7 @@ def test_every_kind_of_entry_in_one_matrix() -> None:
     np.testing.assert_array_equal(targets.observed, [[True, False], [False, False], [False, False]])
     np.testing.assert_array_equal(targets.at_lower, [[False, True], [False, False], [False, False]])
     np.testing.assert_array_equal(targets.at_upper, [[False, False], [True, False], [False, False]])
+    np.testing.assert_array_equal(targets.has_value, [[True, True], [True, False], [False, False]])
     np.testing.assert_array_equal(targets.missing, [[False, False], [False, False], [True, True]])
     np.testing.assert_array_equal(targets.values, [[1.0, 0.0], [2.0, 4.0], [np.nan, np.nan]])
 

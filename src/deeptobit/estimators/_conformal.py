@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -89,8 +90,8 @@ class ConformalMixin(PredictiveRegressor):
         As far as the model is true; after :meth:`calibrate_intervals` whether or not it is.
         ``predict_quantile`` always answers by the model.
         """
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage must lie between 0 and 1; got {coverage}")
+        if not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
+            raise ValueError(f"coverage must lie between 0 and 1; got {coverage!r}")
         predictive = self._predictive(X, lower, upper)
         if hasattr(self, "_calibration"):
             low, high = central_interval(predictive, self._calibration.thresholds(coverage))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._inputs import check_lengths, feature_names
 from deeptobit.estimators._prediction import PredictiveRegressor
+from deeptobit.estimators._settings import check_count
 from deeptobit.estimators._subspaces import Subspace, canonical_subspaces
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import censored_log_score, centred_anmse
@@ -110,8 +110,7 @@ class ExplainMixin(PredictiveRegressor):
             raise ValueError(f"scoring must be 'log' or 'r2'; got {scoring!r}")
         if X is None or y is None:
             raise ValueError("kind='permutation' needs X and y: rows on which the loss is measured")
-        if not (isinstance(n_repeats, Integral) and n_repeats >= 1):
-            raise ValueError(f"n_repeats must be at least 1; got {n_repeats!r}")
+        check_count("n_repeats", n_repeats)
         losses = self._permutation_losses(X, y, scoring, n_repeats, random_state)
         return self._by_feature(np.vstack([losses, losses.mean(axis=0)]))
 

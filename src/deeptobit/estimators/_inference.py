@@ -170,6 +170,8 @@ class InferenceMixin:
         import pandas as pd
 
         trained = self._training()
+        if not isinstance(restricted, InferenceMixin | None):
+            raise ValueError(f"restricted must be a fitted TobitRegressor; got {restricted!r}")
         if self.alpha != 0.0 or (restricted is not None and restricted.alpha != 0.0):
             raise ValueError("a likelihood-ratio test needs unpenalised models (alpha = 0)")
         if restricted is None:

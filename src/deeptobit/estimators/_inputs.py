@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import BoolArray, FloatArray, refuse_dates, without_mask
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 _LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
@@ -22,19 +22,27 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     Rows are contiguous: sums round by the order in memory, and data frames are not to be answered
     differently from arrays.
     """
+    refuse_dates(X, "X")
+    columns = getattr(X, "columns", None)
+    if columns is not None and len(columns) == 0:
+        raise ValueError("X has no column: there is no feature to learn from")
     try:
         matrix = validate_data(
             estimator,
-            X,
+            without_mask(X),
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             order="C",
             ensure_all_finite=False,
         )
+    except TypeError as error:
+        if "real number" in str(error):
+            raise TypeError(_name_what_is_no_number(X, error)) from None
+        raise
     except ValueError as error:
-        if "could not convert" in str(error):
-            raise ValueError(_name_the_word(X)) from None
+        if "could not convert" in str(error) or "array element" in str(error):
+            raise ValueError(_name_what_is_no_number(X, error)) from None
         raise
     _refuse_non_finite(matrix, feature_names(estimator))
     raw = reset and not estimator.standardize
@@ -88,7 +96,11 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     """Row weights of shape (N,), non-negative and not all zero."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = np.asarray(sample_weight, dtype=np.float64, order="C")
+    refuse_dates(sample_weight, "sample_weight")
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must hold numbers, one weight per row") from None
     if weight.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must hold one weight per row, shape ({n_samples},); got {weight.shape}"
@@ -169,7 +181,7 @@ def _place(matrix: Any, wrong: BoolArray) -> tuple[int, int]:
     return int(entries.row[first]), int(entries.col[first])
 
 
-def _name_the_word(X: Any) -> str:
+def _name_what_is_no_number(X: Any, error: Exception) -> str:
     """Name the first entry of X that is not a number."""
     columns = getattr(X, "columns", None)
     entries = np.asarray(X, dtype=object)
@@ -180,6 +192,6 @@ def _name_the_word(X: Any) -> str:
             name = f"x{column}" if columns is None else str(columns[column])
             return (
                 f"X must hold numbers; feature {name!r} holds {value!r} in row {row}. Encode "
-                "categories first, for example with sklearn.preprocessing.OneHotEncoder"
+                f"categories first, for example with sklearn.preprocessing.OneHotEncoder ({error})"
             )
     return "X must hold numbers, in rows by features; convert words to numbers first"

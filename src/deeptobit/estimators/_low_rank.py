@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,10 +14,15 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators._base import CensoredRegressor
 from deeptobit.estimators._choice import SolverName
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
-from deeptobit.estimators._settings import check_settings, check_sparsity
+from deeptobit.estimators._settings import (
+    check_count,
+    check_settings,
+    check_sparsity,
+    read_threads,
+)
 from deeptobit.estimators._source import SourceFit
 from deeptobit.kernels._online import add_squares
-from deeptobit.likelihood import resolve_noise
+from deeptobit.likelihood import one_family
 from deeptobit.scale import DaskRows, RowSource, is_dask
 from deeptobit.solvers.online import OnlineSettings
 from deeptobit.targets import CensoredTargets
@@ -86,8 +90,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         weight = read_weights(sample_weight, len(targets))
         if not reset:
             return matrix, targets, weight
-        if not (isinstance(self.rank, Integral) and int(self.rank) >= 1):
-            raise ValueError(f"rank must be at least 1; got {self.rank!r}")
+        check_count("rank", self.rank)
         n_features, n_tasks = self.n_features_in_, len(targets.names)
         self.rank_ = min(int(self.rank), n_features, n_tasks)
         self.alpha_ = float(given)
@@ -95,6 +98,8 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
 
     def _online_settings(self, sigma: FloatArray | None, **others: Any) -> OnlineSettings:
         """The online solver's settings, for given noise scales or learned ones."""
+        check_count("batch_size", self.batch_size)
+        check_count("n_passes", self.n_passes)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         automatic: Literal["data", "random"] = (
             "data" if isinstance(self.step_size, str) else "random"
@@ -109,9 +114,9 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
             sigma=sigma,
             standardize=self.standardize,
             start=automatic if self.start == "auto" else self.start,
-            noise=resolve_noise(self.noise),
+            noise=one_family(self.noise),
             random_state=seed,
-            n_threads=self.n_jobs or 1,
+            n_threads=read_threads(self.n_jobs),
             **others,
         )
 

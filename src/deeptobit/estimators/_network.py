@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, in_precision_of
@@ -22,13 +20,14 @@ from deeptobit.estimators._diagnosis import (
     check_sigma,
     warn_of_censoring,
 )
+from deeptobit.estimators._early_stopping import validated_depth
 from deeptobit.estimators._low_rank import refuse_checkpoint
 from deeptobit.estimators._network_effects import ExplainedNetwork
 from deeptobit.estimators._network_training import FittedNetwork, NetworkTraining
 from deeptobit.estimators._prediction import PredictionKind, of_kind
-from deeptobit.estimators._settings import check_kind, read_layer, read_sigma
+from deeptobit.estimators._settings import check_count, check_kind, read_layer, read_sigma
 from deeptobit.estimators._source import SourceTraining, refuse_in_source
-from deeptobit.likelihood import Noise, evaluate, resolve_noise
+from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import ContinuedNetwork, JointTuning, NetworkLayer, NetworkStream, latents
 from deeptobit.scale import RowSource
 from deeptobit.solvers import RecursiveTobit
@@ -202,7 +201,15 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         check_sigma(training.online.sigma, targets, weight)
         n_layers, validation = int(self.n_layers), None
         if self.early_stopping:
-            n_layers, validation = self._validated_depth(training, matrix, targets, weight)
+            n_layers, validation = validated_depth(
+                training,
+                matrix,
+                targets,
+                weight,
+                n_layers=n_layers,
+                fraction=self.validation_fraction,
+                random_state=self.random_state,
+            )
         network = training.run(matrix, targets, weight, n_layers)
         self.history_: dict[str, Any] = network.history | {"validation": validation}
         self._warn(network, targets)
@@ -283,7 +290,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         last = RecursiveTobit(
             OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, round(weight)),
             known,
-            resolve_noise(self.noise),
+            one_family(self.noise),
             fit_intercept=self.fit_intercept,
             learns_sigma=isinstance(self.sigma, str),
         )
@@ -325,12 +332,9 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
 
     def _training(self, targets: CensoredTargets) -> NetworkTraining:
         """The settings, checked."""
-        if not (isinstance(self.n_layers, Integral) and self.n_layers >= 1):
-            raise ValueError(f"n_layers must be at least 1; got {self.n_layers!r}")
+        check_count("n_layers", self.n_layers)
         if self.joint_tuning not in ("auto", True, False):
             raise ValueError(f"joint_tuning must be 'auto' or a bool; got {self.joint_tuning!r}")
-        if not (isinstance(self.n_passes, Integral) and self.n_passes >= 1):
-            raise ValueError(f"n_passes must be at least 1; got {self.n_passes!r}")
         tuning = (
             self.joint_tuning if isinstance(self.joint_tuning, str) else bool(self.joint_tuning)
         )
@@ -355,35 +359,6 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
             tol=self.tol,
             verbose=self.verbose,
         )
-
-    def _validated_depth(
-        self,
-        training: NetworkTraining,
-        matrix: Any,
-        targets: CensoredTargets,
-        weight: FloatArray,
-    ) -> tuple[int, list[float]]:
-        """The depth up to which some rows that are set aside are predicted better and better."""
-        fraction = self.validation_fraction
-        if not (isinstance(fraction, Real) and 0.0 < fraction < 1.0):
-            raise ValueError(f"validation_fraction must lie between 0 and 1; got {fraction!r}")
-        order = check_random_state(self.random_state).permutation(np.flatnonzero(weight))
-        n_aside = max(1, round(float(fraction) * len(order)))
-        aside, rest = np.sort(order[:n_aside]), np.sort(order[n_aside:])
-        check_determined(targets[rest], weight[rest], 0, 1.0)
-        scores: list[float] = []
-        for depth in range(1, int(self.n_layers) + 1):
-            network = training.run(matrix[rest], targets[rest], weight[rest], depth)
-            *_, latent = latents(network.layers, matrix[aside], targets.lower, targets.upper)
-            sigma = network.layers[-1].sigma
-            low, high = targets.low[aside], targets.high[aside]
-            nll = evaluate(training.online.noise, low, high, latent, sigma).nll
-            known = weight[aside] @ ~targets.missing[aside]  # nothing, for tasks that are rare
-            each = np.divide(weight[aside] @ nll, known, out=np.zeros_like(known), where=known > 0)
-            scores.append(float(each.sum() / max(np.count_nonzero(known), 1)))
-            if depth > 1 and scores[-1] >= scores[-2]:
-                return depth - 1, scores
-        return int(self.n_layers), scores
 
     def _warn(self, network: FittedNetwork, targets: CensoredTargets) -> None:
         if network.kinds is not None:

@@ -14,6 +14,7 @@ from deeptobit import plots
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._conformal import ConformalMixin
 from deeptobit.estimators._explain import ExplainMixin
+from deeptobit.estimators._settings import check_count
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import centred_anmse
 from deeptobit.network import latents
@@ -202,8 +203,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         import pandas as pd
 
         for name, count in (("n_features", n_features), ("n_components", n_components)):
-            if not (isinstance(count, Integral) and count >= 1):
-                raise ValueError(f"{name} must be at least 1; got {count!r}")
+            check_count(name, count)
         shown = self.subspaces(layer, X)[:n_components]
         if not shown:
             raise ValueError("no feature has an effect in this layer: there is nothing to draw")

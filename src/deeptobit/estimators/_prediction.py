@@ -18,7 +18,7 @@ from deeptobit.estimators._inputs import (
     read_targets,
     read_weights,
 )
-from deeptobit.estimators._settings import check_kind
+from deeptobit.estimators._settings import check_count, check_kind
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse
 from deeptobit.scale import is_dask, predict_lazily
@@ -134,6 +134,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         upper: ArrayLike | None = None,
     ) -> FloatArray:
         """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
+        check_count("n_samples", n_samples)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
         draws = draws[:, 0] if self._one_dimensional else draws

@@ -4,6 +4,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 
 from deeptobit.arrays import FloatArray
 from deeptobit.targets import by_name
@@ -18,8 +19,39 @@ def check_settings(alpha: Any, tol: Any, max_iter: Any, prediction: Any) -> None
         raise ValueError(f"alpha must be a finite number, at least 0; got {alpha!r}")
     if not (isinstance(tol, Real) and float(tol) > 0.0):
         raise ValueError(f"tol must be positive; got {tol!r}")
-    if not (isinstance(max_iter, Integral) and int(max_iter) >= 1):
-        raise ValueError(f"max_iter must be at least 1; got {max_iter!r}")
+    check_count("max_iter", max_iter)
+
+
+def check_count(name: str, count: Any) -> None:
+    """A whole number from 1; the name is that of the parameter.
+
+    Examples
+    --------
+    >>> check_count("rank", 2.5)
+    Traceback (most recent call last):
+    ValueError: rank must be a whole number, at least 1; got 2.5
+    """
+    if not (isinstance(count, Integral) and int(count) >= 1):
+        raise ValueError(f"{name} must be a whole number, at least 1; got {count!r}")
+
+
+def read_threads(n_jobs: Any) -> int:
+    """How many threads ``n_jobs`` means: one where it is None, all cores where it is -1.
+
+    Examples
+    --------
+    >>> read_threads(None), read_threads(3), read_threads(-1) == cpu_count()
+    (1, 3, True)
+    """
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
+        raise ValueError(
+            f"n_jobs must be a whole number other than 0, or None; got {n_jobs!r}; -1 takes all "
+            "cores"
+        )
+    given = int(n_jobs)
+    return given if given > 0 else max(1, int(cpu_count()) + 1 + given)
 
 
 def check_sparsity(sparsity: Any) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from deeptobit.estimators._choice import NEEDS_BATCH, choose_solver
 from deeptobit.estimators._diagnosis import check_counts, warn_of_censoring
 from deeptobit.estimators._progress import end_line, show
 from deeptobit.estimators._settings import automatic_alpha, read_sigma
-from deeptobit.likelihood import resolve_noise
+from deeptobit.likelihood import one_family
 from deeptobit.network import deepened, paying_depth
 from deeptobit.scale import (
     DataSummary,
@@ -99,19 +100,23 @@ class SourceTraining:
         history: dict[str, Any] = {"solver": solver, "reason": reason}
         keep, progress = _checkpointing(model, source, solver, checkpoint, resume=resume)
         train = self._by_rounds if solver == "batch" else self._online
-        progress = train(progress, keep)
+        once = solver == "online" and self._n_layers * model.n_passes == 1
+        with nullcontext(source) if once else source.kept() as kept:
+            progress = train(self._rows(kept), progress, keep)
         if model.verbose:
             end_line()
         assert progress.summary is not None
         self._diagnose(progress, progress.summary)
         return self._fitted(progress, progress.summary, history)
 
-    def _by_rounds(self, progress: Progress | None, keep: Callable[[Progress], None]) -> Progress:
+    def _by_rounds(
+        self, rows: Rows, progress: Progress | None, keep: Callable[[Progress], None]
+    ) -> Progress:
         model = self._model
         settings = RoundSettings(
             rank=model.rank_,
             alpha=self._alpha,
-            noise=resolve_noise(model.noise),
+            noise=one_family(model.noise),
             sigma=read_sigma(model.sigma, self.targets.names),
             fit_intercept=model.fit_intercept,
             standardize=model.standardize,
@@ -119,7 +124,7 @@ class SourceTraining:
             max_iter=model.max_iter,
         )
         return grow_by_rounds(
-            self._rows(),
+            rows,
             (self.targets.lower, self.targets.upper),
             settings,
             n_layers=self._n_layers,
@@ -129,10 +134,12 @@ class SourceTraining:
             watch=self._show_step,
         )
 
-    def _online(self, progress: Progress | None, keep: Callable[[Progress], None]) -> Progress:
+    def _online(
+        self, rows: Rows, progress: Progress | None, keep: Callable[[Progress], None]
+    ) -> Progress:
         model = self._model
         fit = OnlineFit(
-            self._rows(),
+            rows,
             self.targets.lower,
             self.targets.upper,
             model._online_settings(read_sigma(model.sigma, self.targets.names)),
@@ -142,16 +149,16 @@ class SourceTraining:
         )
         return fit.run(progress, keep, self._show_rows)
 
-    def _rows(self) -> Rows:
+    def _rows(self, source: RowSource) -> Rows:
         targets = self.targets
         reader = RowReader(
-            self._source.features,
+            source.features,
             targets.names,
             targets.lower,
             targets.upper,
             self._model.outside,
         )
-        return Rows(self._source, reader)
+        return Rows(source, reader)
 
     def _alpha(self, moments: Moments) -> float:
         """The penalty of a layer, if its data determine it."""

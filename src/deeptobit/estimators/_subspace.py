@@ -29,7 +29,7 @@ from deeptobit.estimators._subspace_batch import (
     user_units,
     warn_of_convergence,
 )
-from deeptobit.likelihood import Noise, resolve_noise
+from deeptobit.likelihood import Noise, one_family
 from deeptobit.objective import SubspaceProblem
 from deeptobit.scale import RowSource
 from deeptobit.solvers import (
@@ -87,7 +87,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
     random_state : int, RandomState or None
         Only a random start uses it.
     n_jobs : int or None
-        Threads of the online solver over tasks; the result does not depend on it.
+        Threads of the online solver over tasks, all cores if -1; the result does not depend on it.
     verbose : int
         1 shows progress on stderr.
     lower, upper, outside, noise, sigma, fit_intercept, standardize, prediction, max_iter, tol
@@ -331,7 +331,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
             rank=self.rank_,
             alpha=self.alpha_,
             feature_sparsity=float(self.feature_sparsity),
-            noise=resolve_noise(self.noise),
+            noise=one_family(self.noise),
             sigma=given,
             fit_intercept=self.fit_intercept,
             standardize=self.standardize,
@@ -355,7 +355,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         return RecursiveTobit(
             OnlineResult(self.U_, self.V_, self.intercept_, self.sigma_, round(weight)),
             mean_squares,
-            resolve_noise(self.noise),
+            one_family(self.noise),
             fit_intercept=self.fit_intercept,
             learns_sigma=isinstance(self.sigma, str),
         )

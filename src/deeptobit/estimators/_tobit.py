@@ -30,7 +30,7 @@ from deeptobit.estimators._inputs import (
 from deeptobit.estimators._separation import warn_of_separation
 from deeptobit.estimators._settings import check_settings, read_sigma
 from deeptobit.estimators._trained import TrainedTobit
-from deeptobit.likelihood import Noise, resolve_noise
+from deeptobit.likelihood import Noise, one_family
 from deeptobit.objective import Design, OlsenProblem, RoundFeatures, TargetScaling
 from deeptobit.solvers import SIGMA_FLOOR, fit_tobit
 from deeptobit.targets import BoundsLike, CensoredTargets
@@ -60,11 +60,14 @@ class TobitRegressor(EffectsMixin):
     outside : {"raise", "clip"}
         A value of Y beyond its bound is an error, or is treated as censored there.
     noise : {"gaussian", "logistic", "student_t"} or Noise
+        The distribution of ε: by name, with 4 degrees of freedom for t, or an object with the
+        methods of :class:`~deeptobit.likelihood.Noise`.
     alpha : float
         Strength of the ridge on β/σ; 0 is plain maximum likelihood.
     sigma : "mle", number, one per task, or dict or Series by target name
         Estimate the noise scale per task, or hold it at a given value.
     fit_intercept : bool
+        Whether there is a b; otherwise it is 0.
     standardize : bool
         Whether the penalty acts on features divided by their standard deviation.
     prediction : {"mean", "clip", "latent"}
@@ -77,13 +80,18 @@ class TobitRegressor(EffectsMixin):
     Attributes
     ----------
     coef_ : array of shape (T, D)
+        β: change of the score before censoring, per unit of a feature.
     intercept_ : array of shape (T,)
+        b: the score before censoring where all features are 0.
     sigma_ : array of shape (T,)
         Noise scale: the standard deviation for Gaussian noise. Never below 1e-6 of the task's own
         standard deviation, which is where a task that is fitted exactly ends.
     log_likelihood_ : array of shape (T,)
+        At the optimum, without the penalty; weights count as rows.
     lower_, upper_ : arrays of shape (T,)
+        Bounds of the tasks; infinite where a side is open.
     n_iter_ : int
+        Newton steps of the task that took most.
     history_ : dict
         Per task: Newton steps, final gradient norm, whether it converged.
     feature_scale_ : array of shape (D,)
@@ -217,7 +225,7 @@ class TobitRegressor(EffectsMixin):
             features=RoundFeatures.build(design, self.alpha),
             targets=targets,
             scaling=scaling,
-            noise=resolve_noise(self.noise),
+            noise=one_family(self.noise),
             fit_intercept=self.fit_intercept,
             free_sigma=np.full(len(targets.names), given is None),
             max_theta=1.0 / SIGMA_FLOOR if given is None else np.inf,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, refuse_dates, without_mask
 
 
 def read_outcomes(
@@ -59,8 +59,9 @@ def _as_floats(Y: Any, what: str) -> FloatArray:
         raise ValueError(f"{what} is None: this requires y to be passed, but the target y is None")
     if issparse(Y):
         raise TypeError(f"{what} is sparse; pass a dense array: zeros are values, NaN is missing")
+    refuse_dates(Y, what)
     try:
-        values = np.asarray(Y)
+        values = np.asarray(without_mask(Y))
         if values.dtype == object:
             values = _without_na(values)
         if not np.iscomplexobj(values):
