@@ -25,7 +25,7 @@ from deeptobit.baselines import (
     tune_ridge,
 )
 from deeptobit.datasets import make_clinical_cohort, make_subspace
-from deeptobit.estimators._recalibration import recalibrate
+from deeptobit.estimators import HeldOutScores, fit_errors
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import centred_anmse, crps
 from deeptobit.targets import CensoredTargets
@@ -126,15 +126,15 @@ def _recalibrated(
 ) -> Scores:
     """The same peer with the error model of the stack."""
     n_samples, n_tasks = split.Y.shape
-    line = recalibrate(
+    errors = HeldOutScores.build(
         held_out,
         CensoredTargets.from_bounds(split.Y, split.lower, split.upper),
         np.ones(n_samples),
         sigma,
-        Gaussian(),
         np.ones(n_tasks, dtype=np.bool_),
         fit_intercept=True,
     )
+    line, _ = fit_errors(errors, (Gaussian(),))
     scores = line.level + line.slope * latent
     mean = Predictive(Gaussian(), scores, line.sigma, split.lower, split.upper).mean()
     return _score(split, mean, scores, line.sigma, bounded=True)

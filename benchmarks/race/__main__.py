@@ -14,7 +14,7 @@ from benchmarks.race.environment import Facts, describe
 from benchmarks.race.methods import METHODS, choose, split_by_availability
 from benchmarks.race.ours import NAME
 from benchmarks.race.page import render, render_markdown
-from benchmarks.race.run import list_heats, name_of, run
+from benchmarks.race.run import list_heats, measure_again, name_of, run
 from benchmarks.race.store import Store
 from benchmarks.race.summary import Summary
 from benchmarks.race.wanted import wanted
@@ -41,6 +41,8 @@ def main(words: Sequence[str]) -> int:
     for method in arguments.again:
         store.forget([name_of(one) for one in data], method)
     heats = list_heats(data, methods, arguments.splits)
+    if arguments.measure_again:
+        measure_again(heats, store, tell=tell)
     if not arguments.page_only:
         run(heats, store, at_once=arguments.jobs, limit=arguments.limit, tell=tell)
     try:
@@ -106,11 +108,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--methods", type=_names, default=[], metavar="A,B", help=methods)
     add("--splits", type=int, default=10, help="random splits of every data set (10)")
     add("--jobs", type=int, default=2, help="fits side by side (2)")
-    limit = f"seconds that a fit may take ({_SECONDS:g})"
+    limit = f"seconds of processor time that a fit may take ({_SECONDS:g})"
     add("--limit", type=float, default=_SECONDS, metavar="SECONDS", help=limit)
     add("--out", type=Path, default=Path("race"), help="folder of the results (race)")
     again = "methods whose results are thrown away first"
     add("--again", type=_names, default=[], metavar="A,B", help=again)
+    measured = "put the error models anew on predictions that were made before"
+    add("--measure-again", action="store_true", help=measured)
     add("--page-only", action="store_true", help="fit nothing, write the page anew")
     return parser
 

@@ -7,7 +7,7 @@ import resource
 import sys
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
@@ -16,6 +16,7 @@ from benchmarks.race.forecast import Forecast
 from benchmarks.race.measures import measure
 from benchmarks.race.peer import Fitted, Peer
 from benchmarks.race.trial import Trial
+from deeptobit.arrays import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,37 +33,68 @@ class Cost(NamedTuple):
     megabytes: float
 
 
-def fit_and_measure(peer: Peer, trial: Trial) -> pd.DataFrame:
+class Points(NamedTuple):
+    """Predictions of a method without a distribution: of held-out training rows, of test rows."""
+
+    held_out: FloatArray
+    test: FloatArray
+
+
+class Result(NamedTuple):
+    """Measures of one fit, and what they were made of if error models were put on top."""
+
+    rows: pd.DataFrame
+    points: Points | None
+
+
+def fit_and_measure(peer: Peer, trial: Trial) -> Result:
     """Rows of results, one for every outcome and error model, of one fit with one thread.
 
     To be called in a process of its own: peak memory never falls again.
     """
-    import pandas as pd
-
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that does not converge shows in its measures
         for package in peer.needs:
             import_module(package)
         fitted, cost = _fit(peer, trial)
-        forecasts = _forecasts(fitted, trial)
-        frames = [
-            pd.DataFrame(
-                {
-                    "data": trial.data,
-                    "split": trial.split,
-                    "name": _name(peer, error_model),
-                    "error_model": error_model,
-                    "target": trial.names,
-                    "n_train": len(trial.problem.X),
-                    "n_test": len(trial.X),
-                    "n_features": trial.X.shape[1],
-                    **measure(forecast, trial),
-                    **cost._asdict(),
-                }
-            )
-            for error_model, forecast in forecasts.items()
-        ]
+        forecast = fitted.predict(trial.X)
+        if forecast.latent is not None:
+            return Result(_rows(peer, trial, {OWN: forecast}, cost), None)
+        if fitted.held_out is None:
+            raise ValueError("a method without a distribution must have predictions held out")
+        points = Points(fitted.held_out, forecast.point)
+        return Result(measure_points(peer, trial, points, cost), points)
+
+
+def measure_points(peer: Peer, trial: Trial, points: Points, cost: Cost) -> pd.DataFrame:
+    """Rows of results of predictions that were made before, with every error model."""
+    forecasts = {
+        name: error_model(trial.problem, *points) for name, error_model in ERROR_MODELS.items()
+    }
+    return _rows(peer, trial, forecasts, cost)
+
+
+def _rows(peer: Peer, trial: Trial, forecasts: dict[str, Forecast], cost: Cost) -> pd.DataFrame:
+    import pandas as pd
+
+    frames = [
+        pd.DataFrame(
+            {
+                "data": trial.data,
+                "split": trial.split,
+                "name": _name(peer, error_model),
+                "error_model": error_model,
+                "target": trial.names,
+                "n_train": len(trial.problem.X),
+                "n_test": len(trial.X),
+                "n_features": trial.X.shape[1],
+                **measure(forecast, trial),
+                **cost._asdict(),
+            }
+        )
+        for error_model, forecast in forecasts.items()
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -82,20 +114,6 @@ def _seconds() -> float:
     """Processor time of this process and of those it has started, which no other work disturbs."""
     both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(used.ru_utime + used.ru_stime for used in both)
-
-
-def _forecasts(fitted: Fitted, trial: Trial) -> dict[str, Forecast]:
-    """The method's own distribution, or those of the error models."""
-    forecast = fitted.predict(trial.X)
-    if forecast.latent is not None:
-        return {OWN: forecast}
-    held_out: Any = fitted.held_out
-    if held_out is None:
-        raise ValueError("a method without a distribution must have predictions held out")
-    return {
-        name: error_model(trial.problem, held_out, forecast.point)
-        for name, error_model in ERROR_MODELS.items()
-    }
 
 
 def _name(peer: Peer, error_model: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
 import signal
 import sys
 import time
@@ -11,10 +12,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
+from math import ceil
 from tempfile import TemporaryFile
 from typing import IO, Any, Generic, NamedTuple, NoReturn, TypeVar
 
 _PAUSE = 0.02  # seconds between two looks at the children
+_PATIENCE = 5.0  # seconds that may pass for every second of work: the machine may have other work
 Job = TypeVar("Job")
 
 
@@ -48,15 +51,16 @@ def run_in_children(
     """Jobs and what became of them, in the order in which they end.
 
     Every job has a process of its own, forked from this one: an error, a crash or a job that takes
-    longer than ``limit`` seconds ends that process and what it has started, and nothing else. Jobs
-    are drawn from the iterable when a process is free. Needs a system that can fork.
+    more than ``limit`` seconds of processor time ends that process and what it has started, and
+    nothing else. Jobs are drawn from the iterable when a process is free. Needs a system that can
+    fork.
     """
     running: dict[int, _Child[Job]] = {}
     waiting = iter(jobs)
     try:
         while True:
             for job in islice(waiting, at_once - len(running)):
-                pid, child = _start(job, work)
+                pid, child = _start(job, work, limit)
                 running[pid] = child
             if not running:
                 return
@@ -71,7 +75,7 @@ def run_in_children(
             _kill(pid)
 
 
-def _start(job: Job, work: Callable[[Job], Any]) -> tuple[int, _Child[Job]]:
+def _start(job: Job, work: Callable[[Job], Any], limit: float) -> tuple[int, _Child[Job]]:
     answer = TemporaryFile()  # noqa: SIM115  # closed when the child has ended
     sys.stdout.flush()
     sys.stderr.flush()
@@ -80,14 +84,16 @@ def _start(job: Job, work: Callable[[Job], Any]) -> tuple[int, _Child[Job]]:
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid == 0:
-        _be_child(job, work, answer)
+        _be_child(job, work, answer, limit)
     return pid, _Child(job, answer, time.perf_counter())
 
 
-def _be_child(job: Job, work: Callable[[Job], Any], answer: IO[bytes]) -> NoReturn:
+def _be_child(job: Job, work: Callable[[Job], Any], answer: IO[bytes], limit: float) -> NoReturn:
     """Work in silence, leave the answer, and never return into the parent's code."""
     try:
         os.setsid()  # so that what it starts can be stopped with it
+        seconds = ceil(limit)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
@@ -105,12 +111,14 @@ def _look_at(pid: int, child: _Child[Any], limit: float) -> Ended | None:
     """What became of a child, None if it still works."""
     done, status = os.waitpid(pid, os.WNOHANG)
     if done == 0:
-        if time.perf_counter() - child.started <= limit:
+        if time.perf_counter() - child.started <= _PATIENCE * limit:
             return None
         _kill(pid)
         child.answer.close()
-        return Ended(None, f"over the limit of {limit:g} s", timed_out=True)
+        return _over(limit)
     with child.answer:
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+            return _over(limit)
         if os.WIFSIGNALED(status):
             return Ended(None, f"ended by {signal.Signals(os.WTERMSIG(status)).name}")
         child.answer.seek(0)
@@ -119,6 +127,10 @@ def _look_at(pid: int, child: _Child[Any], limit: float) -> Ended | None:
         except EOFError:
             return Ended(None, "ended without an answer")
         return ended
+
+
+def _over(limit: float) -> Ended:
+    return Ended(None, f"over the limit of {limit:g} s", timed_out=True)
 
 
 def _kill(pid: int) -> None:

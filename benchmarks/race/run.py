@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks.race.fit import fit_and_measure
+from benchmarks.race.fit import Cost, Result, fit_and_measure, measure_points
 from benchmarks.race.peer import Peer
 from benchmarks.race.process import Ended, run_in_children
 from benchmarks.race.store import DONE, FAILED, OVER, Key, Store
@@ -75,6 +75,8 @@ def run(
     ended_heats = run_in_children(hopeful, _work, at_once=at_once, limit=limit)
     for count, (heat, ended) in enumerate(ended_heats, start=1):
         rows = _rows(heat, ended, limit)
+        if not ended.failure and ended.result.points is not None:
+            store.write_points(heat.key, ended.result.points)
         store.write(heat.key, rows)
         if ended.timed_out:
             over.add(heat.key[:2])
@@ -84,12 +86,24 @@ def run(
         tell(f"{done} {heat}: {first_line(ended.failure) or cost}")
 
 
+def measure_again(heats: Sequence[Heat], store: Store, *, tell: Callable[[str], None]) -> None:
+    """Put the error models of today on predictions that were made before."""
+    found = [(heat, points) for heat in heats if (points := store.read_points(heat.key))]
+    tell(f"measuring {len(found)} fits without a distribution of their own again")
+    with threadpool_limits(1):
+        for heat, points in found:
+            old = store.read([heat.key])
+            cost = Cost(*(float(old[name].iloc[0]) for name in Cost._fields))
+            rows = measure_points(heat.peer, heat.trial, points, cost)
+            store.write(heat.key, _done(rows, float(old["limit"].iloc[0])))
+
+
 def first_line(text: str) -> str:
     """The first line, empty if there is none."""
     return text.partition("\n")[0]
 
 
-def _work(heat: Heat) -> pd.DataFrame:
+def _work(heat: Heat) -> Result:
     return fit_and_measure(heat.peer, heat.trial)
 
 
@@ -98,7 +112,7 @@ def _rows(heat: Heat, ended: Ended, limit: float) -> pd.DataFrame:
     import pandas as pd
 
     if not ended.failure:
-        return pd.DataFrame(ended.result).assign(status=DONE, message="", limit=limit)
+        return _done(ended.result.rows, limit)
     row = {
         "data": heat.trial.data,
         "split": heat.trial.split,
@@ -110,3 +124,7 @@ def _rows(heat: Heat, ended: Ended, limit: float) -> pd.DataFrame:
         "limit": limit,
     }
     return pd.DataFrame([row])
+
+
+def _done(rows: pd.DataFrame, limit: float) -> pd.DataFrame:
+    return rows.assign(status=DONE, message="", limit=limit)

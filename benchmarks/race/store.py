@@ -10,6 +10,9 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from benchmarks.race.fit import Points
 from deeptobit.study import write_whole
 
 if TYPE_CHECKING:
@@ -55,6 +58,22 @@ class Store:
         buffer = BytesIO()
         rows.to_parquet(buffer, index=False)
         write_whole(path, buffer.getvalue())
+
+    def write_points(self, key: Key, points: Points) -> None:
+        """Keep the predictions that the table of a fit was made of."""
+        path = self.path(key).with_suffix(".npz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        buffer = BytesIO()
+        np.savez(buffer, **points._asdict())
+        write_whole(path, buffer.getvalue())
+
+    def read_points(self, key: Key) -> Points | None:
+        """These predictions; None of a method that has a distribution of its own."""
+        path = self.path(key).with_suffix(".npz")
+        if not path.exists():
+            return None
+        with np.load(path) as arrays:
+            return Points(*(arrays[name] for name in Points._fields))
 
     def has(self, key: Key, limit: float) -> bool:
         """Whether there is no need to fit again: it is done, or was given as much time."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from benchmarks.race.problem import Problem
 from deeptobit.arrays import FloatArray
 from deeptobit.baselines._missing import fill
 
+_OUT_OF_TIME = (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # the latter as a shell says it
 _HERE = Path(__file__).parent
 _COMPONENTS = (2, 5, 10, 20, 40)
 _RANKS = (1, 3)
@@ -146,6 +149,8 @@ def _call(script: Path, folders: Sequence[Path]) -> None:
     done = subprocess.run(
         ["Rscript", str(script), *map(str, folders)], capture_output=True, text=True, check=False
     )
+    if done.returncode in _OUT_OF_TIME:  # which is that of this process too
+        os.kill(os.getpid(), signal.SIGXCPU)
     if done.returncode:
         said = done.stderr.strip()[-500:] or "nothing was said"
         raise RuntimeError(f"{script.name} ended with status {done.returncode}: {said}")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 from html import unescape
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from benchmarks.race.ours import NAME
 from benchmarks.race.page import render, render_markdown
 from benchmarks.race.peer import Peer
 from benchmarks.race.process import run_in_children
-from benchmarks.race.run import list_heats, run
+from benchmarks.race.run import list_heats, measure_again, run
 from benchmarks.race.store import Store
 from benchmarks.race.summary import Summary
 from benchmarks.race.wanted import wanted
@@ -69,6 +70,32 @@ def test_a_slow_method_is_stopped_and_given_up(tmp_path: Path) -> None:
     assert [store.has(heat.key, limit=0.3) for heat in heats] == [True, False, False, False]
     run(heats, store, at_once=1, limit=0.3, tell=said.append)
     assert said[1:] == ["1 of 4 fits were done before and are kept"]
+
+
+def test_processor_time_is_limited() -> None:
+    def count(end: float) -> int:
+        started, number = time.process_time(), 0
+        while time.process_time() - started < end:
+            number += 1
+        return number
+
+    found = dict(run_in_children([0.01, 30.0], count, at_once=2, limit=1.0))
+    assert found[0.01].result > 0
+    assert (found[30.0].timed_out, found[30.0].failure) == (True, "over the limit of 1 s")
+
+
+def test_predictions_are_measured_again(raced: tuple[Store, list[str], pd.DataFrame]) -> None:
+    store, _, results = raced
+    heats = list_heats([small_data()], METHODS, 2)
+    keys = [heat.key for heat in heats if heat.key.method == "ridge"]
+    before = store.read(keys)
+    for key in keys:
+        store.write(key, store.read([key]).assign(crps=np.nan))
+    said = list[str]()
+    measure_again(heats, store, tell=said.append)
+    assert said == ["measuring 2 fits without a distribution of their own again"]
+    pd.testing.assert_frame_equal(store.read(keys), before)
+    assert len(before) == len(results.query("data == 'small' and method == 'ridge'"))
 
 
 def test_summary_and_page(raced: tuple[Store, list[str], pd.DataFrame]) -> None:
