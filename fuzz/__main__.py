@@ -6,6 +6,7 @@ that is neither read nor refused ends the run; it is written to ``tests/fuzz/fou
 
 import argparse
 import sys
+from hashlib import sha1
 from pathlib import Path
 from random import Random
 
@@ -51,7 +52,12 @@ def main() -> None:
         return target.mutate(bytes(content), Random(seed), change)[:longest]
 
     def try_input(content: bytes) -> None:
-        target.accepts(content)
+        try:
+            target.accepts(content)
+        except Exception:  # libFuzzer would keep it too, but an alarm of its own may come before
+            digest = sha1(content, usedforsecurity=False).hexdigest()
+            (found / f"crash-{digest}").write_bytes(content)
+            raise
 
     options = (*_OPTIONS, f"-max_total_time={chosen.seconds}", f"-artifact_prefix={found}/")
     arguments = [sys.argv[0], *options, str(corpus), str(found)]

@@ -184,6 +184,7 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(
     assert len(pages) > 50
     for text in pages:
         assert "arithmatex" not in text  # every formula became MathML
+        assert re.findall(r"–\s*<div[^>]*>\s*</div>", text) == []  # no dash announces nothing
         assert re.findall(r"<(?:script|img|iframe|source)[^>]+src=[\"']?(?:https?:)?//", text) == []
         assert re.findall(r"<link[^>]+href=[\"']?(?:https?:)?//", text) == []
     for sheet in tmp_path.rglob("*.css"):

@@ -14,6 +14,7 @@ from deeptobit.report._directions import (
     shared_directions,
     task_cosines,
 )
+from deeptobit.report._format import percent
 from deeptobit.report._svg import drawing
 
 
@@ -51,6 +52,17 @@ def test_a_model_without_effects_has_no_directions() -> None:
     model.coef_ = np.zeros_like(model.coef_)
     assert shared_directions(model, 5) is None
     assert not np.isnan(task_cosines(model).to_numpy()).any()
+
+
+def test_a_component_without_a_share_is_left_out() -> None:
+    model, frame = _fitted(1)
+    U, V = model.best_estimator_.U_, model.best_estimator_.V_
+    model.coef_ = np.outer(U[:, 0], V[0]) + 1e-3 * np.outer(U[:, 1], V[1])
+    assert [subspace.share < 0.005 for subspace in model.subspaces(0, frame)] == [False, True]
+    found = shared_directions(model, 5)
+    assert found is not None
+    assert found.features.columns.tolist() == ["1"]
+    assert found.shares == [percent(1.0)]
 
 
 def test_the_most_alike_are_not_the_same_outcome() -> None:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from deeptobit.experiments._evaluate import Evaluation
 
 _STYLE = (
-    "body{font:15px system-ui;margin:2em auto;max-width:70em}table{border-collapse:collapse}"
+    "body{font:15px system-ui;margin:2em auto;padding:0 1.5em;max-width:70em}"
+    "table{border-collapse:collapse}"
     "th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}"
     "th:first-child,td:first-child{text-align:left}"
 )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
 
 _LISTED = 5  # loadings of each kind in a sentence
+_LEAST = 0.005  # share of a component; below it is 0 %, whatever its loadings
 
 
 class Directions(NamedTuple):
@@ -64,7 +65,8 @@ def shared_directions(
     # Two rows that have the standard deviations of the table stand for all of it.
     spread = np.vstack([model.feature_scale_, -model.feature_scale_])
     rows = pd.DataFrame(spread, columns=model.feature_names_in_)
-    found = model.subspaces(0, rows)[:most]
+    strongest = model.subspaces(0, rows)[:most]
+    found = [subspace for subspace in strongest if subspace.share >= _LEAST]
     if not found:
         return None
     table = np.column_stack([subspace.to_frame()["loading"].to_numpy() for subspace in found])

@@ -80,7 +80,7 @@ def _sides(
     targets: CensoredTargets, predictive: Predictive
 ) -> Iterator[tuple[str, FloatArray, FloatArray]]:
     """Whether entries are at a bound, NaN where that is not known, and how likely that was."""
-    recorded = targets.observed | targets.at_lower | targets.at_upper
+    recorded = targets.has_value
     for side, censored, bounds, probability in (
         ("lower", targets.at_lower, targets.lower_bounds, predictive.at_lower()),
         ("upper", targets.at_upper, targets.upper_bounds, predictive.at_upper()),
