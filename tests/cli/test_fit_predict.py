@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deeptobit.cli._app import app
-from deeptobit.study import load_fitted, read_table
+from deeptobit.study import FittedStudy, StudyError, load_fitted, read_table
 from tests.study.cohorts import write_cohort
 
 NEW = "visit,age,sex,volume,lod\n007,70,f,3000,0.5\n=1+1,,x,3500,0.9\n"
@@ -103,6 +103,19 @@ def test_a_model_file_is_not_replaced_unless_forced(folder: Path) -> None:
         assert "is what the command reads" in error
     code, _, error = _run("fit", folder / "cohort.toml", "--out", folder / "none" / "m")
     assert (code, "no such folder" in error) == (1, True)
+
+
+def test_no_model_is_written_without_its_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(fitted: FittedStudy) -> None:
+        raise StudyError("no card today")
+
+    study = write_cohort(tmp_path, cv=2)
+    monkeypatch.setattr("deeptobit.cli._fit_command.study_card", fail)
+    code, _, error = _run("fit", study, "--jobs", 1)
+    assert (code, error) == (1, "deeptobit: no card today\n")
+    assert _names(tmp_path) == ["cohort.csv", "cohort.toml"]
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])

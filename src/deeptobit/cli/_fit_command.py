@@ -62,8 +62,9 @@ def run_fit(
             fitted = fit_streamed(settings, room, checkpoint)
         else:
             raise room.error()
+        card = study_card(fitted)  # before the model is written: both appear, or neither
         save_fitted(fitted, path)
-        write_card(study_card(fitted), path)
+        write_card(card, path)
         if checkpoint is not None and room is not None and not room.enough:
             checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
     if as_json:
