@@ -52,7 +52,7 @@ docs: $(READY) ## build the documentation into build/site; warnings are errors
 	$(BIN)/python scripts/build_gallery.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
-bench: $(READY) ## measure what the issues promise; each number is one line
+bench: $(READY) ## measure what this project promises; each number is one line
 	$(BIN)/python -m benchmarks
 
 race: $(RACE) ## race against XGBoost, NGBoost, R and others, in .venv-race (about two hours on two cores)
