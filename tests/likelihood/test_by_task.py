@@ -13,7 +13,9 @@ from deeptobit.likelihood import (
     TwoPiece,
     evaluate,
     join_families,
+    of_tasks,
 )
+from deeptobit.plots import some_predictive
 from deeptobit.targets import CensoredTargets
 
 FAMILIES = [Gaussian(), TwoPiece(StudentT(2.5), 0.7), Gaussian(), Logistic()]
@@ -58,6 +60,26 @@ def test_quantiles_and_draws_have_the_shapes_of_any_noise() -> None:
     alone = Predictive(FAMILIES[1], latent[:, [1]], sigma[[1]], 0.0, UPPER)
     np.testing.assert_array_equal(quantiles[:, :, [1]], alone.quantile([0.1, 0.5]))
     assert by_task.sample(np.random.default_rng(0), 3).shape == (50, 4, 3)
+
+
+@pytest.mark.parametrize("tasks", [[1], [3, 1], [0, 2]])
+def test_some_tasks_keep_their_noise(tasks: list[int]) -> None:
+    latent, _, sigma = _entries()
+    bounds = np.zeros(4), np.full(4, UPPER)
+    every = Predictive(NOISE, latent, sigma, *bounds)
+    some = some_predictive(every, tasks)
+    np.testing.assert_array_equal(some.mean(), every.mean()[:, tasks])
+    np.testing.assert_array_equal(some.quantile(0.9), every.quantile(0.9)[:, tasks])
+    assert repr(of_tasks(Gaussian(), tasks)) == "Gaussian()"
+
+
+def test_other_tasks_than_those_of_the_noise_are_refused() -> None:
+    latent, _, sigma = _entries()
+    for shape in (latent[:, [1]], latent[:, :2]):
+        with pytest.raises(ValueError, match=r"the noise is that of 4 task\(s\), but the array"):
+            Predictive(NOISE, shape, sigma[: shape.shape[1]], 0.0, UPPER).mean()
+    with pytest.raises(ValueError, match="pass all tasks in their order, or the family of one"):
+        NOISE.interval(np.zeros((5, 1)), np.ones((5, 1)))
 
 
 @pytest.mark.parametrize("measure", [metrics.crps, metrics.censored_log_score])

@@ -3,7 +3,8 @@
 What they were: features, targets, bounds, weights or a given σ of a size at which squares overflow
 or vanish; no feature that varies; a penalty of 0 beside ``feature_sparsity``; intervals whose ends
 round to one number far out; curvature that vanishes or is negative; folds of intervals alone;
-components sown too large for features that are not standardised; constant sparse columns.
+components sown too large for features that are not standardised; constant columns, sparse or
+all there are; rows that two models both find impossible.
 """
 
 from tests.properties.problems import Recipe
@@ -175,5 +176,27 @@ FOUND = (
         feature_size=1e12,
         model="subspace",
         settings={"standardize": False, "solver": "online"},
+    ),
+    Recipe(
+        *(3, 20, ("normal",), ("bounded",)),
+        container="fortran",
+        model="network",
+        settings={
+            **{"n_layers": 3, "rank": 3, "noise": "student_t"},
+            **{"standardize": False, "skip_connection": False, "random_state": 0},
+        },
+    ),
+    Recipe(
+        *(198, 12, ("zero", "zero"), ("bounded", "bounded", "scores", "bounded")),
+        flat=True,
+        model="search",
+        settings={"noise": "auto"},
+    ),
+    Recipe(
+        *(37092, 25, ("zero", "binary"), ("open", "open", "scores")),
+        intervals=True,
+        single=True,
+        model="network",
+        settings={"alpha": 0.1, "n_layers": 3, "solver": "online", "random_state": 1},
     ),
 )

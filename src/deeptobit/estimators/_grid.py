@@ -61,7 +61,7 @@ class Search:
         for sparsity in sparsities:
             check_sparsity(sparsity)
         if alphas is None or isinstance(alphas, Integral):
-            largest = self.null(rows, 1, 0.0).alpha_max
+            largest = self.null(rows, 1, 0.0).alpha_max or 1.0  # 0 where no feature varies
             n_alphas = N_ALPHAS if alphas is None else int(alphas)
             alphas = np.geomspace(largest, _SMALLEST_ALPHA * largest, n_alphas)
         alphas = np.sort([_read_alpha(alpha) for alpha in _read_values(alphas, "alphas", ())])[::-1]

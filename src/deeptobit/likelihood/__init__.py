@@ -1,6 +1,6 @@
 """Noise families, the censored likelihood at the latent score, and predictive distributions."""
 
-from deeptobit.likelihood._by_task import NoiseByTask, at_entries, join_families, of_task
+from deeptobit.likelihood._by_task import NoiseByTask, at_entries, join_families, of_task, of_tasks
 from deeptobit.likelihood._evaluate import evaluate
 from deeptobit.likelihood._gaussian import Gaussian
 from deeptobit.likelihood._logistic import Logistic
@@ -29,6 +29,7 @@ __all__ = [
     "evaluate_olsen",
     "join_families",
     "of_task",
+    "of_tasks",
     "one_family",
     "resolve_noise",
     "shortest",

@@ -74,12 +74,15 @@ class NoiseByTask:
         return self._each(lambda noise, part: noise.log_sf(part), z)
 
     def ppf(self, q: FloatArray) -> FloatArray:
-        """Quantile function F⁻¹(q)."""
-        return self._each(lambda noise, part: noise.ppf(part), q)
+        """Quantile function F⁻¹(q); one q for all tasks is that of each."""
+        q = np.asarray(q, dtype=np.float64)
+        every = np.broadcast_to(q, np.broadcast_shapes(q.shape, self._which.shape))
+        return self._each(lambda noise, part: noise.ppf(part), every)
 
     def interval(self, a: FloatArray, b: FloatArray) -> Derivatives:
         """−log(F(b) − F(a)) and its derivatives."""
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+        self._check(a.shape)
         out = Derivatives(*(np.empty(a.shape) for _ in Derivatives._fields))
         for noise, tasks in self._groups():
             part = noise.interval(a[..., tasks], b[..., tasks])
@@ -128,11 +131,19 @@ class NoiseByTask:
     ) -> FloatArray:
         """Apply a function to the tasks of every family."""
         z = np.asarray(z, dtype=np.float64)
-        z = np.broadcast_to(z, np.broadcast_shapes(z.shape, self._which.shape))
+        self._check(z.shape)
         out = np.empty(z.shape)
         for noise, tasks in self._groups():
             out[..., tasks] = function(noise, z[..., tasks])
         return out
+
+    def _check(self, shape: tuple[int, ...]) -> None:
+        """Refuse other tasks: broadcast, they would silently have the noise of the first."""
+        if shape[-1:] != self._which.shape:
+            raise ValueError(
+                f"the noise is that of {len(self._which)} task(s), but the array has shape {shape}; "
+                "pass all tasks in their order, or the family of one (noise_.families[task])"
+            )
 
     def _groups(self) -> list[tuple[Noise, NDArray[np.intp]]]:
         found = [np.flatnonzero(self._which == place) for place in range(len(self._distinct))]
@@ -163,6 +174,20 @@ def of_task(noise: Noise, task: int) -> Noise:
     (Logistic(), Gaussian())
     """
     return noise.families[task] if isinstance(noise, NoiseByTask) else noise
+
+
+def of_tasks(noise: Noise, tasks: Sequence[int]) -> Noise:
+    """The noise of some tasks, in their order.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian, Logistic
+    >>> of_tasks(NoiseByTask([Gaussian(), Logistic(), Gaussian()]), [1, 0])
+    NoiseByTask([Logistic(), Gaussian()])
+    """
+    if not isinstance(noise, NoiseByTask):
+        return noise
+    return NoiseByTask([noise.families[task] for task in tasks])
 
 
 def join_families(families: Sequence[Noise]) -> Noise:

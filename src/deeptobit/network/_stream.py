@@ -21,6 +21,7 @@ from deeptobit.solvers.online import (
     RawRows,
     Record,
     read_rows,
+    telling_rows,
 )
 
 _SEGMENT_ROWS = 512
@@ -87,6 +88,7 @@ class NetworkStream:
 
     def learn(self, X: Any, low: FloatArray, high: FloatArray, weight: FloatArray) -> None:
         """Learn from some rows; arguments as for :meth:`OnlineSolver.learn`."""
+        X, low, high, weight = telling_rows(X, low, high, weight)
         first, n_rows = 0, X.shape[0]
         while first < n_rows:
             room = slice(first, first + self._segment - self._pending.n_rows)

@@ -185,9 +185,11 @@ def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:
         return _round_basis(*_wide_spectrum(design), alpha)
     if n_features <= _MAX_GRAM:
         values, vectors = np.linalg.eigh(design.gram())
+        basis, ridge = _round_basis(values, vectors, alpha)
         # A sparse column that is constant keeps its values, and a trace of it would be large.
-        vectors[design.vanishing] = 0.0
-        return _round_basis(values, vectors, alpha)
+        basis[design.vanishing] = 0.0
+        kept = basis.any(axis=0)  # a direction of such columns alone is left with nothing
+        return basis[:, kept], ridge[kept]
     diagonal = np.ones(n_features)
     return diagonal / np.sqrt(1.0 + alpha), diagonal * alpha / (1.0 + alpha)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Predictive
+from deeptobit.likelihood import Predictive, of_tasks
 from deeptobit.targets import CensoredTargets
 
 
@@ -53,6 +53,7 @@ def some_predictive(predictive: Predictive, tasks: Sequence[int]) -> Predictive:
     chosen = list(tasks)
     return replace(
         predictive,
+        noise=of_tasks(predictive.noise, chosen),
         latent=predictive.latent[:, chosen],
         sigma=predictive.sigma[..., chosen],
         lower=np.asarray(predictive.lower)[..., chosen],

@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from deeptobit import kernels
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Noise
-from deeptobit.solvers.online import OnlineResult, Pending, RawRows, read_rows
+from deeptobit.solvers.online import OnlineResult, Pending, RawRows, read_rows, telling_rows
 
 _SEGMENT_ROWS = 512
 _STEPS = 8
@@ -72,6 +72,7 @@ class RecursiveTobit:
 
     def learn(self, X: Any, low: FloatArray, high: FloatArray, weight: FloatArray) -> None:
         """Learn from some rows; arguments as for :meth:`OnlineSolver.learn`."""
+        X, low, high, weight = telling_rows(X, low, high, weight)
         first, n_rows = 0, X.shape[0]
         while first < n_rows:
             room = slice(first, first + _SEGMENT_ROWS - self._pending.n_rows)

@@ -2,7 +2,7 @@
 
 from deeptobit.solvers.online._history import Record
 from deeptobit.solvers.online._passes import learn_passes
-from deeptobit.solvers.online._pending import Pending, RawRows, read_rows
+from deeptobit.solvers.online._pending import Pending, RawRows, read_rows, telling_rows
 from deeptobit.solvers.online._settings import OnlineSettings, Schedule
 from deeptobit.solvers.online._solver import OnlineResult, OnlineSolver
 
@@ -16,4 +16,5 @@ __all__ = [
     "Schedule",
     "learn_passes",
     "read_rows",
+    "telling_rows",
 ]

@@ -17,7 +17,7 @@ _FEW_ROWS = 512
 # Nats per row that one task may weigh in what all tasks decide: one whose first rows all lie at
 # a bound has no units, and its first value would outvote all others.
 _VOTE = 1.0
-_INFINITE = 1e300  # nats; infinities do not subtract
+_MOST = 1e300  # nats of a row: infinities do not subtract
 
 
 @dataclass
@@ -60,8 +60,8 @@ class Evidence:
         share = rows / max(self.rows + rows, 1e-300)
         for index, model in enumerate(models):
             sums = evidence(noise, block, model, model.sigma, n_threads)
-            nll = sums[0] + sums[5] * np.log(model.sigma)
-            self.line[index] += share * (nll / max(rows, 1e-300) - self.line[index])
+            nll = (sums[0] + sums[5] * np.log(model.sigma)) / max(rows, 1e-300)
+            self.line[index] += share * (np.minimum(nll, _MOST) - self.line[index])
 
     def add(
         self,
@@ -115,8 +115,8 @@ class Evidence:
         theirs, log_sigma = rival
         share = rows / self.race_rows
         self.race *= 1.0 - share
-        self.race[0] += share / rows * (theirs + exact * log_sigma)
-        self.race[1] += share / rows * nll
+        self.race[0] += share * np.minimum((theirs + exact * log_sigma) / rows, _MOST)
+        self.race[1] += share * np.minimum(nll / rows, _MOST)
 
     def shrinkage(self, n: float, start_rows: float) -> FloatArray:
         r"""Length κ_t in [0, 1] that the evidence supports: the task's own, or all tasks' if less.
@@ -146,7 +146,6 @@ def _votes(nats: FloatArray) -> float:
 
 def _lowest(line: FloatArray) -> FloatArray:
     """Where in [0, 1] the parabola through values at 0, ½ and 1 is lowest."""
-    line = np.minimum(line, _INFINITE)
     bend = line[0] - 2.0 * line[1] + line[2]
     slope = 4.0 * line[1] - 3.0 * line[0] - line[2]  # at 0
     convex = bend > 0.0

@@ -24,6 +24,25 @@ class RawRows(NamedTuple):
         return RawRows(*(array[rows] for array in self))
 
 
+def telling_rows(X: Any, low: Any, high: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
+    """The rows that have a weight and a known outcome: others count as if they were not there.
+
+    Examples
+    --------
+    >>> Y = np.array([[1.0], [np.nan], [3.0]])
+    >>> X, low, high, weight = telling_rows(np.eye(3), Y, Y, np.array([1.0, 1.0, 0.0]))
+    >>> X, low, weight
+    (array([[1., 0., 0.]]), array([[1.]]), array([1.]))
+    """
+    silent = np.isnan(low[:, 0])
+    silent[silent] = np.isnan(low[silent]).all(axis=1)
+    if weight is not None:
+        silent |= np.asarray(weight) == 0.0
+    if not silent.any():
+        return X, low, high, weight
+    return X[~silent], low[~silent], high[~silent], None if weight is None else weight[~silent]
+
+
 def read_rows(X: Any, low: Any, high: Any, weight: Any, rows: slice) -> RawRows:
     """Some rows of what ``learn`` was given."""
     sparse = bool(issparse(X))

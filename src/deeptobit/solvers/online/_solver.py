@@ -13,7 +13,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.kernels._online_types import Block, Iterate, rows_of
 from deeptobit.solvers.online._adaptive import AdaptiveLearner
 from deeptobit.solvers.online._history import BlockReport, History, Record
-from deeptobit.solvers.online._pending import Pending, RawRows, read_rows
+from deeptobit.solvers.online._pending import Pending, RawRows, read_rows, telling_rows
 from deeptobit.solvers.online._plain import PlainLearner
 from deeptobit.solvers.online._settings import OnlineSettings
 from deeptobit.solvers.online._units import Units
@@ -134,6 +134,7 @@ class OnlineSolver:
             Weights of rows; their mean over the first rows is the unit.
         """
         self._check(X, low, high, weight)
+        X, low, high, weight = telling_rows(X, low, high, weight)
         first, n_rows = 0, X.shape[0]
         while first < n_rows:
             capacity = self._capacity
