@@ -10,7 +10,8 @@ import skops.io
 from sklearn.base import clone
 
 from deeptobit import SubspaceNetworkCV, SubspaceTobitRegressor, TobitRegressor
-from deeptobit.likelihood import StudentT
+from deeptobit.arrays import FloatArray
+from deeptobit.likelihood import NoiseByTask, StudentT, TwoPiece
 from tests.estimators.problems import censored
 
 TEXT = (Path(__file__).parents[2] / "docs" / "use-elsewhere.md").read_text(encoding="utf-8")
@@ -50,7 +51,25 @@ def test_trusted_types_are_all_that_a_fitted_model_holds(
 ) -> None:
     X, Y = censored(n_samples=80)
     model = clone(model).fit(X, Y)
+    check_round_trip(model, X, Y, ran[1]["TRUSTED"])
+
+
+def test_trusted_types_are_all_that_a_model_with_mixed_noise_holds(
+    ran: tuple[Path, dict[str, Any]],
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    noise = [rng.normal(size=150), rng.exponential(2.0, size=150), rng.standard_t(3, size=150)]
+    Y = X.sum(axis=1, keepdims=True) + np.column_stack(noise)
+    model = SubspaceNetworkCV(lower=None, random_state=0).fit(X, Y)
+    assert isinstance(model.noise_, NoiseByTask)
+    assert any(isinstance(family, TwoPiece) for family in model.noise_.families)
+    check_round_trip(model, X, Y, ran[1]["TRUSTED"])
+
+
+def check_round_trip(model: Any, X: FloatArray, Y: FloatArray, trusted: list[str]) -> None:
+    """Calibrate a fitted model, write it, and read the same predictions from what was written."""
     model.calibrate_intervals(X, Y)
-    again = skops.io.loads(skops.io.dumps(model), trusted=ran[1]["TRUSTED"])
+    again = skops.io.loads(skops.io.dumps(model), trusted=trusted)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again.predict_interval(X), model.predict_interval(X))
