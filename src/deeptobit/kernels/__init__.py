@@ -1,7 +1,7 @@
 """Compiled twins of the NumPy likelihood; each has a parity test against its reference."""
 
 from deeptobit.kernels._evaluate import evaluate
-from deeptobit.kernels._missing import missing_noise
+from deeptobit.kernels._missing import missing_noise, reference_missing_noise
 from deeptobit.kernels._olsen import OlsenRows, olsen_rows, reference_olsen_rows
 from deeptobit.kernels._truncated import truncated_moments
 
@@ -10,6 +10,7 @@ __all__ = [
     "evaluate",
     "missing_noise",
     "olsen_rows",
+    "reference_missing_noise",
     "reference_olsen_rows",
     "truncated_moments",
 ]
