@@ -181,7 +181,7 @@ def _layer(**settings: Any) -> SubspaceTobitRegressor:
 
 
 def timed_fit(table: ParquetRows | DaskRows) -> tuple[SubspaceTobitRegressor, float]:
-    """A fit, and the least seconds of some: these machines have neighbours."""
+    """A fit, and the seconds of the least of some, which other work disturbs least."""
     seconds = []
     for _ in range(_REPEATS):
         start = perf_counter()

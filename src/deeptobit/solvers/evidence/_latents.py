@@ -54,7 +54,14 @@ def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:
     r"""Correlation R of the noise between tasks, shrunk by T rows of independent noise, (T, T).
 
     Outcomes of one person err together. A prior that took this for a common effect of the features
-    would share what is not shared.
+    would share what is not shared. With n the sum of the weights w, and moments e, v of the noise,
+
+    .. math:: R_{st} = \frac{n}{n + T} \frac{\sum_i w_i e_{is} e_{it}}{
+        \sqrt{\sum_i w_i (e_{is}^2 + v_{is})} \sqrt{\sum_i w_i (e_{it}^2 + v_{it})}},
+        \qquad s \ne t.
+
+    A missing entry adds variance v = 1 and, as e = 0, no product: R shrinks towards independence
+    with the share of missing entries, about as the share of rows that know both outcomes does.
     """
     n_tasks = latents.residual.shape[1]
     total = latents.residual.T @ (weight[:, None] * latents.residual)
