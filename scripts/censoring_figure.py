@@ -30,16 +30,26 @@ def main() -> None:
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(9, 3.6), width_ratios=(3, 2), layout="constrained"
     )
-    left.scatter(volume[full], ability[full], s=14, facecolors="none", edgecolors="0.75")
-    left.scatter(volume, score, s=14, color=np.where(full, "tab:orange", "0.45"))
+    hollow = {"facecolors": "none", "edgecolors": "0.65"}
+    points = [
+        left.scatter(volume[~full], score[~full], s=14, color="0.45", label="recorded below 30"),
+        left.scatter(volume[full], score[full], s=14, color="tab:orange", label="recorded as 30"),
+        left.scatter(
+            volume[full], ability[full], s=14, label="the same without a ceiling", **hollow
+        ),
+    ]
     line = np.array([[1.5], [4.5]])
-    left.plot(line, plain.predict(line), color="tab:red", label="least squares")
-    left.plot(line, tobit.predict(line, kind="latent"), color="tab:green", label="Tobit, latent")
     grid = np.linspace(1.5, 4.5, 100)[:, None]
-    left.plot(grid, tobit.predict(grid), color="tab:green", ls="--", label="Tobit, E[y|x]")
+    latent = tobit.predict(line, kind="latent")
+    lines = [
+        *left.plot(line, plain.predict(line), color="tab:red", label="least squares"),
+        *left.plot(line, latent, color="tab:green", label="Tobit, latent"),
+        *left.plot(grid, tobit.predict(grid), color="tab:green", ls="--", label="Tobit, E[y|x]"),
+    ]
     left.axhline(30, color="0.6", lw=0.8)
     left.set(xlabel="hippocampal volume (ml)", ylabel="points of 30", ylim=(22, 40))
-    left.legend(frameon=False, loc="upper left")
+    left.add_artist(left.legend(handles=lines, frameon=False, loc="upper left"))
+    left.legend(handles=points, frameon=False, loc="lower right")
     draw_predictive(right, tobit, 2.8)
     figure.savefig(TARGET, dpi=130)
 
