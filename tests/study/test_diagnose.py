@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from deeptobit.study import build_data, diagnose, read_data, read_study
 from deeptobit.study._dependence import dependent_features, same_pairs
@@ -64,6 +65,39 @@ def test_features(tmp_path: Path) -> None:
     assert found[3].startswith("warning features: linear combinations of other features: ")
     assert found[4] == "note site: categories with fewer than 5 rows: 'c'"
     assert len(found) == 5
+
+
+def test_features_that_look_like_identifiers(tmp_path: Path) -> None:
+    rows = np.arange(N_ROWS)
+    found = _findings(
+        tmp_path,
+        "[targets.y]\n",
+        PATNO=7 * rows + 3,
+        scan=[f"{row * row:04d}" for row in rows],
+        line=1001 + rows,
+        age=30 + rows,
+        year=1950 + rows,
+        count=rows % 25,
+        pid=rows % 2,
+        code=rows % 3,
+    )
+    end = ", and is a feature; exclude it"
+    assert found[:3] == [
+        f"warning PATNO: looks like an identifier (by its name){end}",
+        f"warning scan: looks like an identifier (by its leading zeros){end}",
+        f"warning line: looks like an identifier (it counts the rows){end}",
+    ]
+    assert not [message for message in found[3:] if "identifier" in message]
+
+
+@pytest.mark.parametrize("features", ["", '[features]\nexclude = ["Pat-ID"]\n'])
+def test_people_whose_rows_would_be_split(features: str, tmp_path: Path) -> None:
+    people = {"Pat-ID": np.arange(N_ROWS) // 2}
+    assert _findings(tmp_path, f"{features}[targets.y]\n", "", **people) == [
+        "warning Pat-ID: looks like an identifier that repeats, so that some rows of a person are "
+        "held out and others not; group = 'Pat-ID' under [data] keeps them together"
+    ]
+    assert _findings(tmp_path, "[targets.y]\n", 'group = "Pat-ID"', **people) == []
 
 
 def test_groups(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from deeptobit.study import (
     build_data,
@@ -48,6 +49,41 @@ def test_a_messy_table_becomes_a_study_that_fits(tmp_path: Path) -> None:
 def test_people_seen_more_than_once_are_the_group(tmp_path: Path) -> None:
     look = _look(tmp_path, {"subject_id": [i // 2 for i in range(40)], "age": [*range(40)]})
     assert (look.id, look.group) == (None, "subject_id")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Patienten-ID", "PatientenID", "Patientennummer", "Pat-ID", "Pat_Nr", "Fallnummer"),
+        *("Probanden-Nr", "PATNO", "USUBJID", "ID_Patient", "pid", "eid", "Study ID", "SUBJID"),
+        *("patient identifier", "Chart No.", "Teilnehmer-Nr."),
+    ],
+)
+def test_numbers_of_people_are_known_by_their_name(name: str, tmp_path: Path) -> None:
+    ages: list[object] = [*range(40)]
+    visits = _look(tmp_path, {name: [101 + i // 2 for i in range(40)], "age": ages})
+    assert (visits.id, visits.group, visits.excluded) == (None, name, {})
+    once = _look(tmp_path, {"age": ages, name: [7 * i + 3 for i in range(40)]})
+    assert (once.id, once.group, once.excluded) == (name, None, {})
+
+
+def test_digits_with_leading_zeros_are_identifiers(tmp_path: Path) -> None:
+    def look(rows: list[int], name: str = "Name") -> Look:
+        return _look(tmp_path, {"age": [*range(60)], name: [f"{row:03d}" for row in rows]})
+
+    assert look([*range(60)]).id == "Name"
+    assert look([row // 2 for row in range(60)]).group == "Name"
+    barthel = look([row % 21 for row in range(60)], "Barthel")
+    assert (barthel.group, [target.column for target in barthel.targets]) == (None, ["Barthel"])
+    several = {"id": [*range(60)], "scan": [f"{7 * row:04d}" for row in range(60)]}
+    found = _look(tmp_path, {**several, "age": [*range(60)]})
+    assert (found.id, found.excluded) == ("id", {"scan": "an identifier, by its leading zeros"})
+
+
+def test_a_flag_is_no_identifier_whatever_its_name(tmp_path: Path) -> None:
+    ages: list[object] = [*range(40)]
+    look = _look(tmp_path, {"age": ages, "PID": [i % 2 for i in range(40)]})
+    assert (look.id, look.group, look.excluded) == (None, None, {})
 
 
 def test_few_sites_are_a_category_not_a_group(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from deeptobit.study._build import StudyData, build_data, read_data, read_ids
 from deeptobit.study._chunks import Passes
 from deeptobit.study._codes import find_codes
 from deeptobit.study._convert import convert_table
-from deeptobit.study._diagnose import Finding, diagnose
+from deeptobit.study._diagnose import diagnose
 from deeptobit.study._encoding import EncodedColumn, Encoder
 from deeptobit.study._errors import StudyError
 from deeptobit.study._few import FEWEST, tells_few
 from deeptobit.study._file import Study, read_study
+from deeptobit.study._finding import Finding
 from deeptobit.study._fit import Progress, fit_study
 from deeptobit.study._fitted import FittedStudy
 from deeptobit.study._fitted_file import load_fitted, save_fitted

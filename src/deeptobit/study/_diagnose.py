@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from deeptobit.study._encoding import Encoder
 from deeptobit.study._errors import StudyError, listed
 from deeptobit.study._few import FEWEST
 from deeptobit.study._file import Study, TargetSettings
+from deeptobit.study._finding import Finding
 from deeptobit.study._folds import check_enough
 from deeptobit.study._piles import find_piles
 from deeptobit.study._scales import known_scale
+from deeptobit.study._suspects import identifiers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,14 +27,6 @@ _MOSTLY = 0.5
 _NEARLY_ALL = 0.95
 _FEW_VALUES = 20
 _SHOWN = 20  # names in one message; a table may have thousands of columns
-
-
-class Finding(NamedTuple):
-    """Something to look at: a ``warning`` may spoil the model, a ``note`` is good to know."""
-
-    level: Literal["warning", "note"]
-    about: str
-    message: str
 
 
 def diagnose(study: Study, data: StudyData) -> list[Finding]:
@@ -56,6 +50,7 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
     return [
         *_targets(study, data),
         *_columns(data),
+        *identifiers(study, data),
         *dependence(data.X, data.encoder),
         *_categories(data),
         *_groups(study, data),

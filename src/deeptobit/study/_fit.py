@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from deeptobit.estimators import SubspaceNetworkCV
 from deeptobit.study._build import StudyData
 from deeptobit.study._cross_fit import FoldPrediction, assemble, hold_out
-from deeptobit.study._diagnose import Finding, diagnose
+from deeptobit.study._diagnose import diagnose
 from deeptobit.study._errors import StudyError
 from deeptobit.study._file import Study
+from deeptobit.study._finding import Finding
 from deeptobit.study._fitted import FittedStudy
 from deeptobit.study._folds import check_enough, count_folds, outer_folds
 from deeptobit.study._model import make_model

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
-from deeptobit.study._diagnose import Finding
 from deeptobit.study._encoding import Encoder
 from deeptobit.study._file import Study, parse_study
+from deeptobit.study._finding import Finding
 from deeptobit.study._held_out import HeldOut
 from deeptobit.study._lines import Source
 

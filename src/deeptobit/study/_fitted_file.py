@@ -9,8 +9,8 @@ from typing import Any
 from deeptobit.estimators import estimator_from_state, estimator_state
 from deeptobit.exceptions import ModelFileError
 from deeptobit.persistence import read_state, write_state
-from deeptobit.study._diagnose import Finding
 from deeptobit.study._encoding import Encoder
+from deeptobit.study._finding import Finding
 from deeptobit.study._fitted import FittedStudy
 from deeptobit.study._held_out_state import held_out_from_state, held_out_state
 

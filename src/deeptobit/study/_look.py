@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deeptobit.study._cells import parse_numbers, split_limits
+from deeptobit.study._identifiers import is_numbered, names_person, names_place, repeats
 from deeptobit.study._kinds import MOST_CATEGORIES, Kind, kind_of
 from deeptobit.study._names import words_of
 from deeptobit.study._piles import find_piles
@@ -17,15 +18,8 @@ from deeptobit.study._scales import known_scale
 from deeptobit.study._sf36 import sf36_together
 from deeptobit.study._table import Table
 
-_PERSON = re.compile(
-    r"(subject|subj|patient|participant|person|proband|case|record|study)?_?"
-    r"(id|nr|no|number|code)|subject|patient|participant|proband|ptid|rid|mrn|pseudonym|column_1"
-)
-_PLACE = re.compile(r"(site|cent(er|re)|clinic|hospital|family|school|practice|cluster)(_?id)?")
-_CODE = re.compile(
-    rf"({_PLACE.pattern})|race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx"
-)
-_LEAST_GROUPS = 10  # with fewer, whole groups cannot be held out by five folds
+_CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
+_FLAG_VALUES = 2  # PID is also a disease, which people have or not
 _LIMIT = ("_lod", "_lloq", "_limit")
 _FLAG = ("_below", "_bdl", "_censored")
 
@@ -68,7 +62,7 @@ def look_at(table: Table) -> Look:
         for name in free
         if kinds[name] == "numbers"
         and name not in proposed | excluded.keys()
-        and _CODE.fullmatch(words_of(name))
+        and (names_place(name) or _CODE.fullmatch(words_of(name)))
         and 2 < table.text(name).nunique() <= MOST_CATEGORIES
     ]
     return Look(key, group, targets, excluded, codes)
@@ -76,26 +70,22 @@ def look_at(table: Table) -> Look:
 
 def _who(table: Table, kinds: dict[str, Kind]) -> tuple[str | None, str | None]:
     """The id (unique) and the group (people seen more than once, or places)."""
-    key = group = None
-    for position, name in enumerate(table.columns):
-        text = table.text(name)
-        if text.isna().any():
-            continue
-        named_so = bool(_PERSON.fullmatch(words_of(name)))
-        if text.is_unique and key is None and (named_so or (position, kinds[name]) == (0, "text")):
-            key = name
-        elif named_so and group is None and _LEAST_GROUPS <= text.nunique() < len(text):
-            group = name
-    if group is None:
-        group = next((name for name in table.columns if _is_place(table, name)), None)
+    named = [name for name in table.columns if names_person(name)]
+    first = [name for name in table.columns[:1] if kinds[name] == "text"]
+    numbered = [
+        name
+        for name in table.columns
+        if is_numbered(table.text(name)) and not _scale(table, name, ())
+    ]
+    places = [name for name in table.columns if names_place(name)]
+    key = next((name for name in (*named, *first, *numbered) if _differs(table, name)), None)
+    group = next((name for name in (*named, *numbered, *places) if repeats(table.text(name))), None)
     return key, group
 
 
-def _is_place(table: Table, name: str) -> bool:
-    if not _PLACE.fullmatch(words_of(name)):
-        return False
+def _differs(table: Table, name: str) -> bool:
     text = table.text(name)
-    return bool(text.notna().all() and _LEAST_GROUPS <= text.nunique() < len(text))
+    return bool(text.notna().all() and text.is_unique)
 
 
 def _outcomes(table: Table, kinds: dict[str, Kind], names: list[str]) -> list[Proposal]:
@@ -191,6 +181,8 @@ def _why_not(table: Table, name: str, kind: Kind) -> str | None:
         return "numbers and words; list the words in missing, above"
     if table.text(name).nunique() == 1:
         return "the same value in every row"
-    if _PERSON.fullmatch(words_of(name)) and not _PLACE.fullmatch(words_of(name)):
+    if names_person(name) and table.text(name).nunique() > _FLAG_VALUES:
         return "an identifier, by its name"
+    if is_numbered(table.text(name)) and table.text(name).nunique() > MOST_CATEGORIES:
+        return "an identifier, by its leading zeros"
     return None

@@ -11,9 +11,10 @@ import numpy as np
 
 from deeptobit.estimators import SubspaceNetworkRegressor
 from deeptobit.study._chunks import ChunkedTable, Passes
-from deeptobit.study._diagnose import Finding, dependence, unbounded
+from deeptobit.study._diagnose import dependence, unbounded
 from deeptobit.study._errors import StudyError
 from deeptobit.study._file import Study
+from deeptobit.study._finding import Finding
 from deeptobit.study._fitted import FittedStudy
 from deeptobit.study._held_out import HeldOut
 from deeptobit.study._held_rows import HeldRows
