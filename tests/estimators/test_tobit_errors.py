@@ -145,12 +145,24 @@ def test_outcomes_beyond_the_limit_of_their_row_are_located() -> None:
         ({"sigma": [1.0, -1.0]}, "sigma must be positive and finite"),
         ({"sigma": np.nan}, "sigma must be positive and finite"),
         ({"sigma": {"MMSE": 1.0}}, "sigma must name every target once: 'MMSE', 'errors'"),
+        ({"sigma": {0: 1.0, "0": 1.0}}, "sigma names target '0' twice"),
     ],
     ids=str,
 )
 def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TobitRegressor(**settings).fit(*frames())
+
+
+@pytest.mark.parametrize("sigma", [{1: 0.5, 0: 2.0}, pd.Series({1: 0.5, 0: 2.0})], ids=type)
+def test_columns_that_are_numbers_are_named_by_numbers(sigma: Any) -> None:
+    X, Y = censored()
+    model = TobitRegressor(lower={0: 0.0, 1: 0.0}, upper={1: 3.0, 0: 3.0}, sigma=sigma)
+    model.fit(X, pd.DataFrame(Y))
+    assert model.target_names_ == ["0", "1"]
+    assert model.sigma_.tolist() == [2.0, 0.5]
+    with pytest.raises(ValueError, match=r"upper names unknown target.* '5'; the targets are '0'"):
+        TobitRegressor(upper={5: 3.0}).fit(X, pd.DataFrame(Y))
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def test_every_way_to_write_upper_bounds(upper: BoundsLike, expected: list[float
             None,
             r"lower names unknown target\(s\) 'MSME'; the targets are 'MMSE', 'errors'",
         ),
+        ({7: 0}, None, r"lower names unknown target\(s\) '7'; the targets are"),
         (None, {"a": 1, "MMSE": 2, "b": 3}, r"upper names unknown target\(s\) 'a', 'b'"),
         (0, [30, 0], "target 'errors': the lower bound 0 is not below the upper bound 0"),
         ([5, 0], 3, "target 'MMSE': the lower bound 5 is not below the upper bound 3"),
@@ -66,6 +67,32 @@ def test_every_way_to_write_upper_bounds(upper: BoundsLike, expected: list[float
 def test_wrong_task_bounds_are_refused(lower: Any, upper: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         task_bounds(lower, upper, NAMES)
+
+
+COLUMNS = ("0", "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("upper", "expected"),
+    [
+        ({0: 6.0}, [6, np.inf, np.inf]),
+        ({np.int64(2): 6.0, "0": 5}, [5, np.inf, 6]),
+        (pd.Series({2: 6.0, 0: 5.0}), [5, np.inf, 6]),
+        (pd.Series([4.0, 5.0, 6.0]), [4, 5, 6]),
+        (pd.Series({2: 4.0, 1: 5.0, 0: 6.0}), [6, 5, 4]),
+        (pd.Series({7: 4.0, 8: 5.0, 9: 6.0}), [4, 5, 6]),
+    ],
+)
+def test_numbers_name_the_columns_that_are_numbers(upper: Any, expected: list[float]) -> None:
+    targets = CensoredTargets.from_bounds(pd.DataFrame(np.ones((2, 3))), upper=upper)
+    assert targets.names == COLUMNS
+    np.testing.assert_array_equal(targets.upper, expected)
+
+
+@pytest.mark.parametrize("upper", [{0: 6.0, "0": 5.0}, pd.Series([6.0, 5.0], index=["0", "0"])])
+def test_a_target_that_is_named_twice_is_refused(upper: Any) -> None:
+    with pytest.raises(ValueError, match="upper names target '0' twice"):
+        task_bounds(None, upper, COLUMNS)
 
 
 def test_entry_bounds_are_copied_and_1d_ones_serve_a_single_task() -> None:

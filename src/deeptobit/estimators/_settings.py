@@ -7,7 +7,7 @@ import numpy as np
 from joblib import cpu_count
 
 from deeptobit.arrays import FloatArray
-from deeptobit.targets import by_name
+from deeptobit.targets import by_target
 
 KINDS = ("mean", "clip", "latent")
 
@@ -82,7 +82,7 @@ def read_sigma(
             return None
         known = ", ".join(map(repr, words))
         raise ValueError(f"sigma must be {known}, a number, one per task or a dict; got {sigma!r}")
-    sigma = by_name(sigma)
+    sigma = by_target(sigma, names, "sigma")
     if isinstance(sigma, dict):
         if set(sigma) != set(names):
             raise ValueError(f"sigma must name every target once: {', '.join(map(repr, names))}")

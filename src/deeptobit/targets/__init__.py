@@ -1,6 +1,6 @@
 """Censoring is data: one interval per entry of Y."""
 
-from deeptobit.targets._bounds import BoundsLike, by_name, entry_bounds, task_bounds
+from deeptobit.targets._bounds import BoundsLike, by_name, by_target, entry_bounds, task_bounds
 from deeptobit.targets._checks import check_order
 from deeptobit.targets._targets import CensoredTargets, recorded_values
 
@@ -8,6 +8,7 @@ __all__ = [
     "BoundsLike",
     "CensoredTargets",
     "by_name",
+    "by_target",
     "check_order",
     "entry_bounds",
     "recorded_values",

@@ -11,7 +11,7 @@ from deeptobit.arrays import FloatArray
 _LARGEST = 1e150  # beyond this, squares overflow
 
 BoundsLike: TypeAlias = (
-    float | Sequence[float | None] | Mapping[str, float | None] | ArrayLike | None
+    float | Sequence[float | None] | Mapping[Any, float | None] | ArrayLike | None
 )
 
 
@@ -55,9 +55,42 @@ def by_name(values: Any) -> Any:
     >>> by_name(pd.Series({"MMSE": 30, "ADAS": 70})), by_name(pd.Series([30, 70])).tolist()
     ({'MMSE': 30, 'ADAS': 70}, [30, 70])
     """
-    if not (hasattr(values, "index") and hasattr(values, "to_dict")):
+    named = _is_series(values) and any(isinstance(label, str) for label in values.index)
+    return values.to_dict() if named else values
+
+
+def by_target(values: Any, names: Sequence[str], what: str) -> Any:
+    """Values by the targets' names, which are strings, as a dict; anything else as it is.
+
+    A column 0 of a data frame is the target ``"0"``, and so is the key 0. A Series of numbers
+    for labels is by name if these are names of targets, and in the order of the targets if not.
+
+    Parameters
+    ----------
+    values : Any
+        A mapping or a Series by name, or what a user may write instead.
+    names : sequence of str
+        The T target names.
+    what : str
+        What the values are, for errors.
+
+    Examples
+    --------
+    >>> by_target({0: 30, 1: None}, ["0", "1"], "upper"), by_target(30, ["0", "1"], "upper")
+    ({'0': 30, '1': None}, 30)
+    """
+    if _is_series(values):
+        labels = [str(label) for label in values.index]
+        if not (isinstance(by_name(values), dict) or (labels and set(labels) <= set(names))):
+            return values
+    elif not isinstance(values, Mapping):
         return values
-    return values.to_dict() if any(isinstance(label, str) for label in values.index) else values
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if str(key) in found:
+            raise ValueError(f"{what} names target {str(key)!r} twice")
+        found[str(key)] = value
+    return found
 
 
 def entry_bounds(
@@ -95,8 +128,8 @@ def entry_bounds(
 def _one_per_task(
     bound: BoundsLike, names: Sequence[str], side: str, open_side: float
 ) -> FloatArray:
-    bound = by_name(bound)
-    if isinstance(bound, Mapping):
+    bound = by_target(bound, names, side)
+    if isinstance(bound, dict):
         bound = _from_mapping(bound, names, side)
     values = _as_floats(bound, side, open_side)
     if values.ndim == 0:
@@ -113,6 +146,10 @@ def _one_per_task(
     return values
 
 
+def _is_series(values: Any) -> bool:
+    return hasattr(values, "index") and hasattr(values, "to_dict")
+
+
 def _refuse_large(bounds: FloatArray, names: Sequence[str], side: str) -> None:
     """Bounds (N, T) of which nothing can be computed: some mean by 1e300 that there is none."""
     large = np.isfinite(bounds) & (np.abs(bounds) > _LARGEST)
@@ -126,7 +163,7 @@ def _refuse_large(bounds: FloatArray, names: Sequence[str], side: str) -> None:
 def _from_mapping(
     bound: Mapping[str, float | None], names: Sequence[str], side: str
 ) -> list[float | None]:
-    unknown = [str(name) for name in bound if name not in names]
+    unknown = [name for name in bound if name not in names]
     if unknown:
         raise ValueError(
             f"{side} names unknown target(s) {', '.join(map(repr, unknown))}; "
