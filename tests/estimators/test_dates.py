@@ -62,7 +62,7 @@ def test_objects_that_are_dates_are_named() -> None:
     frame = pd.DataFrame(X).astype({2: object})
     frame.iloc[4, 2] = VISITS[0]
     frame.columns = ["age", "volume", "visit"]
-    with pytest.raises(TypeError, match="a real number, not 'Timestamp'"):  # scikit-learn's
+    with pytest.raises(TypeError, match=r"feature 'visit' holds Timestamp\(.* in row 4"):
         bounded().fit(frame, Y)
     with pytest.raises(ValueError, match=r"Y must hold numbers .*; found Timestamp\(.* at row 0"):
         bounded().fit(X, list(VISITS))
