@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import BoundsLike, CensoredTargets, read_bounded
 
 TargetsLike: TypeAlias = ArrayLike | CensoredTargets
 
@@ -31,13 +31,16 @@ def read_targets(
             )
         return Y
     lower_by_entry, upper_by_entry = _is_per_entry(lower, Y), _is_per_entry(upper, Y)
-    return CensoredTargets.from_bounds(
+    bounded = read_bounded(
         Y,
         None if lower_by_entry else lower,
         None if upper_by_entry else upper,
         entry_lower=cast(ArrayLike, lower) if lower_by_entry else None,
         entry_upper=cast(ArrayLike, upper) if upper_by_entry else None,
+        advice="or pass CensoredTargets.from_bounds(…, outside='clip') as Y to treat them as "
+        "censored there",
     )
+    return CensoredTargets(*bounded)
 
 
 def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> FloatArray:

@@ -1,5 +1,6 @@
 """Censoring is data: one interval per entry of Y."""
 
+from deeptobit.targets._bounded import read_bounded
 from deeptobit.targets._bounds import BoundsLike, by_name, by_target, entry_bounds, task_bounds
 from deeptobit.targets._checks import check_order
 from deeptobit.targets._targets import CensoredTargets, recorded_values
@@ -11,6 +12,7 @@ __all__ = [
     "by_target",
     "check_order",
     "entry_bounds",
+    "read_bounded",
     "recorded_values",
     "task_bounds",
 ]

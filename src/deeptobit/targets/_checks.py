@@ -35,9 +35,12 @@ def check_order(lower: FloatArray, upper: FloatArray, names: Sequence[str]) -> N
 
 
 def refuse_outside(
-    values: FloatArray, lower: FloatArray, upper: FloatArray, names: Sequence[str]
+    values: FloatArray, lower: FloatArray, upper: FloatArray, names: Sequence[str], advice: str
 ) -> None:
-    """A value beyond its bound is an error that names target, count and first rows."""
+    """A value beyond its bound is an error that names target, count and first rows.
+
+    ``advice`` begins with "or": what can be done beside correcting the data or the bound.
+    """
     for side, compare, bound in (
         ("below its lower", np.less, lower),
         ("above its upper", np.greater, upper),
@@ -53,8 +56,7 @@ def refuse_outside(
             raise ValueError(
                 f"target {names[task]!r}: {len(rows)} value(s) lie {side} bound "
                 f"({_first_rows(rows)}; the first is {values[rows[0], task]:g}, the bound {at:g}). "
-                "Correct the data or the bound, or pass outside='clip' to treat them as censored "
-                "there"
+                f"Correct the data or the bound, {advice}"
             )
 
 

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.targets._bounds import BoundsLike, entry_bounds, task_bounds
-from deeptobit.targets._censor import censor
-from deeptobit.targets._checks import check_intervals, check_order, refuse_outside
+from deeptobit.targets._bounded import read_bounded
+from deeptobit.targets._bounds import BoundsLike, task_bounds
+from deeptobit.targets._checks import check_intervals, refuse_outside
 from deeptobit.targets._read import read_outcomes
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_OPEN = "or open their intervals on that side, with -inf as low or inf as high"
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,27 +109,16 @@ class CensoredTargets:
         outside : {"raise", "clip"}
             A value beyond its bound is an error, or is treated as censored at the bound.
         """
-        values, found_names, one_dimensional = read_outcomes(Y, names)
-        task_lower, task_upper = task_bounds(lower, upper, found_names)
-        by_row_lower = entry_bounds(entry_lower, len(values), found_names, "lower")
-        by_row_upper = entry_bounds(entry_upper, len(values), found_names, "upper")
-        lower_at = task_lower if by_row_lower is None else by_row_lower
-        upper_at = task_upper if by_row_upper is None else by_row_upper
-        check_order(lower_at, upper_at, found_names)
-        if outside == "raise":
-            refuse_outside(values, lower_at, upper_at, found_names)
-        elif outside != "clip":
-            raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
-        low, high = censor(values, lower_at, upper_at)
         return cls(
-            low,
-            high,
-            task_lower,
-            task_upper,
-            found_names,
-            by_row_lower,
-            by_row_upper,
-            one_dimensional,
+            *read_bounded(
+                Y,
+                lower,
+                upper,
+                entry_lower=entry_lower,
+                entry_upper=entry_upper,
+                names=names,
+                outside=outside,
+            )
         )
 
     @classmethod
@@ -167,7 +158,7 @@ class CensoredTargets:
         starts, ends = np.where(missing, np.nan, starts), np.where(missing, np.nan, ends)
         task_lower, task_upper = task_bounds(lower, upper, found_names)
         exact = np.where(starts == ends, starts, np.nan)
-        refuse_outside(exact, task_lower, task_upper, found_names)
+        refuse_outside(exact, task_lower, task_upper, found_names, _OPEN)
         return cls(
             starts, ends, task_lower, task_upper, found_names, one_dimensional=one_dimensional
         )
