@@ -14,7 +14,7 @@ import pytest
 
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.scale import Block, ParquetRows, _kept_rows
-from deeptobit.scale._kept_rows import KeptRows, keep_rows, kept_bytes
+from deeptobit.scale._kept_rows import RowsInMemory, hold_in_memory, kept_bytes
 from deeptobit.scale._parquet_shard import ParquetShard
 from tests.scale.problems import FEATURES, RANK, TARGETS, UPPER, cohort, write
 
@@ -73,7 +73,7 @@ def assert_same_blocks(found: Iterator[Block], expected: list[Block]) -> None:
 
 
 def test_outside_a_worker_nothing_is_kept(rows: ParquetRows) -> None:
-    assert keep_rows(rows.shards[0]) is rows.shards[0]
+    assert hold_in_memory(rows.shards[0]) is rows.shards[0]
 
 
 def test_kept_rows_are_those_of_the_file(
@@ -81,7 +81,7 @@ def test_kept_rows_are_those_of_the_file(
 ) -> None:
     shard = rows.shards[0]
     set_room(monkeypatch, shard.n_bytes)
-    kept = keep_rows(shard)
+    kept = hold_in_memory(shard)
     expected = list(shard.blocks())
     reads.clear()
     for _ in range(2):
@@ -93,8 +93,8 @@ def test_kept_rows_are_those_of_the_file(
 def test_they_are_as_large_as_they_say(rows: ParquetRows, monkeypatch: pytest.MonkeyPatch) -> None:
     shard = rows.shards[0]
     set_room(monkeypatch, shard.n_bytes)
-    kept = keep_rows(shard)
-    assert isinstance(kept, KeptRows)
+    kept = hold_in_memory(shard)
+    assert isinstance(kept, RowsInMemory)
     parts = [array for block in kept._rows for array in block[:5] if isinstance(array, np.ndarray)]
     assert sum(array.nbytes for array in parts) == shard.n_bytes
     assert shard.n_bytes == shard.n_rows * (4 * len(FEATURES) + 8 * (2 * len(TARGETS) + 1))
@@ -104,22 +104,22 @@ def test_they_are_as_large_as_they_say(rows: ParquetRows, monkeypatch: pytest.Mo
 def test_room_is_bounded_and_free_again(rows: ParquetRows, monkeypatch: pytest.MonkeyPatch) -> None:
     shards = rows.shards
     set_room(monkeypatch, 2 * shards[0].n_bytes)
-    found = [keep_rows(shard) for shard in shards]
-    assert [type(shard) for shard in found] == [KeptRows] * 2 + [ParquetShard] * 3
+    found = [hold_in_memory(shard) for shard in shards]
+    assert [type(shard) for shard in found] == [RowsInMemory] * 2 + [ParquetShard] * 3
     assert kept_bytes() == 2 * shards[0].n_bytes
     del found[0]
-    assert isinstance(keep_rows(shards[2]), KeptRows)
+    assert isinstance(hold_in_memory(shards[2]), RowsInMemory)
 
 
 def test_what_arrives_is_counted(rows: ParquetRows, monkeypatch: pytest.MonkeyPatch) -> None:
     shard = rows.shards[0]
     set_room(monkeypatch, 2 * shard.n_bytes)
-    kept = keep_rows(shard)
+    kept = hold_in_memory(shard)
     copy = pickle.loads(pickle.dumps(kept))
     assert kept_bytes() == 2 * shard.n_bytes
-    assert keep_rows(shard) is shard
+    assert hold_in_memory(shard) is shard
     del copy
-    assert isinstance(keep_rows(shard), KeptRows)
+    assert isinstance(hold_in_memory(shard), RowsInMemory)
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -170,7 +170,7 @@ class TestFit:
     def test_one_online_pass_keeps_nothing(
         self, client: Any, plain: ParquetRows, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(KeptRows, "__init__", None)  # cannot be made
+        monkeypatch.setattr(RowsInMemory, "__init__", None)  # cannot be made
         model = SubspaceTobitRegressor(RANK, solver="online", upper=list(UPPER.values()))
         assert model.fit(plain.on_cluster()).n_iter_ == plain.n_rows
 

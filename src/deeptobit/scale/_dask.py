@@ -13,7 +13,7 @@ import numpy as np
 from deeptobit.extras import require
 from deeptobit.scale._blocks import Block
 from deeptobit.scale._dask_partitions import Partition, partitions_of
-from deeptobit.scale._kept_rows import keep_rows
+from deeptobit.scale._kept_rows import hold_in_memory
 from deeptobit.scale._source import RowSource, S
 
 if TYPE_CHECKING:
@@ -73,11 +73,6 @@ class DaskRows(RowSource):
         """
         found = partitions_of(X, y, sample_weight, lower, upper)
         return cls(**found)
-
-    @classmethod
-    def of_parquet(cls, rows: ParquetRows) -> DaskRows:
-        """Parquet files, whose pieces are read by the workers."""
-        return ParquetPartitions(rows)
 
     @property
     def n_partitions(self) -> int:
@@ -155,7 +150,9 @@ class ParquetPartitions(DaskRows):
         dask = require("dask", "scale")
         wrap = partial(dask.delayed, pure=False, traverse=False)
         # A task that depends on nothing goes to whoever is free; those that follow go to its rows.
-        persisted = dask.persist(*(wrap(partial(keep_rows, shard))() for shard in self._shards))
+        persisted = dask.persist(
+            *(wrap(partial(hold_in_memory, shard))() for shard in self._shards)
+        )
         partitions = map(Partition, persisted, (shard.path for shard in self._shards))
         rows = DaskRows(list(partitions), self.features, self.targets, n_rows=self.n_rows)
         del persisted, partitions

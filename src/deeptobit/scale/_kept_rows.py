@@ -18,7 +18,7 @@ _SHARE = 1 / 3  # of a worker's memory; from 60 % on Dask would move what it hol
 _LOCK = Lock()  # a worker may have several threads
 
 
-class KeptRows:
+class RowsInMemory:
     """The rows of a shard in memory, in the precision of the file.
 
     Parameters
@@ -36,7 +36,7 @@ class KeptRows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By way of the constructor, which counts what arrives."""
-        return KeptRows, (self._n_bytes, self._rows)
+        return RowsInMemory, (self._n_bytes, self._rows)
 
     def __sizeof__(self) -> int:
         """Bytes of the rows: what Dask thinks it costs to move them."""
@@ -56,13 +56,13 @@ class KeptRows:
             yield block._replace(X=block.X.astype(np.float64), Y=block.Y.astype(np.float64))
 
 
-_KEPT: WeakSet[KeptRows] = WeakSet()  # those of this process
+_KEPT: WeakSet[RowsInMemory] = WeakSet()  # those of this process
 
 
-def keep_rows(shard: ParquetShard) -> KeptRows | ParquetShard:
+def hold_in_memory(shard: ParquetShard) -> RowsInMemory | ParquetShard:
     """A task: the rows of a shard, or the shard itself if its worker has no room for them."""
     keep_freed_memory()
-    kept = KeptRows(shard.n_bytes)
+    kept = RowsInMemory(shard.n_bytes)
     if kept_bytes() > _SHARE * _memory_limit():
         return shard
     kept.read(shard)

@@ -98,9 +98,9 @@ class ParquetRows(LocalSource):
 
     def on_cluster(self) -> DaskRows:
         """The same rows, read by the workers of the running ``dask.distributed.Client``."""
-        from deeptobit.scale._dask import DaskRows
+        from deeptobit.scale._dask import ParquetPartitions
 
-        return DaskRows.of_parquet(self)
+        return ParquetPartitions(self)
 
     def blocks(self, skip: int = 0) -> Iterator[Block]:
         """All blocks in their order, from the row number ``skip`` on."""
