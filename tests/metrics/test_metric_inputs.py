@@ -98,6 +98,7 @@ def test_sigma_may_be_a_number_per_task_or_per_entry() -> None:
         ({"sample_weight": [1, 1]}, r"must have shape \(4,\), one per row; got \(2,\)"),
         ({"sample_weight": [1, -1, 1, 1]}, "must not be negative.* got -1 in row 1"),
         ({"sample_weight": [1, 1, np.nan, 1]}, "NaN.* got nan in row 2"),
+        ({"sample_weight": np.ma.masked_equal([1, 1, 7, 1], 7)}, "NaN.* got nan in row 2"),
         ({"sample_weight": [0, 0, 0, 0]}, "0 in every row"),
         ({"sample_weight": [0, 1, 0, 0]}, r"'y1' has no known entry .* to score; leave it out"),
         ({"multioutput": "mean"}, "multioutput must be 'uniform_average'.* got 'mean'"),
@@ -125,6 +126,9 @@ def test_bad_predictions_are_refused(measure: Callable[..., Any]) -> None:
         call(measure, Y, broken)
     with pytest.raises(ValueError, match="is inf for target 'b' in row 0"):
         call(measure, pd.DataFrame(Y, columns=["a", "b"]), np.where([[0, 1]], np.inf, LATENT))
+    masked = np.ma.masked_greater(LATENT, 8.0)
+    with pytest.raises(ValueError, match=r"is nan .* 'y1' in row 2; predictions must be finite"):
+        call(measure, Y, masked)
     swapped = pd.DataFrame(LATENT, columns=["b", "a"])
     with pytest.raises(ValueError, match="in another order: b, a against a, b"):
         call(measure, pd.DataFrame(Y, columns=["a", "b"]), swapped)
@@ -144,6 +148,10 @@ def test_bad_scales_and_bounds_are_refused(measure: Callable[..., Any]) -> None:
             measure(Y, LATENT, sigma)
     with pytest.raises(ValueError, match="sigma must be positive and finite; got nan"):
         measure(Y, LATENT, [1.0, np.nan])
+    with pytest.raises(ValueError, match="positive and finite; got nan for target 'y1'"):
+        measure(Y, LATENT, np.ma.masked_equal([1.0, 2.0], 2.0))
+    with pytest.raises(ValueError, match="upper is NaN in row 2, column 1"):
+        measure(Y, LATENT, 1.0, upper=np.ma.masked_greater(LATENT + 20.0, 28.0))
     with pytest.raises(ValueError, match=r"Y, which has shape \(4, 2\); got shape \(4,\)"):
         measure(Y, LATENT, np.ones(4))
     targets = CensoredTargets.from_bounds(Y, 0)

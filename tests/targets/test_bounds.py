@@ -60,6 +60,7 @@ def test_every_way_to_write_upper_bounds(upper: BoundsLike, expected: list[float
         (None, [[1, 2]], r"upper must be .* got 2 values of shape \(1, 2\)"),
         ([0, np.nan], None, "lower bound of target 'errors' is NaN; use None for an open side"),
         (None, np.nan, "upper bound of target 'MMSE' is NaN"),
+        (np.ma.masked_equal([0, -999], -999), None, "lower bound of target 'errors' is NaN; use"),
         ("zero", None, "lower must hold numbers or None; got 'zero'"),
         (None, {"MMSE": "thirty"}, "upper must hold numbers or None"),
     ],
@@ -112,6 +113,10 @@ def test_entry_bounds_are_copied_and_1d_ones_serve_a_single_task() -> None:
         (np.zeros((2, 3)), r"must have the shape of Y, \(3, 2\); got \(2, 3\)"),
         (np.zeros((3, 2, 1)), r"got \(3, 2, 1\)"),
         ([[0, 0], [0, np.nan], [0, 0]], "lower is NaN in row 1, column 1; write -inf or inf"),
+        (
+            np.ma.masked_equal([[0, 0], [0, 0], [0, -999]], -999),
+            "lower is NaN in row 2, column 1; write -inf or inf",
+        ),
         (
             pd.DataFrame(np.zeros((3, 2)), columns=["b", "a"]),
             "columns of lower are b, a, but the targets are a, b, in this order",

@@ -6,7 +6,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, without_mask
 from deeptobit.targets import BoundsLike, CensoredTargets, read_bounded
 
 TargetsLike: TypeAlias = ArrayLike | CensoredTargets
@@ -53,7 +53,7 @@ def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> Float
            [2.]])
     """
     refuse_other_order(P, targets, what)
-    values = np.asarray(P, dtype=np.float64)
+    values = np.asarray(without_mask(P), dtype=np.float64)
     given = values.shape
     if values.ndim == 1 and targets.shape[1] == 1:
         values = values[:, None]
@@ -87,7 +87,7 @@ def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
     array([[2., 3.],
            [2., 3.]])
     """
-    scales = np.asarray(sigma, dtype=np.float64)
+    scales = np.asarray(without_mask(sigma), dtype=np.float64)
     shape = targets.shape
     if scales.shape not in ((), shape[1:], shape) and not (
         shape[1] == 1 and scales.shape == shape[:1]
@@ -118,7 +118,7 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     """
     if sample_weight is None:
         return np.ones(n_samples)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
     if weights.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must have shape ({n_samples},), one per row; got {weights.shape}"

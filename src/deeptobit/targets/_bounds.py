@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, without_mask
 
 _LARGEST = 1e150  # beyond this, squares overflow
 
@@ -183,7 +183,7 @@ def _refuse_other_order(bound: object, names: Sequence[str], side: str) -> None:
 
 
 def _as_floats(bound: object, side: str, open_side: float) -> FloatArray:
-    values = np.asarray(bound, dtype=object)
+    values = np.asarray(without_mask(bound), dtype=object)
     try:
         return np.asarray(np.where(values == np.array(None), open_side, values), dtype=np.float64)
     except (TypeError, ValueError):
