@@ -1,9 +1,14 @@
+import pickle
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_validate, train_test_split
+from sklearn.utils import _safe_indexing, check_consistent_length, indexable, resample, shuffle
 
 from deeptobit.targets import CensoredTargets
 
@@ -59,6 +64,53 @@ def test_arrays_are_read_only_in_the_whole_and_in_its_parts(
             getattr(part, name)[...] = 0.0
 
 
+@pytest.mark.parametrize(
+    "again", [copy, deepcopy, lambda targets: pickle.loads(pickle.dumps(targets))]
+)
+def test_copies_are_as_read_only_as_what_they_copy(targets: CensoredTargets, again: Any) -> None:
+    other = again(targets)
+    assert vars(other).keys() == vars(targets).keys()
+    for name in ("low", "high", "lower", "upper", "entry_upper"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(targets, name))
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(other, name)[...] = 0.0
+    assert (other.names, other.entry_lower, other.one_dimensional) == (("a", "b"), None, False)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        ([[1.0, 2.0]], [[1.0, 2.0]], "1 row, 2 targets: y0, y1; all observed"),
+        (
+            [[0.0, 1.0, 2.0, np.nan]] * 1500,
+            [[0.0, 2.0, np.inf, np.nan]] * 1500,
+            "1,500 rows, 4 targets: y0, y1, y2, …; 25 % at upper, 25 % intervals, 25 % missing",
+        ),
+        (np.r_[-np.inf, np.ones(299)], np.ones(300), "300 rows, 1 target: y; <1 % at lower"),
+        (np.zeros((0, 2)), np.zeros((0, 2)), "0 rows, 2 targets: y0, y1"),
+    ],
+)
+def test_a_line_tells_rows_targets_and_shares(low: Any, high: Any, expected: str) -> None:
+    assert repr(CensoredTargets.from_intervals(low, high)) == f"CensoredTargets({expected})"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        np.asarray,
+        lambda targets: np.array(targets, dtype=np.float64, copy=True),
+        np.isnan,
+        lambda targets: np.ones((4, 2)) - targets,
+        lambda targets: r2_score(targets, Y),
+        lambda targets: LinearRegression().fit(np.ones((4, 1)), targets),
+    ],
+    ids=range(6),
+)
+def test_it_is_no_array_and_says_what_is(targets: CensoredTargets, ask: Any) -> None:
+    with pytest.raises(TypeError, match=r"is not an array: .* its \.values hold y or the bound it"):
+        ask(targets)
+
+
 @pytest.mark.parametrize(("given", "one_dimensional"), [(Y[:, 0], True), (Y[:, :1], False)])
 def test_1d_outcomes_are_remembered_through_selection(given: Any, one_dimensional: bool) -> None:
     targets = CensoredTargets.from_bounds(given)
@@ -101,6 +153,17 @@ def test_train_test_split_cuts_features_and_targets_alike(targets: CensoredTarge
     np.testing.assert_array_equal(train.values, Y[X_train])
     np.testing.assert_array_equal(test.values, Y[X_test])
     np.testing.assert_array_equal(test.upper_bounds, UPPER[X_test])
+
+
+def test_tools_of_scikit_learn_select_rows(targets: CensoredTargets) -> None:
+    X = np.arange(4)
+    check_consistent_length(X, targets)
+    assert indexable(X, targets)[1] is targets
+    np.testing.assert_array_equal(_safe_indexing(targets, np.array([2, 0])).values, Y[[2, 0]])
+    np.testing.assert_array_equal(_safe_indexing(targets, X > 1).values, Y[2:])
+    for tool in (shuffle, resample):
+        rows, chosen = tool(X, targets, random_state=0)
+        np.testing.assert_array_equal(chosen.values, Y[rows])
 
 
 class RowNumbers(BaseEstimator):  # type: ignore[misc]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from deeptobit.targets._bounded import read_bounded
 from deeptobit.targets._bounds import BoundsLike, task_bounds
 from deeptobit.targets._checks import check_intervals, refuse_outside
 from deeptobit.targets._read import read_outcomes
+from deeptobit.targets._summary import summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +56,8 @@ class CensoredTargets:
     --------
     >>> targets = CensoredTargets.from_bounds([[30, 2.5], [24, 0], [29, np.nan]], lower=0,
     ...                                       upper=[30, np.inf], names=["MMSE", "errors"])
+    >>> targets
+    CensoredTargets(3 rows, 2 targets: MMSE, errors; 17 % at lower, 17 % at upper, 17 % missing)
     >>> targets.low
     array([[30. ,  2.5],
            [24. , -inf],
@@ -81,6 +84,23 @@ class CensoredTargets:
         for array in arrays:
             if array is not None:
                 array.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the arrays of a copy read-only too: neither pickle nor deepcopy does."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __repr__(self) -> str:
+        """Rows, targets and how many entries are not observed, in a line."""
+        return summarise(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        """Refuse: an array of numbers would forget which entries are censored."""
+        raise TypeError(
+            "CensoredTargets is not an array: pass it to estimators and measures of deeptobit as "
+            "it is; for all else its .values hold y or the bound it is censored at, .low and "
+            ".high the ends of the intervals"
+        )
 
     @classmethod
     def from_bounds(
