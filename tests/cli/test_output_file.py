@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deeptobit.cli._output_file import check_output
+from deeptobit.cli._output_file import check_folder, check_output
 from deeptobit.study import StudyError
 
 
@@ -20,3 +20,17 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"cohort\.deeptobit exists; --force replaces it, --out"):
         check_output(model, False)
     check_output(model, True, table)
+
+
+def test_a_folder_that_takes_no_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(dir: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(dir / ".draft"))
+
+    check_folder(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr("deeptobit.cli._output_file.TemporaryFile", refuse)
+    refused = r"the folder .* cannot be written to \(Permission denied\); --onnx writes elsewhere$"
+    with pytest.raises(StudyError, match=refused):
+        check_output(tmp_path / "a.onnx", False, option="--onnx")

@@ -1,6 +1,7 @@
 """Files that commands write."""
 
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from deeptobit.study import StudyError
 
@@ -18,3 +19,16 @@ def check_output(path: Path, force: bool, *inputs: Path, option: str = "--out") 
         raise StudyError(f"{path} is a folder; {option} must name a file")
     if path.exists() and not force:
         raise StudyError(f"{path} exists; --force replaces it, {option} writes elsewhere")
+    check_folder(path.parent, option)
+
+
+def check_folder(folder: Path, option: str = "--out") -> None:
+    """Refuse a folder that takes no file; by trying, since rights alone do not tell."""
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise StudyError(
+            f"the folder {folder} cannot be written to ({error.strerror}); {option} writes "
+            "elsewhere"
+        ) from None

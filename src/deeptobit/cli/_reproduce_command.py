@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from deeptobit.cli._long_runs import stoppable, value_errors_are_sentences
+from deeptobit.cli._output_file import check_folder
 from deeptobit.cli._study_commands import finite, one_sentence
 from deeptobit.experiments.reproduce import (
     NAMES,
@@ -80,6 +81,7 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StudyError(f"{folder} cannot be made: {error.strerror}") from None
+    check_folder(folder)
 
 
 def _section(console: Console, name: str, scale: str, context: Context) -> Section:

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from deeptobit.cli._init_summary import show_look
+from deeptobit.cli._output_file import check_output
 from deeptobit.exceptions import ModelFileError
 from deeptobit.study import (
     Finding,
@@ -39,9 +40,8 @@ def run_init(data: Path, *, out: Path | None, force: bool, as_json: bool) -> Non
     console = Console(stderr=as_json)
     with one_sentence(as_json):
         path = out or data.with_suffix(".toml")
+        check_output(path, force, data)
         file = _relative(data, path)
-        if path.exists() and not force:
-            raise StudyError(f"{path} exists; --force replaces it, --out writes elsewhere")
         with console.status("Looking at the table …"):
             table = read_table(data)
             codes = find_codes(table)
@@ -95,8 +95,6 @@ def _say(error: str, as_json: bool) -> None:
 def _relative(data: Path, study: Path) -> str:
     """The table as its study file names it."""
     folder = study.resolve().parent
-    if not folder.is_dir():
-        raise StudyError(f"{study.parent}: there is no such folder; make it first")
     if not data.resolve().is_relative_to(folder):
         raise StudyError(
             f"the study file must lie in the folder of {data.name} or above it; {study} does not"
