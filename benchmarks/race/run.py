@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks.race.fit import Cost, Result, fit_and_measure, measure_points
+from benchmarks.race.fit import OWN, Cost, Result, fit_and_measure, measure_points
 from benchmarks.race.peer import Peer
 from benchmarks.race.process import Ended, run_in_children
 from benchmarks.race.store import DONE, FAILED, OVER, Key, Store
@@ -87,7 +87,16 @@ def run(
 
 
 def measure_again(heats: Sequence[Heat], store: Store, *, tell: Callable[[str], None]) -> None:
-    """Put the error models of today on predictions that were made before."""
+    """Put the error models of today on predictions that were made before.
+
+    Fits whose predictions were not kept have rows of an older error model: these are forgotten, so
+    that :func:`run` fits them again.
+    """
+    outdated = [heat for heat in heats if _lacks_points(heat.key, store)]
+    for heat in outdated:
+        store.path(heat.key).unlink()
+    if outdated:
+        tell(f"{len(outdated)} fits without kept predictions are forgotten, to be fitted again")
     found = [(heat, points) for heat in heats if (points := store.read_points(heat.key))]
     tell(f"measuring {len(found)} fits without a distribution of their own again")
     with threadpool_limits(1):
@@ -101,6 +110,14 @@ def measure_again(heats: Sequence[Heat], store: Store, *, tell: Callable[[str], 
 def first_line(text: str) -> str:
     """The first line, empty if there is none."""
     return text.partition("\n")[0]
+
+
+def _lacks_points(key: Key, store: Store) -> bool:
+    """Whether a fit is done and has rows of an error model, but not what they were made of."""
+    if not store.path(key).exists() or store.read_points(key) is not None:
+        return False
+    rows = store.read([key])
+    return bool((rows["status"] == DONE).all() and (rows["error_model"] != OWN).any())
 
 
 def _work(heat: Heat) -> Result:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import partial
 from html import unescape
 from pathlib import Path
 
@@ -96,6 +97,28 @@ def test_predictions_are_measured_again(raced: tuple[Store, list[str], pd.DataFr
     assert said == ["measuring 2 fits without a distribution of their own again"]
     pd.testing.assert_frame_equal(store.read(keys), before)
     assert len(before) == len(results.query("data == 'small' and method == 'ridge'"))
+
+
+def test_fits_without_kept_predictions_are_fitted_again(tmp_path: Path) -> None:
+    store, said = Store(tmp_path), list[str]()
+    heats = list_heats([small_data()], METHODS, 2)
+    race = partial(run, heats, store, at_once=2, limit=60.0)
+    race(tell=lambda _: None)
+    before = store.read([heat.key for heat in heats])
+    old = next(heat.key for heat in heats if heat.key.method == "ridge")
+    store.path(old).with_suffix(".npz").unlink()
+    store.write(old, store.read([old]).assign(crps=-1.0))  # of an older error model
+    measure_again(heats, store, tell=said.append)
+    assert said == [
+        "1 fits without kept predictions are forgotten, to be fitted again",
+        "measuring 1 fits without a distribution of their own again",
+    ]
+    assert [heat.key for heat in heats if not store.path(heat.key).exists()] == [old]
+    race(tell=lambda _: None)
+    assert store.read_points(old) is not None
+    cost = ["seconds", "megabytes"]
+    again = store.read([heat.key for heat in heats])
+    pd.testing.assert_frame_equal(again.drop(columns=cost), before.drop(columns=cost))
 
 
 def test_summary_and_page(raced: tuple[Store, list[str], pd.DataFrame]) -> None:
