@@ -100,6 +100,42 @@ def test_people_whose_rows_would_be_split(features: str, tmp_path: Path) -> None
     assert _findings(tmp_path, "[targets.y]\n", 'group = "Pat-ID"', **people) == []
 
 
+def test_codes_for_missing_that_are_taken_for_numbers(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    bmi, volume, years = rng.normal(26, 3, N_ROWS), rng.normal(3e3, 300, N_ROWS), 9 + rng.random(60)
+    weight = rng.normal(80, 12, N_ROWS).round()
+    smokes = rng.integers(0, 2, N_ROWS)
+    bmi[:3], volume[5:9], years[7:9], smokes[:2], weight[:3] = 999, -9, 99, -9, [97, 99, 101]
+    columns = {"bmi": bmi, "volume": volume, "years": years, "smokes": smokes, "weight": weight}
+    far = ", far from all other values: if it means missing, "
+    expected = [
+        f"warning features: -9 repeats in 'volume', 'smokes'{far}write missing = [-4, -9, "
+        '"-9.0"] under [data]',
+        f"warning features: 99 repeats in 'years'{far}leave those cells blank ('weight' may mean "
+        "it)",
+        f"warning features: 999 repeats in 'bmi'{far}write missing = [-4, \"999.0\"] under [data]",
+    ]
+    found = _findings(tmp_path, "[targets.y]\n", "missing = [-4]", **columns)
+    assert sorted(found) == expected
+    declared = 'missing = [-4, -9, "-9.0", "999.0"]'
+    assert _findings(tmp_path, "[targets.y]\n", declared, **columns) == expected[1:2]
+
+
+def test_numbers_that_only_look_like_codes(tmp_path: Path) -> None:
+    rows = np.arange(N_ROWS)
+    rng = np.random.default_rng(4)
+    columns = {
+        "day": np.array([-7, 0, 7, 28])[rows % 4],
+        "answer": rows % 3 - 1,
+        "z": np.r_[-4, -4, rng.normal(0, 2, N_ROWS - 2)],
+        "percent": rng.integers(80, 100, N_ROWS),
+        "cells": np.r_[999, 999, rng.integers(200, 700, N_ROWS - 2)],
+        "once": np.r_[999, rng.normal(26, 3, N_ROWS - 1)],
+        "mostly": np.where(rows < 40, 999, rng.normal(size=N_ROWS)),
+    }
+    assert _findings(tmp_path, "[targets.y]\n", "", **columns) == []
+
+
 def test_groups(tmp_path: Path) -> None:
     site = ["a"] * 40 + ["b"] * 19 + ["c"]
     found = _findings(tmp_path, "[targets.y]\n", 'group = "site"', site=site)

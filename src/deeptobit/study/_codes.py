@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from deeptobit.study._scales import known_scale
 from deeptobit.study._table import Table
 
 _CODES = (-1, -4, -5, -7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, 99, 777, 888, 999, 9999)
+_LONE = tuple(code for code in _CODES if code != -1)  # -1, 0 and 1 are answers
+_LEAST_REST = 10  # values that say where a column lies
+_FAR = 2.0  # ranges of the other values
+_FAR_BELOW = 3.0  # steps between them, for the only negative values
 _MOST_WORDS = 5  # more of them are remarks, not codes
 
 
@@ -63,6 +67,39 @@ def _stands_apart(code: int, values: FloatArray) -> bool:
         return False
     low, high = float(rest.min()), float(rest.max())
     return low >= 0.0 if code < 0 else code > high + (high - low)
+
+
+def lone_codes(values: FloatArray) -> list[int]:
+    """Codes that repeat in a column far from all its other values, which nobody may have meant.
+
+    Above, they are away from the others by twice the range of these. Below, they are the only
+    negative values, and by three times the usual step away.
+
+    Examples
+    --------
+    >>> lone_codes(np.r_[np.arange(18.0, 45.0), 999, 999]), lone_codes(np.r_[40.0:90.0, -9, -9])
+    ([999], [-9])
+    >>> lone_codes(np.r_[np.arange(60.0, 99.0), 99, 99]), lone_codes(np.r_[-20.0:20.0, -9, -9])
+    ([], [])
+    """
+    rest = np.unique(values[~np.isin(values, _LONE) & ~np.isnan(values)])
+    if np.isin(values, rest).sum() < max(_LEAST_REST, (~np.isnan(values)).sum() / 2):
+        return []
+    low, high = float(rest[0]), float(rest[-1])
+    step = float(np.median(np.diff(rest))) if len(rest) > 1 else 0.0
+
+    def is_far(code: int) -> bool:
+        if code < 0:
+            return low >= 0.0 and low - code > _FAR_BELOW * step
+        return code - high >= _FAR * (high - low)
+
+    return [code for code in _LONE if (values == code).sum() > 1 and is_far(code)]
+
+
+def holders(table: Table, code: int, but: Collection[str]) -> list[str]:
+    """Other columns of numbers that have a code among their values, not apart from them."""
+    numeric = [n for n in table.columns if n not in but and kind_of(table, n) == "numbers"]
+    return [name for name in numeric if not _stands_apart(code, table.parse(name)[0])]
 
 
 def _words(table: Table, kinds: dict[str, Kind]) -> set[str]:

@@ -18,7 +18,7 @@ from deeptobit.study._finding import Finding
 from deeptobit.study._folds import check_enough
 from deeptobit.study._piles import find_piles
 from deeptobit.study._scales import known_scale
-from deeptobit.study._suspects import identifiers
+from deeptobit.study._suspects import codes, identifiers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +51,7 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
         *_targets(study, data),
         *_columns(data),
         *identifiers(study, data),
+        *codes(study, data),
         *dependence(data.X, data.encoder),
         *_categories(data),
         *_groups(study, data),

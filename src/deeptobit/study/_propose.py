@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from deeptobit.study._look import Look, Proposal, look_at
 from deeptobit.study._table import Table
-from deeptobit.study._toml import toml_key, toml_text
+from deeptobit.study._toml import toml_cell, toml_key, toml_text
 
 _MODEL = """\
 [model]
@@ -83,7 +82,9 @@ def _data(look: Look, file: str, missing: Sequence[str]) -> str:
         lines.append('# group = "column"  # rows of the same person, site or family stay together')
     else:
         lines.append(f"group = {toml_text(look.group)}  # rows of one group stay together")
-    codes = f"missing = [{', '.join(map(_code, missing))}]" if missing else "# missing = [-4, 999]"
+    codes = (
+        f"missing = [{', '.join(map(toml_cell, missing))}]" if missing else "# missing = [-4, 999]"
+    )
     lines.append(f"{codes}  # codes for missing, beside blank cells, NA, NaN, null and .")
     return "\n".join(lines) + "\n"
 
@@ -115,7 +116,3 @@ def _value(bound: float | str) -> str:
 
 def _names(names: list[str]) -> str:
     return f"[{', '.join(toml_text(name) for name in names)}]"
-
-
-def _code(cell: str) -> str:
-    return cell if re.fullmatch(r"-?[1-9][0-9]*", cell) else toml_text(cell)

@@ -1,4 +1,4 @@
-"""Features that are no measurements: identifiers, and people whose rows a study would split."""
+"""Numbers that are no measurements: identifiers, and codes for missing values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.study._build import StudyData
+from deeptobit.study._codes import holders, lone_codes
+from deeptobit.study._errors import listed
 from deeptobit.study._file import Study
 from deeptobit.study._finding import Finding
 from deeptobit.study._identifiers import is_numbered, names_person, repeats
 from deeptobit.study._kinds import MOST_CATEGORIES
 from deeptobit.study._table import Table
+from deeptobit.study._toml import toml_cell, toml_value
 
+_SHOWN = 20  # names in one message; a table may have thousands of columns
 _LEAST_ROWS = 20  # fewer whole numbers may follow each other by chance
 _YEARS = (1800, 2100)
 
@@ -33,6 +37,27 @@ def identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
             f"others not; group = {name!r} under [data] keeps them together"
         )
         yield Finding("warning", name, message)
+
+
+def codes(study: Study, data: StudyData) -> Iterator[Finding]:
+    """Codes for missing values that the study takes for numbers."""
+    columns: dict[int, list[str]] = {}
+    for column in data.encoder.columns:
+        if column.reference is None:
+            for code in lone_codes(data.table.parse(column.name)[0]):
+                columns.setdefault(code, []).append(column.name)
+    for code, names in columns.items():
+        yield Finding("warning", "features", _of_code(study, data.table, code, names))
+
+
+def _of_code(study: Study, table: Table, code: int, names: list[str]) -> str:
+    said = f"{code} repeats in {listed(names, _SHOWN)}, far from all other values: "
+    meant = holders(table, code, names)
+    if meant:
+        return f"{said}if it means missing, leave those cells blank ({listed(meant)} may mean it)"
+    written = {str(cell) for n in names for cell in table.text(n)[table.parse(n)[0] == code]}
+    missing = ", ".join([*map(toml_value, study.data.missing), *map(toml_cell, sorted(written))])
+    return f"{said}if it means missing, write missing = [{missing}] under [data]"
 
 
 def _people(table: Table, suspects: Collection[str]) -> list[str]:

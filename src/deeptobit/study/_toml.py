@@ -28,6 +28,17 @@ def toml_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def toml_cell(cell: str) -> str:
+    """A cell of a table: a whole number without quotes, anything else as it is written.
+
+    Examples
+    --------
+    >>> print(toml_cell("-4"), toml_cell("999.0"), toml_cell("refused"))
+    -4 "999.0" "refused"
+    """
+    return cell if re.fullmatch(r"-?[1-9][0-9]*", cell) else toml_text(cell)
+
+
 def toml_value(value: str | bool | float | tuple[str | float, ...]) -> str:
     """A value of a study file.
 
