@@ -88,6 +88,22 @@ def test_errors_of_features(features: str, sentence: str, tmp_path: Path) -> Non
             "id,age,MMSE\na,some,2\nb,words,3\nc,here,4\n",
             r"feature 'age' holds free text, .*; exclude it, or list it in categorical \('some'",
         ),
+        (
+            "id,age,MMSE\na,12%,2\nb,11%,3\nc,14 %,4\n",
+            r"feature 'age' holds numbers with %; take the sign out of the cells \('12%': a.csv",
+        ),
+        (
+            'id,age,MMSE\na,"1,5",2\nb,2,3\nc,"2,25",4\n',
+            "holds numbers with a decimal comma; write points, or semicolons between the cells",
+        ),
+        (
+            'id,age,MMSE\na,"1,500",2\nb,"2,100",3\nc,900,4\n',
+            "holds numbers with a comma between thousands; take it out of the cells",
+        ),
+        (
+            "id;age;MMSE\na;1,5;2\nb;2;3\nc;1.5;4\n",
+            "a decimal comma beside some with a point; write one or the other",
+        ),
         ("id,age,MMSE\na,,2\nb,,3\n", "feature 'age' has no value at all; exclude it"),
         (
             "id,age,age=b,MMSE\n1,a,1,2\n2,a,2,3\n3,b,3,3\n4,b,3,4\n",

@@ -136,6 +136,14 @@ def test_numbers_that_only_look_like_codes(tmp_path: Path) -> None:
     assert _findings(tmp_path, "[targets.y]\n", "", **columns) == []
 
 
+def test_numbers_that_are_taken_for_categories(tmp_path: Path) -> None:
+    dose = [f"{5 * (row % 4)}%" for row in range(N_ROWS)]
+    message = "taken for categories, but holds numbers with %; take the sign out of the cells"
+    assert _findings(tmp_path, "[targets.y]\n", dose=dose) == [f"warning dose: {message}"]
+    declared = '[features]\ncategorical = ["dose"]\n[targets.y]\n'
+    assert _findings(tmp_path, declared, dose=dose) == []
+
+
 def test_groups(tmp_path: Path) -> None:
     site = ["a"] * 40 + ["b"] * 19 + ["c"]
     found = _findings(tmp_path, "[targets.y]\n", 'group = "site"', site=site)

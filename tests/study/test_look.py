@@ -149,6 +149,29 @@ def test_words_among_numbers_are_pointed_out(tmp_path: Path) -> None:
     assert look.excluded == {"age": "numbers and words; list the words in missing, above"}
 
 
+def test_numbers_in_an_unusual_form_are_not_called_text(tmp_path: Path) -> None:
+    rows = range(30)
+    look = _look(
+        tmp_path,
+        {
+            "vol": [f'"{row},5"' for row in rows],
+            "some": [f'"{row},5"' if row % 3 == 0 else row for row in rows],
+            "CD4": [f"{row + 10}%" for row in rows],
+            "cells": [f'"{row + 1},250"' for row in rows],
+            "note": [f"see page {row}" for row in rows],
+            "age": [*rows],
+        },
+    )
+    comma = "numbers with a decimal comma; write points, or semicolons between the cells"
+    assert look.excluded == {
+        "vol": comma,
+        "some": comma,
+        "CD4": "numbers with %; take the sign out of the cells",
+        "cells": "numbers with a comma between thousands; take it out of the cells",
+        "note": "free text or an identifier",
+    }
+
+
 def test_without_any_target_the_file_says_how_to_name_one(tmp_path: Path) -> None:
     ages = np.random.default_rng(0).normal(size=40).tolist()
     _look(tmp_path, {"age": ages})

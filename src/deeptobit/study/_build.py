@@ -16,6 +16,7 @@ from deeptobit.study._file import Study
 from deeptobit.study._kinds import MOST_CATEGORIES, kind_of
 from deeptobit.study._outcomes import read_outcomes
 from deeptobit.study._table import Table, read_table
+from deeptobit.study._unusual import UNUSUAL, unusual_form
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def _feature_kinds(study: Study, table: Table) -> dict[str, bool]:
     for name in feature_columns(study, table.columns):
         kind = "categories" if name in declared else kind_of(table, name)
         if kind in USELESS:
-            raise useless(study, name, kind, _example(table, name))
+            raise _useless(study, table, name, kind)
         kinds[name] = kind == "categories"
     return kinds
 
@@ -187,6 +188,15 @@ def _feature_kinds(study: Study, table: Table) -> dict[str, bool]:
 def useless(study: Study, name: str, kind: str, example: str) -> StudyError:
     """Why a column cannot be a feature as it is, and what to do."""
     return study.source.error(("features", "include"), f"feature {name!r} {USELESS[kind]}{example}")
+
+
+def _useless(study: Study, table: Table, name: str, kind: str) -> StudyError:
+    form = unusual_form(table, name)
+    if form is None:
+        return useless(study, name, kind, _example(table, name))
+    return study.source.error(
+        ("features", "include"), f"feature {name!r} holds {UNUSUAL[form]}{_example(table, name)}"
+    )
 
 
 def _example(table: Table, name: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.study._build import StudyData
+from deeptobit.study._columns import categorical_columns
 from deeptobit.study._dependence import MOST_FEATURES, dependent_features, same_pairs
 from deeptobit.study._encoding import Encoder
 from deeptobit.study._errors import StudyError, listed
@@ -19,6 +20,7 @@ from deeptobit.study._folds import check_enough
 from deeptobit.study._piles import find_piles
 from deeptobit.study._scales import known_scale
 from deeptobit.study._suspects import codes, identifiers
+from deeptobit.study._unusual import UNUSUAL, unusual_form
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +55,7 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
         *identifiers(study, data),
         *codes(study, data),
         *dependence(data.X, data.encoder),
-        *_categories(data),
+        *_categories(study, data),
         *_groups(study, data),
         *_rows(data),
         *_refused(study, data),
@@ -134,10 +136,15 @@ def dependence(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
         yield Finding("warning", "features", message)
 
 
-def _categories(data: StudyData) -> Iterator[Finding]:
+def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
+    declared = categorical_columns(study, data.table.columns)
     for column in data.encoder.columns:
         if column.reference is None:
             continue
+        form = None if column.name in declared else unusual_form(data.table, column.name)
+        if form:
+            message = f"taken for categories, but holds {UNUSUAL[form]}"
+            yield Finding("warning", column.name, message)
         counts = data.table.text(column.name).value_counts()
         rare = [str(level) for level, count in counts.items() if count < FEWEST]
         if rare:

@@ -17,6 +17,7 @@ from deeptobit.study._piles import find_piles
 from deeptobit.study._scales import known_scale
 from deeptobit.study._sf36 import sf36_together
 from deeptobit.study._table import Table
+from deeptobit.study._unusual import UNUSUAL, unusual_form
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
 _FLAG_VALUES = 2  # PID is also a disease, which people have or not
@@ -71,7 +72,11 @@ def look_at(table: Table) -> Look:
 def _who(table: Table, kinds: dict[str, Kind]) -> tuple[str | None, str | None]:
     """The id (unique) and the group (people seen more than once, or places)."""
     named = [name for name in table.columns if names_person(name)]
-    first = [name for name in table.columns[:1] if kinds[name] == "text"]
+    first = [
+        name
+        for name in table.columns[:1]
+        if kinds[name] == "text" and not unusual_form(table, name)
+    ]
     numbered = [
         name
         for name in table.columns
@@ -175,6 +180,8 @@ def _why_not(table: Table, name: str, kind: Kind) -> str | None:
         return "dates"
     if kind == "empty":
         return "no value at all"
+    if kind in ("text", "mixed") and (form := unusual_form(table, name)):
+        return UNUSUAL[form]
     if kind == "text":
         return "free text or an identifier"
     if kind == "mixed":
