@@ -10,6 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from sklearn.linear_model import LinearRegression
 
 from deeptobit import TobitRegressor
@@ -54,7 +55,7 @@ def main() -> None:
     figure.savefig(TARGET, dpi=130)
 
 
-def draw_predictive(ax: plt.Axes, model: TobitRegressor, volume: float) -> None:
+def draw_predictive(ax: Axes, model: TobitRegressor, volume: float) -> None:
     """Density below the bound, a bar for the probability at it."""
     person = [[volume]]
     latent, sigma = float(model.predict(person, kind="latent")[0]), float(model.sigma_[0])

@@ -6,6 +6,7 @@ prints the table in Markdown.
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import matplotlib
 
@@ -23,12 +24,15 @@ DEPTHS = (1, 2, 3, 4)
 SEEDS = (0, 1, 2)
 N_ROWS = (300, 1000, 4000)
 N_TEST = 2000
-TRUTHS = {
+TRUTHS: dict[str, dict[str, Any]] = {
     "three layers, with skip": {"n_layers": 3, "skip_connection": True, "hidden_sigma": 0.3},
     "three layers, no skip": {"n_layers": 3, "skip_connection": False, "hidden_sigma": 0.3},
     "one layer": {"n_layers": 1},
 }
-TRAININGS = {"grown only": False, "grown and tuned, if it pays": "auto"}
+TRAININGS: dict[str, bool | Literal["auto"]] = {
+    "grown only": False,
+    "grown and tuned, if it pays": "auto",
+}
 
 Errors = dict[tuple[str, int, str], FloatArray]
 
@@ -55,16 +59,16 @@ def measured() -> Iterator[tuple[tuple[str, int, str], FloatArray]]:
 
 
 def ratios_to_one_layer(
-    options: dict[str, object], n_rows: int, joint_tuning: object, seed: int
+    options: dict[str, Any], n_rows: int, joint_tuning: bool | Literal["auto"], seed: int
 ) -> FloatArray:
     """One problem: 50 features, 30 outcomes, 5 directions, noise 1 and a signal of sd 3."""
     X, Y, _ = datasets.make_subspace(
         N_TEST + n_rows, 50, 30, 5, sigma=1.0, latent_sd=3.0, random_state=seed, **options
-    )  # type: ignore[arg-type]
+    )
     errors = [
         anmse(
             Y[:N_TEST],
-            SubspaceNetworkRegressor(10, depth, joint_tuning=joint_tuning)  # type: ignore[arg-type]
+            SubspaceNetworkRegressor(10, depth, joint_tuning=joint_tuning)
             .fit(X[N_TEST:], Y[N_TEST:])
             .predict(X[:N_TEST]),
         )

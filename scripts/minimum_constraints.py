@@ -7,6 +7,7 @@ the tests with what this prints.
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 
@@ -15,7 +16,7 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 LEFT_OUT = ("dev", "brain")
 
 
-def minimum_constraints(project: dict[str, object]) -> list[str]:
+def minimum_constraints(project: dict[str, Any]) -> list[str]:
     """One line ``name==version`` for every requirement of the package and its extras.
 
     Examples
@@ -24,10 +25,8 @@ def minimum_constraints(project: dict[str, object]) -> list[str]:
     ...                      "optional-dependencies": {"app": ["own[brain]", "typer>=0.16"]}})
     ['numpy==2.0', 'typer==0.16']
     """
-    extras = project["optional-dependencies"]
-    assert isinstance(extras, dict)
-    texts = [*project["dependencies"]]  # type: ignore[misc]
-    for name, requirements in extras.items():
+    texts: list[str] = [*project["dependencies"]]
+    for name, requirements in project["optional-dependencies"].items():
         if name not in LEFT_OUT:
             texts += requirements
     parsed = [Requirement(text) for text in texts]

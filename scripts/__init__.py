@@ -1,0 +1,1 @@
+"""Figures, pages and lists that are made from the code."""
