@@ -102,9 +102,8 @@ class _NumberColumns:
     """Which columns are numbers throughout, found batch by batch."""
 
     def __init__(self, decimal_comma: bool) -> None:
-        self._arrow, self._compute = (
-            require(name, "scale") for name in ("pyarrow", "pyarrow.compute")
-        )
+        self._arrow = require("pyarrow", "scale")
+        self._compute = require("pyarrow.compute", "scale")
         self._decimal_comma = decimal_comma
         self._text: set[str] = set()
         self._commas: set[str] = set()

@@ -65,7 +65,8 @@ def _predict_frame(
 
 
 def _framed(found: Any, index: Any, targets: Sequence[str], one_dimensional: bool) -> Any:
-    pandas = require("pandas", "scale")
+    import pandas as pd
+
     if one_dimensional:
-        return pandas.Series(np.ravel(found), index=index, name=targets[0])
-    return pandas.DataFrame(found, index=index, columns=list(targets))
+        return pd.Series(np.ravel(found), index=index, name=targets[0])
+    return pd.DataFrame(found, index=index, columns=list(targets))
