@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from deeptobit import SubspaceNetworkCV, load
 from deeptobit.arrays import FloatArray
@@ -97,11 +98,44 @@ def test_a_file_whose_noise_is_not_that_of_its_targets_is_refused() -> None:
     X, Y = _skewed_cohort()
     model = SubspaceNetworkCV(random_state=0).fit(X, Y)
     state = estimator_state(model)
-    model.best_estimator_.noise = NoiseByTask([Gaussian(), StudentT(), Gaussian()])
+    model.best_estimator_._chosen_noise = NoiseByTask([Gaussian(), StudentT(), Gaussian()])
     with pytest.raises(ValueError, match="its noise is not that of its targets"):
         estimator_state(model)
     with pytest.raises(ModelFileError, match="its noise is not that of its targets"):
         estimator_from_state(_with_three_families(state))
+
+
+def test_the_chosen_network_can_be_fitted_again_and_goes_on() -> None:
+    X, Y = _skewed_cohort()
+    model = SubspaceNetworkCV(random_state=0).fit(X, Y)
+    best = model.best_estimator_
+    assert best.noise == "gaussian"
+    again = clone(best).fit(X, Y)
+    assert again.noise_ == Gaussian()
+    before = best.score_log(X, Y)
+    best.partial_fit(X[:100], Y[:100])
+    assert best.noise_ == model.noise_
+    assert abs(best.score_log(X, Y) - before) < 0.1
+    assert best.fit(X, Y).noise_ == Gaussian()
+
+
+def test_families_are_told_apart_by_their_parameters() -> None:
+    near = [TwoPiece(Gaussian(), 0.35), TwoPiece(Gaussian(), 0.35 + 1e-9)]
+    assert near[0] != near[1]
+    assert NoiseByTask(near) != NoiseByTask(near[:1] * 2)
+    assert NoiseByTask(near).at(np.array([0, 1, 1])).mean().shape == (3,)
+    assert {StudentT(4.0), StudentT(), TwoPiece(StudentT(), 0.1)} == {
+        StudentT(),
+        TwoPiece(StudentT(4.0), 0.1),
+    }
+
+
+def test_a_given_noise_by_task_must_be_that_of_the_targets() -> None:
+    X, Y = _skewed_cohort()
+    given = NoiseByTask([Gaussian(), SKEWED])
+    assert SubspaceNetworkCV(noise=given, random_state=0).fit(X, Y).noise_ == given
+    with pytest.raises(ValueError, match=r"noise is that of 2 target\(s\), but y has 1"):
+        SubspaceNetworkCV(noise=given).fit(X, Y[:, 0])
 
 
 def test_a_noise_by_name_and_one_that_there_is_not() -> None:

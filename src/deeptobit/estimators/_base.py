@@ -18,7 +18,7 @@ __all__ = ["CensoredRegressor", "PredictionKind"]
 # parameters, the second with the features (``partial_fit`` keeps those it began with).
 _FORGOTTEN_WITH = {
     "sigma_": ("_calibration",),
-    "n_features_in_": ("feature_scale_", "formula_"),
+    "n_features_in_": ("feature_scale_", "formula_", "_chosen_noise"),
 }
 
 

@@ -22,7 +22,6 @@ from deeptobit.estimators._folds import Fold, HeldOut, Scoring
 from deeptobit.estimators._network import SubspaceNetworkRegressor
 from deeptobit.estimators._settings import check_sparsity
 from deeptobit.estimators._subspace_batch import pose_layer, user_units
-from deeptobit.likelihood import Noise, shortest
 from deeptobit.network import latents
 from deeptobit.solvers import NullModel, fit_null, solve_path
 from deeptobit.threads import one_blas_thread
@@ -151,7 +150,7 @@ class Search:
             sigma=line.sigma,
         )
         network._store((*below, last), self.held_out.targets)
-        set_family(network, noise)
+        network._chosen_noise = noise
         return network
 
     def null(self, rows: Any, rank: int, sparsity: float) -> NullModel:
@@ -231,12 +230,6 @@ def _score_network(search: Search, fold: Fold, network: SubspaceNetworkRegressor
         *_, latent = latents(fitted.layers_, search.X[fold.test], fitted.lower_, fitted.upper_)
     score = held_out.score(fold, latent, fitted.sigma_, search.scoring)
     return _Trial(score, seconds, latent)
-
-
-def set_family(network: SubspaceNetworkRegressor, noise: Noise) -> None:
-    """Give a network the family that held-out rows chose; one that was asked for stays as it is."""
-    if repr(network.noise_) != repr(noise):
-        network.set_params(noise=shortest(noise))
 
 
 def _read_values(values: Any, name: str, default: Sequence[Any]) -> list[Any]:

@@ -289,7 +289,7 @@ def _check_nested(full: TrainedTobit, restricted: TrainedTobit) -> None:
         raise ValueError("both models must be fitted to the same outcomes")
     if not np.array_equal(full.problem.weight, restricted.problem.weight):
         raise ValueError("both models must be fitted with the same sample weights")
-    if repr(full.problem.noise) != repr(restricted.problem.noise):
+    if full.problem.noise != restricted.problem.noise:
         raise ValueError("both models must assume the same noise")
     if (full.n_parameters() < restricted.n_parameters()).any():
         raise ValueError("the restricted model has more parameters than this one; swap them")

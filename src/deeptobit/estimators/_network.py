@@ -27,7 +27,7 @@ from deeptobit.estimators._network_training import FittedNetwork, NetworkTrainin
 from deeptobit.estimators._prediction import PredictionKind, of_kind
 from deeptobit.estimators._settings import check_count, check_kind, read_layer, read_sigma
 from deeptobit.estimators._source import SourceTraining, refuse_in_source
-from deeptobit.likelihood import Noise, one_family
+from deeptobit.likelihood import Noise
 from deeptobit.network import ContinuedNetwork, JointTuning, NetworkLayer, NetworkStream, latents
 from deeptobit.scale import RowSource
 from deeptobit.solvers import RecursiveTobit
@@ -290,7 +290,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         last = RecursiveTobit(
             OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, round(weight)),
             known,
-            one_family(self.noise),
+            self.noise_,
             fit_intercept=self.fit_intercept,
             learns_sigma=isinstance(self.sigma, str),
         )

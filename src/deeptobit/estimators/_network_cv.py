@@ -20,7 +20,7 @@ from deeptobit.estimators._evidence_stack import EvidenceStack, fit_stack
 from deeptobit.estimators._explain import LayerEffects, feature_scale
 from deeptobit.estimators._folds import HeldOut, Scoring, check_folds, read_folds
 from deeptobit.estimators._formula import FormulaDesign
-from deeptobit.estimators._grid import Search, set_family
+from deeptobit.estimators._grid import Search
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
 from deeptobit.estimators._network import SubspaceNetworkRegressor
 from deeptobit.estimators._settings import check_count, check_settings
@@ -184,6 +184,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         check_lengths(matrix, targets)
         weight = read_weights(sample_weight, len(targets))
         check_determined(targets, weight, 0, 1.0)
+        self._check_noise(targets)
         folds = read_folds(self.cv, len(targets), groups, self.random_state)
         check_folds(targets, weight, folds)
         held_out = HeldOut(targets, weight, folds, self._families())
@@ -233,7 +234,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
             params,
             stack.stack_scores,
             stack.fit_times,
-            lambda: self._as_network(stack, held_out.targets),
+            lambda: self._as_network(stack, matrix, held_out),
         )
         return [stacked, *members]
 
@@ -278,6 +279,13 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         if self.scoring not in ("r2", "log"):
             raise ValueError(f"scoring must be 'r2' or 'log'; got {self.scoring!r}")
 
+    def _check_noise(self, targets: CensoredTargets) -> None:
+        n_tasks = len(targets.names)
+        if isinstance(self.noise, NoiseByTask) and len(self.noise.families) != n_tasks:
+            raise ValueError(
+                f"noise is that of {len(self.noise.families)} target(s), but y has {n_tasks}"
+            )
+
     def _tell(self, candidates: list[Candidate]) -> None:
         for candidate in candidates if self.verbose else ():
             print(f"{candidate.params}: {candidate}", file=sys.stderr)
@@ -295,18 +303,17 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
             "tol",
         )
         settings = {name: getattr(self, name) for name in names}
-        chosen_later = self.noise == "auto" or isinstance(self.noise, NoiseByTask)
-        noise = "gaussian" if chosen_later else self.noise
+        fits_gaussian = self.noise == "auto" or isinstance(self.noise, NoiseByTask)
+        noise = "gaussian" if fits_gaussian else self.noise
         return SubspaceNetworkRegressor(n_layers=1, noise=noise, **settings)
 
     def _as_network(
-        self, stack: EvidenceStack, targets: CensoredTargets
+        self, stack: EvidenceStack, matrix: Any, held_out: HeldOut
     ) -> SubspaceNetworkRegressor:
         """The stacked layer as a network of one layer."""
         rank = stack.layer.U.shape[1]
         network = self._network()
         network.set_params(rank=rank)
-        set_family(network, stack.noise)
         network.n_features_in_, network.rank_ = self.n_features_in_, rank
         network.alpha_, network.n_iter_ = stack.alpha, 1
         network.history_ = {
@@ -314,7 +321,9 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
             "reason": "the prior was learned and held-out rows chose its width",
             "weights": stack.weights,
         }
-        network._store((stack.layer,), targets)
+        network._store((stack.layer,), held_out.targets)
+        network._remember_rows(matrix, held_out.weight)
+        network._chosen_noise = stack.noise
         return network
 
     def _store(self, network: SubspaceNetworkRegressor) -> None:

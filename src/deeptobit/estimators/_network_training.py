@@ -117,6 +117,9 @@ class NetworkTraining:
         alphas: tuple[float, ...],
         history: dict[str, Any],
     ) -> FittedNetwork:
+        told = (weight > 0.0) & ~targets.missing.all(axis=1)
+        if not told.all():
+            X, targets, weight = X[told], targets[told], weight[told]
         n_rows = self.n_passes * len(targets)
         grown = grow_online(
             X,

@@ -48,6 +48,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
     sigma_: FloatArray
     target_names_: list[str]
     _one_dimensional: bool
+    _chosen_noise: Noise
 
     @abstractmethod
     def _latent(self, X: Any) -> FloatArray:
@@ -55,8 +56,9 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
 
     @property
     def noise_(self) -> Noise:
-        """The family of the noise."""
-        return self._families()[0]
+        """The family of the noise: chosen by held-out rows, or the one it was fitted with."""
+        chosen: Noise | None = vars(self).get("_chosen_noise")
+        return self._families()[0] if chosen is None else chosen
 
     def _families(self) -> tuple[Noise, ...]:
         """What the noise may be; models are fitted with the first."""

@@ -7,7 +7,7 @@ from deeptobit.likelihood._logistic import Logistic
 from deeptobit.likelihood._olsen import OlsenDerivatives, evaluate_olsen
 from deeptobit.likelihood._predictive import Predictive
 from deeptobit.likelihood._protocol import Derivatives, Noise
-from deeptobit.likelihood._resolve import one_family, resolve_noise, shortest
+from deeptobit.likelihood._resolve import one_family, resolve_noise
 from deeptobit.likelihood._standard import StandardNoise, SymmetricNoise
 from deeptobit.likelihood._student_t import StudentT
 from deeptobit.likelihood._two_piece import TwoPiece
@@ -32,5 +32,4 @@ __all__ = [
     "of_tasks",
     "one_family",
     "resolve_noise",
-    "shortest",
 ]

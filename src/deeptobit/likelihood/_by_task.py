@@ -11,47 +11,24 @@ from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood._protocol import Derivatives, Noise
 
 
-class NoiseByTask:
-    """Noise whose family differs from task to task: the last axis of every array is the tasks'.
-
-    It serves predictions. Models are fitted with one family for all tasks.
+class NoiseOfEntries:
+    """Noise whose family differs along the last axis of every array.
 
     Parameters
     ----------
-    families : sequence of Noise
-        One for every task.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> noise = NoiseByTask([Gaussian(), Logistic(), Gaussian()])
-    >>> noise.variance().round(2)
-    array([1.  , 3.29, 1.  ])
-    >>> noise
-    NoiseByTask([Gaussian(), Logistic(), Gaussian()])
+    distinct : tuple of Noise
+    which : int array of shape (K,)
+        The family of each place along the last axis.
     """
 
     name = "task-wise"
 
-    def __init__(self, families: Sequence[Noise]) -> None:
-        self.families = tuple(families)
-        if any(isinstance(family, NoiseByTask) for family in self.families):
-            raise TypeError("families must be those of single tasks, not again of several")
-        names = [repr(family) for family in self.families]
-        distinct = {name: family for name, family in zip(names, self.families, strict=True)}
-        self._distinct = tuple(distinct.values())
-        places = {name: place for place, name in enumerate(distinct)}
-        self._which = np.array([places[name] for name in names], dtype=np.intp)
+    def __init__(self, distinct: tuple[Noise, ...], which: NDArray[np.intp]) -> None:
+        self._distinct, self._which = distinct, which
 
-    def __repr__(self) -> str:
-        """Name the family of every task."""
-        return f"NoiseByTask({list(self.families)!r})"
-
-    def at(self, tasks: NDArray[np.intp]) -> NoiseByTask:
-        """The noise of entries that belong to these tasks."""
-        part = object.__new__(NoiseByTask)
-        part._distinct, part._which = self._distinct, self._which[tasks]
-        return part
+    def at(self, places: NDArray[np.intp]) -> NoiseOfEntries:
+        """The noise of some places along the last axis, such as the tasks of single entries."""
+        return NoiseOfEntries(self._distinct, self._which[places])
 
     def log_pdf(self, z: FloatArray) -> FloatArray:
         """Log density log f(z)."""
@@ -141,13 +118,58 @@ class NoiseByTask:
         """Refuse other tasks: broadcast, they would silently have the noise of the first."""
         if shape[-1:] != self._which.shape:
             raise ValueError(
-                f"the noise is that of {len(self._which)} task(s), but the array has shape {shape}; "
-                "pass all tasks in their order, or the family of one (noise_.families[task])"
+                f"the noise is that of {len(self._which)} task(s), but the array has shape "
+                f"{shape}; pass all tasks in their order, or the family of one "
+                "(noise_.families[task])"
             )
 
     def _groups(self) -> list[tuple[Noise, NDArray[np.intp]]]:
         found = [np.flatnonzero(self._which == place) for place in range(len(self._distinct))]
         return [(n, tasks) for n, tasks in zip(self._distinct, found, strict=True) if tasks.size]
+
+
+class NoiseByTask(NoiseOfEntries):
+    """Noise whose family differs from task to task: the last axis of every array is the tasks'.
+
+    It serves predictions. Models are fitted with one family for all tasks.
+
+    Parameters
+    ----------
+    families : sequence of Noise
+        One for every task.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian, Logistic
+    >>> noise = NoiseByTask([Gaussian(), Logistic(), Gaussian()])
+    >>> noise.variance().round(2)
+    array([1.  , 3.29, 1.  ])
+    >>> noise
+    NoiseByTask([Gaussian(), Logistic(), Gaussian()])
+    """
+
+    def __init__(self, families: Sequence[Noise]) -> None:
+        self.families = tuple(families)
+        if any(isinstance(family, NoiseByTask) for family in self.families):
+            raise TypeError("families must be those of single tasks, not again of several")
+        distinct: list[Noise] = []
+        for family in self.families:
+            if family not in distinct:
+                distinct.append(family)
+        which = [distinct.index(family) for family in self.families]
+        super().__init__(tuple(distinct), np.array(which, dtype=np.intp))
+
+    def __repr__(self) -> str:
+        """Name the family of every task."""
+        return f"NoiseByTask({list(self.families)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all tasks have the same families."""
+        return isinstance(other, NoiseByTask) and self.families == other.families
+
+    def __hash__(self) -> int:
+        """By the families."""
+        return hash(self.families)
 
 
 def at_entries(noise: Noise, where: BoolArray) -> Noise:
@@ -161,7 +183,7 @@ def at_entries(noise: Noise, where: BoolArray) -> Noise:
     >>> at_entries(noise, where).variance().round(2)
     array([1.  , 1.  , 3.29])
     """
-    return noise.at(np.nonzero(where)[-1]) if isinstance(noise, NoiseByTask) else noise
+    return noise.at(np.nonzero(where)[-1]) if isinstance(noise, NoiseOfEntries) else noise
 
 
 def of_task(noise: Noise, task: int) -> Noise:

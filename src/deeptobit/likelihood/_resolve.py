@@ -29,18 +29,6 @@ def one_family(noise: str | Noise) -> Noise:
     return resolve_noise(noise)
 
 
-def shortest(noise: Noise) -> str | Noise:
-    """The name of a family where that tells everything, otherwise the family itself.
-
-    Examples
-    --------
-    >>> shortest(Gaussian()), shortest(StudentT(4)), shortest(StudentT(2.5))
-    ('gaussian', 'student_t', StudentT(df=2.5))
-    """
-    known = noise.name in _BY_NAME and repr(_BY_NAME[noise.name]()) == repr(noise)
-    return noise.name if known else noise
-
-
 def resolve_noise(noise: str | Noise) -> Noise:
     """A noise family from its name, or the object itself.
 

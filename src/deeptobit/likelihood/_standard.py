@@ -50,6 +50,14 @@ class StandardNoise(ABC):
         """Name the family."""
         return f"{type(self).__name__}()"
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same family with the same parameters."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        """By the family."""
+        return hash(type(self))
+
     # The likelihood of an interval -----------------------------------------------------------
 
     def interval(self, a: FloatArray, b: FloatArray) -> Derivatives:

@@ -15,7 +15,7 @@ from deeptobit.estimators.saving._formula import StoredFormula
 from deeptobit.estimators.saving._sizes import check_sizes, require
 from deeptobit.estimators.saving._streams import check_stream
 from deeptobit.estimators.saving._types import fits
-from deeptobit.likelihood import NoiseByTask
+from deeptobit.likelihood import NoiseByTask, StandardNoise
 from deeptobit.network import NetworkLayer
 
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
@@ -28,7 +28,7 @@ _STREAMING = ("_stream", "_rows_behind")
 def check_model(model: Any) -> None:
     """Refuse an estimator whose parts do not belong together; an unfitted one has none."""
     check_kind(model.prediction)
-    noise = model._families()[0]  # refuses a noise that there is not
+    model._families()  # refuses a noise that there is not
     fitted = vars(model)
     if "sigma_" not in fitted:
         require(not any(name in fitted for name in _STREAMING), "it learned nothing yet")
@@ -39,8 +39,6 @@ def check_model(model: Any) -> None:
     sizes = {"D": model.n_features_in_, "T": len(model.target_names_)}
     require(min(sizes.values()) >= 1, "it has no features or no targets")
     require(sizes["T"] == 1 or not model._one_dimensional, "a 1-d y has one target")
-    known = not isinstance(noise, NoiseByTask) or len(noise.families) == sizes["T"]
-    require(known, "its noise is not that of its targets")
     check_sizes(model, sizes, _NEEDED)
     require(bool((model.lower_ < model.upper_).all()), "its bounds are not in order")
     check_sizes(model, sizes, {name: _OTHERS[name] for name in _OTHERS if name in fitted})
@@ -60,6 +58,12 @@ def _check_names(model: Any, sizes: dict[str, int]) -> None:
     if names is not None:
         known = isinstance(names, np.ndarray) and fits(names.tolist(), list[str])
         require(known and names.shape == (sizes["D"],), "feature_names_in_ are not D names")
+
+
+def _check_noise(model: Any, found: Any, sizes: dict[str, int]) -> None:
+    require(isinstance(found, StandardNoise | NoiseByTask), "its noise is none")
+    known = not isinstance(found, NoiseByTask) or len(found.families) == sizes["T"]
+    require(known, "its noise is not that of its targets")
 
 
 def _check_layers(model: Any, layers: Any, sizes: dict[str, int]) -> None:
@@ -102,6 +106,7 @@ def _check_rows_behind(model: Any, found: Any, sizes: dict[str, int]) -> None:
 
 
 _PARTS = {
+    "_chosen_noise": _check_noise,
     "layers_": _check_layers,
     "best_estimator_": _check_best,
     "_calibration": _check_calibration,
