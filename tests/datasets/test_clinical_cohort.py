@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import FrozenInstanceError
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -251,9 +252,11 @@ def test_the_cohort_is_frozen() -> None:
         cohort.X = cohort.Y  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("n_subjects", [-1, 0, 1])
-def test_too_few_subjects_are_refused(n_subjects: int) -> None:
-    with pytest.raises(ValueError, match=f"n_subjects must be at least 2, got {n_subjects}"):
+@pytest.mark.parametrize("n_subjects", [-1, 0, 1, 5.5])
+def test_too_few_subjects_are_refused(n_subjects: Any) -> None:
+    with pytest.raises(
+        ValueError, match=f"n_subjects must be a whole number, at least 2; got {n_subjects}"
+    ):
         make_clinical_cohort(n_subjects)
 
 

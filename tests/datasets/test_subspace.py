@@ -128,6 +128,8 @@ def test_bounds_are_absent_common_or_one_per_task() -> None:
     assert truth.lower.tolist() == lower
     assert truth.upper.tolist() == upper
     np.testing.assert_array_equal(draw(-1, 1)[1], np.clip(free, -1, 1))
+    for low, high in [([-1, None, 0.5], [1, 2, None]), ({"y0": -1, "y2": 0.5}, {"y0": 1, "y1": 2})]:
+        np.testing.assert_array_equal(draw(low, high)[1], bounded)
 
 
 def test_random_state_is_a_seed_a_generator_or_a_state() -> None:
@@ -155,20 +157,22 @@ def test_truth_is_frozen() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_samples": 0}, "n_samples must be at least 1, got 0"),
-        ({"n_features": 0}, "n_features must be at least 1, got 0"),
-        ({"n_tasks": -1}, "n_tasks must be at least 1, got -1"),
-        ({"n_layers": 0}, "n_layers must be at least 1, got 0"),
-        ({"rank": 0}, "rank must be at least 1, got 0"),
+        ({"n_samples": 0}, "n_samples must be a whole number, at least 1; got 0"),
+        ({"n_samples": 5.5}, "n_samples must be a whole number, at least 1; got 5.5"),
+        ({"n_tasks": "3"}, "n_tasks must be a whole number, at least 1; got '3'"),
+        ({"n_features": 0}, "n_features must be a whole number, at least 1; got 0"),
+        ({"n_tasks": -1}, "n_tasks must be a whole number, at least 1; got -1"),
+        ({"n_layers": 0}, "n_layers must be a whole number, at least 1; got 0"),
+        ({"rank": 0}, "rank must be a whole number, at least 1; got 0"),
         ({"rank": 4}, r"rank must be at most min\(n_features, n_tasks\) = 3, got 4"),
         ({"sigma": -1.0}, "sigma must be finite and not negative, got -1.0"),
         ({"sigma": np.nan}, "sigma must be finite and not negative, got nan"),
         ({"hidden_sigma": -2.0}, "hidden_sigma must be finite and not negative, got -2.0"),
         ({"latent_sd": 0.0}, "latent_sd must be finite and positive, got 0.0"),
-        ({"upper": 0.0}, "lower must be below upper, but task 0 has 0 and 0"),
-        ({"upper": [1, 2, -1]}, "lower must be below upper, but task 2 has 0 and -1"),
-        ({"lower": np.nan}, "lower must be below upper, but task 0 has nan and inf"),
-        ({"lower": [0, 0]}, r"one number for each of the 3 tasks, got shape \(2,\)"),
+        ({"upper": 0.0}, "target 'y0': the lower bound 0 is not below the upper bound 0"),
+        ({"upper": [1, 2, -1]}, "target 'y2': the lower bound 0 is not below the upper bound -1"),
+        ({"lower": np.nan}, "lower bound of target 'y0' is NaN; use None for an open side"),
+        ({"lower": [0, 0]}, r"one value per target \(3\); got 2 values of shape \(2,\)"),
     ],
 )
 def test_bad_arguments_are_named(change: dict[str, Any], message: str) -> None:

@@ -13,6 +13,7 @@ from deeptobit.datasets._impairment import draw_impairment
 from deeptobit.datasets._noise import draw_noise
 from deeptobit.datasets._random import RandomStateLike, as_random_state
 from deeptobit.datasets._scores import SCORES
+from deeptobit.datasets._sizes import check_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,8 +116,7 @@ def make_clinical_cohort(
     """
     import pandas as pd
 
-    if n_subjects < 2:
-        raise ValueError(f"n_subjects must be at least 2, got {n_subjects}")
+    check_size("n_subjects", n_subjects, least=2)
     if not 0 <= missing < 1:
         raise ValueError(f"missing must be at least 0 and below 1, got {missing}")
     state = as_random_state(random_state)

@@ -1,10 +1,12 @@
 """The synthetic data of the Subspace Network paper: one censored low-rank layer, or several."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deeptobit.datasets._random import RandomStateLike, as_random_state
+from deeptobit.datasets._sizes import check_size
 from deeptobit.datasets._subspace_truth import LayerTruth, SubspaceTruth, next_inputs
+from deeptobit.targets import BoundsLike, task_bounds
 
 
 def make_subspace(
@@ -18,8 +20,8 @@ def make_subspace(
     sigma: float = 3.0,
     hidden_sigma: float | None = None,
     latent_sd: float | None = None,
-    lower: ArrayLike | None = 0.0,
-    upper: ArrayLike | None = None,
+    lower: BoundsLike = 0.0,
+    upper: BoundsLike = None,
     random_state: RandomStateLike = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], SubspaceTruth]:
     r"""Draw multi-task censored data from a network of low-rank layers.
@@ -50,8 +52,9 @@ def make_subspace(
     latent_sd : float, optional
         Scale each U_k so that the N·T scores U_k V_k a_k of this sample have this standard
         deviation. Without it scores grow about :math:`\sqrt{R D_k}`-fold with each layer.
-    lower, upper : None, float or array-like of shape (T,), default=0.0 and None
-        Bounds of the tasks, in every layer; ``None`` and ±inf mean unbounded.
+    lower, upper : None, float, sequence of T or dict by name, default=0.0 and None
+        Bounds of the tasks (y0, y1, …), in every layer; ``None``, also inside a sequence, and ±inf
+        mean unbounded.
     random_state : None, int, numpy Generator or RandomState
         An int gives the same data on every call and every version of NumPy.
 
@@ -79,7 +82,7 @@ def make_subspace(
     hidden_sigma = sigma if hidden_sigma is None else hidden_sigma
     _check_sizes(n_samples, n_features, n_tasks, rank, n_layers)
     _check_scales(sigma, hidden_sigma, latent_sd)
-    low, high = _bounds_per_task(lower, upper, n_tasks)
+    low, high = task_bounds(lower, upper, _names(n_tasks))
     state = as_random_state(random_state)
 
     X = inputs = state.standard_normal((n_samples, n_features))
@@ -106,6 +109,11 @@ def _scaled(layer: LayerTruth, inputs: NDArray[np.float64], latent_sd: float) ->
     return LayerTruth(U=layer.U * (latent_sd / sd), V=layer.V)
 
 
+def _names(n_tasks: int) -> list[str]:
+    """How estimators call the targets of an array."""
+    return ["y"] if n_tasks == 1 else [f"y{task}" for task in range(n_tasks)]
+
+
 def _check_sizes(n_samples: int, n_features: int, n_tasks: int, rank: int, n_layers: int) -> None:
     sizes = {
         "n_samples": n_samples,
@@ -115,8 +123,7 @@ def _check_sizes(n_samples: int, n_features: int, n_tasks: int, rank: int, n_lay
         "n_layers": n_layers,
     }
     for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1, got {size}")
+        check_size(name, size)
     if rank > min(n_features, n_tasks):
         raise ValueError(
             f"rank must be at most min(n_features, n_tasks) = {min(n_features, n_tasks)}, "
@@ -130,26 +137,3 @@ def _check_scales(sigma: float, hidden_sigma: float, latent_sd: float | None) ->
             raise ValueError(f"{name} must be finite and not negative, got {scale}")
     if latent_sd is not None and not 0 < latent_sd < np.inf:
         raise ValueError(f"latent_sd must be finite and positive, got {latent_sd}")
-
-
-def _bounds_per_task(
-    lower: ArrayLike | None, upper: ArrayLike | None, n_tasks: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    low = _one_per_task("lower", -np.inf if lower is None else lower, n_tasks)
-    high = _one_per_task("upper", np.inf if upper is None else upper, n_tasks)
-    if not (low < high).all():
-        task = int(np.argmin(low < high))
-        raise ValueError(
-            f"lower must be below upper, but task {task} has {low[task]:g} and {high[task]:g}"
-        )
-    return low, high
-
-
-def _one_per_task(name: str, bound: ArrayLike, n_tasks: int) -> NDArray[np.float64]:
-    values = np.asarray(bound, dtype=np.float64)
-    if values.shape not in ((), (n_tasks,)):
-        raise ValueError(
-            f"{name} must be None, a number or one number for each of the {n_tasks} tasks, "
-            f"got shape {values.shape}"
-        )
-    return np.broadcast_to(values, n_tasks).copy()
