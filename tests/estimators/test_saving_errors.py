@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from deeptobit import TobitRegressor
@@ -83,6 +84,14 @@ def test_what_is_no_model_or_comes_from_a_later_version_is_said() -> None:
             {"sigma": print},
             "builtin_function_or_method, and cannot be saved: a model file holds numbers",
         ),
+        (
+            {"upper": pd.Series({"y0": 3.0})},
+            "params['upper'] is of type Series, and cannot be saved: a model file holds numbers, "
+            "text, arrays and classes of deeptobit, nothing that would have to be executed. Before "
+            "saving, replace it with set_params by a dict (.to_dict()) if it is by name, else by",
+        ),
+        ({"sigma": lambda: 1}, "with set_params by a number or a word that the parameter knows"),
+        ({"sigma": object()}, "by one of these, or keep the model with pickle"),
         ({"sigma": {(1, 2): 3.0}}, "has keys that are neither text nor numbers"),
         ({"sigma": np.array([1j])}, "is an array of type complex128, which cannot be saved"),
     ],
@@ -90,6 +99,16 @@ def test_what_is_no_model_or_comes_from_a_later_version_is_said() -> None:
 def test_what_cannot_be_saved_is_said(params: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match=re.escape(message)):
         estimator_state(TobitRegressor(**params))
+
+
+def test_bounds_in_a_series_are_saved_as_the_advice_has_it() -> None:
+    frame = pd.DataFrame(Y, columns=["MMSE", "errors"])
+    upper = pd.Series({"errors": 3.0, "MMSE": 3.0})
+    model = TobitRegressor(upper=upper).fit(X, frame)
+    model.set_params(upper=upper.to_dict())
+    again = estimator_from_state(estimator_state(model))
+    assert again.upper == {"errors": 3.0, "MMSE": 3.0}
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
 def test_other_objects_and_broken_models_are_not_saved() -> None:

@@ -78,7 +78,8 @@ class Packer:
             return self._pack_dict(value, where)
         raise TypeError(
             f"{where} is of type {kind.__name__}, and cannot be saved: a model file holds numbers, "
-            "text, arrays and classes of deeptobit, nothing that would have to be executed"
+            "text, arrays and classes of deeptobit, nothing that would have to be executed. "
+            f"Before saving, replace it with set_params by {_advice(value)}"
         )
 
     def _pack_each(self, items: Any, where: str) -> list[Any]:
@@ -106,6 +107,15 @@ class Packer:
         fields = self._classes[name].take(value)
         packed = {field: self.pack(item, f"{where}.{field}") for field, item in fields.items()}
         return {"is": name, "fields": packed}
+
+
+def _advice(value: Any) -> str:
+    """What to set instead of a value that cannot be saved."""
+    if hasattr(value, "to_dict") and hasattr(value, "index"):
+        return "a dict (.to_dict()) if it is by name, else by an array (.to_numpy())"
+    if callable(value) and not isinstance(value, type):
+        return "a number or a word that the parameter knows"
+    return "one of these, or keep the model with pickle"
 
 
 class Unpacker:
