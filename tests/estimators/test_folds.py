@@ -1,9 +1,12 @@
 """Folds from everything that scikit-learn calls cv, and scores of held-out rows."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, LeaveOneGroupOut
 
+from deeptobit import SubspaceNetworkCV
 from deeptobit.estimators._folds import Fold, HeldOut, check_folds, read_folds
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import censored_log_score, centred_anmse
@@ -45,6 +48,30 @@ def test_splitters_iterables_and_masks_are_folds() -> None:
 def test_what_is_no_fold_is_refused(cv: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_folds(cv, 6, None, None)
+
+
+@pytest.mark.parametrize(
+    ("cv", "groups", "message"),
+    [
+        (1, None, "cv must be at least 2, one fold to hold out and one to learn from; got 1"),
+        (-3, None, "cv must be at least 2, .*; got -3"),
+        (7, None, "cv=7 needs at least 7 rows, and there are 6; choose a smaller cv"),
+        (4, list("aabbcc"), "cv=4 needs at least 4 groups, and there are 3; choose a smaller cv"),
+        (2, list("aab"), r"groups must hold one label per row, shape \(6,\); got shape \(3,\)"),
+        (KFold(7), None, r"cv=KFold\(n_splits=7, .* cannot split 6 rows without groups: Cannot"),
+        (LeaveOneGroupOut(), None, r"cv=LeaveOneGroupOut\(\) cannot split 6 rows without groups: "),
+        (LeaveOneGroupOut(), ["a"] * 6, r"cannot split 6 rows with groups: The groups parameter"),
+    ],
+)
+def test_folds_that_rows_or_groups_do_not_suffice_for(cv: Any, groups: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_folds(cv, 6, groups, None)
+
+
+def test_a_search_names_its_cv() -> None:
+    X = np.arange(8.0).reshape(4, 2)
+    with pytest.raises(ValueError, match="cv=5 needs at least 5 rows, and there are 4"):
+        SubspaceNetworkCV(cv=5).fit(X, X)
 
 
 def test_a_task_needs_entries_in_every_fold() -> None:

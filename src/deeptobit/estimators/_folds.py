@@ -37,14 +37,15 @@ def read_folds(cv: Any, n_samples: int, groups: ArrayLike | None, random_state: 
     >>> [fold.test.tolist() for fold in read_folds(2, 4, ["a", "b", "a", "b"], None)]
     [[1, 3], [0, 2]]
     """
+    labels = None if groups is None else _read_groups(groups, n_samples)
     if isinstance(cv, Integral):
-        if groups is None:
+        _check_number(int(cv), n_samples, labels)
+        if labels is None:
             cv = KFold(int(cv), shuffle=True, random_state=random_state)
         else:
             cv = GroupKFold(int(cv))
     if hasattr(cv, "split") and not isinstance(cv, str):
-        labels = None if groups is None else np.asarray(groups)
-        cv = cv.split(np.zeros((n_samples, 1)), None, labels)
+        cv = _split(cv, n_samples, labels)
     elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
         raise ValueError(
             f"cv must be a number of folds, a splitter, or pairs of train and test rows; got {cv!r}"
@@ -53,6 +54,41 @@ def read_folds(cv: Any, n_samples: int, groups: ArrayLike | None, random_state: 
     if not folds:
         raise ValueError("cv has no fold: there is nothing to choose by")
     return folds
+
+
+def _read_groups(groups: ArrayLike, n_samples: int) -> NDArray[Any]:
+    labels = np.asarray(groups)
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"groups must hold one label per row, shape ({n_samples},); got shape {labels.shape}"
+        )
+    return labels
+
+
+def _check_number(cv: int, n_samples: int, labels: NDArray[Any] | None) -> None:
+    """So many folds must be possible."""
+    if cv < 2:
+        raise ValueError(
+            f"cv must be at least 2, one fold to hold out and one to learn from; got {cv}"
+        )
+    what, number = "rows", n_samples
+    if labels is not None:
+        what, number = "groups", len(np.unique(labels))
+    if cv > number:
+        raise ValueError(
+            f"cv={cv} needs at least {cv} {what}, and there are {number}; choose a smaller cv"
+        )
+
+
+def _split(cv: Any, n_samples: int, labels: NDArray[Any] | None) -> list[Any]:
+    """The pairs of a splitter, whose own errors do not tell where it comes from."""
+    try:
+        return list(cv.split(np.zeros((n_samples, 1)), None, labels))
+    except ValueError as error:
+        raise ValueError(
+            f"cv={cv!r} cannot split {n_samples} rows "
+            f"{'without' if labels is None else 'with'} groups: {error}"
+        ) from error
 
 
 @dataclass(frozen=True)
