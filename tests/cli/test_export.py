@@ -97,8 +97,20 @@ def test_what_is_refused(model: Path) -> None:
     TobitRegressor(noise="logistic").fit(X, np.sin(X[:, 0]) + 2.0).save(other)
     code, _, error = _run("export", other)
     assert code == 1
-    assert "logistic.model cannot be exported: the censored mean can be" in error
+    assert "logistic.model cannot be exported: its noise is not Gaussian, for which" in error
+    assert "Export --kind clip or --kind latent" in error
     assert not other.with_suffix(".onnx").exists()
+    assert _run("export", other, "--kind", "clip")[0] == 0
+    fine = model.parent / "fine.model"
+    y = 1e9 + np.clip(np.sin(X[:, 0]) + 1.0, 0.5, 1.5)
+    TobitRegressor(lower=1e9 + 0.5, upper=1e9 + 1.5, noise="gaussian").fit(X, y).save(fine)
+    error = _run("export", fine)[2]
+    assert "fine.model cannot be exported: target " in error
+
+
+def test_help_shows_what_the_mean_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert "E[y|x], the score clipped to the bounds" in _run("export", "--help")[1]
 
 
 def test_a_missing_extra_is_one_sentence(

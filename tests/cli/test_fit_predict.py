@@ -118,6 +118,11 @@ def test_no_model_is_written_without_its_card(
     assert _names(tmp_path) == ["cohort.csv", "cohort.toml"]
 
 
+def test_no_process_is_too_few(folder: Path) -> None:
+    code, _, error = _run("fit", folder / "cohort.toml", "--jobs", 0, "--force")
+    assert (code, "0 processes do nothing" in error) == (2, True)
+
+
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
 def test_predictions(kind: str, folder: Path) -> None:
     out = folder / f"out.{kind}"
@@ -153,7 +158,7 @@ def test_predictions_for_machines(folder: Path) -> None:
     ("arguments", "sentence"),
     [
         (("cohort.deeptobit", "none.csv"), "there is no such file"),
-        (("none.deeptobit", "new.csv"), "none.deeptobit"),
+        (("none.deeptobit", "new.csv"), "none.deeptobit: there is no such file"),
         (("cohort.toml", "new.csv"), "it is not a deeptobit model file"),
         (("cohort.deeptobit", "cohort.toml"), "cannot read files of kind '.toml'"),
         (("cohort.deeptobit", "new.csv", "--out", "p.ods"), "cannot write files of kind '.ods'"),

@@ -68,7 +68,7 @@ UNREADABLE: dict[str, tuple[str, bytes, str]] = {
     "BOM alone": ("a.csv", b"\xef\xbb\xbf", "a.csv is empty"),
     "blank lines": ("a.csv", b"\n \n\n", "a.csv is empty"),
     "header": ("a.csv", b"id,age,MMSE\n", "a header but no row of data; add rows"),
-    "same names": ("a.csv", b"age,age\n1,2\n", "rename 'age', which occur(s) more than once"),
+    "same names": ("a.csv", b"age,age\n1,2\n", "rename those that are called 'age'"),
     "ragged": ("a.csv", b"id,age\n1,2\n1,2,3\n", "line 3: 3 cells, but the header names 2"),
     "open quote": ("a.csv", b'id,age\n1,"2\n3,4\n', "line 2: cannot be read as CSV"),
     "Latin-1": ("a.csv", "id;Größe\n1;2\n".encode("latin-1"), "save the file as 'CSV UTF-8'"),

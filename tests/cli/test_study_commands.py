@@ -2,9 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
+from typer import Exit
 from typer.testing import CliRunner
 
 from deeptobit.cli._app import app
+from deeptobit.cli._study_commands import one_sentence
 from tests.study.messy import N_ROWS, write_messy_csv
 from tests.study.problems import TABLE, TARGET, write_study
 
@@ -68,6 +70,59 @@ def test_a_study_file_lies_above_its_data(tmp_path: Path) -> None:
     assert "no such folder" in _run("init", data, "--out", tmp_path / "none" / "study.toml")[2]
 
 
+@pytest.mark.parametrize("name", [".", ".."])
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (("init",), " is a folder, and its files are not one table in Parquet files; name a file"),
+        (("check",), ": there is no such study file; 'deeptobit init DATA' writes one"),
+        (("fit",), ": there is no such study file; 'deeptobit init DATA' writes one"),
+        (("convert",), ": there is no such file"),
+        (("report",), " is not a file"),
+        (("export",), " is not a file"),
+    ],
+)
+def test_a_folder_without_a_name(
+    command: tuple[str, ...],
+    sentence: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inside = tmp_path / "a" / "b"
+    inside.mkdir(parents=True)
+    (inside / "x.csv").write_text(TABLE)
+    monkeypatch.chdir(inside)
+    assert _run(*command, name) == (1, "", f"deeptobit: {name}{sentence}\n")
+
+
+@pytest.mark.parametrize("command", ["check", "fit", "evaluate"])
+def test_a_table_is_no_study(command: str, tmp_path: Path) -> None:
+    table = tmp_path / "visits.csv"
+    table.write_text(TABLE)
+    code, _, error = _run(command, table)
+    assert code == 1
+    sentence = f"visits.csv is a table, not a study file; 'deeptobit init {table}' writes one for"
+    assert error.startswith(f"deeptobit: {sentence}")
+
+
+def test_what_the_system_says_comes_without_its_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("report", "export"):
+        file = tmp_path / "none.deeptobit"
+        assert _run(command, file) == (1, "", f"deeptobit: {file}: there is no such file\n")
+    with pytest.raises(Exit), one_sentence(as_json=False):
+        raise PermissionError(13, "Permission denied", "a.csv")
+    assert capsys.readouterr().err == "deeptobit: a.csv: Permission denied\n"
+
+
+def test_a_bound_in_quotes_is_a_column(tmp_path: Path) -> None:
+    study = write_study(tmp_path, TARGET.replace("30", '"30"'))
+    sentence = "there is no column '30' in a.csv; a number is written without quotes: upper = 30"
+    assert sentence in _run("check", study)[2]
+
+
 def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
     study = write_study(tmp_path, TARGET + "[modle]\n")
     code, shown, error = _run("check", study)
@@ -103,3 +158,6 @@ def test_another_table_may_take_the_place_of_the_studys_own(tmp_path: Path) -> N
     code, _, error = _run("check", study, "--data", tmp_path / "new.csv")
     assert code == 1
     assert "found '[bold]' (new.csv, line 6)" in error
+    (tmp_path / "new.csv").write_text("id,age\na,70\nb,71\n")
+    error = _run("check", study, "--data", tmp_path / "new.csv")[2]
+    assert "there is no column 'MMSE' in new.csv" in error

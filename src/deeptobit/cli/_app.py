@@ -55,6 +55,12 @@ class Dataset(StrEnum):
     ADNI = "adni"
 
 
+def _some_jobs(jobs: int) -> int:
+    if jobs == 0:
+        raise typer.BadParameter("0 processes do nothing; name at least 1, or -1 for all cores")
+    return jobs
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         print(f"deeptobit {__version__}")
@@ -116,7 +122,9 @@ def fit(
     data: Annotated[
         Path | None, typer.Option(help="Another table in place of the study's own.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
+    jobs: Annotated[
+        int, typer.Option(callback=_some_jobs, help="Processes; -1 takes all cores.")
+    ] = -1,
     memory: Annotated[
         str | None,
         typer.Option(help="Memory to do with, such as 4GB; by default what is free."),
@@ -196,7 +204,7 @@ def export(
         Path | None, typer.Option(help="The ONNX file to write; by default beside the model.")
     ] = None,
     kind: Annotated[
-        KindName, typer.Option(help="E[y|x], the score clipped to the bounds, or the score.")
+        KindName, typer.Option(help=r"E\[y|x], the score clipped to the bounds, or the score.")
     ] = KindName.MEAN,
     dtype: Annotated[
         PrecisionName,

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from deeptobit import load
-from deeptobit.cli._output_file import check_output
+from deeptobit.cli._output_file import check_output, named
 from deeptobit.cli._study_commands import one_sentence
 from deeptobit.persistence import read_state
 from deeptobit.study import FittedStudy, StudyError, load_fitted
@@ -26,11 +26,13 @@ def run_export(
     as_json: bool,
 ) -> None:
     """Write the ONNX file of a fitted study or of a saved estimator."""
-    path = onnx or model.with_suffix(".onnx")
+    path = onnx or named(model).with_suffix(".onnx")
     with one_sentence(as_json):
         check_output(path, force, model, option="--onnx")
         fitted = _load(model)
         estimator = fitted.model if isinstance(fitted, FittedStudy) else fitted
+        if kind == "mean" and estimator.noise_.name != "gaussian":
+            raise _not_gaussian(model)
         try:
             estimator.to_onnx(path, kind, dtype=dtype)
         except ValueError as error:
@@ -50,6 +52,14 @@ def run_export(
     )
     for note in _notes(fitted):
         console.print(escape(note), soft_wrap=True)
+
+
+def _not_gaussian(model: Path) -> StudyError:
+    return StudyError(
+        f"{model} cannot be exported: its noise is not Gaussian, for which alone ONNX has the mean "
+        "E[y|x]. Export --kind clip or --kind latent, which do not depend on the noise, or fit the "
+        'study with noise = "gaussian" under [model]'
+    )
 
 
 def _load(path: Path) -> Any:

@@ -14,7 +14,7 @@ from rich.progress import Progress as ProgressBar
 
 from deeptobit.cli._fit_stream import fit_streamed
 from deeptobit.cli._fit_summary import show_fitted
-from deeptobit.cli._output_file import check_output
+from deeptobit.cli._output_file import check_output, named
 from deeptobit.cli._study_commands import finite, one_sentence
 from deeptobit.report import card_files, study_card, write_card
 from deeptobit.study import (
@@ -46,7 +46,7 @@ def run_fit(
     as_json: bool,
 ) -> None:
     """Fit the model of a study, write it and its card to files, and show how it does."""
-    path = out or study.with_suffix(SUFFIX)
+    path = out or named(study).with_suffix(SUFFIX)
     with one_sentence(as_json):
         settings = read_study(study)
         table = data or settings.data_path

@@ -22,6 +22,11 @@ def check_output(path: Path, force: bool, *inputs: Path, option: str = "--out") 
     check_folder(path.parent, option)
 
 
+def named(path: Path) -> Path:
+    """A path that has a name to write beside: that of the folder it stands for, if it is . or .."""
+    return path if path.name not in ("", "..") else path.resolve()
+
+
 def check_folder(folder: Path, option: str = "--out") -> None:
     """Refuse a folder that takes no file; by trying, since rights alone do not tell."""
     try:

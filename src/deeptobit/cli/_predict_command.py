@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from deeptobit.cli._output_file import check_output
+from deeptobit.cli._output_file import check_output, named
 from deeptobit.cli._study_commands import one_sentence
 from deeptobit.study import (
     check_writable,
@@ -30,7 +30,7 @@ def run_predict(
     as_json: bool,
 ) -> None:
     """Predict the rows of a table, and write the predictions to a file."""
-    path = out or data.with_name(f"{data.stem}-predictions.csv")
+    path = out or named(data).with_name(f"{named(data).stem}-predictions.csv")
     with one_sentence(as_json), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         check_output(path, force, model, data)

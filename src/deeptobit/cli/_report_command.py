@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from deeptobit.cli._output_file import check_output
+from deeptobit.cli._output_file import check_output, named
 from deeptobit.cli._study_commands import one_sentence
 from deeptobit.report import render_report
 from deeptobit.study import load_fitted, write_whole
@@ -22,7 +22,7 @@ def run_report(
     """Write the report of a fitted study beside it, or elsewhere."""
     console = Console(stderr=as_json)
     with one_sentence(as_json):
-        path = out or model.with_suffix(".html")
+        path = out or named(model).with_suffix(".html")
         check_output(path, force or _is_report(path), model)
         with console.status("Reading the model …"):
             fitted = load_fitted(model)

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from deeptobit.cli._init_summary import show_look
-from deeptobit.cli._output_file import check_output
+from deeptobit.cli._output_file import check_output, named
 from deeptobit.exceptions import ModelFileError
 from deeptobit.study import (
     Finding,
@@ -39,7 +39,7 @@ def run_init(data: Path, *, out: Path | None, force: bool, as_json: bool) -> Non
     """Write a study file for a table, and say what was guessed."""
     console = Console(stderr=as_json)
     with one_sentence(as_json):
-        path = out or data.with_suffix(".toml")
+        path = out or named(data).with_suffix(".toml")
         check_output(path, force, data)
         file = _relative(data, path)
         with console.status("Looking at the table …"):
@@ -78,11 +78,21 @@ def one_sentence(as_json: bool) -> Iterator[None]:
     try:
         yield
     except (StudyError, ModelFileError, OSError) as error:
-        _say(str(error), as_json)
+        _say(_without_number(error), as_json)
         raise typer.Exit(WRONG) from None
     except KeyboardInterrupt:
         _say("interrupted; no file was changed", as_json)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _without_number(error: Exception) -> str:
+    """What is wrong, without the system's [Errno 2]."""
+    match error:
+        case FileNotFoundError(filename=str(file)):
+            return f"{file}: there is no such file"
+        case OSError(filename=str(file), strerror=str(why)):
+            return f"{file}: {why}"
+    return str(error)
 
 
 def _say(error: str, as_json: bool) -> None:

@@ -111,7 +111,7 @@ def build_data(study: Study, table: Table) -> StudyData:
     """
     import pandas as pd
 
-    check_columns(study, table.columns)
+    check_columns(study, table)
     if len(table) < 2:
         raise study.source.error(
             ("data", "file"), f"{table.file} has one row of data; a model needs at least 10"
@@ -175,9 +175,9 @@ def _labels(study: Study, table: Table, key: str, column: str) -> pd.Series[Any]
 
 def _feature_kinds(study: Study, table: Table) -> dict[str, bool]:
     """The features, and whether each is categorical."""
-    declared = categorical_columns(study, table.columns)
+    declared = categorical_columns(study, table)
     kinds = {}
-    for name in feature_columns(study, table.columns):
+    for name in feature_columns(study, table):
         kind = "categories" if name in declared else kind_of(table, name)
         if kind in USELESS:
             raise _useless(study, table, name, kind)
@@ -192,7 +192,7 @@ def useless(study: Study, name: str, kind: str, example: str) -> StudyError:
 
 def _useless(study: Study, table: Table, name: str, kind: str) -> StudyError:
     form = unusual_form(table, name)
-    if form is None:
+    if form is None or kind == "dates":
         return useless(study, name, kind, _example(table, name))
     return study.source.error(
         ("features", "include"), f"feature {name!r} holds {UNUSUAL[form]}{_example(table, name)}"

@@ -54,8 +54,8 @@ class ChunkedTable:
         self._progress, self.n_passes = progress, 0
         self._missing = [str(code) for code in study.data.missing]
         self.file, self.n_rows = path.name, self._stored.n_rows
-        check_columns(study, self._stored.columns)
-        self.features = feature_columns(study, self._stored.columns)
+        check_columns(study, self)
+        self.features = feature_columns(study, self)
         self._columns = _used(study, self.features)
 
     @property

@@ -137,7 +137,7 @@ def dependence(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
 
 
 def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
-    declared = categorical_columns(study, data.table.columns)
+    declared = categorical_columns(study, data.table)
     for column in data.encoder.columns:
         if column.reference is None:
             continue

@@ -19,8 +19,10 @@ from deeptobit.study._sections import (
     one_of,
 )
 from deeptobit.study._sections import read_section as _section
+from deeptobit.study._table import EXCEL, PARQUET
 
 _NAMES = "a list of column names, in which * and ? are wildcards"
+_TABLES = (".csv", ".tsv", *EXCEL, *PARQUET)  # a study file may well be called .txt
 _SECTIONS = ("data", "features", "targets", "model", "evaluation", "report")
 
 
@@ -206,6 +208,10 @@ def parse_study(source: Source) -> Study:
 
 
 def _read_text(path: Path) -> str:
+    if path.exists() and path.suffix.lower() in _TABLES:
+        raise StudyError(
+            f"{path.name} is a table, not a study file; 'deeptobit init {path}' writes one for it"
+        )
     if not path.is_file():
         raise StudyError(f"{path}: there is no such study file; 'deeptobit init DATA' writes one")
     try:

@@ -10,7 +10,7 @@ import numpy as np
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import anmse, centred_anmse, crps
-from deeptobit.plots import some_predictive, some_targets
+from deeptobit.metrics._selection import some_predictive, some_targets
 from deeptobit.targets import CensoredTargets
 
 

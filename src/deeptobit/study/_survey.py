@@ -38,7 +38,7 @@ class Survey:
 
 def survey_table(study: Study, table: ChunkedTable) -> Survey:
     """Read every cell once; what is wrong with one is said before any model is fitted."""
-    declared = categorical_columns(study, table.columns)
+    declared = categorical_columns(study, table)
     tallies = {name: ColumnTally(name, declared=name in declared) for name in table.features}
     known = np.zeros(len(study.targets), dtype=np.int64)
     groups = None

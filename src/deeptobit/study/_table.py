@@ -213,6 +213,12 @@ def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError):
+        frame = None
+    if path.is_dir() and (frame is None or not len(frame.columns)):
+        raise StudyError(
+            f"{path} is a folder, and its files are not one table in Parquet files; name a file"
+        )
+    if frame is None:
         raise StudyError(f"{path.name} cannot be read as a Parquet file; write it again") from None
     if frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()
@@ -246,6 +252,5 @@ def _check_names(table: Table) -> None:
     twice = [name for name, times in Counter(table.columns).items() if times > 1]
     if twice:
         raise StudyError(
-            f"{table.file}: column names must differ; rename {listed(twice)}, which occur(s) more "
-            "than once"
+            f"{table.file}: column names must differ; rename those that are called {listed(twice)}"
         )

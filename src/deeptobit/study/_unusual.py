@@ -16,7 +16,7 @@ _FORMS = {
     "percent": re.compile(r"[+-]?\d*[.,]?\d+\s*%"),
     "thousands": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
     "comma": re.compile(r"[+-]?\d*,\d+"),
-    "point": re.compile(r"[+-]?\d*\.\d+"),
+    "point": re.compile(r"[+-]?(\d*\.\d+|\d{1,3}(\.\d{3})+,\d+)"),
 }
 
 
