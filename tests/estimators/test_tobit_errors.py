@@ -140,6 +140,7 @@ def test_outcomes_beyond_the_limit_of_their_row_are_located() -> None:
         ({"tol": 0.0}, "tol must be positive; got 0"),
         ({"tol": np.nan}, "tol must be positive; got nan"),
         ({"max_iter": 0}, "max_iter must be a whole number, at least 1; got 0"),
+        ({"prediction": "x"}, "prediction: the kind must be 'mean', 'clip' or 'latent'; got 'x'"),
         ({"sigma": "auto"}, "sigma must be 'mle', a number, one per task or a dict; got 'auto'"),
         ({"sigma": 0.0}, "sigma must be positive and finite; got 0"),
         ({"sigma": [1.0, -1.0]}, "sigma must be positive and finite"),
@@ -252,7 +253,7 @@ def test_predict_refuses_another_number_of_features() -> None:
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda m, X: m.predict(X, kind="median"), "kind must be 'mean', 'clip' or 'latent'"),
+        (lambda m, X: m.predict(X, kind="median"), "^kind must be 'mean', 'clip' or 'latent'"),
         (lambda m, X: m.set_params(prediction="x").predict(X), "'latent'; got 'x'"),
         (lambda m, X: m.predict_interval(X, 90), "coverage must lie between 0 and 1; got 90"),
         (lambda m, X: m.predict_interval(X, 1.0), "coverage must lie between 0 and 1"),

@@ -14,7 +14,7 @@ KINDS = ("mean", "clip", "latent")
 
 def check_settings(alpha: Any, tol: Any, max_iter: Any, prediction: Any) -> None:
     """Constructor parameters, checked when they are first used (scikit-learn's convention)."""
-    check_kind(prediction)
+    check_kind(prediction, "prediction: the kind")
     if not (isinstance(alpha, Real) and 0.0 <= float(alpha) < np.inf):
         raise ValueError(f"alpha must be a finite number, at least 0; got {alpha!r}")
     if not (isinstance(tol, Real) and float(tol) > 0.0):
@@ -60,10 +60,10 @@ def check_sparsity(sparsity: Any) -> None:
         raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
 
 
-def check_kind(kind: Any) -> None:
-    """One of the three kinds of prediction."""
+def check_kind(kind: Any, what: str = "kind") -> None:
+    """One of the three kinds of prediction; ``what`` names the argument or parameter."""
     if kind not in KINDS:
-        raise ValueError(f"kind must be 'mean', 'clip' or 'latent'; got {kind!r}")
+        raise ValueError(f"{what} must be 'mean', 'clip' or 'latent'; got {kind!r}")
 
 
 def read_layer(layer: Any, n_layers: int) -> int:
