@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deeptobit.cli._app import app
+from deeptobit.cli._fit_summary import _R2, _known
 from deeptobit.study import FittedStudy, StudyError, load_fitted, read_table
 from tests.study.cohorts import write_cohort
 
@@ -56,6 +57,10 @@ def test_fit_shows_how_the_model_does(fitted: tuple[Path, str]) -> None:
     assert "R² ≤ 0" not in plain
     assert "cohort.deeptobit NEW.csv" in plain
     assert "deeptobit report" in plain
+
+
+def test_no_zero_is_below_zero() -> None:
+    assert (_known(-0.001, _R2), _known(-0.006, _R2)) == ("0.00", "-0.01")
 
 
 def test_features_that_do_not_help_are_named(tmp_path: Path) -> None:

@@ -180,6 +180,16 @@ def test_where_the_model_does_not_help_is_said() -> None:
     assert "MMSE_bl" not in said
 
 
+def test_an_outcome_of_one_value_is_not_called_unexplained() -> None:
+    fitted = cohort_study()
+    table = fitted.held_out.table()
+    others = cautions(fitted, table)
+    table.loc["MMSE_bl", "r2"] = np.nan
+    said = cautions(fitted, table)
+    assert said[0].startswith("All held-out values of MMSE_bl are the same, so that there is")
+    assert said[1:] == others
+
+
 def test_intervals_that_are_too_narrow_are_said() -> None:
     fitted = cohort_study()
     predictive = fitted.held_out.predictive

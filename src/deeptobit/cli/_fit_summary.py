@@ -15,6 +15,7 @@ from deeptobit.report import card_files
 from deeptobit.study import FittedStudy
 
 _DIGITS = "#.3g"  # three of them, also where they are 0
+_R2 = "z.2f"  # no -0.00
 _CRPS = "CRPS: error of the predicted distribution, in units of the target; null: without features."
 
 
@@ -101,7 +102,7 @@ def _measures(table: Any, coverage: float) -> Table:
             escape(str(row.Index)),
             f"{show_bound(row.lower)} – {show_bound(row.upper)}",
             str(row.entries),
-            _known(row.r2, ".2f"),
+            _known(row.r2, _R2),
             _known(row.crps, _DIGITS),
             _known(row.null_crps, _DIGITS),
             _known(row.coverage, ".0%"),

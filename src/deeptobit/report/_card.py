@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from deeptobit.estimators import SubspaceNetworkRegressor
-from deeptobit.likelihood import Noise, NoiseByTask
+from deeptobit.report._card_parts import noise_words
 from deeptobit.report._format import count, some, times
 from deeptobit.study import FEWEST
 
@@ -46,13 +46,8 @@ def model_entries(fitted: FittedStudy) -> Entries:
         ("Layers", str(model.n_layers_)),
         ("Shared directions (rank)", str(model.rank_)),
         ("Strength of the prior", _prior(fitted)),
-        ("Noise", _noise(model.noise_)),
+        ("Noise", noise_words(model.noise_)),
     ]
-
-
-def _noise(noise: Noise) -> str:
-    by_task = isinstance(noise, NoiseByTask)
-    return "tails and skew of every outcome by itself" if by_task else noise.name
 
 
 def _prior(fitted: FittedStudy) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import of_task
+from deeptobit.likelihood import Noise, NoiseByTask, of_task
 from deeptobit.report._format import bound, count, part, percent, share, times
 from deeptobit.study import FEWEST, tells_few
 
@@ -33,7 +33,7 @@ def model_part(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Fa
         "from": times(model.n_features_in_, "feature"),
         **depth,
         **rank,
-        "noise": model.noise_.name,
+        "noise": noise_words(model.noise_),
         "targets": [
             {
                 "name": name,
@@ -45,6 +45,19 @@ def model_part(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Fa
             for task, (name, low, high, sigma) in enumerate(each)
         ],
     }
+
+
+def noise_words(noise: Noise) -> str:
+    """The noise of a model, in words where every target has its own.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian, Logistic
+    >>> noise_words(Gaussian()), noise_words(NoiseByTask([Gaussian(), Logistic()]))
+    ('gaussian', 'tails and skew of every outcome by itself')
+    """
+    by_task = isinstance(noise, NoiseByTask)
+    return "tails and skew of every outcome by itself" if by_task else noise.name
 
 
 def _end(value: float) -> float | str:

@@ -12,6 +12,7 @@ from sklearn.isotonic import isotonic_regression
 from deeptobit import plots
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Predictive
+from deeptobit.metrics._selection import some_predictive, some_targets
 from deeptobit.report._format import bound, number
 from deeptobit.report._svg import Picture, as_picture, new_figure, remove_legend
 from deeptobit.study import FEWEST
@@ -39,8 +40,8 @@ def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, fewest: int = FEWEST) 
 
 def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int) -> Picture:
     rows = _drawn_rows(held_out.targets.missing[:, task])
-    targets = plots.some_targets(held_out.targets, [task])[rows]
-    predictive = _some_rows(plots.some_predictive(held_out.predictive, [task]), rows)
+    targets = some_targets(held_out.targets, [task])[rows]
+    predictive = _some_rows(some_predictive(held_out.predictive, [task]), rows)
     predicted, (low, high) = predictive.mean(), _interval(predictive, held_out.coverage)
     by_row = targets.entry_lower is not None or targets.entry_upper is not None
     if not by_row:

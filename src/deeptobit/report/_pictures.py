@@ -10,6 +10,7 @@ import numpy as np
 from deeptobit import plots
 from deeptobit.arrays import FloatArray
 from deeptobit.metrics import centred_anmse
+from deeptobit.metrics._selection import some_targets
 from deeptobit.report._directions import Directions
 from deeptobit.report._format import number, times
 from deeptobit.report._reliability import N_BINS, histogram_bins, without_small_bins
@@ -40,7 +41,7 @@ def draw_reliability(held_out: HeldOut, alt: str, fewest: int = FEWEST) -> Pictu
 def layer_errors(held_out: HeldOut, table: pd.DataFrame) -> FloatArray:
     """1 − R² after every layer of the outcomes that vary, (K, T)."""
     varied = np.flatnonzero(table["r2"].notna()).tolist()
-    targets = replace(plots.some_targets(held_out.targets, varied), one_dimensional=False)
+    targets = replace(some_targets(held_out.targets, varied), one_dimensional=False)
     errors = [
         centred_anmse(targets, stage[:, varied], multioutput="raw_values")
         for stage in held_out.stages

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from deeptobit.study import FittedStudy
 
 _OFTEN = 0.1  # at a bound
+_OPPOSITE = -0.5  # of three outcomes, two are at least as much alike
 
 
 class KeyFigure(NamedTuple):
@@ -63,15 +64,20 @@ def held_out_by_lot(fitted: FittedStudy) -> str:
 def _bounds(n_outcomes: int, bounded: int, often: int) -> str:
     if bounded == 0:
         return ""
-    which = "All" if bounded == n_outcomes else f"{bounded} of the {n_outcomes}"
-    piled = (
-        "none of them has" if often == 0 else f"{often} of them {'has' if often == 1 else 'have'}"
-    )
-    subject = "It is" if n_outcomes == 1 else f"{which} {'is' if bounded == 1 else 'are'}"
+    subject, piled = _one_bounded(n_outcomes, often)
+    if bounded > 1:
+        subject = "All are" if bounded == n_outcomes else f"{bounded} of the {n_outcomes} are"
+        some_of = "none" if often == 0 else str(often)
+        piled = f"{some_of} of them {'have' if often > 1 else 'has'} 10 % or more of the values"
     return (
-        f"{subject} recorded between bounds, and {piled} 10 % or more of the values at one; the "
-        "model takes such a value as “at least” or “at most”, not as exact. "
+        f"{subject} recorded between bounds, and {piled} at one; the model takes such a value as "
+        "“at least” or “at most”, not as exact. "
     )
+
+
+def _one_bounded(n_outcomes: int, often: int) -> tuple[str, str]:
+    subject = "It is" if n_outcomes == 1 else f"1 of the {n_outcomes} is"
+    return subject, f"{'10 % or more' if often else 'less than 10 %'} of its values are"
 
 
 def _groups(fitted: FittedStudy, fewest: int) -> str:
@@ -146,7 +152,14 @@ def undercovered(table: pd.DataFrame, promised: float) -> list[str]:
 def cautions(fitted: FittedStudy, table: pd.DataFrame) -> list[str]:
     """Where not to rely on the model."""
     found = []
-    useless, narrow = unhelped(table), undercovered(table, fitted.held_out.coverage)
+    constant = [str(name) for name in table.index[table["r2"].isna()]]
+    useless = [name for name in unhelped(table) if name not in constant]
+    narrow = undercovered(table, fitted.held_out.coverage)
+    if constant:
+        found.append(
+            f"All held-out values of {_which(constant, table)} are the same, so that there is "
+            "nothing to explain and no R²."
+        )
     if useless:
         found.append(
             f"The features do not help to predict {_which(useless, table)}: R² is not above 0, or "
@@ -191,6 +204,11 @@ def layer_words(errors: FloatArray) -> str:
 def likeness_words(alike: Likeness) -> str:
     """Which outcomes go together, if any do."""
     both = f"{alike.first} and {alike.second}"
+    if alike.cosine < _OPPOSITE:
+        return (
+            f"The features move {both} in opposite directions (cosine {number(alike.cosine)}): "
+            "what raises one lowers the other."
+        )
     if alike.cosine <= 0.0:
         return (
             f"The features move no two outcomes alike; {both} come closest (cosine "
