@@ -9,6 +9,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 SingleArray: TypeAlias = NDArray[np.float32]
 
+_ARROW_TIMES = ("date", "time", "duration")
+
 
 def in_precision_of(X: Any, result: FloatArray) -> FloatArray:
     """Answer single precision in single precision, all else in double.
@@ -38,9 +40,8 @@ def refuse_dates(table: Any, what: str) -> None:
     ValueError: column 'visit' of X holds dates or durations; turn them into numbers first, ...
     """
     for position, dtype in enumerate(_types_of(table)):
-        temporal = getattr(dtype, "is_temporal", lambda: False)  # polars; all others have kinds
-        if temporal() or getattr(dtype, "kind", None) in ("M", "m"):
-            columns = getattr(table, "columns", None)
+        if _is_temporal(dtype):
+            columns = column_names(table)
             where = what if columns is None else f"column {columns[position]!r} of {what}"
             raise ValueError(
                 f"{where} holds dates or durations; turn them into numbers first, such as days "
@@ -69,8 +70,31 @@ def _is_single_precision(X: Any) -> bool:
     return bool(found) and all(str(dtype).lower() == "float32" for dtype in found)
 
 
+def column_names(table: Any) -> list[str] | None:
+    """The names of the columns of a data frame or an Arrow table; None of anything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_names(pd.DataFrame({"MMSE": [30], 2: [1]})), column_names(np.ones((2, 2)))
+    (['MMSE', '2'], None)
+    """
+    columns = getattr(table, "column_names", getattr(table, "columns", None))
+    return None if columns is None else [str(name) for name in columns]
+
+
 def _types_of(table: Any) -> list[Any]:
     """The types of the columns of a data frame, or the one type of an array or a series."""
+    if hasattr(table, "column_names"):  # Arrow
+        return list(table.schema.types)
     if hasattr(table, "columns"):
         return list(table.dtypes)
     return [getattr(table, "dtype", None)]
+
+
+def _is_temporal(dtype: Any) -> bool:
+    """Whether a type of NumPy, pandas, polars or Arrow is one of dates, times or durations."""
+    of_polars = getattr(dtype, "is_temporal", lambda: False)
+    if of_polars() or getattr(dtype, "kind", None) in ("M", "m"):
+        return True
+    return type(dtype).__module__.startswith("pyarrow") and str(dtype).startswith(_ARROW_TIMES)

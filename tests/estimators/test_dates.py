@@ -13,12 +13,14 @@ from deeptobit.arrays import FloatArray
 from tests.estimators.models import EVERY_MODEL
 from tests.estimators.problems import bounded, censored
 
+pa: Any = pytest.importorskip("pyarrow")
 VISITS = pd.date_range("2026-11-16", periods=150)
 DATED: dict[str, Callable[[FloatArray], Any]] = {
     "array": lambda table: VISITS.to_numpy()[:, None],
     "column": lambda table: pd.DataFrame(table).assign(visit=VISITS),
     "durations": lambda table: pd.DataFrame(table).assign(visit=VISITS - VISITS[0]),
     "time zone": lambda table: pd.DataFrame(table).assign(visit=VISITS.tz_localize("UTC")),
+    "Arrow": lambda table: pa.table({"age": table[:, 0], "visit": pa.array(VISITS.date)}),
     "polars": lambda table: pl.DataFrame(table).with_columns(visit=pl.Series(list(VISITS.date))),
 }
 EVERY_DATE = pytest.mark.parametrize("dated", DATED.values(), ids=DATED.keys())

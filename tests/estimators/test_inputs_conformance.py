@@ -10,10 +10,11 @@ import pytest
 from sklearn.base import clone
 
 from deeptobit import CensoredTargets, TobitRegressor
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, column_names
 from tests.estimators.models import EVERY_MODEL
 from tests.estimators.problems import assert_close, bounded, censored
 
+pa: Any = pytest.importorskip("pyarrow")
 FEATURES, TARGETS = ["age", "volume", "marker"], ["MMSE", "errors"]
 
 
@@ -31,6 +32,7 @@ AS_OUTCOMES: dict[str, Callable[[FloatArray], Any]] = {
         {np.nan: None}
     ),
     "pandas <NA>": lambda Y: pd.DataFrame(Y, columns=TARGETS).convert_dtypes(),
+    "Arrow": lambda Y: pa.table(dict(zip(TARGETS, Y.T.copy(), strict=True))),
     "polars NaN": lambda Y: pl.DataFrame(Y, schema=TARGETS),
     "polars null": lambda Y: pl.DataFrame(Y, schema=TARGETS).fill_nan(None),
 }
@@ -46,7 +48,8 @@ def test_missing_outcomes_however_they_are_written(
     found = clone(model).fit(X, as_outcomes(Y))
     np.testing.assert_array_equal(found.predict(X), expected.predict(X))
     assert found.score(X, as_outcomes(Y)) == expected.score(X, Y)
-    assert found.target_names_ == list(getattr(as_outcomes(Y), "columns", ["y0", "y1"]))
+    named = column_names(as_outcomes(Y))
+    assert found.target_names_ == (["y0", "y1"] if named is None else TARGETS)
 
 
 @EVERY_MODEL
@@ -57,6 +60,15 @@ def test_a_feature_that_is_masked_is_missing(model: Any) -> None:
         clone(model).fit(np.ma.masked_equal(X, -999.0), Y)
     with pytest.raises(ValueError, match="X contains NaN: feature 'x1', row 4"):
         clone(model).fit(*censored()).predict(np.ma.masked_equal(X, -999.0))
+
+
+@EVERY_MODEL
+def test_features_from_arrow(model: Any) -> None:
+    X, Y = censored()
+    table = pa.table(dict(zip(FEATURES, X.T.copy(), strict=True)))
+    found = clone(model).fit(table, Y)
+    assert list(found.feature_names_in_) == FEATURES
+    np.testing.assert_array_equal(found.predict(table), clone(model).fit(X, Y).predict(X))
 
 
 def test_integers_with_missing_values() -> None:

@@ -214,7 +214,7 @@ def test_a_later_chunk_must_have_the_same_features_and_targets() -> None:
     before = model.predict(X)
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:, :3], Y)
-    with pytest.raises(ValueError, match="5 targets, but the network has 6"):
+    with pytest.raises(ValueError, match=r"y has 5 target\(s\), but the model was fitted to 6"):
         model.partial_fit(X, Y[:, :5])
     np.testing.assert_array_equal(model.predict(X), before)
     assert_same(model.partial_fit(X, Y), online().partial_fit(X, Y).partial_fit(X, Y))

@@ -123,7 +123,7 @@ def test_scores_take_limits_per_row(method: str) -> None:
     ("Y", "message"),
     [
         (lambda Y: Y[:10], "X has 150 rows but Y has 10"),
-        (lambda Y: Y[:, :1], r"Y has 1 target\(s\) but 2 name"),
+        (lambda Y: Y[:, :1], r"y has 1 target\(s\), but the model was fitted to 2"),
         (lambda Y: Y + 1.0, "'errors': .* lie above its upper bound|'MMSE': .* above its upper"),
         (lambda Y: np.full_like(Y, np.nan), "MMSE"),
     ],

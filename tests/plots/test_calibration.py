@@ -10,7 +10,8 @@ from deeptobit import CensoredTargets
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import bound_calibration, pit
-from deeptobit.plots import draw_calibration, some_predictive, some_targets
+from deeptobit.metrics._selection import some_predictive, some_targets
+from deeptobit.plots import draw_calibration
 from deeptobit.plots._reliability import at_bound, wilson_interval
 
 

@@ -11,7 +11,7 @@ from deeptobit.baselines._base import Baseline
 from deeptobit.baselines._folds import Folds
 from deeptobit.estimators import TobitRegressor
 from deeptobit.exceptions import CensoringWarning
-from deeptobit.plots import some_targets
+from deeptobit.metrics._selection import some_targets
 from deeptobit.targets import CensoredTargets
 
 _TINY_RIDGE = 1e-3

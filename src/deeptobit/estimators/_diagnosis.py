@@ -39,6 +39,15 @@ def check_determined(
     _refuse_small(targets)
 
 
+def check_telling(targets: CensoredTargets, weight: FloatArray) -> None:
+    """The first rows of a stream must have something to begin with."""
+    if not (~targets.missing.all(axis=1) & (weight > 0.0)).any():
+        raise ValueError(
+            "no row has an outcome and a weight, so that there is nothing to begin with; leave "
+            "such rows out until the first that has"
+        )
+
+
 def _refuse_small(targets: CensoredTargets) -> None:
     largest = np.fmax.reduce(np.abs(targets.values), axis=0)
     for task in np.flatnonzero((largest > 0.0) & (largest < _SMALLEST)).tolist():

@@ -189,7 +189,7 @@ class ExplainMixin(PredictiveRegressor):
         self, X: Any, y: Any, scoring: Scoring, n_repeats: int, random_state: Any
     ) -> FloatArray:
         """Loss of score by shuffling each feature, (T, D)."""
-        targets = self._read_scored(y, None, None)
+        targets = self._read_again(y, None, None)
         matrix = self._read_features(X)
         check_lengths(matrix, targets)
         random = check_random_state(random_state)

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from deeptobit.arrays import BoolArray, FloatArray, refuse_dates, without_mask
+from deeptobit.arrays import BoolArray, FloatArray, column_names, refuse_dates, without_mask
 from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets._read import default_names
 
 _LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
@@ -92,13 +93,22 @@ def read_targets(
     return targets
 
 
-def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
-    """Row weights of shape (N,), non-negative and not all zero."""
+def names_of_targets(Y: Any) -> list[str] | None:
+    """The names that outcomes came with; None where they have none."""
+    if isinstance(Y, CensoredTargets):
+        return None if Y.names == default_names(len(Y.names)) else list(Y.names)
+    return column_names(Y)
+
+
+def read_weights(
+    sample_weight: ArrayLike | None, n_samples: int, *, may_be_zero: bool = False
+) -> FloatArray:
+    """Row weights of shape (N,), non-negative and, but for some rows of many, not all zero."""
     if sample_weight is None:
         return np.ones(n_samples)
     refuse_dates(sample_weight, "sample_weight")
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64, order="C")
+        weight = np.asarray(without_mask(sample_weight), dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise ValueError("sample_weight must hold numbers, one weight per row") from None
     if weight.shape != (n_samples,):
@@ -113,6 +123,8 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
             f"({int(wrong.sum())} such rows)"
         )
     if not weight.any():
+        if may_be_zero:
+            return weight
         raise ValueError("sample_weight is zero in every row: there is nothing to learn from")
     if not _LEAST_WEIGHT <= weight.max() <= _MOST_WEIGHT:
         raise ValueError(

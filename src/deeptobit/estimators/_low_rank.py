@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -77,7 +78,9 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         given = 0.0 if automatic else self.alpha
         check_settings(given, self.tol, self.max_iter, self.prediction)
         check_sparsity(self.feature_sparsity)
-        matrix = read_features(self, X, reset=True) if reset else self._read_features(X)
+        if not reset:
+            return self._read_more(X, y, sample_weight, lower, upper)
+        matrix = read_features(self, X, reset=True)
         targets = read_targets(
             y,
             self.lower,
@@ -88,13 +91,30 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         )
         check_lengths(matrix, targets)
         weight = read_weights(sample_weight, len(targets))
-        if not reset:
-            return matrix, targets, weight
         check_count("rank", self.rank)
         n_features, n_tasks = self.n_features_in_, len(targets.names)
         self.rank_ = min(int(self.rank), n_features, n_tasks)
         self.alpha_ = float(given)
         return matrix, targets, weight
+
+    def _read_more(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+    ) -> tuple[Any, CensoredTargets, FloatArray]:
+        """More rows of the same features and targets, whose names and bounds stay as they are."""
+        matrix = self._read_features(X)
+        targets = replace(
+            self._read_again(y, lower, upper),
+            lower=self.lower_,
+            upper=self.upper_,
+            one_dimensional=self._one_dimensional,
+        )
+        check_lengths(matrix, targets)
+        return matrix, targets, read_weights(sample_weight, len(targets), may_be_zero=True)
 
     def _online_settings(self, sigma: FloatArray | None, **others: Any) -> OnlineSettings:
         """The online solver's settings, for given noise scales or learned ones."""

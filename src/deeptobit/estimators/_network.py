@@ -18,6 +18,7 @@ from deeptobit.estimators._diagnosis import (
     check_determined,
     check_reach,
     check_sigma,
+    check_telling,
     warn_of_censoring,
 )
 from deeptobit.estimators._early_stopping import validated_depth
@@ -238,10 +239,8 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         first = not fitted and not hasattr(self, "_stream")
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
         check_reach(self._given_sigma(targets), targets)
-        if not first and len(targets.names) != len(self.target_names_):
-            raise ValueError(
-                f"y has {len(targets.names)} targets, but the network has {len(self.target_names_)}"
-            )
+        if first:
+            check_telling(targets, weight)
         if not hasattr(self, "_stream"):
             self._stream = self._continued() if fitted else self._begun(targets)
         self._stream.learn(matrix, targets.low, targets.high, weight)

@@ -17,6 +17,7 @@ from deeptobit.estimators._explain import ExplainMixin
 from deeptobit.estimators._settings import check_count
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import centred_anmse
+from deeptobit.metrics._selection import some_predictive, some_targets
 from deeptobit.network import latents
 from deeptobit.targets import CensoredTargets
 
@@ -78,7 +79,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         )
         tasks = self._read_target(target)
         return plots.draw_predictions(
-            plots.some_targets(targets, tasks),
+            some_targets(targets, tasks),
             predictive.mean()[:, tasks],
             low[:, tasks],
             high[:, tasks],
@@ -128,8 +129,8 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         tasks = self._read_target(target)
         steps = None if step is None else np.broadcast_to(step, targets.shape[1:])[tasks]
         return plots.draw_calibration(
-            plots.some_targets(targets, tasks),
-            plots.some_predictive(predictive, tasks),
+            some_targets(targets, tasks),
+            some_predictive(predictive, tasks),
             n_bins=n_bins,
             step=steps,
             random_state=random_state,
@@ -271,14 +272,8 @@ class PlotMixin(ConformalMixin, ExplainMixin):
 
     def _compared(self, X: Any, y: Any) -> tuple[CensoredTargets, Predictive]:
         """Outcomes under the model's names, and their predictive distributions."""
-        targets = self._read_scored(y, None, None)
-        names = tuple(self.target_names_)
-        if targets.shape[1] != len(names):
-            raise ValueError(
-                f"y has {targets.shape[1]} targets, but the model was fitted to {len(names)}: "
-                f"{', '.join(names)}"
-            )
-        return replace(targets, names=names), self._predictive_for(X, targets)
+        targets = self._read_again(y, None, None)
+        return targets, self._predictive_for(X, targets)
 
     def _means_by_layer(
         self, X: Any, targets: CensoredTargets, last: Predictive

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.estimators._inputs import (
     check_lengths,
+    names_of_targets,
     read_features,
     read_targets,
     read_weights,
@@ -21,6 +23,7 @@ from deeptobit.estimators._inputs import (
 from deeptobit.estimators._settings import check_count, check_kind
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse
+from deeptobit.metrics._selection import some_predictive, some_targets
 from deeptobit.scale import is_dask, predict_lazily
 from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
 
@@ -151,11 +154,17 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> float:
-        """R² of E[y|x] over observed and at-bound entries, averaged over tasks."""
-        targets = self._read_scored(y, lower, upper)
-        predictive = self._predictive_for(X, targets)
+        """R² of E[y|x] over observed and at-bound entries, averaged over tasks.
+
+        Tasks whose known outcomes do not vary in these rows have no R² and are left out.
+        """
+        targets = self._read_again(y, lower, upper)
         weight = read_weights(sample_weight, len(targets))
-        return 1.0 - float(centred_anmse(targets, predictive.mean(), sample_weight=weight))
+        tasks = _varying(targets, weight)
+        mean = _as_recorded(self._predictive_for(X, targets), targets).mean()
+        if tasks.size:
+            targets, mean = some_targets(targets, tasks.tolist()), mean[:, tasks]
+        return 1.0 - float(centred_anmse(targets, mean, sample_weight=weight))
 
     def score_log(
         self,
@@ -168,11 +177,16 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
     ) -> float:
         """Mean log density per entry, averaged over tasks; higher is better.
 
-        A censored entry counts with the log probability of its interval.
+        A censored entry counts with the log probability of its interval. Tasks of which nothing
+        is known in these rows are left out.
         """
-        targets = self._read_scored(y, lower, upper)
-        predictive = self._predictive_for(X, targets)
+        targets = self._read_again(y, lower, upper)
         weight = read_weights(sample_weight, len(targets))
+        tasks = np.flatnonzero(weight @ ~targets.missing)
+        predictive = self._predictive_for(X, targets)
+        if tasks.size:
+            targets = some_targets(targets, tasks.tolist())
+            predictive = some_predictive(predictive, tasks.tolist())
         return -float(
             censored_log_score(
                 targets,
@@ -228,30 +242,44 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         """Features of new rows, checked against those of the fit."""
         return read_features(self, X, reset=False)
 
-    def _read_scored(
+    def _read_again(
         self, Y: Any, lower: ArrayLike | None, upper: ArrayLike | None
     ) -> CensoredTargets:
+        """Outcomes of the targets that the model was fitted to, in their order."""
         check_is_fitted(self)
-        columns = [str(name) for name in getattr(Y, "columns", self.target_names_)]
-        if columns != self.target_names_:
+        names = self.target_names_
+        given = names_of_targets(Y)
+        if given is not None and given != names:
             raise ValueError(
-                f"the columns of y are {', '.join(columns)}, but the model was fitted to "
-                f"{', '.join(self.target_names_)}, in this order"
+                f"the columns of y are {', '.join(given)}, but the model was fitted to "
+                f"{', '.join(names)}, in this order"
             )
-        return read_targets(
+        shape = getattr(Y, "shape", None) or np.shape(Y)
+        found = 1 if len(shape) == 1 else shape[1]
+        if found != len(names):
+            raise ValueError(
+                f"y has {found} target(s), but the model was fitted to {len(names)}: "
+                f"{', '.join(names)}"
+            )
+        targets = read_targets(
             Y,
             self.lower_,
             self.upper_,
             entry_lower=lower,
             entry_upper=upper,
-            names=None if isinstance(Y, CensoredTargets) else self.target_names_,
+            names=None if isinstance(Y, CensoredTargets) else names,
             outside=self.outside,
         )
+        return replace(targets, names=tuple(names))
 
     def _predictive_for(self, X: Any, targets: CensoredTargets) -> Predictive:
-        predictive = self._predictive(X, targets.entry_lower, targets.entry_upper)
-        check_lengths(predictive.latent, targets)
-        return predictive
+        """What the model says of outcomes, each within the bounds that it was recorded with."""
+        matrix = self._read_features(X)
+        check_lengths(matrix, targets)
+        lower, upper = targets.lower_bounds, targets.upper_bounds
+        lower = np.where(np.isneginf(lower), self.lower_, lower)
+        upper = np.where(np.isposinf(upper), self.upper_, upper)
+        return self._predictive_at(matrix, *np.broadcast_arrays(lower, upper, targets.low)[:2])
 
     def _drop_task_axis(self, result: FloatArray, X: Any) -> FloatArray:
         """Drop the task axis if Y was 1-d, and answer single precision in single precision."""
@@ -266,6 +294,23 @@ def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
     if kind == "clip":
         return np.clip(predictive.latent, predictive.lower, predictive.upper)
     return predictive.mean()
+
+
+def _as_recorded(predictive: Predictive, targets: CensoredTargets) -> Predictive:
+    """The same outcomes if an entry that is censored at a limit of its own is bounded there."""
+    return replace(
+        predictive,
+        lower=np.where(targets.at_lower, targets.values, predictive.lower),
+        upper=np.where(targets.at_upper, targets.values, predictive.upper),
+    )
+
+
+def _varying(targets: CensoredTargets, weight: FloatArray) -> NDArray[np.intp]:
+    """Tasks that have two different outcomes of some weight."""
+    known = targets.has_value & (weight > 0.0)[:, None]
+    least = np.where(known, targets.values, np.inf).min(axis=0)
+    largest = np.where(known, targets.values, -np.inf).max(axis=0)
+    return np.flatnonzero(least < largest)
 
 
 def _all_non_negative(lower: Any) -> bool:

@@ -15,6 +15,7 @@ from deeptobit.estimators._diagnosis import (
     check_determined,
     check_reach,
     check_sigma,
+    check_telling,
     warn_of_censoring,
 )
 from deeptobit.estimators._explain import feature_scale
@@ -246,6 +247,8 @@ class SubspaceTobitRegressor(LowRankRegressor):
         first = not fitted and not hasattr(self, "_stream")
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
         check_reach(read_sigma(self.sigma, targets.names), targets)
+        if first:
+            check_telling(targets, weight)
         if first and self.feature_sparsity > 0.0:
             raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
         if not hasattr(self, "_stream"):
@@ -278,6 +281,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         """
         check_is_fitted(self)
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=False)
+        check_determined(targets, weight, 0, 1.0)
         null = fit_null(self._pose(matrix, targets, weight))
         layer = layer_of(null, self.U_, self.V_, self.intercept_, self.sigma_)
         return relative_gradient(null, layer)

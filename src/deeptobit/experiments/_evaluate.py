@@ -19,7 +19,7 @@ from deeptobit.experiments._measures import measure
 from deeptobit.experiments._splits import Protocol, Split, draw_splits
 from deeptobit.experiments._store import ResultStore
 from deeptobit.experiments._usable import Skipped, find_usable
-from deeptobit.plots import some_targets
+from deeptobit.metrics._selection import some_targets
 
 if TYPE_CHECKING:
     import pandas as pd

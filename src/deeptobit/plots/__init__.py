@@ -10,7 +10,6 @@ from deeptobit.plots._calibration import draw_calibration, pit_values
 from deeptobit.plots._convergence import Stage, draw_convergence, draw_steps
 from deeptobit.plots._layers import draw_layers
 from deeptobit.plots._predictions import draw_predictions
-from deeptobit.plots._selection import some_predictive, some_targets
 from deeptobit.plots._similarity import draw_similarity
 from deeptobit.plots._stages import Course, read_course
 from deeptobit.plots._subspaces import draw_subspaces
@@ -30,6 +29,4 @@ __all__ = [
     "draw_subspaces",
     "pit_values",
     "read_course",
-    "some_predictive",
-    "some_targets",
 ]

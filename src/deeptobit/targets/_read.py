@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from deeptobit.arrays import FloatArray, refuse_dates, without_mask
+from deeptobit.arrays import FloatArray, column_names, refuse_dates, without_mask
 
 
 def read_outcomes(
@@ -25,7 +25,7 @@ def read_outcomes(
         )
     if values.shape[1] == 0:
         raise ValueError(f"{what} has no column: there is no target to learn")
-    found = found or _default_names(values.shape[1])
+    found = found or default_names(values.shape[1])
     if len(found) != values.shape[1]:
         raise ValueError(
             f"{what} has {values.shape[1]} target(s) but {len(found)} name(s) were given"
@@ -43,13 +43,15 @@ def read_outcomes(
     return values, found, one_dimensional
 
 
-def _default_names(n_tasks: int) -> tuple[str, ...]:
+def default_names(n_tasks: int) -> tuple[str, ...]:
+    """Names of targets that came without any."""
     return ("y",) if n_tasks == 1 else tuple(f"y{task}" for task in range(n_tasks))
 
 
 def _names_of(Y: Any) -> tuple[str, ...]:
-    if hasattr(Y, "columns"):
-        return tuple(str(name) for name in Y.columns)
+    columns = column_names(Y)
+    if columns is not None:
+        return tuple(columns)
     name = getattr(Y, "name", None)
     return (name,) if isinstance(name, str) and name else ()  # polars names with "" what has none
 

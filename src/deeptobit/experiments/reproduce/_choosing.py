@@ -14,7 +14,7 @@ from deeptobit.experiments.reproduce._method import Method, Reading, with_choice
 from deeptobit.experiments.reproduce._peeking import Tuned, peek
 from deeptobit.experiments.reproduce._problem import Problem, Rows
 from deeptobit.metrics import anmse, centred_anmse
-from deeptobit.plots import some_targets
+from deeptobit.metrics._selection import some_targets
 from deeptobit.targets import CensoredTargets
 
 Choice = Literal["honest", "paper"]

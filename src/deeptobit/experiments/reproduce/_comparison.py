@@ -24,7 +24,7 @@ from deeptobit.experiments.reproduce._choosing import Choice, assess
 from deeptobit.experiments.reproduce._context import Context
 from deeptobit.experiments.reproduce._method import Method
 from deeptobit.experiments.reproduce._problem import Problem, Rows
-from deeptobit.plots import some_targets
+from deeptobit.metrics._selection import some_targets
 
 if TYPE_CHECKING:
     import pandas as pd
