@@ -16,6 +16,11 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll("svg[role=img]")].
   return [box.width, box.height];
 }))"""
 
+CUT_AND_TOLD = """() => [...document.querySelectorAll(".scroll + .sideways")].map((hint) => {
+  const scrolled = hint.previousElementSibling;
+  return [scrolled.scrollWidth > scrolled.clientWidth, hint.getBoundingClientRect().height > 0];
+})"""
+
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -82,6 +87,16 @@ def test_it_is_readable_without_scripts(browser: Browser, address: str) -> None:
     page.locator("summary").first.click()
     assert page.locator("details p").first.is_visible()
     assert opened.refused == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_goes_on_beyond_the_edge_is_told(browser: Browser, address: str, size: str) -> None:
+    page = open_page(browser, address, size).page
+    places = page.evaluate(CUT_AND_TOLD)
+    assert len(places) >= 4
+    assert all(cut == told for cut, told in places)
+    assert any(cut for cut, _ in places) == (size == "phone")
     page.context.close()
 
 
