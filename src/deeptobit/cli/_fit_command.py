@@ -53,7 +53,8 @@ def run_fit(
         for file in (path, *card_files(path)):
             check_output(file, force, study, table)
         if checkpoint is not None:
-            check_output(checkpoint, True, study, table, path, option="--checkpoint")
+            others = (study, table, path, *card_files(path))
+            check_output(checkpoint, True, *others, option="--checkpoint")
         free = read_bytes(memory) if memory else available_memory()
         room = look_for_room(settings, table, free, jobs)
         if room is None or room.enough:
@@ -65,7 +66,7 @@ def run_fit(
         card = study_card(fitted)  # before the model is written: both appear, or neither
         save_fitted(fitted, path)
         write_card(card, path)
-        if checkpoint is not None and room is not None and not room.enough:
+        if checkpoint is not None and fitted.streamed:
             checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
     if as_json:
         print(json.dumps(_as_json(fitted, path), indent=2))

@@ -6,15 +6,16 @@ from tempfile import TemporaryFile
 from deeptobit.study import StudyError
 
 
-def check_output(path: Path, force: bool, *inputs: Path, option: str = "--out") -> None:
+def check_output(path: Path, force: bool, *others: Path, option: str = "--out") -> None:
     """Refuse, before any work is done, a file that is there or cannot be written.
 
-    ``option`` is the one that names another file.
+    ``others`` are files that the command reads or writes beside it; ``option`` is the one that
+    names another file.
     """
     if not path.parent.is_dir():
         raise StudyError(f"{path.parent}: there is no such folder; make it first")
-    if any(path.resolve() == given.resolve() for given in inputs):
-        raise StudyError(f"{path} is what the command reads; {option} writes elsewhere")
+    if any(path.resolve() == given.resolve() for given in others):
+        raise StudyError(f"{path} is what the command reads or writes; {option} writes elsewhere")
     if path.is_dir():
         raise StudyError(f"{path} is a folder; {option} must name a file")
     if path.exists() and not force:

@@ -131,7 +131,7 @@ class _Best:
 
     def offer(self, families: list[Noise]) -> None:
         """Take the families of the tasks that they suit better."""
-        start = _carry(self.line, self.families, families)
+        start = carry_quartiles(self.line, self.families, families)
         line, loss = recalibrate(self._scores, NoiseByTask(families), start, _FEW_STEPS)
         loss = loss + np.array([0.5 * (_skew(f) / _SKEW_SPREAD) ** 2 for f in families])
         better = self._free & (loss < self._loss)
@@ -149,8 +149,16 @@ def _skew(noise: Noise) -> float:
     return noise.skew if isinstance(noise, TwoPiece) else 0.0
 
 
-def _carry(line: Line, old: Sequence[Noise], new: Sequence[Noise]) -> Line:
-    """The line whose quartiles under new families are those of the line under the old ones."""
+def carry_quartiles(line: Line, old: Sequence[Noise], new: Sequence[Noise]) -> Line:
+    """The line whose quartiles under new families are those of the line under the old ones.
+
+    Examples
+    --------
+    >>> line = Line(np.zeros(1), np.ones(1), np.ones(1))
+    >>> carried = carry_quartiles(line, [Gaussian()], [Logistic()])
+    >>> carried.level, carried.sigma.round(3)
+    (array([0.]), array([0.614]))
+    """
     (old_low, old_middle, old_high), (low, middle, high) = (
         np.stack([noise.ppf(_QUARTILES) for noise in families], axis=1) for families in (old, new)
     )
