@@ -92,7 +92,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         network that was given up has NaN for folds that it did not see, and the last rank.
     noise_ : Noise
         The family of the noise; a ``NoiseByTask`` where tasks differ.
-    layers_, coef_, intercept_, sigma_, U_, V_, rank_, alpha_, n_layers_, n_iter_
+    layers_, coef_, intercept_, sigma_, U_, V_, rank_, alpha_, n_layers_, n_iter_, history_
         Those of ``best_estimator_``. ``alpha_`` of a learned prior is its ridge on W/σ, 1/(n ω).
     lower_, upper_, feature_scale_, target_names_, n_features_in_, feature_names_in_
 
@@ -253,15 +253,27 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         """Layers of the chosen network."""
         return self.best_estimator_.layers_
 
+    @property
+    def history_(self) -> dict[str, Any]:
+        """How the chosen network was found."""
+        return self.best_estimator_.history_
+
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
         """Coordinates of the rows in the subspace of a layer, (N, R)."""
         check_is_fitted(self)
         return self.best_estimator_.transform(X, layer)
 
-    def staged_predict(self, X: Any, kind: PredictionKind | None = None) -> Iterator[FloatArray]:
+    def staged_predict(
+        self,
+        X: Any,
+        kind: PredictionKind | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> Iterator[FloatArray]:
         """The prediction of every layer in turn, the last being that of ``predict``."""
         check_is_fitted(self)
-        return self.best_estimator_.staged_predict(X, kind)
+        return self.best_estimator_.staged_predict(X, kind, lower=lower, upper=upper)
 
     def __sklearn_tags__(self) -> Any:
         """Coordinates in single precision for features in single precision."""

@@ -31,6 +31,7 @@ from deeptobit.estimators._subspace_batch import (
     warn_of_convergence,
 )
 from deeptobit.likelihood import Noise, one_family
+from deeptobit.network import NetworkLayer
 from deeptobit.objective import SubspaceProblem
 from deeptobit.scale import RowSource
 from deeptobit.solvers import (
@@ -103,7 +104,9 @@ class SubspaceTobitRegressor(LowRankRegressor):
     U_ : array of shape (T, R)
     V_ : array of shape (R, D)
     intercept_, sigma_ : arrays of shape (T,)
-    rank_, alpha_, n_iter_ : int, float, int
+    layers_ : tuple of NetworkLayer
+        U, V, intercept and sigma of the one layer.
+    rank_, alpha_, n_layers_, n_iter_ : int, float, int, int
     history_ : dict
         Solver and why; ``course``: records of objective, subspace change and, per Newton step,
         relative gradient norm (batch) or, per block of rows, online loss (online). Of the batch
@@ -258,6 +261,16 @@ class SubspaceTobitRegressor(LowRankRegressor):
         self._stream.learn(matrix, targets.low, targets.high, weight)
         self._store_online(self._stream, targets)
         return self
+
+    @property
+    def layers_(self) -> tuple[NetworkLayer, ...]:
+        """The one layer, as networks have several."""
+        return (NetworkLayer(self.U_, self.V_, self.intercept_, self.sigma_),)
+
+    @property
+    def n_layers_(self) -> int:
+        """1."""
+        return len(self.layers_)
 
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
         """Coordinates Vx of the rows in the shared subspace, (N, R)."""
