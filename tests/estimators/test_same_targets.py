@@ -110,3 +110,18 @@ def test_a_hidden_weight_is_no_weight() -> None:
     weight = np.ma.masked_greater(np.where(np.arange(200) == 7, 1e6, 1.0), 10.0)
     with pytest.raises(ValueError, match="finite and not negative; row 7 has nan"):
         TobitRegressor(upper=UPPER).fit(X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "the target y is None"),
+        ([[1.0, 2.0, 3.0], [1.0, 2.0]], "Y must"),
+        (np.ones((200, 3, 1)), "must be 1-d or 2-d"),
+        ([[1.0, 2.0]] * 200, r"y has 2 target\(s\)"),
+    ],
+)
+def test_what_is_no_table_of_outcomes_is_refused_as_such(y: Any, message: str) -> None:
+    X, Y = _rows()
+    with pytest.raises((ValueError, TypeError), match=message):
+        TobitRegressor(upper=UPPER).fit(X, Y).score(X, y)

@@ -93,6 +93,15 @@ def read_targets(
     return targets
 
 
+def count_targets(Y: Any) -> int | None:
+    """How many targets outcomes have; None of what is no table and will be refused as such."""
+    try:
+        shape = getattr(Y, "shape", None) or np.shape(Y)
+    except ValueError:  # rows of different lengths
+        return None
+    return {1: 1, 2: shape[-1]}.get(len(shape)) if shape else None
+
+
 def names_of_targets(Y: Any) -> list[str] | None:
     """The names that outcomes came with; None where they have none."""
     if isinstance(Y, CensoredTargets):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.estimators._inputs import (
     check_lengths,
+    count_targets,
     names_of_targets,
     read_features,
     read_targets,
@@ -254,9 +255,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
                 f"the columns of y are {', '.join(given)}, but the model was fitted to "
                 f"{', '.join(names)}, in this order"
             )
-        shape = getattr(Y, "shape", None) or np.shape(Y)
-        found = 1 if len(shape) == 1 else shape[1]
-        if found != len(names):
+        found = count_targets(Y)
+        if found is not None and found != len(names):
             raise ValueError(
                 f"y has {found} target(s), but the model was fitted to {len(names)}: "
                 f"{', '.join(names)}"
