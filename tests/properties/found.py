@@ -199,4 +199,10 @@ FOUND = (
         model="network",
         settings={"alpha": 0.1, "n_layers": 3, "solver": "online", "random_state": 1},
     ),
+    Recipe(
+        *(1425, 2, ("normal", "normal", "lone", "normal", "normal", "normal")),
+        ("bounded", "bounded", "one known", "bounded"),
+        model="subspace",
+        settings={"solver": "online", "random_state": 0},
+    ),
 )

@@ -66,8 +66,8 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
     turn, back = whitening(metric.inner(start.V))
     start.V[...] = turn @ start.V
     start.Ut[...] = back @ start.Ut
-    scale = np.sqrt(np.diagonal(metric.inner(start.V)))
-    if (scale > 0.5).all():
+    variances = np.diagonal(metric.inner(start.V))
+    if (variances > 0.25).all():
         return
     # The whitening mixed empty directions with full ones: separate them again.
     values, vectors = np.linalg.eigh(metric.inner(start.V))
