@@ -11,11 +11,9 @@ from benchmarks.cohort import COHORTS, Split, draw
 from benchmarks.decisions.help_split import draw_help
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceNetworkCV
-from deeptobit.arrays import FloatArray
 from deeptobit.estimators import _evidence_stack
 from deeptobit.metrics import centred_anmse
-from deeptobit.solvers.evidence import EvidenceMember, EvidenceProblem, _em, evidence_path
-from deeptobit.solvers.evidence._latents import Latents
+from deeptobit.solvers.evidence import EvidenceMember, EvidenceProblem, evidence_path
 
 SEEDS = range(100, 103)  # the comparison with peers has seeds 0 to 9
 
@@ -55,13 +53,6 @@ def _only(**wanted: Any) -> AbstractContextManager[Any]:
     return patch.object(_evidence_stack, "evidence_path", path)
 
 
-def _independent_noise() -> AbstractContextManager[Any]:
-    def identity(latents: Latents, weight: FloatArray) -> FloatArray:
-        return np.eye(latents.fitted.shape[1])
-
-    return patch.object(_em, "noise_correlation", identity)
-
-
 DATA: dict[str, Callable[[int], Split]] = {
     "cohort": lambda seed: draw(seed, COHORTS["linear"]),
     "small cohort": lambda seed: draw(seed, COHORTS["small"]),
@@ -71,7 +62,8 @@ VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], dict[str, A
     "taken": (nullcontext, {}),
     "one ω": (lambda: _only(feature_variance="shared"), {}),
     "own ω": (lambda: _only(feature_variance="own"), {}),
-    "R = I": (_independent_noise, {}),
+    "R learned": (lambda: _only(noise="correlated"), {}),
+    "R = I": (lambda: _only(noise="independent"), {}),
     "ρ = 1": (lambda: _only(shrinkage=1.0), {}),
     "grid of penalties": (nullcontext, {"ranks": (2, 5, 10)}),
 }

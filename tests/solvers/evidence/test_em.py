@@ -9,15 +9,23 @@ from sklearn.linear_model import BayesianRidge, Ridge
 
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.solvers.evidence import EvidenceProblem, EvidenceState, Spectrum, fit_coefficients
+from deeptobit.solvers.evidence import (
+    EvidenceProblem,
+    EvidenceState,
+    Sharing,
+    Spectrum,
+    fit_coefficients,
+)
 from deeptobit.solvers.evidence._latents import impute, noise_correlation
 from deeptobit.solvers.evidence._path import _learn
 from tests.solvers.evidence.problems import begun, linear, posed
 
+_SEPARATE = Sharing(1.0)
+
 
 def _repeat(problem: EvidenceProblem, state: EvidenceState, n_steps: int) -> EvidenceState:
     for _ in range(n_steps):
-        state, _ = fit_coefficients(problem, state, shrinkage=1.0)
+        state, _ = fit_coefficients(problem, state, _SEPARATE)
     return state
 
 
@@ -48,7 +56,7 @@ def test_with_a_wide_prior_a_censored_task_is_the_tobit() -> None:
 def test_one_task_without_censoring_is_bayesian_ridge() -> None:
     X, Y = linear(n_tasks=1)
     problem = posed(X, Y)
-    state = _learn(problem, begun(problem), 1.0, 400, own=False)
+    state = _learn(problem, begun(problem), _SEPARATE, 400, own=False)
     tiny = 1e-12
     reference = BayesianRidge(
         max_iter=2000, tol=1e-12, alpha_1=tiny, alpha_2=tiny, lambda_1=tiny, lambda_2=tiny
@@ -94,7 +102,7 @@ def test_the_evidence_rises(own: bool) -> None:
     state = begun(problem)
     course = []
     for _ in range(25):
-        state = _learn(problem, state, 1.0, 1, own=own)
+        state = _learn(problem, state, _SEPARATE, 1, own=own)
         course.append(_evidence(problem, state))
     assert (np.diff(course[1:]) > -1e-6).all()
 
@@ -104,7 +112,7 @@ def test_irrelevant_features_lose_their_variance() -> None:
     X = rng.normal(size=(300, 10))
     Y = X[:, :2] @ rng.normal(size=(2, 5)) + rng.normal(size=(300, 5))
     problem = posed(X, Y)
-    omega = _learn(problem, begun(problem), 1.0, 40, own=True).spectrum.feature_variance
+    omega = _learn(problem, begun(problem), _SEPARATE, 40, own=True).spectrum.feature_variance
     assert omega[2:].max() < 0.1 * omega[:2].min()
 
 
@@ -122,6 +130,21 @@ def test_noise_that_tasks_share_is_found_and_not_taken_for_an_effect() -> None:
     R = noise_correlation(latents, problem.weight)
     np.testing.assert_allclose(R[np.triu_indices(3, 1)], 0.5, atol=0.05)
     np.testing.assert_array_equal(np.diag(R), 1.0)
+
+
+def test_effects_at_a_floor_are_better_where_noise_is_taken_for_the_independent_it_is() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(80, 160))
+    truth = rng.normal(size=(160, 4)) @ rng.normal(size=(4, 30)) / np.sqrt(160 * 4)
+    Y = np.maximum(X @ truth + rng.normal(size=(80, 30)), 0.0)
+    problem = posed(X, Y, lower=0.0)
+    separate = _learn(problem, begun(problem), _SEPARATE, 15, own=False)
+    errors = []
+    for correlated in (True, False):
+        state = _learn(problem, separate, Sharing(0.1, correlated), 20, own=False)
+        coef = state.coef * state.sigma * problem.scaling.scale
+        errors.append(np.linalg.norm(coef - truth))
+    assert errors[1] < 0.97 * errors[0]
 
 
 ENTRIES = [(-np.inf, 0.2), (1.0, np.inf), (0.5, 0.5), (-1.0, 0.3), (np.nan, np.nan)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,24 @@ class EvidenceState:
     freedom: FloatArray
 
 
+class Sharing(NamedTuple):
+    """What tasks are taken to have in common.
+
+    Parameters
+    ----------
+    shrinkage : float
+        ρ: from 0, where effects are as related as the evidence has them, to 1, where each task is
+        a ridge regression of its own.
+    correlated : bool
+        Whether the noise R of one row may be correlated between tasks. What is behind a censored
+        entry is expected from its own interval alone, which is exact for independent noise; where
+        much is censored, a correlated R takes effects that tasks share for noise.
+    """
+
+    shrinkage: float
+    correlated: bool = True
+
+
 def start(problem: EvidenceProblem, spectrum: Spectrum) -> EvidenceState:
     """The intercept-only model, and tasks that share nothing."""
     n_features, n_tasks = problem.matrix.shape[1], problem.low.shape[1]
@@ -52,7 +71,7 @@ def start(problem: EvidenceProblem, spectrum: Spectrum) -> EvidenceState:
 
 
 def fit_coefficients(
-    problem: EvidenceProblem, state: EvidenceState, shrinkage: float
+    problem: EvidenceProblem, state: EvidenceState, sharing: Sharing
 ) -> tuple[EvidenceState, Posterior]:
     r"""One EM step for Δ, intercepts and σ under a given prior.
 
@@ -60,7 +79,10 @@ def fit_coefficients(
     the noise R is, and each task is a ridge regression of its own.
     """
     state, latents = _update_sigma(problem, state)
-    noise = noise_correlation(latents, problem.weight)
+    if sharing.correlated:
+        noise = noise_correlation(latents, problem.weight)
+    else:
+        noise = np.eye(len(state.sigma))
     latent = latents.fitted + expect_missing(problem, latents, noise)
     weighted = problem.weight[:, None] * latent
     intercept = np.zeros_like(state.intercept)
@@ -70,7 +92,7 @@ def fit_coefficients(
     posterior = Posterior.infer(
         state.spectrum,
         problem.matrix.T @ weighted,
-        (1.0 - shrinkage) * state.task_covariance + shrinkage * noise,
+        (1.0 - sharing.shrinkage) * state.task_covariance + sharing.shrinkage * noise,
         noise,
     )
     fitted = replace(state, coef=posterior.mean, intercept=intercept, freedom=posterior.freedom)

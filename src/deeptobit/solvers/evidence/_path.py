@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.solvers.evidence._em import EvidenceState, fit_coefficients, start
+from deeptobit.solvers.evidence._em import EvidenceState, Sharing, fit_coefficients, start
 from deeptobit.solvers.evidence._problem import EvidenceProblem
 from deeptobit.solvers.evidence._spectrum import Spectrum
 
-SHRINKAGES = (1.0, 0.3, 0.1, 0.02)
+_SEPARATE = Sharing(1.0)  # where every path begins
+_BRANCHES = {
+    "shared": (
+        (Sharing(0.3), Sharing(0.1)),
+        (Sharing(0.1, correlated=False), Sharing(0.02, correlated=False)),
+    ),
+    "own": ((Sharing(0.3),), (Sharing(0.1, correlated=False),)),
+}
 STRENGTHS = (0.3, 0.6, 1.2)
 _FIRST_STEPS = 15  # many more fit the variances of the features to noise
 _STEPS = 10
@@ -31,7 +38,8 @@ class EvidenceMember:
     alpha : float
         1/(n ω) at the mean ω: the ridge of the prior, beside a mean over rows, on W/σ.
     settings : dict
-        ``feature_variance`` ("shared" or "own"), ``shrinkage`` ρ and ``strength`` c.
+        ``feature_variance`` ("shared" or "own"), ``noise`` ("correlated" or "independent"),
+        ``shrinkage`` ρ and ``strength`` c.
     """
 
     coef: FloatArray
@@ -46,8 +54,10 @@ def evidence_path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
 
     ω is one variance for all features (dense effects) or one for each (few features matter); K is
     the covariance of the effects between tasks, R that of the noise. All are learned by EM. The
-    path runs over ρ with warm starts, and at each ρ over factors c of ω, because the evidence
-    knows the shape of the prior better than its width.
+    path begins with separate tasks, ρ = 1, and has two branches along which they share more and
+    more, with warm starts: one learns R, one takes the noise of the tasks for independent, R = I.
+    At each ρ it runs over factors c of ω, because the evidence knows the shape of the prior better
+    than its width.
 
     Examples
     --------
@@ -57,34 +67,32 @@ def evidence_path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
     >>> Y = np.maximum(X[:, :1] + rng.normal(size=(200, 3)), 0.0)
     >>> problem = EvidenceProblem.build(X, CensoredTargets.from_bounds(Y, 0.0), np.ones(200))
     >>> members = list(evidence_path(problem))
-    >>> len(members), members[-1].settings
-    (24, {'feature_variance': 'own', 'shrinkage': 0.02, 'strength': 1.2})
+    >>> len(members)
+    24
+    >>> members[-1].settings
+    {'feature_variance': 'own', 'noise': 'independent', 'shrinkage': 0.1, 'strength': 1.2}
     >>> members[-1].coef[0].round(1)
     array([ 1. , -0.1, -0. , -0. , -0. ])
     """
     n_features = problem.matrix.shape[1]
     even = Spectrum.build(problem, np.full(n_features, 1.0 / n_features))
-    for name in ("shared", "own"):
-        state, n_steps = start(problem, even), _FIRST_STEPS
-        for shrinkage in SHRINKAGES:
-            state = _learn(problem, state, shrinkage, n_steps, own=name == "own")
-            n_steps = _STEPS
-            for strength in STRENGTHS:
-                polished = _polish(problem, state, shrinkage, strength)
-                settings = {
-                    "feature_variance": name,
-                    "shrinkage": shrinkage,
-                    "strength": strength,
-                }
-                yield _in_user_units(problem, polished, settings)
+    for name, branches in _BRANCHES.items():
+        own = name == "own"
+        separate = _learn(problem, start(problem, even), _SEPARATE, _FIRST_STEPS, own=own)
+        yield from _members(problem, separate, _SEPARATE, name)
+        for branch in branches:
+            state = separate
+            for sharing in branch:
+                state = _learn(problem, state, sharing, _STEPS, own=own)
+                yield from _members(problem, state, sharing, name)
 
 
 def _learn(
-    problem: EvidenceProblem, state: EvidenceState, shrinkage: float, n_steps: int, *, own: bool
+    problem: EvidenceProblem, state: EvidenceState, sharing: Sharing, n_steps: int, *, own: bool
 ) -> EvidenceState:
     """EM over the layer and its prior; variances of the features move apart, or all alike."""
     for _ in range(n_steps):
-        state, posterior = fit_coefficients(problem, state, shrinkage)
+        state, posterior = fit_coefficients(problem, state, sharing)
         growth = posterior.growth()
         if own:
             spectrum = Spectrum.build(problem, state.spectrum.feature_variance * growth)
@@ -94,14 +102,21 @@ def _learn(
     return state
 
 
-def _polish(
-    problem: EvidenceProblem, state: EvidenceState, shrinkage: float, strength: float
-) -> EvidenceState:
-    """The layer under a narrower or wider prior."""
-    state = replace(state, spectrum=state.spectrum.scaled(strength))
-    for _ in range(_POLISH_STEPS):
-        state, _ = fit_coefficients(problem, state, shrinkage)
-    return state
+def _members(
+    problem: EvidenceProblem, state: EvidenceState, sharing: Sharing, feature_variance: str
+) -> Iterator[EvidenceMember]:
+    """The layer under narrower and wider priors."""
+    for strength in STRENGTHS:
+        settings = {
+            "feature_variance": feature_variance,
+            "noise": "correlated" if sharing.correlated else "independent",
+            "shrinkage": sharing.shrinkage,
+            "strength": strength,
+        }
+        polished = replace(state, spectrum=state.spectrum.scaled(strength))
+        for _ in range(_POLISH_STEPS):
+            polished, _ = fit_coefficients(problem, polished, sharing)
+        yield _in_user_units(problem, polished, settings)
 
 
 def _in_user_units(
