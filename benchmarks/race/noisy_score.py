@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Noise
+from deeptobit.likelihood import Noise, at_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +18,12 @@ class NoisyScore:
     noise: Noise
     score: FloatArray
     sigma: FloatArray
+
+    def __post_init__(self) -> None:
+        """Give every entry the scale of its score."""
+        noise, sigma = at_scores(self.noise, self.score, self.sigma)
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "sigma", sigma)
 
     def cdf(self, x: Any, /) -> FloatArray:
         """P(Z ≤ x)."""

@@ -10,7 +10,8 @@ import numpy as np
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators._folds import HeldOut
 from deeptobit.estimators._level import shift_of_level
-from deeptobit.estimators._recalibration import HeldOutScores, Line, recalibrate
+from deeptobit.estimators._recalibration import HeldOutScores, Line, Refit, recalibrate
+from deeptobit.estimators._task_priors import SKEW_WIDTH, learn_growth, width_of_skews
 from deeptobit.likelihood import (
     Gaussian,
     Logistic,
@@ -20,12 +21,13 @@ from deeptobit.likelihood import (
     SymmetricNoise,
     TwoPiece,
     join_families,
+    of_task,
+    with_one_spread,
 )
 from deeptobit.solvers import CensoringKinds
 
 TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
-_SKEWS = (-0.7, -0.35, 0.35, 0.7)
-_SKEW_SPREAD = 0.35  # standard deviation of the prior around 0
+_SKEWS = (-1.05, -0.7, -0.35, 0.35, 0.7, 1.05)
 _FEW_STEPS = 4  # Newton steps that tell which family suits
 _QUARTILES = np.array([0.25, 0.5, 0.75])
 
@@ -79,7 +81,8 @@ def fit_errors(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
     scores : HeldOutScores
         Tasks that are not free keep their scores and σ, and the first family.
     families : sequence of Noise
-        One, or several symmetric ones: every task then has one of its own, skewed if it must.
+        One, or several symmetric ones: every task then has one of its own, skewed if it must, and a
+        spread that grows with the score if it does. One whose spread grows has it fitted again.
 
     Examples
     --------
@@ -90,35 +93,39 @@ def fit_errors(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
     >>> targets = CensoredTargets.from_bounds(eta + errors, lower=None)
     >>> scores = HeldOutScores.build(
     ...     eta, targets, np.ones(500), np.ones(2), np.ones(2, bool), fit_intercept=True)
-    >>> fit_errors(scores, TAILS).noise
-    NoiseByTask([Gaussian(), TwoPiece(StudentT(df=2.5), skew=0.7)])
+    >>> fit_errors(scores, TAILS).noise.families
+    (Gaussian(), TwoPiece(StudentT(df=2.5), skew=1.05))
     """
     if len(families) == 1:
-        noise, line = families[0], recalibrate(scores, families[0]).line
+        noise, start = with_one_spread(families[0]), None
+        grows = noise != families[0]
     else:
-        noise, line = _choose(scores, families)
+        noise, start = _choose(scores, families)
+        grows = True
+    scores = learn_growth(scores, noise, start) if grows else scores.without_growth()
+    line = recalibrate(scores, noise, start).line
     level = line.level + scores.scale * shift_of_level(
         scores.predictive(noise, scores.from_user(line)), scores.y, scores.level_weight
     )
-    return ErrorModel(line._replace(level=level), noise)
+    line = line._replace(level=level)
+    by_task = [of_task(noise, task) for task in range(len(level))]
+    return ErrorModel(line, join_families(by_task, scores.spread(line)))
 
 
 def _choose(scores: HeldOutScores, families: Sequence[Noise]) -> tuple[Noise, Line]:
     """The tails of every task, then its skew, then its tails again, by likelihood alone."""
-    level_moves, free, _ = scores.movable
+    level_moves, free = scores.movable[:2]
     best = _Best(scores.without_means(), families[0], free)
     for tail in families[1:]:
         best.offer([tail] * len(free))
-    tails = list(best.families)
     # Around a skewed noise the mean is not the score, which a level has to make up for.
-    for skew in _SKEWS if level_moves.any() else ():
-        best.offer([_skewed(tail, skew) for tail in tails])
+    if level_moves.any():
+        best.skew()
     found = [_skew(family) for family in best.families]
     if any(found):
         for tail in families:
             best.offer([_skewed(tail, skew) for skew in found])
-    line = recalibrate(scores, NoiseByTask(best.families), best.line).line
-    return join_families(best.families), line
+    return NoiseByTask(best.families), best.line
 
 
 class _Best:
@@ -126,18 +133,35 @@ class _Best:
 
     def __init__(self, scores: HeldOutScores, noise: Noise, free: BoolArray) -> None:
         self._scores, self._free = scores, free
+        self._skew_width = SKEW_WIDTH
         self.families = [noise] * len(free)
         self.line, self._loss = recalibrate(scores, noise)
 
     def offer(self, families: list[Noise]) -> None:
         """Take the families of the tasks that they suit better."""
+        self._take(families, self._try(families))
+
+    def skew(self) -> None:
+        """Take skews under a prior as wide as all tasks together say."""
+        offers = [[_skewed(tail, skew) for tail in self.families] for skew in _SKEWS]
+        trials = [self._try(families) for families in offers]
+        losses = np.stack([self._loss, *(trial.loss for trial in trials)])[:, self._free]
+        self._skew_width = width_of_skews(np.array([0.0, *_SKEWS]), losses)
+        for families, trial in zip(offers, trials, strict=True):
+            self._take(families, trial)
+
+    def _try(self, families: list[Noise]) -> Refit:
         start = carry_quartiles(self.line, self.families, families)
-        line, loss = recalibrate(self._scores, NoiseByTask(families), start, _FEW_STEPS)
-        loss = loss + np.array([0.5 * (_skew(f) / _SKEW_SPREAD) ** 2 for f in families])
+        return recalibrate(self._scores, NoiseByTask(families), start, _FEW_STEPS)
+
+    def _take(self, families: list[Noise], trial: Refit) -> None:
+        skews = np.array([_skew(family) for family in families])
+        loss = trial.loss + 0.5 * np.square(skews / self._skew_width)
         better = self._free & (loss < self._loss)
         pairs = zip(better.tolist(), families, self.families, strict=True)
         self.families = [new if is_better else old for is_better, new, old in pairs]
-        self.line = Line(*(np.where(better, *both) for both in zip(line, self.line, strict=True)))
+        lines = zip(trial.line, self.line, strict=True)
+        self.line = Line(*(np.where(better, *both) for both in lines))
         self._loss = np.where(better, loss, self._loss)
 
 
@@ -154,7 +178,7 @@ def carry_quartiles(line: Line, old: Sequence[Noise], new: Sequence[Noise]) -> L
 
     Examples
     --------
-    >>> line = Line(np.zeros(1), np.ones(1), np.ones(1))
+    >>> line = Line(np.zeros(1), np.ones(1), np.ones(1), np.zeros(1))
     >>> carried = carry_quartiles(line, [Gaussian()], [Logistic()])
     >>> carried.level, carried.sigma.round(3)
     (array([0.]), array([0.614]))

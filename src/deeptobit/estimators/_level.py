@@ -31,7 +31,7 @@ def shift_of_level(predictive: Predictive, y: FloatArray, share: FloatArray) -> 
     n_entries = share.sum(axis=0)
     unit = share / np.where(n_entries > 0.0, n_entries, 1.0)
     mean = predictive.mean()
-    sigma = np.broadcast_to(predictive.sigma, unit.shape[1:])
+    sigma = np.broadcast_to(predictive.sigma, unit.shape).mean(axis=0)
     residual = np.where(share > 0.0, y - mean, 0.0) / sigma  # whose squares do not overflow
     bias = (unit * residual).sum(axis=0)
     squared_error = (unit * np.square(residual - bias)).sum(axis=0) / np.maximum(n_entries, 1.0)

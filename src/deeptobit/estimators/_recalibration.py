@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from deeptobit import kernels
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood import Derivatives, Gaussian, Noise, Predictive
+from deeptobit.likelihood import Derivatives, Gaussian, Noise, Predictive, Spread, bend
 from deeptobit.targets import CensoredTargets
 
 _SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
+_GROWTH_WIDTH = 0.1  # of the prior of growths around 0, until all tasks together tell a better one
 _MEAN_WEIGHT = 1.0  # of squared errors of E[y|x], beside the likelihood
 _MAX_STEPS = 50
 _TOLERANCE = 1e-8  # of a step, in standard units
 _ROUNDING = 1e-12  # of the objective, which is a sum over rows
 _LARGEST_STEP = 2.0  # in standard deviations of a task
+_NO_WIDTH = 1e-9  # of scores, in units of σ: all are one
+_USUAL = np.array([[0.0], [1.0], [0.0], [0.0]])  # level, slope, log σ and growth without a refit
 
 
 class Line(NamedTuple):
-    """y* = level + slope · latent + σε, each (T,)."""
+    """y* = level + slope · latent + σε, and how σ grows with the score, each (T,)."""
 
     level: FloatArray
     slope: FloatArray
     sigma: FloatArray
+    growth: FloatArray
 
 
 class Refit(NamedTuple):
@@ -53,8 +58,12 @@ class HeldOutScores:
     mean_weight : array of shape (N, T)
         Of the squared error of an entry, 0 where it has no value.
     centre, scale : arrays of shape (T,)
-    movable : bool array of shape (3, T)
-        Which of level, slope and log σ may move.
+    middle, width : arrays of shape (T,)
+        Mean and standard deviation of the scores.
+    movable : bool array of shape (4, T)
+        Which of level, slope, log σ and growth may move.
+    growth_width : float
+        Standard deviation of the prior of growths around 0.
     """
 
     x: FloatArray
@@ -67,7 +76,10 @@ class HeldOutScores:
     mean_weight: FloatArray
     centre: FloatArray
     scale: FloatArray
+    middle: FloatArray
+    width: FloatArray
     movable: BoolArray
+    growth_width: float = _GROWTH_WIDTH
 
     @classmethod
     def build(
@@ -107,6 +119,9 @@ class HeldOutScores:
         total = share.sum(axis=0)
         squares = (share * np.where(share > 0.0, y - mean, 0.0) ** 2).sum(axis=0)
         per_square = np.where(squares > 0.0, total / np.where(squares > 0.0, squares, 1.0), 0.0)
+        middle = weight @ x / weight.sum()
+        width = np.sqrt(weight @ np.square(x - middle) / weight.sum())
+        varies = width > _NO_WIDTH
         return cls(
             x=x,
             low=standard(targets.low),
@@ -118,7 +133,9 @@ class HeldOutScores:
             mean_weight=_MEAN_WEIGHT * share * per_square,
             centre=centre,
             scale=sigma,
-            movable=np.stack([free & fit_intercept, free, free]),
+            middle=middle,
+            width=np.where(varies, width, 1.0),
+            movable=np.stack([free & fit_intercept, free, free, free & varies]),
         )
 
     @property
@@ -127,27 +144,50 @@ class HeldOutScores:
         telling = (self.mean_weight > 0.0) & self.movable[0]
         return np.where(telling, self.weight[:, None], 0.0)
 
+    @cached_property
+    def directions(self) -> tuple[FloatArray, FloatArray]:
+        """What moves the scores (level, slope), and what log σ (itself, growth), (2, N, T) each."""
+        one = np.ones_like(self.x)
+        bent = bend((self.x - self.middle) / self.width)
+        return np.stack([one, self.x]), np.stack([one, bent])
+
     def predictive(self, noise: Noise, point: FloatArray) -> Predictive:
-        """Distributions of the outcomes at (level, slope, log σ), (N, T)."""
-        level, slope, log_sigma = point
-        latent = level + slope * self.x
-        return Predictive(noise, latent, np.exp(log_sigma), self.lower, self.upper)
+        """Distributions of the outcomes at (level, slope, log σ, growth), (N, T)."""
+        level, slope, log_sigma, growth = point
+        sigma = np.exp(log_sigma)
+        if growth.any():
+            sigma = sigma * np.exp(growth * self.directions[1][1])
+        return Predictive(noise, level + slope * self.x, sigma, self.lower, self.upper)
 
     def without_means(self) -> HeldOutScores:
         """The same for the likelihood alone."""
         return replace(self, mean_weight=np.zeros_like(self.mean_weight))
 
+    def without_growth(self) -> HeldOutScores:
+        """The same for one spread at all scores."""
+        still = np.zeros_like(self.movable[:1])
+        return replace(self, movable=np.concatenate([self.movable[:3], still]))
+
     def to_user(self, point: FloatArray) -> Line:
-        """The line at (level, slope, log σ) in the user's units."""
-        level, slope, log_sigma = point
-        return Line(
-            self.centre * (1.0 - slope) + self.scale * level, slope, self.scale * np.exp(log_sigma)
-        )
+        """The line at (level, slope, log σ, growth) in the user's units."""
+        level, slope, log_sigma, growth = point
+        level = self.centre * (1.0 - slope) + self.scale * level
+        return Line(level, slope, self.scale * np.exp(log_sigma), growth)
 
     def from_user(self, line: Line) -> FloatArray:
-        """(level, slope, log σ) of a line, (3, T)."""
+        """(level, slope, log σ, growth) of a line, (4, T)."""
         level = (line.level - self.centre * (1.0 - line.slope)) / self.scale
-        return np.stack([level, line.slope, np.log(line.sigma / self.scale)])
+        return np.stack([level, line.slope, np.log(line.sigma / self.scale), line.growth])
+
+    def spread(self, line: Line) -> Spread:
+        """How σ changes with the scores on the line, in the user's units."""
+        width = line.slope * self.scale * self.width
+        told = width != 0.0  # where all scores are one, nothing grows with them
+        return Spread(
+            np.where(told, line.growth, 0.0),
+            line.level + line.slope * (self.centre + self.scale * self.middle),
+            np.where(told, width, 1.0),
+        )
 
 
 def recalibrate(
@@ -160,11 +200,12 @@ def recalibrate(
 
     .. math::
         \sum_i w_i \left[\mathrm{nll}_i + \frac{(y_i - E[y_i])^2}{2 s^2}\right]
-        + \frac{60}{2} (c - 1)^2
+        + \frac{60}{2} (c - 1)^2 + \frac{g^2}{2\tau^2}
 
-    with the mean square s² of the held-out errors as they are. The likelihood alone would give up
-    slopes, and with them E[y|x], for a better fit of wild values: heavy tails make it robust, which
-    a mean is not. The slope has a prior around 1.
+    with the mean square s² of the held-out errors as they are. σ grows with the score, by the
+    factor :math:`e^g` per standard deviation of the scores (:class:`Spread`). The likelihood alone
+    would give up slopes, and with them E[y|x], for a better fit of wild values: heavy tails make it
+    robust, which a mean is not. The slope has a prior around 1.
 
     Parameters
     ----------
@@ -182,17 +223,17 @@ def recalibrate(
     >>> targets = CensoredTargets.from_bounds(0.5 * eta + 1 + 2 * rng.normal(size=eta.shape))
     >>> scores = HeldOutScores.build(
     ...     eta, targets, np.ones(2000), np.ones(1), np.array([True]), fit_intercept=True)
-    >>> [part.round(1).tolist() for part in recalibrate(scores, Gaussian()).line]
-    [[1.0], [0.5], [2.0]]
+    >>> line = recalibrate(scores.without_growth(), Gaussian()).line
+    >>> [part.round(1).tolist() for part in line]
+    [[1.0], [0.5], [2.0], [0.0]]
     """
     if start is None:
-        point = np.zeros((3, scores.x.shape[1]))
-        point[1] = 1.0
+        point = np.repeat(_USUAL, scores.x.shape[1], axis=1)
     else:
         point = scores.from_user(start)
     here = _look(scores, noise, point)
     for _ in range(max_steps):
-        step = np.where(scores.movable, _newton_step(scores, here), 0.0)
+        step = _newton_step(scores, here)
         step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step).max(axis=0), 1e-300))
         here, moved = _descend(scores, noise, here, step)
         if moved < _TOLERANCE:
@@ -200,8 +241,25 @@ def recalibrate(
     return Refit(scores.to_user(here.point), here.loss)
 
 
+def growth_told(scores: HeldOutScores, noise: Noise, line: Line) -> tuple[FloatArray, FloatArray]:
+    """The growth that each task asks for by itself, and its variance: inf where it tells none.
+
+    By Laplace's approximation at the optimum of the likelihood and the priors, without the prior
+    of the growth; each (T,).
+    """
+    here = _look(scores, noise, scores.from_user(line))
+    curvature = _held(_curvature(scores, here), scores.movable)
+    with_prior = 1.0 / np.linalg.inv(curvature.transpose(2, 0, 1))[:, 3, 3]
+    prior = scores.growth_width**-2
+    alone = with_prior - prior
+    tells = scores.movable[3] & (alone > 1e-3 * prior)
+    alone = np.where(tells, alone, 1.0)
+    estimate = np.where(tells, line.growth * with_prior / alone, 0.0)
+    return estimate, np.where(tells, 1.0 / alone, np.inf)
+
+
 class _Place(NamedTuple):
-    """The objective of every task at a point (3, T), and what its derivatives are made of."""
+    """The objective of every task at a point (4, T), and what its derivatives are made of."""
 
     point: FloatArray
     loss: FloatArray
@@ -213,7 +271,7 @@ class _Place(NamedTuple):
 def _look(scores: HeldOutScores, noise: Noise, point: FloatArray) -> _Place:
     predictive = scores.predictive(noise, point)
     at = kernels.evaluate(noise, scores.low, scores.high, predictive.latent, predictive.sigma)
-    loss = scores.weight @ at.nll + 0.5 * _SLOPE_PRECISION * (point[1] - 1.0) ** 2
+    loss = scores.weight @ at.nll + 0.5 * _precision(scores) @ np.square(point - _USUAL)
     residual = np.zeros_like(scores.x)
     if scores.mean_weight.any():
         residual = np.where(scores.mean_weight > 0.0, scores.y - predictive.mean(), 0.0)
@@ -221,40 +279,64 @@ def _look(scores: HeldOutScores, noise: Noise, point: FloatArray) -> _Place:
     return _Place(point, loss, at, predictive, residual)
 
 
+def _precision(scores: HeldOutScores) -> FloatArray:
+    """Of the priors of level, slope, log σ and growth."""
+    return np.array([0.0, _SLOPE_PRECISION, 0.0, scores.growth_width**-2])
+
+
 def _newton_step(scores: HeldOutScores, here: _Place) -> FloatArray:
-    """Newton steps of all tasks; directions of negative curvature count with its size, (3, T)."""
-    weight, x, at = scores.weight, scores.x, here.at
-    gradient = np.stack([weight @ at.latent, weight @ (x * at.latent), weight @ at.log_sigma])
-    gradient[1] += _SLOPE_PRECISION * (here.point[1] - 1.0)
-    bend = at.latent_latent
-    hessian = np.array(
+    """Newton steps of all tasks; directions of negative curvature count with its size, (4, T)."""
+    weight, movable = scores.weight[:, None], scores.movable
+    by_latent, by_log_sigma = scores.directions
+    gradient = np.concatenate(
         [
-            [weight @ bend, weight @ (x * bend), weight @ at.latent_log_sigma],
-            [weight @ (x * bend), weight @ (x * x * bend), weight @ (x * at.latent_log_sigma)],
-            [
-                weight @ at.latent_log_sigma,
-                weight @ (x * at.latent_log_sigma),
-                weight @ at.log_sigma_log_sigma,
-            ],
+            (by_latent * (weight * here.at.latent)).sum(axis=1),
+            (by_log_sigma * (weight * here.at.log_sigma)).sum(axis=1),
         ]
     )
-    hessian[1, 1] += _SLOPE_PRECISION
+    gradient += _precision(scores)[:, None] * (here.point - _USUAL)
+    hessian = _curvature(scores, here)
     if scores.mean_weight.any():
         mean = _mean_derivatives(scores, here.predictive)
         gradient -= (mean * scores.mean_weight * here.residual).sum(axis=1)
-        hessian += np.einsum("int,nt,jnt->ijt", mean, scores.mean_weight, mean, optimize=True)
+        hessian += _products(mean, scores.mean_weight, mean)
+    hessian = _held(hessian, movable)
     values, axes = np.linalg.eigh(hessian.transpose(2, 0, 1))
     values = np.abs(values)
     values = np.maximum(values, 1e-8 * values.max(axis=1, keepdims=True) + 1e-300)
-    along = np.einsum("tij,it->tj", axes, gradient) / values
-    return np.asarray(-np.einsum("tij,tj->it", axes, along))
+    along = np.einsum("tij,it->tj", axes, np.where(movable, gradient, 0.0)) / values
+    return np.where(movable, -np.einsum("tij,tj->it", axes, along), 0.0)
+
+
+def _curvature(scores: HeldOutScores, here: _Place) -> FloatArray:
+    """Second derivatives of the likelihood and the priors, (4, 4, T)."""
+    weight, at = scores.weight[:, None], here.at
+    by_latent, by_log_sigma = scores.directions
+    hessian = np.empty((4, 4, scores.x.shape[1]))
+    hessian[:2, :2] = _products(by_latent, weight * at.latent_latent, by_latent)
+    hessian[:2, 2:] = _products(by_latent, weight * at.latent_log_sigma, by_log_sigma)
+    hessian[2:, :2] = hessian[:2, 2:].transpose(1, 0, 2)
+    hessian[2:, 2:] = _products(by_log_sigma, weight * at.log_sigma_log_sigma, by_log_sigma)
+    return hessian + np.diag(_precision(scores))[:, :, None]
+
+
+def _products(left: FloatArray, weight: FloatArray, right: FloatArray) -> FloatArray:
+    """Sums over rows of all pairs of directions."""
+    return np.asarray(np.einsum("int,nt,jnt->ijt", left, weight, right, optimize=True))
+
+
+def _held(hessian: FloatArray, movable: BoolArray) -> FloatArray:
+    """The curvature where only some parameters move: the others stand apart."""
+    apart = np.eye(len(movable))[:, :, None]
+    return np.where(movable[:, None] & movable[None, :], hessian, apart)
 
 
 def _mean_derivatives(scores: HeldOutScores, predictive: Predictive) -> FloatArray:
-    """Of E[y|x] by level, slope and log σ, (3, N, T)."""
+    """Of E[y|x] by level, slope, log σ and growth, (4, N, T)."""
+    moves_latent, moves_log_sigma = scores.directions
     by_latent = 1.0 - predictive.at_lower() - predictive.at_upper()
     by_log_sigma = predictive.sigma * predictive.noise_inside()
-    return np.stack([by_latent, scores.x * by_latent, by_log_sigma])
+    return np.concatenate([moves_latent * by_latent, moves_log_sigma * by_log_sigma])
 
 
 def _descend(

@@ -17,7 +17,7 @@ def evaluate(
     noise : Noise
         The Gaussian has a kernel; any other family takes the NumPy path.
     low, high, latent : arrays of shape (N, T)
-    sigma : array of shape (T,)
+    sigma : array of shape (T,), or (N, T) without a kernel
 
     Examples
     --------
@@ -25,7 +25,7 @@ def evaluate(
     >>> evaluate(Gaussian(), low, high, np.full((2, 1), 2.0), np.array([0.5])).nll.ravel().round(4)
     array([ 2.2258, 10.3601])
     """
-    if not isinstance(noise, Gaussian):
+    if not isinstance(noise, Gaussian) or np.ndim(sigma) > 1:
         return likelihood.evaluate(noise, low, high, latent, sigma)
     from deeptobit.kernels._gaussian import fill_latent  # numba loads on first use
 

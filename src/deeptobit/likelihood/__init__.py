@@ -1,6 +1,14 @@
 """Noise families, the censored likelihood at the latent score, and predictive distributions."""
 
-from deeptobit.likelihood._by_task import NoiseByTask, at_entries, join_families, of_task, of_tasks
+from deeptobit.likelihood._by_task import (
+    NoiseByTask,
+    at_entries,
+    at_scores,
+    join_families,
+    of_task,
+    of_tasks,
+    with_one_spread,
+)
 from deeptobit.likelihood._evaluate import evaluate
 from deeptobit.likelihood._gaussian import Gaussian
 from deeptobit.likelihood._logistic import Logistic
@@ -8,6 +16,7 @@ from deeptobit.likelihood._olsen import OlsenDerivatives, evaluate_olsen
 from deeptobit.likelihood._predictive import Predictive
 from deeptobit.likelihood._protocol import Derivatives, Noise
 from deeptobit.likelihood._resolve import one_family, resolve_noise
+from deeptobit.likelihood._spread import Spread, bend
 from deeptobit.likelihood._standard import StandardNoise, SymmetricNoise
 from deeptobit.likelihood._student_t import StudentT
 from deeptobit.likelihood._two_piece import TwoPiece
@@ -20,11 +29,14 @@ __all__ = [
     "NoiseByTask",
     "OlsenDerivatives",
     "Predictive",
+    "Spread",
     "StandardNoise",
     "StudentT",
     "SymmetricNoise",
     "TwoPiece",
     "at_entries",
+    "at_scores",
+    "bend",
     "evaluate",
     "evaluate_olsen",
     "join_families",
@@ -32,4 +44,5 @@ __all__ = [
     "of_tasks",
     "one_family",
     "resolve_noise",
+    "with_one_spread",
 ]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood._protocol import Derivatives, Noise
+from deeptobit.likelihood._spread import Spread
 
 
 class NoiseOfEntries:
@@ -19,16 +20,29 @@ class NoiseOfEntries:
     distinct : tuple of Noise
     which : int array of shape (K,)
         The family of each place along the last axis.
+    spread : Spread, optional
+        Of each place, where the scale of the noise changes with the score. The functions below are
+        those of the standardised noise, whose scale :func:`at_scores` gives.
     """
 
     name = "task-wise"
 
-    def __init__(self, distinct: tuple[Noise, ...], which: NDArray[np.intp]) -> None:
-        self._distinct, self._which = distinct, which
+    def __init__(
+        self,
+        distinct: tuple[Noise, ...],
+        which: NDArray[np.intp],
+        spread: Spread | None = None,
+    ) -> None:
+        self._distinct, self._which, self.spread = distinct, which, spread
 
     def at(self, places: NDArray[np.intp]) -> NoiseOfEntries:
         """The noise of some places along the last axis, such as the tasks of single entries."""
-        return NoiseOfEntries(self._distinct, self._which[places])
+        spread = None if self.spread is None else self.spread.of(places)
+        return NoiseOfEntries(self._distinct, self._which[places], spread)
+
+    def with_one_spread(self) -> NoiseOfEntries:
+        """The same families, with the same spread at all scores."""
+        return NoiseOfEntries(self._distinct, self._which)
 
     def log_pdf(self, z: FloatArray) -> FloatArray:
         """Log density log f(z)."""
@@ -137,6 +151,8 @@ class NoiseByTask(NoiseOfEntries):
     ----------
     families : sequence of Noise
         One for every task.
+    spread : Spread, optional
+        How the scale of the noise changes with the score; by default it does not.
 
     Examples
     --------
@@ -148,7 +164,7 @@ class NoiseByTask(NoiseOfEntries):
     NoiseByTask([Gaussian(), Logistic(), Gaussian()])
     """
 
-    def __init__(self, families: Sequence[Noise]) -> None:
+    def __init__(self, families: Sequence[Noise], spread: Spread | None = None) -> None:
         self.families = tuple(families)
         if any(isinstance(family, NoiseByTask) for family in self.families):
             raise TypeError("families must be those of single tasks, not again of several")
@@ -157,15 +173,26 @@ class NoiseByTask(NoiseOfEntries):
             if family not in distinct:
                 distinct.append(family)
         which = [distinct.index(family) for family in self.families]
-        super().__init__(tuple(distinct), np.array(which, dtype=np.intp))
+        super().__init__(tuple(distinct), np.array(which, dtype=np.intp), spread)
+        if spread is not None and spread.growth.shape != self._which.shape:
+            raise ValueError(
+                f"spread is that of {len(spread.growth)} task(s), but there are "
+                f"{len(self.families)} families"
+            )
+
+    def with_one_spread(self) -> NoiseByTask:
+        """The same families, with the same spread at all scores."""
+        return NoiseByTask(self.families)
 
     def __repr__(self) -> str:
         """Name the family of every task."""
-        return f"NoiseByTask({list(self.families)!r})"
+        spread = "" if self.spread is None else f", growth={self.spread.growth.round(2).tolist()}"
+        return f"NoiseByTask({list(self.families)!r}{spread})"
 
     def __eq__(self, other: object) -> bool:
-        """Whether all tasks have the same families."""
-        return isinstance(other, NoiseByTask) and self.families == other.families
+        """Whether all tasks have the same families and spreads."""
+        same = isinstance(other, NoiseByTask) and self.families == other.families
+        return same and self.spread == other.spread  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         """By the families."""
@@ -209,11 +236,40 @@ def of_tasks(noise: Noise, tasks: Sequence[int]) -> Noise:
     """
     if not isinstance(noise, NoiseByTask):
         return noise
-    return NoiseByTask([noise.families[task] for task in tasks])
+    spread = None if noise.spread is None else noise.spread.of(np.array(tasks, dtype=np.intp))
+    return NoiseByTask([noise.families[task] for task in tasks], spread)
 
 
-def join_families(families: Sequence[Noise]) -> Noise:
-    """One family for all tasks where they agree, otherwise one for each.
+def at_scores(noise: Noise, latent: FloatArray, sigma: FloatArray) -> tuple[Noise, FloatArray]:
+    """The standardised noise, and its scale at the scores: σ, or (..., T) where it changes.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> grows = Spread(np.array([0.5]), np.zeros(1), np.ones(1))
+    >>> noise, sigma = at_scores(NoiseByTask([Gaussian()], grows), np.array([[0.0], [1.0]]), 2.0)
+    >>> noise, sigma.ravel().round(2)
+    (NoiseByTask([Gaussian()]), array([2.  , 3.21]))
+    """
+    if not isinstance(noise, NoiseOfEntries) or noise.spread is None:
+        return noise, sigma
+    return noise.with_one_spread(), np.asarray(sigma * noise.spread.factor(latent))
+
+
+def with_one_spread(noise: Noise) -> Noise:
+    """The noise with the same spread at all scores.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> with_one_spread(Gaussian())
+    Gaussian()
+    """
+    return noise.with_one_spread() if isinstance(noise, NoiseOfEntries) else noise
+
+
+def join_families(families: Sequence[Noise], spread: Spread | None = None) -> Noise:
+    """One family for all tasks where they agree and have one spread, otherwise one for each.
 
     Examples
     --------
@@ -221,5 +277,7 @@ def join_families(families: Sequence[Noise]) -> Noise:
     >>> join_families([Gaussian(), Gaussian()])
     Gaussian()
     """
-    noise = NoiseByTask(families)
-    return noise.families[0] if len(noise._distinct) == 1 else noise
+    if spread is not None and not spread.growth.any():
+        spread = None
+    noise = NoiseByTask(families, spread)
+    return noise.families[0] if len(noise._distinct) == 1 and spread is None else noise

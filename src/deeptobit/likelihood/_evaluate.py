@@ -3,7 +3,7 @@
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood._by_task import at_entries
+from deeptobit.likelihood._by_task import at_entries, at_scores
 from deeptobit.likelihood._observed import observed_entry
 from deeptobit.likelihood._protocol import Derivatives, Noise
 
@@ -24,7 +24,8 @@ def evaluate(
     Parameters
     ----------
     noise : Noise
-        The family of f and F.
+        The family of f and F. Where its spread changes with the score, derivatives are those at
+        the σ of each entry, held.
     low, high : arrays of shape (N, T)
         Ends of the intervals: equal where observed, ∓inf where open, NaN where missing.
     latent : array of shape (N, T)
@@ -45,6 +46,7 @@ def evaluate(
     >>> at.latent.ravel().round(4)
     array([4.    , 8.4512, 0.    ])
     """
+    noise, sigma = at_scores(noise, latent, sigma)
     low, high, latent, sigma = np.broadcast_arrays(low, high, latent, sigma)
     out = Derivatives(*(np.zeros(latent.shape) for _ in Derivatives._fields))
     exact = low == high

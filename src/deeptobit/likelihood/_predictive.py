@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
+from deeptobit.likelihood._by_task import at_scores
 from deeptobit.likelihood._evaluate import evaluate
 from deeptobit.likelihood._protocol import Noise
 
@@ -24,6 +25,8 @@ class Predictive:
     latent : array of shape (N, T)
         Scores before censoring.
     sigma : array of shape (T,) or (N, T)
+        Noise scales. Where the spread of the noise changes with the score, those of the entries
+        (N, T) take their place, and the standardised noise that of ``noise``.
     lower, upper : arrays of shape (T,) or (N, T)
         Bounds, ∓inf where open.
 
@@ -40,6 +43,12 @@ class Predictive:
     sigma: FloatArray
     lower: FloatArray | float = -np.inf
     upper: FloatArray | float = np.inf
+
+    def __post_init__(self) -> None:
+        """Give every entry the scale of its score."""
+        noise, sigma = at_scores(self.noise, self.latent, self.sigma)
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "sigma", sigma)
 
     @property
     def a(self) -> FloatArray:

@@ -11,7 +11,7 @@ from deeptobit.estimators import (
     carry_quartiles,
     fit_errors,
 )
-from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task
+from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
 from deeptobit.targets import CensoredTargets
 
 
@@ -33,6 +33,7 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
     scores = HeldOutScores.build(
         level, train, np.ones(len(train)), null.sigma_, free, fit_intercept=True
     )
+    noise = with_one_spread(noise)
     line, _ = fit_errors(scores, (noise,))
     families = [of_task(noise, task) for task in range(train.shape[1])]
     carried = carry_quartiles(line, [Gaussian()] * len(families), families)
