@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -29,6 +29,9 @@ from deeptobit.estimators import HeldOutScores, fit_errors
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import centred_anmse, crps
 from deeptobit.targets import CensoredTargets
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SPLITS = range(10)
 TRAIN = 0.6
@@ -82,18 +85,28 @@ def race(seed: int, settings: dict[str, Any]) -> dict[str, Scores]:
 def draw(seed: int, settings: dict[str, Any]) -> Split:
     """A cohort without missing scores, which the peers could not use; 60 % of it to train."""
     cohort = make_clinical_cohort(missing=0.0, random_state=seed, **settings)
-    order = np.random.default_rng(seed).permutation(len(cohort.X))
+    return split_cohort(cohort.X.to_numpy(), cohort.Y, cohort.lower, cohort.upper, seed)
+
+
+def split_cohort(
+    X: FloatArray,
+    Y: pd.DataFrame,
+    lower: Mapping[str, float],
+    upper: Mapping[str, float],
+    seed: int,
+) -> Split:
+    """60 % of the rows to train on, everything in their standard units."""
+    order = np.random.default_rng(seed).permutation(len(X))
     n_train = int(TRAIN * len(order))
     train, test = order[:n_train], order[n_train:]
-    X, Y = cohort.X.to_numpy(), cohort.Y.to_numpy()
-    lower, upper = (
-        np.array([bound[str(task)] for task in cohort.Y]) for bound in (cohort.lower, cohort.upper)
-    )
-    X = (X - X[train].mean(axis=0)) / X[train].std(axis=0)
-    centre, scale = Y[train].mean(axis=0), Y[train].std(axis=0)
-    Y, lower, upper = ((values - centre) / scale for values in (Y, lower, upper))
+    spread = X[train].std(axis=0)
+    X = (X - X[train].mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    values = Y.to_numpy(dtype=float)
+    centre, scale = values[train].mean(axis=0), values[train].std(axis=0)
+    bounds = (np.array([bound[str(task)] for task in Y]) for bound in (lower, upper))
+    values, low, high = ((part - centre) / scale for part in (values, *bounds))
     folds = list(KFold(5, shuffle=True, random_state=0).split(X[train]))
-    return Split(X[train], Y[train], X[test], Y[test], lower, upper, folds)
+    return Split(X[train], values[train], X[test], values[test], low, high, folds)
 
 
 def _ours(split: Split) -> Scores:

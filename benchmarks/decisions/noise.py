@@ -1,6 +1,9 @@
-"""Gaussian noise for everything, or the tails and skew that held-out rows of a task favour."""
+"""Gaussian noise for everything, or the noise that held-out rows of a task favour."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -8,26 +11,44 @@ from threadpoolctl import threadpool_limits
 from benchmarks.decisions.table import Table
 from benchmarks.race.data import DATA
 from deeptobit import SubspaceNetworkCV
+from deeptobit.estimators import _error_model
+from deeptobit.estimators._recalibration import HeldOutScores
 from deeptobit.experiments import EvaluationData, Protocol, draw_splits
-from deeptobit.likelihood import Gaussian, TwoPiece, of_task
+from deeptobit.likelihood import Gaussian, NoiseByTask, TwoPiece, of_task
 from deeptobit.metrics import censored_log_score, centred_anmse, crps
 
-NAMES = ("help", "licorice_gargle", "nmes1988", "cohort", "cohort-nonlinear")
+NAMES = ("help", "licorice_gargle", "nmes1988", "cohort", "cohort-nonlinear", "wide")
 PROTOCOL = Protocol(train_shares=(0.6,), repeats=3, seed=100)
 
 
 def measure() -> Table:
     """Means over splits and outcomes; CRPS and log score in standard deviations of an outcome."""
-    yield "data", "noise", "not Gaussian", "skewed", "centred ANMSE", "CRPS", "log score"
+    yield "data", "noise", "not Gaussian", "skewed", "growth", "centred ANMSE", "CRPS", "log score"
     for name in NAMES:
         data = DATA[name]()
-        for noise in ("gaussian", "auto"):
-            with threadpool_limits(1):
-                yield name, noise, *np.mean(_fits(data, noise), axis=0).tolist()
+        for label, (noise, change) in VARIANTS.items():
+            with threadpool_limits(1), change():
+                yield name, label, *np.mean(_fits(data, noise), axis=0).tolist()
+
+
+def _one_spread() -> AbstractContextManager[Any]:
+    """Chosen tails and skews, and no spread that grows with the score."""
+
+    def still(scores: HeldOutScores, *_: Any) -> HeldOutScores:
+        return scores.without_growth()
+
+    return patch.object(_error_model, "learn_growth", still)
+
+
+VARIANTS: dict[str, tuple[str, Callable[[], AbstractContextManager[Any]]]] = {
+    "Gaussian": ("gaussian", nullcontext),
+    "tails and skew": ("auto", _one_spread),
+    "spread too": ("auto", nullcontext),
+}
 
 
 def _fits(data: EvaluationData, noise: str) -> list[tuple[float, ...]]:
-    """Shares of outcomes with other noise, and the measures, of every split."""
+    """Shares of outcomes with other noise, mean size of growths, and measures, of every split."""
     found: list[tuple[float, ...]] = []
     for split in draw_splits(len(data.targets), data.groups, PROTOCOL):
         X, train, test = data.features(split.train), *(data.targets[rows] for rows in split[2:])
@@ -37,12 +58,18 @@ def _fits(data: EvaluationData, noise: str) -> list[tuple[float, ...]]:
         inside = ~(test.at_lower | test.at_upper | test.missing)
         density = (inside.sum(axis=0) / (~test.missing).sum(axis=0)) * np.log(scale)
         by_task: dict[str, Any] = {"noise": model.noise_, "multioutput": "raw_values"}
-        spread = np.asarray(crps(test, latent, model.sigma_, **by_task)) / scale
+        width = np.asarray(crps(test, latent, model.sigma_, **by_task)) / scale
         log_score = np.asarray(censored_log_score(test, latent, model.sigma_, **by_task)) - density
         error = float(centred_anmse(test, model.predict(X[split.test])))
-        families = [of_task(model.noise_, task) for task in range(len(scale))]
-        other = np.mean([not isinstance(family, Gaussian) for family in families])
-        skewed = np.mean([isinstance(family, TwoPiece) for family in families])
-        scores = (error, float(spread.mean()), float(log_score.mean()))
-        found.append((float(other), float(skewed), *scores))
+        scores = (error, float(width.mean()), float(log_score.mean()))
+        found.append((*_kinds(model, len(scale)), *scores))
     return found
+
+
+def _kinds(model: SubspaceNetworkCV, n_tasks: int) -> tuple[float, float, float]:
+    families = [of_task(model.noise_, task) for task in range(n_tasks)]
+    other = np.mean([not isinstance(family, Gaussian) for family in families])
+    skewed = np.mean([isinstance(family, TwoPiece) for family in families])
+    spread = model.noise_.spread if isinstance(model.noise_, NoiseByTask) else None
+    growth = 0.0 if spread is None else float(np.abs(spread.growth).mean())
+    return float(other), float(skewed), growth

@@ -6,11 +6,13 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 
-from benchmarks.cohort import COHORTS, Split, draw
+from benchmarks.cohort import COHORTS, Split, draw, split_cohort
 from benchmarks.decisions.help_split import draw_help
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceNetworkCV
+from deeptobit.datasets import make_subspace
 from deeptobit.estimators import _evidence_stack
 from deeptobit.metrics import centred_anmse
 from deeptobit.solvers.evidence import EvidenceMember, EvidenceProblem, evidence_path
@@ -53,10 +55,19 @@ def _only(**wanted: Any) -> AbstractContextManager[Any]:
     return patch.object(_evidence_stack, "evidence_path", path)
 
 
+def _draw_wide(seed: int) -> Split:
+    """More features than rows, half of the entries at the floor."""
+    X, Y, _ = make_subspace(250, 250, 50, 5, latent_sd=3.0, random_state=seed)
+    names = [str(task) for task in range(Y.shape[1])]
+    lower, upper = (dict.fromkeys(names, bound) for bound in (0.0, np.inf))
+    return split_cohort(X, pd.DataFrame(Y, columns=names), lower, upper, seed)
+
+
 DATA: dict[str, Callable[[int], Split]] = {
     "cohort": lambda seed: draw(seed, COHORTS["linear"]),
     "small cohort": lambda seed: draw(seed, COHORTS["small"]),
     "HELP": draw_help,
+    "wide, half at the floor": _draw_wide,
 }
 VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], dict[str, Any]]] = {
     "taken": (nullcontext, {}),

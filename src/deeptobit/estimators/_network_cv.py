@@ -41,8 +41,9 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
 
     where ω are variances of the features, K the covariance of the effects and R that of the noise
     between tasks. Layers under a path of ρ and c, with one ω for all features and with one for
-    each, are averaged with the weights that predict held-out rows best. Slope, level and noise
-    scale of every task are then refitted on held-out rows, and W is cut to its rank: U and V.
+    each, with R learned and with R = I, are averaged with the weights that predict held-out rows
+    best. Slope, level and noise of every task are then refitted on held-out rows, and W is cut to
+    its rank: U and V.
 
     Give ``alphas``, ``ranks`` or ``feature_sparsities`` and the penalised layer of
     :class:`SubspaceTobitRegressor` is searched on that grid instead. In both cases deeper
@@ -76,7 +77,9 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         1 tells how the candidates did.
     noise : {"auto", "gaussian", "logistic", "student_t"} or Noise
         ``"auto"``: layers are fitted with Gaussian noise; for predictions every task takes the
-        tails and the skew under which its held-out rows are most likely.
+        tails and the skew under which its held-out rows are most likely, and a σ that grows with
+        the score where it does (:class:`~deeptobit.likelihood.Spread`). A family of your own
+        choice has one σ for every task.
     lower, upper, outside, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 
@@ -91,9 +94,11 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         As in scikit-learn's ``GridSearchCV``; ``weight`` is a member's share in the stack. A
         network that was given up has NaN for folds that it did not see, and the last rank.
     noise_ : Noise
-        The family of the noise; a ``NoiseByTask`` where tasks differ.
+        The family of the noise; a ``NoiseByTask`` where tasks differ, whose ``spread`` says how σ
+        changes with the score.
     layers_, coef_, intercept_, sigma_, U_, V_, rank_, alpha_, n_layers_, n_iter_, history_
-        Those of ``best_estimator_``. ``alpha_`` of a learned prior is its ridge on W/σ, 1/(n ω).
+        Those of ``best_estimator_``. ``alpha_`` of a learned prior is its ridge on W/σ, 1/(n ω);
+        ``sigma_`` is the noise scale at the middle of a task's scores.
     lower_, upper_, feature_scale_, target_names_, n_features_in_, feature_names_in_
 
     Examples

@@ -41,6 +41,7 @@ def model_part(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Fa
                 "upper": _end(high),
                 "sigma": rounded(sigma),
                 "noise": repr(of_task(model.noise_, task)),
+                **_growth(model.noise_, task),
             }
             for task, (name, low, high, sigma) in enumerate(each)
         ],
@@ -56,8 +57,18 @@ def noise_words(noise: Noise) -> str:
     >>> noise_words(Gaussian()), noise_words(NoiseByTask([Gaussian(), Logistic()]))
     ('gaussian', 'tails and skew of every outcome by itself')
     """
-    by_task = isinstance(noise, NoiseByTask)
-    return "tails and skew of every outcome by itself" if by_task else noise.name
+    if not isinstance(noise, NoiseByTask):
+        return noise.name
+    if noise.spread is None:
+        return "tails and skew of every outcome by itself"
+    return "tails, skew and a spread that changes with the score, of every outcome by itself"
+
+
+def _growth(noise: Noise, task: int) -> Facts:
+    """By how much log σ of a target grows per standard deviation of its scores, where it does."""
+    if not isinstance(noise, NoiseByTask) or noise.spread is None:
+        return {}
+    return {"sigma_growth": rounded(float(noise.spread.growth[task]))}
 
 
 def _end(value: float) -> float | str:

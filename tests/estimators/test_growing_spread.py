@@ -1,0 +1,121 @@
+"""Spreads that grow with the score: found where they are, kept by everything that predicts."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deeptobit import SubspaceNetworkCV, load
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators import HeldOutScores, fit_errors
+from deeptobit.estimators._error_model import TAILS
+from deeptobit.likelihood import Gaussian, NoiseByTask, at_scores, with_one_spread
+from deeptobit.targets import CensoredTargets
+
+
+def _held_out(growth: float, n_tasks: int = 8, seed: int = 0) -> tuple[HeldOutScores, FloatArray]:
+    """Scores with standard deviation 2 around 5 and a noise of 1.5 in their middle."""
+    rng = np.random.default_rng(seed)
+    eta = 5.0 + 2.0 * rng.normal(size=(600, n_tasks))
+    sigma = 1.5 * np.exp(growth * (eta - 5.0) / 2.0)
+    targets = CensoredTargets.from_bounds(
+        np.maximum(eta + sigma * rng.normal(size=eta.shape), 0.0), lower=0.0
+    )
+    free, start = np.ones(n_tasks, bool), np.ones(n_tasks)
+    return HeldOutScores.build(eta, targets, np.ones(600), start, free, fit_intercept=True), eta
+
+
+@pytest.mark.parametrize("growth", [-0.2, 0.3])
+def test_growth_is_found(growth: float) -> None:
+    scores, eta = _held_out(growth)
+    line, noise = fit_errors(scores, TAILS)
+    assert isinstance(noise, NoiseByTask)
+    assert noise.spread is not None
+    np.testing.assert_allclose(noise.spread.growth.mean(), growth, atol=0.03)
+    _, sigma = at_scores(noise, line.level + line.slope * eta, line.sigma)
+    wanted = 1.5 * np.exp(growth * (eta - 5.0) / 2.0)
+    middle = np.abs(eta - 5.0) < 3.0
+    assert np.abs(np.log(sigma / wanted))[middle].mean() < 0.1
+
+
+def test_noise_of_one_spread_is_left_alone() -> None:
+    scores, _ = _held_out(0.0, n_tasks=30)
+    noise = fit_errors(scores, TAILS).noise
+    growth = np.zeros(30)
+    if isinstance(noise, NoiseByTask) and noise.spread is not None:
+        growth = noise.spread.growth
+    assert np.abs(growth).max() < 0.05
+
+
+def test_a_given_family_has_one_spread_and_a_given_spread_is_fitted_again() -> None:
+    scores, _ = _held_out(0.3)
+    assert fit_errors(scores, (Gaussian(),)).noise == Gaussian()
+    chosen = fit_errors(scores, TAILS).noise
+    again = fit_errors(scores, (chosen,)).noise
+    other = fit_errors(_held_out(0.3, seed=1)[0], (chosen,)).noise
+    assert isinstance(chosen, NoiseByTask)
+    assert isinstance(again, NoiseByTask)
+    assert isinstance(other, NoiseByTask)
+    assert chosen.spread is not None
+    assert again.spread is not None
+    np.testing.assert_allclose(again.spread.growth, chosen.spread.growth, atol=1e-3)
+    assert other.families == chosen.families
+    assert other.spread != chosen.spread
+
+
+def test_scores_that_are_all_one_tell_no_growth() -> None:
+    scores, _ = _held_out(0.3)
+    flat = HeldOutScores.build(
+        np.full(scores.x.shape, 2.0),
+        CensoredTargets.from_bounds(np.maximum(scores.y + 3.0, 0.0), lower=0.0),
+        np.ones(600),
+        np.ones(8),
+        np.ones(8, bool),
+        fit_intercept=True,
+    )
+    noise = fit_errors(flat, TAILS).noise
+    assert with_one_spread(noise) == noise
+
+
+def _visits() -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(500, 5))
+    score = 3.0 + X @ rng.normal(size=(5, 6))
+    return X, np.maximum(score + np.exp(0.25 * score) * rng.normal(size=score.shape), 0.0)
+
+
+def test_a_search_predicts_wider_intervals_where_scores_are_high(tmp_path: Path) -> None:
+    X, Y = _visits()
+    model = SubspaceNetworkCV(max_layers=1, random_state=0).fit(X[:300], Y[:300])
+    assert isinstance(model.noise_, NoiseByTask)
+    assert model.noise_.spread is not None
+    assert model.noise_.spread.growth.min() > 0.1
+    plain = SubspaceNetworkCV(max_layers=1, random_state=0, noise="gaussian").fit(X[:300], Y[:300])
+    assert model.score_log(X[300:], Y[300:]) > plain.score_log(X[300:], Y[300:]) + 0.02
+    low, high = model.predict_interval(X[300:], 0.9)
+    score = model.predict(X[300:], kind="latent")
+    assert np.corrcoef((high - low).ravel(), score.ravel())[0, 1] > 0.7
+    for fitted in (model, model.best_estimator_):
+        fitted.save(tmp_path / "it.model")
+        kept = load(tmp_path / "it.model")
+        assert kept.noise_ == model.noise_
+        np.testing.assert_array_equal(kept.predict_interval(X, 0.8), model.predict_interval(X, 0.8))
+
+
+def test_units_of_the_outcomes_do_not_matter() -> None:
+    X, Y = _visits()
+    plain = SubspaceNetworkCV(max_layers=1, random_state=0).fit(X, Y)
+    moved = SubspaceNetworkCV(max_layers=1, random_state=0, lower=7.0).fit(X, 1e3 * Y + 7.0)
+    for q in (0.5, 0.95):
+        wanted = 1e3 * plain.predict_quantile(X, q) + 7.0
+        np.testing.assert_allclose(moved.predict_quantile(X, q), wanted, rtol=1e-5)
+
+
+def test_a_search_whose_spread_grows_goes_on_with_new_rows() -> None:
+    X, Y = _visits()
+    model = SubspaceNetworkCV(max_layers=1, random_state=0).fit(X[:250], Y[:250])
+    network = model.best_estimator_
+    before = network.score_log(X[400:], Y[400:])
+    network.partial_fit(X[250:400], Y[250:400])
+    assert network.noise_ == model.noise_
+    assert network.score_log(X[400:], Y[400:]) > before - 0.1
