@@ -10,9 +10,15 @@ from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._folds import Fold, HeldOut
 from deeptobit.estimators._level import shift_of_level
-from deeptobit.estimators._recalibration import _SLOPE_PRECISION, HeldOutScores, Line, recalibrate
+from deeptobit.estimators._recalibration import (
+    _GROWTH_WIDTH,
+    _SLOPE_PRECISION,
+    HeldOutScores,
+    Line,
+    recalibrate,
+)
 from deeptobit.estimators._stacking import average, error_moments, layer_scores, simplex_weights
-from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, evaluate
+from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, bend, evaluate
 from deeptobit.solvers.evidence import EvidenceMember
 from deeptobit.targets import CensoredTargets
 
@@ -58,9 +64,10 @@ def _refit(
     free: Any,
     *,
     fit_intercept: bool = True,
+    grows: bool = False,
 ) -> Line:
     scores = HeldOutScores.build(latent, targets, weight, sigma, free, fit_intercept=fit_intercept)
-    return recalibrate(scores, noise).line
+    return recalibrate(scores if grows else scores.without_growth(), noise).line
 
 
 def _held_out(seed: int = 0) -> tuple[FloatArray, CensoredTargets, FloatArray]:
@@ -71,11 +78,16 @@ def _held_out(seed: int = 0) -> tuple[FloatArray, CensoredTargets, FloatArray]:
     return latent, CensoredTargets.from_bounds(Y, 7.0, 12.0), rng.uniform(0.5, 2.0, 400)
 
 
+@pytest.mark.parametrize("grows", [False, True])
 @pytest.mark.parametrize("noise", [Gaussian(), StudentT(4)])
-def test_the_line_is_the_penalised_maximum(noise: Noise) -> None:
+def test_the_line_is_the_penalised_maximum(noise: Noise, grows: bool) -> None:
     latent, targets, weight = _held_out()
     free = np.array([True, True])
-    line = _refit(latent, targets, weight, np.ones(2), noise, free)
+    line = _refit(latent, targets, weight, np.ones(2), noise, free, grows=grows)
+    assert line.growth.any() == grows
+    middle = np.average(latent, axis=0, weights=weight)
+    width = np.sqrt(np.average(np.square(latent - middle), axis=0, weights=weight))
+    bent = bend((latent - middle) / width)
     mean = Predictive(Gaussian(), latent, np.ones(2), *BOUNDS).mean()
     spread = np.nanmean(weight[:, None] * np.square(targets.values - mean), axis=0)
     spread /= np.nanmean(np.where(targets.missing, np.nan, weight[:, None]), axis=0)
@@ -84,12 +96,16 @@ def test_the_line_is_the_penalised_maximum(noise: Noise) -> None:
         def objective(point: Any, task: int = task) -> float:
             scores = point[0] + point[1] * latent[:, [task]]
             low, high = targets.low[:, [task]], targets.high[:, [task]]
-            nll = evaluate(noise, low, high, scores, np.exp(point[[2]])).nll[:, 0]
-            mean = Predictive(noise, scores, np.exp(point[[2]]), *BOUNDS).mean()[:, 0]
+            growth = point[3] if grows else 0.0
+            sigma = np.exp(point[2] + growth * bent[:, [task]])
+            nll = evaluate(noise, low, high, scores, sigma).nll[:, 0]
+            mean = Predictive(noise, scores, sigma, *BOUNDS).mean()[:, 0]
             error = np.nan_to_num(0.5 * np.square(targets.values[:, task] - mean) / spread[task])
-            return float(weight @ (nll + error) + 0.5 * _SLOPE_PRECISION * (point[1] - 1.0) ** 2)
+            prior = _SLOPE_PRECISION * (point[1] - 1.0) ** 2 + (growth / _GROWTH_WIDTH) ** 2
+            return float(weight @ (nll + error) + 0.5 * prior)
 
-        found = np.array([line.level[task], line.slope[task], np.log(line.sigma[task])])
+        level, slope, sigma, growth = (part[task] for part in line)
+        found = np.array([level, slope, np.log(sigma), growth][: 4 if grows else 3])
         best = minimize(objective, found, method="Nelder-Mead", options={"xatol": 1e-6})
         assert objective(found) <= best.fun + 1e-6
 

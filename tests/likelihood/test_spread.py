@@ -16,9 +16,9 @@ from deeptobit.likelihood import (
     StudentT,
     at_scores,
     evaluate,
-    join_families,
     of_tasks,
     with_one_spread,
+    with_spread,
 )
 from deeptobit.metrics import censored_log_score, crps, pit
 
@@ -82,10 +82,12 @@ def test_some_tasks_keep_their_spread() -> None:
 
 def test_growth_of_0_is_one_spread() -> None:
     flat = Spread(np.zeros(2), np.zeros(2), np.ones(2))
-    assert join_families([Gaussian(), Gaussian()], flat) == Gaussian()
-    assert join_families([Gaussian(), Logistic()], flat) == NoiseByTask([Gaussian(), Logistic()])
+    mixed = NoiseByTask([Gaussian(), Logistic()])
+    assert with_spread(Gaussian(), flat) == Gaussian()
+    assert with_spread(mixed, flat) is mixed
     grows = Spread(np.array([0.0, 0.1]), np.zeros(2), np.ones(2))
-    assert join_families([Gaussian(), Gaussian()], grows) == NoiseByTask([Gaussian()] * 2, grows)
+    assert with_spread(Gaussian(), grows) == NoiseByTask([Gaussian()] * 2, grows)
+    assert with_one_spread(with_spread(mixed, grows)) == mixed
 
 
 def test_noises_are_equal_if_their_spreads_are() -> None:
@@ -103,8 +105,8 @@ ONE = np.ones(1)
     ("parts", "words"),
     [
         ((ONE, ONE, np.zeros(1)), "width of a spread must not be 0"),
-        ((ONE, np.full(1, np.nan), ONE), "must be finite"),
-        ((ONE, np.ones(2), ONE), "of every task"),
+        ((ONE, np.full(1, np.nan), ONE), "growth, centre and width of a spread must be finite"),
+        ((ONE, np.ones(2), ONE), "a spread needs growth, centre and width of every task"),
         ((np.array(1.0), np.array(1.0), np.array(1.0)), "of every task"),
     ],
 )

@@ -21,8 +21,8 @@ from deeptobit.likelihood import (
     SymmetricNoise,
     TwoPiece,
     join_families,
-    of_task,
     with_one_spread,
+    with_spread,
 )
 from deeptobit.solvers import CensoringKinds
 
@@ -98,7 +98,7 @@ def fit_errors(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
     """
     if len(families) == 1:
         noise, start = with_one_spread(families[0]), None
-        grows = noise != families[0]
+        grows = noise is not families[0]
     else:
         noise, start = _choose(scores, families)
         grows = True
@@ -108,8 +108,7 @@ def fit_errors(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
         scores.predictive(noise, scores.from_user(line)), scores.y, scores.level_weight
     )
     line = line._replace(level=level)
-    by_task = [of_task(noise, task) for task in range(len(level))]
-    return ErrorModel(line, join_families(by_task, scores.spread(line)))
+    return ErrorModel(line, with_spread(noise, scores.spread(line)))
 
 
 def _choose(scores: HeldOutScores, families: Sequence[Noise]) -> tuple[Noise, Line]:
@@ -125,7 +124,7 @@ def _choose(scores: HeldOutScores, families: Sequence[Noise]) -> tuple[Noise, Li
     if any(found):
         for tail in families:
             best.offer([_skewed(tail, skew) for skew in found])
-    return NoiseByTask(best.families), best.line
+    return join_families(best.families), best.line
 
 
 class _Best:

@@ -248,8 +248,7 @@ def growth_told(scores: HeldOutScores, noise: Noise, line: Line) -> tuple[FloatA
     of the growth; each (T,).
     """
     here = _look(scores, noise, scores.from_user(line))
-    curvature = _held(_curvature(scores, here), scores.movable)
-    with_prior = 1.0 / np.linalg.inv(curvature.transpose(2, 0, 1))[:, 3, 3]
+    with_prior = 1.0 / _inverse(_held(_curvature(scores, here), scores.movable))[3, 3]
     prior = scores.growth_width**-2
     alone = with_prior - prior
     tells = scores.movable[3] & (alone > 1e-3 * prior)
@@ -300,12 +299,8 @@ def _newton_step(scores: HeldOutScores, here: _Place) -> FloatArray:
         mean = _mean_derivatives(scores, here.predictive)
         gradient -= (mean * scores.mean_weight * here.residual).sum(axis=1)
         hessian += _products(mean, scores.mean_weight, mean)
-    hessian = _held(hessian, movable)
-    values, axes = np.linalg.eigh(hessian.transpose(2, 0, 1))
-    values = np.abs(values)
-    values = np.maximum(values, 1e-8 * values.max(axis=1, keepdims=True) + 1e-300)
-    along = np.einsum("tij,it->tj", axes, np.where(movable, gradient, 0.0)) / values
-    return np.where(movable, -np.einsum("tij,tj->it", axes, along), 0.0)
+    inverse = _inverse(_held(hessian, movable))
+    return np.asarray(-np.einsum("ijt,jt->it", inverse, np.where(movable, gradient, 0.0)))
 
 
 def _curvature(scores: HeldOutScores, here: _Place) -> FloatArray:
@@ -329,6 +324,14 @@ def _held(hessian: FloatArray, movable: BoolArray) -> FloatArray:
     """The curvature where only some parameters move: the others stand apart."""
     apart = np.eye(len(movable))[:, :, None]
     return np.where(movable[:, None] & movable[None, :], hessian, apart)
+
+
+def _inverse(hessian: FloatArray) -> FloatArray:
+    """Of every task, with the sizes of its eigenvalues, none of them 0, (4, 4, T)."""
+    values, axes = np.linalg.eigh(hessian.transpose(2, 0, 1))
+    values = np.abs(values)
+    values = np.maximum(values, 1e-8 * values.max(axis=1, keepdims=True) + 1e-300)
+    return np.asarray(np.einsum("tik,tk,tjk->ijt", axes, 1.0 / values, axes, optimize=True))
 
 
 def _mean_derivatives(scores: HeldOutScores, predictive: Predictive) -> FloatArray:

@@ -8,6 +8,7 @@ from deeptobit.likelihood._by_task import (
     of_task,
     of_tasks,
     with_one_spread,
+    with_spread,
 )
 from deeptobit.likelihood._evaluate import evaluate
 from deeptobit.likelihood._gaussian import Gaussian
@@ -45,4 +46,5 @@ __all__ = [
     "one_family",
     "resolve_noise",
     "with_one_spread",
+    "with_spread",
 ]

@@ -265,11 +265,26 @@ def with_one_spread(noise: Noise) -> Noise:
     >>> with_one_spread(Gaussian())
     Gaussian()
     """
-    return noise.with_one_spread() if isinstance(noise, NoiseOfEntries) else noise
+    grows = isinstance(noise, NoiseOfEntries) and noise.spread is not None
+    return noise.with_one_spread() if grows else noise  # type: ignore[attr-defined]
 
 
-def join_families(families: Sequence[Noise], spread: Spread | None = None) -> Noise:
-    """One family for all tasks where they agree and have one spread, otherwise one for each.
+def with_spread(noise: Noise, spread: Spread) -> Noise:
+    """The noise of all tasks with a spread that changes with the score, if it does.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> with_spread(Gaussian(), Spread(np.array([0.0, 0.5]), np.zeros(2), np.ones(2)))
+    NoiseByTask([Gaussian(), Gaussian()], growth=[0.0, 0.5])
+    """
+    if not spread.growth.any():
+        return noise
+    return NoiseByTask([of_task(noise, task) for task in range(len(spread.growth))], spread)
+
+
+def join_families(families: Sequence[Noise]) -> Noise:
+    """One family for all tasks where they agree, otherwise one for each.
 
     Examples
     --------
@@ -277,7 +292,5 @@ def join_families(families: Sequence[Noise], spread: Spread | None = None) -> No
     >>> join_families([Gaussian(), Gaussian()])
     Gaussian()
     """
-    if spread is not None and not spread.growth.any():
-        spread = None
-    noise = NoiseByTask(families, spread)
-    return noise.families[0] if len(noise._distinct) == 1 and spread is None else noise
+    noise = NoiseByTask(families)
+    return noise.families[0] if len(noise._distinct) == 1 else noise
