@@ -44,13 +44,11 @@ def _error(split: Split, settings: dict[str, Any]) -> float:
     return float(centred_anmse(split.Y_test, model.fit(split.X, split.Y).predict(split.X_test)))
 
 
-def _only(**wanted: Any) -> AbstractContextManager[Any]:
+def _only(name: str, *wanted: object) -> AbstractContextManager[Any]:
     """Leave members of other settings out of the stack."""
 
     def path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
-        for member in evidence_path(problem):
-            if all(member.settings[name] == value for name, value in wanted.items()):
-                yield member
+        return (member for member in evidence_path(problem) if member.settings[name] in wanted)
 
     return patch.object(_evidence_stack, "evidence_path", path)
 
@@ -71,10 +69,10 @@ DATA: dict[str, Callable[[int], Split]] = {
 }
 VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], dict[str, Any]]] = {
     "taken": (nullcontext, {}),
-    "one ω": (lambda: _only(feature_variance="shared"), {}),
-    "own ω": (lambda: _only(feature_variance="own"), {}),
-    "R learned": (lambda: _only(noise="correlated"), {}),
-    "R = I": (lambda: _only(noise="independent"), {}),
-    "ρ = 1": (lambda: _only(shrinkage=1.0), {}),
+    "one ω": (lambda: _only("feature_variance", "shared"), {}),
+    "own ω": (lambda: _only("feature_variance", "own"), {}),
+    "R learned": (lambda: _only("noise", "correlated", "either"), {}),
+    "R = I": (lambda: _only("noise", "independent", "either"), {}),
+    "ρ = 1": (lambda: _only("shrinkage", 1.0), {}),
     "grid of penalties": (nullcontext, {"ranks": (2, 5, 10)}),
 }

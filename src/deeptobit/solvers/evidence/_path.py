@@ -38,8 +38,8 @@ class EvidenceMember:
     alpha : float
         1/(n ω) at the mean ω: the ridge of the prior, beside a mean over rows, on W/σ.
     settings : dict
-        ``feature_variance`` ("shared" or "own"), ``noise`` ("correlated" or "independent"),
-        ``shrinkage`` ρ and ``strength`` c.
+        ``feature_variance`` ("shared" or "own"), ``noise`` ("correlated", "independent", or
+        "either" for separate tasks), ``shrinkage`` ρ and ``strength`` c.
     """
 
     coef: FloatArray
@@ -109,7 +109,7 @@ def _members(
     for strength in STRENGTHS:
         settings = {
             "feature_variance": feature_variance,
-            "noise": "correlated" if sharing.correlated else "independent",
+            "noise": _noise(sharing),
             "shrinkage": sharing.shrinkage,
             "strength": strength,
         }
@@ -117,6 +117,12 @@ def _members(
         for _ in range(_POLISH_STEPS):
             polished, _ = fit_coefficients(problem, polished, sharing)
         yield _in_user_units(problem, polished, settings)
+
+
+def _noise(sharing: Sharing) -> str:
+    if sharing == _SEPARATE:
+        return "either"  # tasks that share nothing do not ask what their noise shares
+    return "correlated" if sharing.correlated else "independent"
 
 
 def _in_user_units(
