@@ -208,6 +208,7 @@ def test_no_intercept_means_none() -> None:
         ({"ranks": [0]}, "ranks must be whole numbers"),
         ({"feature_sparsities": [2.0]}, "feature_sparsity must"),
         ({"tol": 0.0}, "tol must be positive"),
+        ({"fit_intercept": "no"}, "fit_intercept must be True or False; got 'no'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:

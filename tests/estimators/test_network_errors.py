@@ -41,6 +41,7 @@ from tests.estimators.test_network import data, grown, network
         ({"outside": "x"}, "outside must be"),
         ({"prediction": "x"}, "kind must be 'mean', 'clip' or 'latent'; got 'x'"),
         ({"tol": 0.0}, "tol must be positive"),
+        ({"fit_intercept": "no"}, "fit_intercept must be True or False; got 'no'"),
         ({"max_iter": 0}, "max_iter must be a whole number, at least 1"),
         ({"lower": [0.0, 1.0]}, "lower"),
     ],

@@ -138,6 +138,7 @@ def test_outcomes_beyond_the_limit_of_their_row_are_located() -> None:
         ({"alpha": np.inf}, "alpha must be a finite number"),
         ({"alpha": "auto"}, "alpha must be a finite number, at least 0; got 'auto'"),
         ({"tol": 0.0}, "tol must be positive; got 0"),
+        ({"fit_intercept": "no"}, "fit_intercept must be True or False; got 'no'"),
         ({"tol": np.nan}, "tol must be positive; got nan"),
         ({"max_iter": 0}, "max_iter must be a whole number, at least 1; got 0"),
         ({"prediction": "x"}, "prediction: the kind must be 'mean', 'clip' or 'latent'; got 'x'"),

@@ -19,6 +19,7 @@ from deeptobit.estimators._settings import (
     check_count,
     check_settings,
     check_sparsity,
+    check_switches,
     read_threads,
 )
 from deeptobit.estimators._source import SourceFit
@@ -77,6 +78,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
             raise ValueError(f"alpha must be 'auto' or a number; got {self.alpha!r}")
         given = 0.0 if automatic else self.alpha
         check_settings(given, self.tol, self.max_iter, self.prediction)
+        check_switches(self.get_params(deep=False))
         check_sparsity(self.feature_sparsity)
         if not reset:
             return self._read_more(X, y, sample_weight, lower, upper)

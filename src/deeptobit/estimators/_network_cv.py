@@ -23,7 +23,7 @@ from deeptobit.estimators._formula import FormulaDesign
 from deeptobit.estimators._grid import Search
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
 from deeptobit.estimators._network import SubspaceNetworkRegressor
-from deeptobit.estimators._settings import check_count, check_settings
+from deeptobit.estimators._settings import check_count, check_settings, check_switches
 from deeptobit.likelihood import Noise, NoiseByTask
 from deeptobit.network import NetworkLayer
 from deeptobit.targets import BoundsLike, CensoredTargets
@@ -292,6 +292,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
 
     def _check(self) -> None:
         check_settings(0.0, self.tol, self.max_iter, self.prediction)
+        check_switches(self.get_params(deep=False))
         check_count("max_layers", self.max_layers)
         if self.scoring not in ("r2", "log"):
             raise ValueError(f"scoring must be 'r2' or 'log'; got {self.scoring!r}")

@@ -1,5 +1,6 @@
 """Constructor parameters that estimators share, checked when they are first used."""
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +11,10 @@ from deeptobit.arrays import FloatArray
 from deeptobit.targets import by_target
 
 KINDS = ("mean", "clip", "latent")
+_SWITCHES = (
+    *("fit_intercept", "standardize", "skip_connection", "early_stopping"),
+    *("averaging", "exact_sketch"),
+)
 
 
 def check_settings(alpha: Any, tol: Any, max_iter: Any, prediction: Any) -> None:
@@ -20,6 +25,20 @@ def check_settings(alpha: Any, tol: Any, max_iter: Any, prediction: Any) -> None
     if not (isinstance(tol, Real) and float(tol) > 0.0):
         raise ValueError(f"tol must be positive; got {tol!r}")
     check_count("max_iter", max_iter)
+
+
+def check_switches(params: Mapping[str, Any]) -> None:
+    """Parameters that are on or off; a word such as "no" would be on.
+
+    Examples
+    --------
+    >>> check_switches({"fit_intercept": "no", "tol": 1e-6})
+    Traceback (most recent call last):
+    ValueError: fit_intercept must be True or False; got 'no'
+    """
+    for name in _SWITCHES:
+        if name in params and not isinstance(params[name], (bool, np.bool_)):
+            raise ValueError(f"{name} must be True or False; got {params[name]!r}")
 
 
 def check_count(name: str, count: Any) -> None:

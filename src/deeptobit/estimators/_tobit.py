@@ -28,7 +28,7 @@ from deeptobit.estimators._inputs import (
     read_weights,
 )
 from deeptobit.estimators._separation import warn_of_separation
-from deeptobit.estimators._settings import check_settings, read_sigma
+from deeptobit.estimators._settings import check_settings, check_switches, read_sigma
 from deeptobit.estimators._trained import TrainedTobit
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.objective import Design, OlsenProblem, RoundFeatures, TargetScaling
@@ -170,6 +170,7 @@ class TobitRegressor(EffectsMixin):
             Bounds per entry, such as detection limits that differ from row to row.
         """
         check_settings(self.alpha, self.tol, self.max_iter, self.prediction)
+        check_switches(self.get_params(deep=False))
         matrix = read_features(self, X, reset=True)
         targets = read_targets(
             y,
