@@ -164,3 +164,10 @@ def test_what_cannot_be_learned_is_named() -> None:
         RidgeBaseline().fit(X, np.column_stack([Y[:, 0], np.full(100, np.nan)]))
     with pytest.raises(ValueError, match="contains infinity or a value too large: target 'y0'"):
         RidgeBaseline().fit(X, np.where(np.arange(300).reshape(100, 3) == 0, np.inf, Y))
+
+
+def test_advice_for_values_beyond_a_bound_is_advice_that_can_be_taken() -> None:
+    X, Y = np.ones((4, 1)), np.array([[-1.0], [1.0], [2.0], [3.0]])
+    with pytest.raises(ValueError, match=r"CensoredTargets\.from_bounds\(…, outside='clip'\)"):
+        RidgeBaseline(lower=0.0).fit(X, Y)
+    assert RidgeBaseline().fit(X, CensoredTargets.from_bounds(Y, 0.0, outside="clip")).lower_ == 0.0

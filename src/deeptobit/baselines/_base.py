@@ -15,6 +15,7 @@ from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.baselines._folds import Folds, inner_folds
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import centred_anmse
+from deeptobit.metrics._inputs import read_targets
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 
@@ -72,7 +73,7 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
         """
         matrix = _read(self, X, ensure_min_samples=2)
         if not isinstance(y, CensoredTargets):
-            y = CensoredTargets.from_bounds(y, self.lower, self.upper)
+            y = read_targets(y, self.lower, self.upper)
         _check(matrix, y)
         self.lower_, self.upper_ = y.lower, y.upper
         self.target_names_ = list(y.names)
