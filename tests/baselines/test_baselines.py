@@ -167,7 +167,7 @@ def test_what_cannot_be_learned_is_named() -> None:
 
 
 def test_advice_for_values_beyond_a_bound_is_advice_that_can_be_taken() -> None:
-    X, Y = np.ones((4, 1)), np.array([[-1.0], [1.0], [2.0], [3.0]])
+    X, Y = np.random.default_rng(0).normal(size=(2, 20, 1))
     with pytest.raises(ValueError, match=r"CensoredTargets\.from_bounds\(…, outside='clip'\)"):
         RidgeBaseline(lower=0.0).fit(X, Y)
     assert RidgeBaseline().fit(X, CensoredTargets.from_bounds(Y, 0.0, outside="clip")).lower_ == 0.0
