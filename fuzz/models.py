@@ -18,7 +18,7 @@ from deeptobit import (
     load,
 )
 from deeptobit.exceptions import ModelFileError
-from deeptobit.likelihood import StudentT
+from deeptobit.likelihood import Gaussian, NoiseByTask, Spread, StudentT, TwoPiece
 from deeptobit.persistence import read_state
 from deeptobit.study import build_data, fit_study, load_fitted, read_data, read_study, save_fitted
 from fuzz.state_files import mutate_state_file
@@ -48,6 +48,9 @@ def _seeds() -> dict[str, bytes]:
     begun = SubspaceNetworkRegressor(1, 2, upper=3.0, random_state=0)
     one = SubspaceTobitRegressor(1, upper=3.0, random_state=0)
     search = SubspaceNetworkCV(cv=2, max_layers=1, upper=3.0, random_state=np.random.RandomState(0))
+    grows = SubspaceNetworkRegressor(1, 1, upper=3.0).fit(X, Y)
+    spread = Spread(np.array([0.2, 0.0]), np.ones(2), np.ones(2))
+    grows._chosen_noise = NoiseByTask([Gaussian(), TwoPiece(StudentT(4), 0.35)], spread)
     frame = X.assign(site=["A", "B"] * 20, MMSE=Y[:, 0])
     models: dict[str, Any] = {
         "unfitted": TobitRegressor(lower={"MMSE": None}),
@@ -60,6 +63,7 @@ def _seeds() -> dict[str, bytes]:
         "network stream": begun.partial_fit(X, Y),
         "network continued": SubspaceNetworkRegressor(1, 2, upper=3.0).fit(X, Y).partial_fit(X, Y),
         "search": search.fit(X, Y),
+        "growing spread": grows,
     }
     with TemporaryDirectory() as folder:
         for name, model in models.items():

@@ -104,6 +104,7 @@ ONE = np.ones(1)
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
+        ((999.0 * ONE, ONE, ONE), "growth of a spread must lie between -100 and 100"),
         ((ONE, ONE, np.zeros(1)), "width of a spread must not be 0"),
         ((ONE, np.full(1, np.nan), ONE), "growth, centre and width of a spread must be finite"),
         ((ONE, np.ones(2), ONE), "a spread needs growth, centre and width of every task"),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from deeptobit.arrays import FloatArray
 
+_LARGEST_GROWTH = 100.0  # whose factors are numbers still
 _REACH = 3.0  # standard deviations of the scores, beyond which the spread hardly changes
 
 
@@ -51,6 +52,8 @@ class Spread:
             raise ValueError("a spread needs growth, centre and width of every task")
         if not all(np.isfinite(part).all() for part in (self.growth, self.centre, self.width)):
             raise ValueError("growth, centre and width of a spread must be finite")
+        if (np.abs(self.growth) > _LARGEST_GROWTH).any():
+            raise ValueError("the growth of a spread must lie between -100 and 100")
         if not self.width.all():
             raise ValueError("the width of a spread must not be 0")
 
