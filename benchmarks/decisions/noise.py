@@ -1,6 +1,6 @@
 """Gaussian noise for everything, or the noise that held-out rows of a task favour."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from unittest.mock import patch
@@ -14,7 +14,7 @@ from deeptobit import SubspaceNetworkCV
 from deeptobit.estimators import _error_model
 from deeptobit.estimators._recalibration import HeldOutScores
 from deeptobit.experiments import EvaluationData, Protocol, draw_splits
-from deeptobit.likelihood import Gaussian, NoiseByTask, TwoPiece, of_task
+from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, TwoPiece, of_task
 from deeptobit.metrics import censored_log_score, centred_anmse, crps
 
 NAMES = ("help", "licorice_gargle", "nmes1988", "cohort", "cohort-nonlinear", "wide")
@@ -33,11 +33,12 @@ def measure() -> Table:
 
 def _one_spread() -> AbstractContextManager[Any]:
     """Chosen tails and skews, and no spread that grows with the score."""
+    fit_errors = _error_model.fit_errors
 
-    def still(scores: HeldOutScores, *_: Any) -> HeldOutScores:
-        return scores.without_growth()
+    def fit(scores: HeldOutScores, families: Sequence[Noise]) -> _error_model.ErrorModel:
+        return fit_errors(scores.without_growth(), families)
 
-    return patch.object(_error_model, "learn_growth", still)
+    return patch.object(_error_model, "fit_errors", fit)
 
 
 VARIANTS: dict[str, tuple[str, Callable[[], AbstractContextManager[Any]]]] = {

@@ -1,15 +1,20 @@
 """Spreads that grow with the score: found where they are, kept by everything that predicts."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from deeptobit import SubspaceNetworkCV, load
 from deeptobit.arrays import FloatArray
+from deeptobit.datasets import make_subspace
 from deeptobit.estimators import HeldOutScores, fit_errors
 from deeptobit.estimators._error_model import TAILS
-from deeptobit.likelihood import Gaussian, NoiseByTask, at_scores, with_one_spread
+from deeptobit.estimators._recalibration import recalibrate
+from deeptobit.likelihood import Gaussian, NoiseByTask, Spread, at_scores, with_one_spread
+from deeptobit.solvers import RecursiveTobit
+from deeptobit.solvers.online import OnlineResult
 from deeptobit.targets import CensoredTargets
 
 
@@ -39,12 +44,15 @@ def test_growth_is_found(growth: float) -> None:
 
 
 def test_noise_of_one_spread_is_left_alone() -> None:
-    scores, _ = _held_out(0.0, n_tasks=30)
-    noise = fit_errors(scores, TAILS).noise
-    growth = np.zeros(30)
-    if isinstance(noise, NoiseByTask) and noise.spread is not None:
-        growth = noise.spread.growth
-    assert np.abs(growth).max() < 0.05
+    noise = fit_errors(_held_out(0.0, n_tasks=30)[0], TAILS).noise
+    assert with_one_spread(noise) is noise
+
+
+def test_growth_that_may_not_move_is_none() -> None:
+    scores, _ = _held_out(0.3)
+    begun = recalibrate(scores, Gaussian()).line
+    assert begun.growth.min() > 0.1
+    assert not recalibrate(scores.without_growth(), Gaussian(), begun).line.growth.any()
 
 
 def test_a_given_family_has_one_spread_and_a_given_spread_is_fitted_again() -> None:
@@ -119,3 +127,46 @@ def test_a_search_whose_spread_grows_goes_on_with_new_rows() -> None:
     network.partial_fit(X[250:400], Y[250:400])
     assert network.noise_ == model.noise_
     assert network.score_log(X[400:], Y[400:]) > before - 0.1
+
+
+@pytest.mark.parametrize("settings", [{"max_layers": 2}, {"ranks": (2,), "alphas": (0.1, 0.01)}])
+def test_the_noise_of_another_search_serves_deep_and_penalised_ones(settings: Any) -> None:
+    X, Y, _ = make_subspace(
+        300,
+        8,
+        5,
+        2,
+        n_layers=2,
+        skip_connection=True,
+        sigma=1.0,
+        hidden_sigma=0.3,
+        latent_sd=3.0,
+        random_state=1,
+    )
+    families = [Gaussian()] * 5
+    spread = Spread(np.full(5, 0.2), np.zeros(5), np.full(5, 3.0))
+    given, plain = (
+        SubspaceNetworkCV(cv=3, random_state=0, noise=noise, **settings).fit(X, Y)
+        for noise in (NoiseByTask(families, spread), "gaussian")
+    )
+    assert given.n_layers_ == plain.n_layers_
+    np.testing.assert_array_equal(  # candidates are scored as they are fitted, with Gaussian noise
+        given.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
+    )
+
+
+def test_rows_that_come_later_move_all_tasks() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(512, 6))
+    coef = rng.normal(size=(10, 6))
+    score = X @ coef.T
+    spread = Spread(np.full(10, 0.3), np.zeros(10), np.full(10, 1.0))
+    noise = NoiseByTask([Gaussian()] * 10, spread)
+    Y = score + 3.0 * spread.factor(score) * rng.normal(size=score.shape)
+    U = np.linalg.svd(coef, full_matrices=False)[0]
+    begun = OnlineResult(U, U.T @ coef, np.zeros(10), np.full(10, 3.0), 2000)
+    model = RecursiveTobit(begun, np.ones(6), noise, fit_intercept=True, learns_sigma=True)
+    model.learn(X, Y, Y, np.ones(512))
+    result = model.result()
+    moved = np.abs(result.U @ result.V - coef).max(axis=1)
+    assert (moved > 1e-6).all()

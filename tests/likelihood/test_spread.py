@@ -80,6 +80,13 @@ def test_some_tasks_keep_their_spread() -> None:
     np.testing.assert_array_equal(some, sigma[:, [2, 0]])
 
 
+def test_other_tasks_are_refused() -> None:
+    latent, _ = _scores()
+    for other in (latent[:, :1], latent[:, :2]):
+        with pytest.raises(ValueError, match=r"that of 3 task\(s\), but the array has"):
+            at_scores(NOISE, other, SIGMA[: other.shape[1]])
+
+
 def test_growth_of_0_is_one_spread() -> None:
     flat = Spread(np.zeros(2), np.zeros(2), np.ones(2))
     mixed = NoiseByTask([Gaussian(), Logistic()])

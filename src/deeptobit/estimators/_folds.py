@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Noise, Predictive
+from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, Predictive
 from deeptobit.objective import TargetScaling
 from deeptobit.targets import CensoredTargets
 
@@ -101,7 +101,7 @@ class HeldOut:
     weight : array of shape (N,)
     folds : list of Fold
     families : tuple of Noise
-        What the noise may be: models are fitted and scored with the first.
+        What the noise may be.
     """
 
     targets: CensoredTargets
@@ -111,8 +111,9 @@ class HeldOut:
 
     @property
     def noise(self) -> Noise:
-        """The family that models are fitted with."""
-        return self.families[0]
+        """The family that models are fitted and scored with: the first, or Gaussian if by task."""
+        first = self.families[0]
+        return Gaussian() if isinstance(first, NoiseByTask) else first
 
     @cached_property
     def scaling(self) -> TargetScaling:

@@ -51,7 +51,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
     on each of the first two folds is given up. Slope, level and noise scale of their last layer
     are refitted on held-out rows as well.
 
-    Learning a variance for every feature takes 45 eigendecompositions of size min(N, D) per fold:
+    Learning a variance for every feature takes 35 eigendecompositions of size min(N, D) per fold:
     seconds for 200 features, minutes for 1000 of both. Search a grid beyond that.
 
     Parameters
@@ -79,7 +79,8 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         ``"auto"``: layers are fitted with Gaussian noise; for predictions every task takes the
         tails and the skew under which its held-out rows are most likely, and a σ that grows with
         the score where it does (:class:`~deeptobit.likelihood.Spread`). A family of your own
-        choice has one σ for every task.
+        choice has one σ for every task; that of a ``NoiseByTask`` with a spread grows too, as these
+        rows ask for.
     lower, upper, outside, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 

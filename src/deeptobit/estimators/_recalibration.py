@@ -231,6 +231,7 @@ def recalibrate(
         point = np.repeat(_USUAL, scores.x.shape[1], axis=1)
     else:
         point = scores.from_user(start)
+        point[3] = np.where(scores.movable[3], point[3], 0.0)
     here = _look(scores, noise, point)
     for _ in range(max_steps):
         step = _newton_step(scores, here)

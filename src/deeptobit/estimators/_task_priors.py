@@ -60,7 +60,8 @@ def width_of_growths(growth: FloatArray, variance: FloatArray) -> float:
     tells = np.isfinite(variance)
     total = np.square(_WIDTHS)[:, None] + variance[tells]
     fits = (np.log(total) + np.square(growth[tells]) / total).sum(axis=1)
-    fits += _FEW * (2.0 * np.log(_WIDTHS) + (_GROWTH / _WIDTHS) ** 2)
+    belief = np.maximum(_WIDTHS, _WIDTHS[1])  # which has nothing against no growth at all
+    fits += _FEW * (2.0 * np.log(belief) + (_GROWTH / belief) ** 2)
     return float(_WIDTHS[np.argmin(fits)])
 
 

@@ -26,6 +26,7 @@ class NoiseOfEntries:
     """
 
     name = "task-wise"
+    spread: Spread | None = None  # of pickles that were written before there were any
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class NoiseOfEntries:
     def interval(self, a: FloatArray, b: FloatArray) -> Derivatives:
         """−log(F(b) − F(a)) and its derivatives."""
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
-        self._check(a.shape)
+        self.check_tasks(a.shape)
         out = Derivatives(*(np.empty(a.shape) for _ in Derivatives._fields))
         for noise, tasks in self._groups():
             part = noise.interval(a[..., tasks], b[..., tasks])
@@ -122,19 +123,19 @@ class NoiseOfEntries:
     ) -> FloatArray:
         """Apply a function to the tasks of every family."""
         z = np.asarray(z, dtype=np.float64)
-        self._check(z.shape)
+        self.check_tasks(z.shape)
         out = np.empty(z.shape)
         for noise, tasks in self._groups():
             out[..., tasks] = function(noise, z[..., tasks])
         return out
 
-    def _check(self, shape: tuple[int, ...]) -> None:
+    def check_tasks(self, shape: tuple[int, ...]) -> None:
         """Refuse other tasks: broadcast, they would silently have the noise of the first."""
         if shape[-1:] != self._which.shape:
             raise ValueError(
                 f"the noise is that of {len(self._which)} task(s), but the array has shape "
-                f"{shape}; pass all tasks in their order, or the family of one "
-                "(noise_.families[task])"
+                f"{shape}; pass all tasks in their order, or the noise of some "
+                "(likelihood.of_tasks)"
             )
 
     def _groups(self) -> list[tuple[Noise, NDArray[np.intp]]]:
@@ -253,6 +254,7 @@ def at_scores(noise: Noise, latent: FloatArray, sigma: FloatArray) -> tuple[Nois
     """
     if not isinstance(noise, NoiseOfEntries) or noise.spread is None:
         return noise, sigma
+    noise.check_tasks(np.shape(latent))
     return noise.with_one_spread(), np.asarray(sigma * noise.spread.factor(latent))
 
 

@@ -22,7 +22,8 @@ class Spread:
 
     People who are expected to have many visits also differ more. Near the middle of the scores σ
     grows by the factor :math:`e^g` per width; h is bounded, so that scores beyond all that were
-    seen do not have any spread whatever.
+    seen do not have any spread whatever. Where σ falls as the score rises, E[y|x] may fall with it
+    near a bound.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ class Spread:
 
     def __post_init__(self) -> None:
         """Refuse what has no spread."""
+        for name in ("growth", "centre", "width"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
         shapes = {part.shape for part in (self.growth, self.centre, self.width)}
         if len(shapes) != 1 or self.growth.ndim != 1:
             raise ValueError("a spread needs growth, centre and width of every task")

@@ -45,7 +45,7 @@ def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int) -> Picture:
     predicted, (low, high) = predictive.mean(), _interval(predictive, held_out.coverage)
     by_row = targets.entry_lower is not None or targets.entry_upper is not None
     if not by_row:
-        low, high = _rising(predicted, low), _rising(predicted, high)
+        low, high = _smooth(predicted, low), _smooth(predicted, high)
     figure, ax = new_figure(3.0, 2.6)
     figure.set_layout_engine("none")  # which would take half of the time for a page of panels
     ax.set_position(_PLACE)
@@ -88,9 +88,14 @@ def _interval(predictive: Predictive, coverage: float) -> tuple[FloatArray, Floa
     return low, high
 
 
-def _rising(predicted: FloatArray, end: FloatArray) -> FloatArray:
-    """The end of intervals as a rising function of the prediction; folds differ a little."""
+def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
+    """The end of intervals as a function of the prediction; folds differ a little.
+
+    It rises, or falls where the spread grows faster than the score.
+    """
     order = np.argsort(predicted[:, 0], kind="stable")
-    rising = np.empty_like(end)
-    rising[order, 0] = isotonic_regression(end[order, 0])
-    return rising
+    values = end[order, 0]
+    fits = [isotonic_regression(values, increasing=way) for way in (True, False)]
+    smooth = np.empty_like(end)
+    smooth[order, 0] = min(fits, key=lambda fit: float(np.square(fit - values).sum()))
+    return smooth

@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from deeptobit import kernels
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood import Noise
+from deeptobit.likelihood import Noise, at_scores
 from deeptobit.solvers.online import OnlineResult, Pending, RawRows, read_rows, telling_rows
 
 _SEGMENT_ROWS = 512
@@ -117,8 +117,9 @@ class RecursiveTobit:
         rounded = matrix * (scale[:, None] * scale)
         rounded.flat[:: len(rounded) + 1] += _RIDGE
         factor = cho_factor(rounded)
+        noise, sigma = at_scores(self._noise, x @ before, self._sigma)
         for step in range(_STEPS + 1):
-            at = kernels.evaluate(self._noise, rows.low, rows.high, x @ self._W, self._sigma)
+            at = kernels.evaluate(noise, rows.low, rows.high, x @ self._W, sigma)
             mean_curvature = rows.weight @ np.abs(at.latent_latent) / np.maximum(known, 1e-300)
             curvature = np.maximum(mean_curvature, _LEAST_CURVATURE / self._sigma**2)
             moved = self._W - before
