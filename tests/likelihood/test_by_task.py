@@ -78,7 +78,7 @@ def test_other_tasks_than_those_of_the_noise_are_refused() -> None:
     for shape in (latent[:, [1]], latent[:, :2]):
         with pytest.raises(ValueError, match=r"the noise is that of 4 task\(s\), but the array"):
             Predictive(NOISE, shape, sigma[: shape.shape[1]], 0.0, UPPER).mean()
-    with pytest.raises(ValueError, match="pass all tasks in their order, or the family of one"):
+    with pytest.raises(ValueError, match="pass all tasks in their order, or the noise of some"):
         NOISE.interval(np.zeros((5, 1)), np.ones((5, 1)))
 
 
