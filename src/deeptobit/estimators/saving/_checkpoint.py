@@ -100,9 +100,10 @@ class Checkpoint:
 
     def _compare(self, fit: dict[str, Any]) -> None:
         for name in [*self.fit, *fit]:
-            if fit.get(name) != self.fit.get(name):
+            found = fit.get(name)
+            if not isinstance(found, str) or found != self.fit.get(name):  # a file may hold arrays
                 raise ModelFileError(
-                    f"it belongs to another fit: {_shown(name)} was {_shown(fit.get(name))}, and "
+                    f"it belongs to another fit: {_shown(name)} was {_shown(found)}, and "
                     f"is {_shown(self.fit.get(name))} now"
                 )
 
