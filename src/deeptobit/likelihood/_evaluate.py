@@ -81,7 +81,7 @@ def _is_narrow(
     Further out the standardised ends round towards the same number, and a density that changes by
     a factor of up to e over the interval is the better approximation.
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinite product is not narrow
         distance = np.maximum(np.abs(low - latent) / sigma, 1.0)
         width = (high - low) / sigma
         merged = (width <= 1e-9 * distance) & (width * distance <= 1.0)
