@@ -8,6 +8,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, TwoPiece, evaluate
+from deeptobit.likelihood._evaluate import _is_narrow
 from tests.likelihood.entries import standard_entries
 from tests.likelihood.families import ALL, SHIPPED, PlainGaussian
 
@@ -135,3 +136,8 @@ def test_plain_functions_give_the_same_likelihood_as_closed_forms() -> None:
     plain = np.array(evaluate(PlainGaussian(), low, high, latent, sigma))
     closed = np.array(evaluate(Gaussian(), low, high, latent, sigma))
     np.testing.assert_allclose(plain, closed, rtol=1e-10, atol=1e-11)
+
+
+def test_a_wide_interval_far_away_is_not_narrow() -> None:
+    far = np.full((1, 1), 1e200)
+    assert not _is_narrow(np.zeros((1, 1)), far, -far, np.ones((1, 1))).any()

@@ -205,13 +205,4 @@ FOUND = (
         model="subspace",
         settings={"solver": "online", "random_state": 0},
     ),
-    Recipe(
-        *(1, 8, ("zero", "normal", "normal", "normal"), ("open", "scores", "wild", "wild")),
-        by_entry=True,
-        intervals=True,
-        single=True,
-        container="fortran",
-        model="search",
-        settings={"cv": 3, "max_layers": 1, "fit_intercept": True},
-    ),
 )
