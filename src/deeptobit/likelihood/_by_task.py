@@ -26,7 +26,6 @@ class NoiseOfEntries:
     """
 
     name = "task-wise"
-    spread: Spread | None = None  # of pickles that were written before there were any
 
     def __init__(
         self,
@@ -192,8 +191,9 @@ class NoiseByTask(NoiseOfEntries):
 
     def __eq__(self, other: object) -> bool:
         """Whether all tasks have the same families and spreads."""
-        same = isinstance(other, NoiseByTask) and self.families == other.families
-        return same and self.spread == other.spread  # type: ignore[attr-defined]
+        if not isinstance(other, NoiseByTask):
+            return False
+        return self.families == other.families and self.spread == other.spread
 
     def __hash__(self) -> int:
         """By the families."""
@@ -267,8 +267,9 @@ def with_one_spread(noise: Noise) -> Noise:
     >>> with_one_spread(Gaussian())
     Gaussian()
     """
-    grows = isinstance(noise, NoiseOfEntries) and noise.spread is not None
-    return noise.with_one_spread() if grows else noise  # type: ignore[attr-defined]
+    if isinstance(noise, NoiseOfEntries) and noise.spread is not None:
+        return noise.with_one_spread()
+    return noise
 
 
 def with_spread(noise: Noise, spread: Spread) -> Noise:

@@ -121,7 +121,7 @@ def _members(
 
 def _noise(sharing: Sharing) -> str:
     if sharing == _SEPARATE:
-        return "either"  # tasks that share nothing do not ask what their noise shares
+        return "either"  # from which both branches begin
     return "correlated" if sharing.correlated else "independent"
 
 
