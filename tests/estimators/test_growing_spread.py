@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from deeptobit import SubspaceNetworkCV, load
+from deeptobit import SubspaceNetworkCV, SubspaceNetworkRegressor, load
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.estimators import HeldOutScores, fit_errors
@@ -170,3 +171,20 @@ def test_rows_that_come_later_move_all_tasks() -> None:
     result = model.result()
     moved = np.abs(result.U @ result.V - coef).max(axis=1)
     assert (moved > 1e-6).all()
+
+
+def test_hidden_layers_have_the_noise_that_they_were_fitted_with() -> None:
+    X, Y = _visits()
+    search = SubspaceNetworkCV(ranks=[2], alphas=[0.05], random_state=0).fit(X, Y)
+    deep = SubspaceNetworkRegressor(2, 2, alpha=0.05).fit(X, Y)
+    hidden, _ = deep.staged_predict(X)
+    error = deep.plot_layers(X, Y, ax=Figure().subplots()).patches[0].get_height()
+    growth = np.full(Y.shape[1], 0.5)
+    spread = Spread(growth, np.zeros_like(growth), np.ones_like(growth))
+    deep._chosen_noise = NoiseByTask([Gaussian()] * Y.shape[1], spread)
+    search._store(deep)
+    for model in (deep, search):
+        first, last = model.staged_predict(X)
+        np.testing.assert_array_equal(first, hidden)
+        np.testing.assert_array_equal(last, model.predict(X))
+        assert model.plot_layers(X, Y, ax=Figure().subplots()).patches[0].get_height() == error

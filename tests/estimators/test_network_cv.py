@@ -281,6 +281,17 @@ def test_the_noise_of_another_model_can_be_asked_for() -> None:
     assert model.noise_ is asked
 
 
+def test_the_winner_of_a_grid_has_the_noise_by_task_that_was_asked_for() -> None:
+    X, Y = data()
+    asked = NoiseByTask([StudentT(), *[Gaussian()] * (Y.shape[1] - 1)])
+    grid: dict[str, Any] = {"ranks": [2], "alphas": [0.1], "max_layers": 1, "random_state": 0}
+    model = SubspaceNetworkCV(noise=asked, **grid).fit(X, Y)
+    assert model.noise_ is asked
+    gaussian = SubspaceNetworkCV(noise="gaussian", **grid).fit(X, Y)
+    assert model.sigma_[0] < gaussian.sigma_[0]  # heavy tails explain what a wide σ had to
+    np.testing.assert_allclose(model.V_, gaussian.V_)
+
+
 def test_a_family_that_was_asked_for_stays() -> None:
     X, Y, _ = make_subspace(80, 5, 3, 1, random_state=0)
     asked = StudentT(df=7.0)

@@ -22,6 +22,7 @@ from deeptobit.estimators._folds import Fold, HeldOut, Scoring
 from deeptobit.estimators._network import SubspaceNetworkRegressor
 from deeptobit.estimators._settings import check_sparsity
 from deeptobit.estimators._subspace_batch import pose_layer, user_units
+from deeptobit.likelihood import NoiseByTask
 from deeptobit.network import latents
 from deeptobit.solvers import NullModel, fit_null, solve_path
 from deeptobit.threads import one_blas_thread
@@ -122,6 +123,13 @@ class Search:
         seconds[: len(trials)] = [trial.seconds for trial in trials]
         return Candidate(_params(network), scores, seconds, None)
 
+    def finish(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
+        """A network fitted to all rows; a noise by task is that of rows it has not seen."""
+        if not isinstance(self.held_out.families[0], NoiseByTask):
+            return self.refit(network)
+        (trials,) = self._try([network], self.held_out.folds)
+        return self.refit_recalibrated(network, [trial.latent for trial in trials])
+
     def refit(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
         """A network fitted to all rows."""
         return network.fit(self.X, self.held_out.targets, sample_weight=self.held_out.weight)
@@ -181,7 +189,7 @@ class Search:
     ) -> list[Candidate]:
         """From scores and seconds, (n_networks, 2, n_folds)."""
         return [
-            Candidate(_params(network), scores, seconds, partial(self.refit, network))
+            Candidate(_params(network), scores, seconds, partial(self.finish, network))
             for network, (scores, seconds) in zip(networks, table, strict=True)
         ]
 

@@ -307,16 +307,13 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         """The prediction of every layer in turn, the last being that of ``predict``.
 
         In a network that was tuned, hidden layers serve the last one, and predict less well
-        than they did when they were grown.
+        than they did when they were grown. They have the noise that the network was fitted with.
         """
         check_is_fitted(self)
         kind = self.prediction if kind is None else kind
         check_kind(kind)
         matrix = self._read_features(X)
-        for layer, latent in zip(
-            self.layers_, latents(self.layers_, matrix, self.lower_, self.upper_), strict=True
-        ):
-            predictive = self._predictive_of(latent, layer.sigma, lower, upper)
+        for predictive in self._predictive_by_layer(self.layers_, matrix, lower, upper):
             yield self._drop_task_axis(of_kind(predictive, kind), X)
 
     def transform(self, X: Any, layer: int = -1) -> FloatArray:

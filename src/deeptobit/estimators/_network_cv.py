@@ -24,7 +24,7 @@ from deeptobit.estimators._grid import Search
 from deeptobit.estimators._inputs import check_lengths, read_features, read_targets, read_weights
 from deeptobit.estimators._network import SubspaceNetworkRegressor
 from deeptobit.estimators._settings import check_count, check_settings, check_switches
-from deeptobit.likelihood import Noise, NoiseByTask
+from deeptobit.likelihood import Noise, NoiseByTask, Predictive
 from deeptobit.network import NetworkLayer
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -78,9 +78,9 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
     noise : {"auto", "gaussian", "logistic", "student_t"} or Noise
         ``"auto"``: layers are fitted with Gaussian noise; for predictions every task takes the
         tails and the skew under which its held-out rows are most likely, and a σ that grows with
-        the score where it does (:class:`~deeptobit.likelihood.Spread`). A family of your own
-        choice has one σ for every task; that of a ``NoiseByTask`` with a spread grows too, as these
-        rows ask for.
+        the score where it does (:class:`~deeptobit.likelihood.Spread`); a single layer of the grid
+        keeps the noise it was fitted with. A family of your own choice has one σ for every task;
+        that of a ``NoiseByTask`` with a spread grows too, as these rows ask for.
     lower, upper, outside, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 
@@ -364,6 +364,9 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
 
     def _latent(self, X: Any) -> FloatArray:
         return self.best_estimator_._latent(X)
+
+    def _predictive_by_layer(self, *rows: Any) -> Iterator[Predictive]:
+        return self.best_estimator_._predictive_by_layer(*rows)
 
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         if self.n_layers_ == 1:  # a line has the same slopes everywhere

@@ -18,7 +18,6 @@ from deeptobit.estimators._settings import check_count
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import centred_anmse
 from deeptobit.metrics._selection import some_predictive, some_targets
-from deeptobit.network import latents
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
@@ -282,12 +281,8 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         layers = getattr(self, "layers_", None)
         if layers is None:
             return [last.mean()]
-        scores = latents(layers, self._read_features(X), self.lower_, self.upper_)
-        limits = targets.entry_lower, targets.entry_upper
-        return [
-            self._predictive_of(latent, layer.sigma, *limits).mean()
-            for layer, latent in zip(layers, scores, strict=True)
-        ]
+        matrix, limits = self._read_features(X), (targets.entry_lower, targets.entry_upper)
+        return [one.mean() for one in self._predictive_by_layer(layers, matrix, *limits)]
 
     def _read_target(self, target: str | int | None) -> list[int]:
         """The numbers of the targets to draw."""

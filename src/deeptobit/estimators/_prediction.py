@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from deeptobit.estimators._settings import check_count, check_kind
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse
 from deeptobit.metrics._selection import some_predictive, some_targets
+from deeptobit.network import NetworkLayer, latents
 from deeptobit.scale import is_dask, predict_lazily
 from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
 
@@ -221,12 +223,13 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         self, matrix: Any, lower: ArrayLike | None, upper: ArrayLike | None
     ) -> Predictive:
         """The same, for features that were checked."""
-        return self._predictive_of(self._latent(matrix), self.sigma_, lower, upper)
+        return self._predictive_of(self._latent(matrix), self.sigma_, self.noise_, lower, upper)
 
     def _predictive_of(
         self,
         latent: FloatArray,
         sigma: FloatArray,
+        noise: Noise,
         lower: ArrayLike | None,
         upper: ArrayLike | None,
     ) -> Predictive:
@@ -237,7 +240,20 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         lower_at = self.lower_ if row_lower is None else row_lower
         upper_at = self.upper_ if row_upper is None else row_upper
         check_order(lower_at, upper_at, names)
-        return Predictive(self.noise_, latent, sigma, lower_at, upper_at)
+        return Predictive(noise, latent, sigma, lower_at, upper_at)
+
+    def _predictive_by_layer(
+        self,
+        layers: Sequence[NetworkLayer],
+        matrix: Any,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+    ) -> Iterator[Predictive]:
+        """Those of every layer of a network; the noise that was chosen is the last one's."""
+        noises = [self._families()[0]] * (len(layers) - 1) + [self.noise_]
+        scores = latents(layers, matrix, self.lower_, self.upper_)
+        for layer, latent, noise in zip(layers, scores, noises, strict=True):
+            yield self._predictive_of(latent, layer.sigma, noise, lower, upper)
 
     def _read_features(self, X: Any) -> Any:
         """Features of new rows, checked against those of the fit."""

@@ -12,10 +12,9 @@ from deeptobit.estimators._network import SubspaceNetworkRegressor
 from deeptobit.estimators._network_cv import SubspaceNetworkCV
 from deeptobit.estimators._settings import check_kind
 from deeptobit.estimators.saving._formula import StoredFormula
-from deeptobit.estimators.saving._sizes import check_sizes, require
+from deeptobit.estimators.saving._sizes import check_noise, check_sizes, require
 from deeptobit.estimators.saving._streams import check_stream
 from deeptobit.estimators.saving._types import fits
-from deeptobit.likelihood import NoiseByTask, StandardNoise
 from deeptobit.network import NetworkLayer
 
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
@@ -61,9 +60,7 @@ def _check_names(model: Any, sizes: dict[str, int]) -> None:
 
 
 def _check_noise(model: Any, found: Any, sizes: dict[str, int]) -> None:
-    require(isinstance(found, StandardNoise | NoiseByTask), "its noise is none")
-    known = not isinstance(found, NoiseByTask) or len(found.families) == sizes["T"]
-    require(known, "its noise is not that of its targets")
+    check_noise(found, sizes["T"])
 
 
 def _check_layers(model: Any, layers: Any, sizes: dict[str, int]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from deeptobit.exceptions import ModelFileError
+from deeptobit.likelihood import NoiseByTask, StandardNoise
 
 
 def require(holds: bool, otherwise: str) -> None:
@@ -34,3 +35,10 @@ shape (2, 4)
         array = getattr(owner, name, None)
         sound = isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.shape == shape
         require(sound, f"{name} is not an array of shape {shape}")
+
+
+def check_noise(found: Any, n_tasks: int) -> None:
+    """A family for all targets, or one for each of them."""
+    require(isinstance(found, StandardNoise | NoiseByTask), "its noise is none")
+    known = not isinstance(found, NoiseByTask) or len(found.families) == n_tasks
+    require(known, "its noise is not that of its targets")

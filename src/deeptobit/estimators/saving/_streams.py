@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import is_dataclass
 from typing import Any
 
-from deeptobit.estimators.saving._sizes import check_sizes, require
+from deeptobit.estimators.saving._sizes import check_noise, check_sizes, require
 from deeptobit.kernels._online_types import Iterate
 from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream
 from deeptobit.solvers import RecursiveTobit
@@ -90,6 +90,7 @@ def _check_recursive(solver: RecursiveTobit, sizes: Sizes) -> None:
     if solver._moments is not None:
         check_sizes(solver, own, {"_moments": "AA"})
     require(1 <= solver._rank <= sizes["T"], "its rank is not that of a solver")
+    check_noise(solver._noise, sizes["T"])
     _check_pending(solver._pending, 512, sizes)
 
 
