@@ -25,6 +25,7 @@ from benchmarks.decisions import (
     sparsity,
     tuning_share,
     tuning_steps,
+    whole_scores,
 )
 from benchmarks.decisions.table import Table, show
 
@@ -48,6 +49,7 @@ DECISIONS: dict[str, Callable[[], Table]] = {
     "sparsity": sparsity.measure,
     "tuning_share": tuning_share.measure,
     "tuning_steps": tuning_steps.measure,
+    "whole_scores": whole_scores.measure,
 }
 
 

@@ -13,7 +13,7 @@ from benchmarks.race.data import DATA, read_study_data
 from benchmarks.race.environment import Facts, describe
 from benchmarks.race.methods import METHODS, choose, split_by_availability
 from benchmarks.race.ours import NAME
-from benchmarks.race.page import render, render_markdown
+from benchmarks.race.page import render, render_markdown, render_pictures
 from benchmarks.race.run import list_heats, measure_again, name_of, run
 from benchmarks.race.store import Store
 from benchmarks.race.summary import Summary
@@ -65,9 +65,11 @@ def _publish(summary: Summary, absent: dict[str, str], facts: Facts, folder: Pat
     write_whole(folder / "results.parquet", buffer.getvalue())
     write_whole(folder / "race.html", render(summary, numbers, absent, facts))
     write_whole(folder / "race.md", render_markdown(summary, numbers, absent, facts))
+    for name, picture in render_pictures(summary).items():
+        write_whole(folder / name, picture)
     for number in numbers:
         print(number)
-    print(f"wrote race.html, race.md and results.parquet to {folder}")
+    print(f"wrote race.html, race.md, its pictures and results.parquet to {folder}")
     return 0 if all(number.reached for number in numbers) else 1
 
 

@@ -28,10 +28,14 @@ def delete(Y: FloatArray, share: float, seed: int) -> FloatArray:
 
 def fit_without(problem: Problem, *, share: float, impute: bool) -> Fitted:
     """Fit deeptobit to what is left, or to that with means in place of the rest."""
-    Y = delete(problem.Y, share, problem.seed)
-    if impute:
-        Y = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
-    return ours.fit(problem._replace(Y=Y))
+    problem = problem._replace(Y=delete(problem.Y, share, problem.seed))
+    return ours.fit(impute_means(problem) if impute else problem)
+
+
+def impute_means(problem: Problem) -> Problem:
+    """The problem with the mean of its task in place of every missing outcome."""
+    Y = problem.Y
+    return problem._replace(Y=np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y))
 
 
 def name_of(share: float, *, impute: bool) -> str:

@@ -12,7 +12,7 @@ import jinja2
 from benchmarks.race.critical_difference import compare_ranks
 from benchmarks.race.environment import Facts
 from benchmarks.race.ours import NAME
-from benchmarks.race.picture import draw_ranks
+from benchmarks.race.picture import draw_ranks, ranks_as_png
 from benchmarks.race.run import first_line
 from benchmarks.race.summary import Summary
 from benchmarks.race.tables import (
@@ -115,6 +115,15 @@ def render_markdown(
         parts += ["## What has no result", "\n".join([*absent, *failed])]
     parts += ["## Settings", "\n".join(f"- {key}: {value}" for key, value in facts)]
     return "\n\n".join(parts) + "\n"
+
+
+def render_pictures(summary: Summary) -> dict[str, bytes]:
+    """Its pictures, by the names of their files."""
+    pictures = {}
+    for measure, (title, names) in _rankings(summary).items():
+        ranks = summary.ranks(measure, names)
+        pictures[f"race_{measure}.png"] = ranks_as_png(ranks, compare_ranks(ranks), title)
+    return pictures
 
 
 def _rankings(summary: Summary) -> dict[str, tuple[str, list[str]]]:

@@ -44,7 +44,7 @@ class Trial(NamedTuple):
     names: tuple[str, ...]
 
 
-def draw_trials(data: EvaluationData, n_splits: int) -> Iterator[Trial]:
+def draw_trials(data: EvaluationData, n_splits: int, seed: int = SEED) -> Iterator[Trial]:
     """Random splits at 60 %; the first ones are the same however many there are.
 
     Examples
@@ -55,7 +55,7 @@ def draw_trials(data: EvaluationData, n_splits: int) -> Iterator[Trial]:
     >>> [(trial.problem.X.shape, trial.Y.shape) for trial in draw_trials(data, 2)]
     [((60, 138), (40, 30)), ((60, 138), (40, 30))]
     """
-    protocol = Protocol(train_shares=(TRAIN_SHARE,), repeats=n_splits, seed=SEED)
+    protocol = Protocol(train_shares=(TRAIN_SHARE,), repeats=n_splits, seed=seed)
     for split in draw_splits(len(data.targets), data.groups, protocol):
         yield _prepare(data, split)
 

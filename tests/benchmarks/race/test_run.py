@@ -13,7 +13,7 @@ import pytest
 from benchmarks.race.methods import choose, split_by_availability
 from benchmarks.race.missing import MISSING
 from benchmarks.race.ours import NAME
-from benchmarks.race.page import render, render_markdown
+from benchmarks.race.page import render, render_markdown, render_pictures
 from benchmarks.race.peer import Peer
 from benchmarks.race.process import run_in_children
 from benchmarks.race.run import list_heats, measure_again, run
@@ -139,6 +139,10 @@ def test_summary_and_page(raced: tuple[Store, list[str], pd.DataFrame]) -> None:
     text = render_markdown(summary, numbers, {"VGAM": "R is not installed."}, facts)
     assert "- failing on small, 2 fits: ArithmeticError: singular\n" in text
     assert "| ridge + Tobit step |" in text
+    pictures = render_pictures(summary)
+    assert list(pictures) == ["race_centred_anmse.png", "race_crps.png", "race_log_score.png"]
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
+    assert render_pictures(summary) == pictures
 
 
 def test_comparisons_follow_the_corrected_test() -> None:
