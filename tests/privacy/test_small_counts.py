@@ -13,13 +13,16 @@ import pytest
 from scipy.sparse import csr_array
 
 from deeptobit import TobitRegressor
+from deeptobit.experiments._splits import Split
+from deeptobit.experiments._usable import find_usable
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.plots import pit_values
 from deeptobit.report import card_markdown, model_card, render_report, study_card
 from deeptobit.report._findings import published
+from deeptobit.report._panels import _drawn_rows, draw_outcomes
 from deeptobit.report._reliability import histogram_bins
 from deeptobit.report._rows import outcome_rows
-from deeptobit.study import Finding, FittedStudy, load_fitted, tells_few
+from deeptobit.study import FEWEST, Finding, FittedStudy, load_fitted, tells_few
 from deeptobit.targets import CensoredTargets
 from tests.privacy.canaries import N_ROWS, RARE, run
 
@@ -137,9 +140,47 @@ def test_the_deviation_of_a_rare_flag_of_an_estimator(kind: type) -> None:
         hidden = model_card(model, rows, y)["data"]["features"]
         alone = model_card(model)["data"]["features"]
         asked = model_card(model, rows, y, small_counts=True)["data"]["features"]
+        told = model_card(model, small_counts=True)["data"]["features"]
     assert [row["sd"] is None for row in hidden] == [True, False]
-    assert [row["sd"] for row in asked] == [row["sd"] for row in alone]
+    assert [row["sd"] for row in alone] == [None, None], "any of them may be a rare flag"
+    assert [row["sd"] for row in asked] == [row["sd"] for row in told]
     assert asked[0]["sd"] == pytest.approx(X[:, 0].std(), rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("n_there", "n_drawn", "n_asked"), [(2, 58, 60), (5, 60, 60), (57, 57, 60), (60, 60, 60)]
+)
+def test_values_at_a_bound_that_few_have_are_not_drawn(
+    n_there: int, n_drawn: int, n_asked: int
+) -> None:
+    Y = np.append(np.linspace(1.0, 20.0, 60 - n_there), np.full(n_there, 30.0))[:, None]
+    targets = CensoredTargets.from_bounds(Y, 0.0, 30.0)
+    assert _drawn_rows(targets, 0, FEWEST).size == n_drawn
+    assert _drawn_rows(targets, 0, 1).size == n_asked
+
+
+def test_an_outcome_of_which_every_kind_is_rare_has_no_picture(fitted: FittedStudy) -> None:
+    held_out, table = fitted.held_out, fitted.held_out.table()
+    assert len(draw_outcomes(held_out, table)) == len(table)
+    Y = np.tile([[0.0], [0.0], [1.0], [2.0], [30.0]], (1, len(table)))
+    few = CensoredTargets.from_bounds(Y, 0.0, 30.0)
+    predictive = Predictive(Gaussian(), np.ones_like(Y), np.ones(len(table)), few.lower, few.upper)
+    small = replace(held_out, targets=few, predictive=predictive)
+    assert draw_outcomes(small, table) == []
+    assert len(draw_outcomes(small, table, fewest=1)) == len(table)
+
+
+def test_few_test_values_are_not_compared() -> None:
+    """Their R² would be that of one or two people."""
+    rng = np.random.default_rng(0)
+    Y = np.maximum(rng.normal(size=(60, 2)), 0.0)
+    Y[34:, 1] = np.nan
+    Y[[40, 50], 1] = [1.0, 2.0]
+    split = Split(0.5, 0, np.arange(34), np.arange(34, 60))
+    folds = [(np.arange(30), np.arange(30, 34))]
+    usable, (skipped,) = find_usable(CensoredTargets.from_bounds(Y), split, folds)
+    assert usable == [0]
+    assert skipped.reason == "fewer than 5 values to test on"
 
 
 def test_which_columns_tell() -> None:

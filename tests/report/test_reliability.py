@@ -1,9 +1,14 @@
+from typing import Any
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import bound_calibration
-from deeptobit.report._reliability import N_BINS, bound_errors, without_small_bins
+from deeptobit.plots import bound_calibrations, draw_calibration
+from deeptobit.report._reliability import N_BINS, bound_errors
+from deeptobit.report._words import reliability_words
 from deeptobit.targets import CensoredTargets
 
 
@@ -19,22 +24,53 @@ def _problem(n_rows: int, seed: int) -> tuple[CensoredTargets, Predictive]:
 
 
 @pytest.mark.parametrize("n_rows", [10, 40, 400])
-def test_no_bin_holds_fewer_than_five(n_rows: int) -> None:
+def test_no_bin_is_drawn_in_which_fewer_than_five_are_there_or_not(n_rows: int) -> None:
     targets, predictive = _problem(n_rows, seed=n_rows)
-    kept = without_small_bins(targets, predictive)
-    assert kept.missing.sum() >= targets.missing.sum()
-    for censored, bounds, probability in (
-        (kept.at_lower, kept.lower, predictive.at_lower()),
-        (kept.at_upper, kept.upper, predictive.at_upper()),
-    ):
-        happened = np.where(kept.missing | np.isinf(bounds), np.nan, censored)
-        if not np.isnan(happened).all():
-            assert bound_calibration(happened, probability, n_bins=N_BINS).count.min() >= 5
+    found = bound_calibrations(targets, predictive, N_BINS)
+    _, curves, _ = _drawn(targets, predictive, fewest=5)
+    for side, bins in found.items():
+        shares = [
+            line.get_ydata() for line in curves.lines if line.get_label() == f"at {side} bound"
+        ]
+        there = np.round(bins.observed * bins.count)
+        few = [0 < at < 5 or 0 < off < 5 for at, off in zip(there, bins.count - there, strict=True)]
+        wanted = bins.observed[np.logical_not(few)]
+        assert len(shares) == min(wanted.size, 1)
+        np.testing.assert_array_equal(np.concatenate([*shares, []]), wanted)
+
+
+def test_where_nothing_is_left_the_picture_says_why() -> None:
+    targets, predictive = _problem(4, seed=0)
+    _, curves, _ = _drawn(targets, predictive, fewest=5)
+    assert [text.get_text() for text in curves.texts] == ["too few entries to show"]
 
 
 def test_large_bins_stay_as_they_are() -> None:
     targets, predictive = _problem(4000, seed=0)
-    assert without_small_bins(targets, predictive) is targets
+    some, everything = (_drawn(targets, predictive, fewest=fewest)[1] for fewest in (5, 1))
+    assert len(some.lines) == 3
+    for kept, line in zip(some.lines, everything.lines, strict=True):
+        np.testing.assert_array_equal(kept.get_xydata(), line.get_xydata())
+
+
+def test_the_error_of_a_side_is_not_told_where_few_are_there() -> None:
+    """Two of 60 at the upper bound, whose probability is next to 0: the error would be 2/60."""
+    Y = np.append(np.linspace(1.0, 20.0, 58), [30.0, 30.0])[:, None]
+    targets = CensoredTargets.from_bounds(Y, None, 30.0)
+    predictive = Predictive(Gaussian(), np.full((60, 1), 10.0), np.ones(1), -np.inf, 30.0)
+    assert bound_errors(targets, predictive) == {"upper": None}
+    assert bound_errors(targets, predictive, fewest=1) == {"upper": pytest.approx(2 / 60)}
+    assert reliability_words({"upper": None}) == (
+        "At the upper bound, or off it, are too few values for a number."
+    )
+    both = reliability_words({"lower": 0.01, "upper": None})
+    assert both.startswith("On average, predicted and observed shares differ by 1.0 percentage")
+    assert both.endswith("too few values for a number.")
+
+
+def _drawn(targets: CensoredTargets, predictive: Predictive, *, fewest: int) -> list[Any]:
+    ax = Figure().subplots()
+    return draw_calibration(targets, predictive, n_bins=N_BINS, fewest=fewest, ax=ax).child_axes
 
 
 def test_errors_by_side_are_those_of_the_metric() -> None:

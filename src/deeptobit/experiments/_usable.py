@@ -9,6 +9,7 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.baselines import Folds
 from deeptobit.experiments._splits import Split
+from deeptobit.study import FEWEST
 from deeptobit.targets import CensoredTargets
 
 
@@ -27,13 +28,15 @@ def find_usable(
     """Tasks that can be compared in a split, and those that cannot.
 
     A target needs two recorded values for every fold, values that differ in what every fold trains
-    on, and values that differ among the test rows.
+    on, and values that differ among the test rows. Of fewer than five test values, measures would
+    tell the values.
     """
     recorded = targets.has_value
     values = np.where(recorded, targets.values, np.nan)
     train, test = values[split.train], values[split.test]
     enough = (~np.isnan(train)).sum(axis=0) >= 2 * len(folds)
     learnable = np.all([_varied(train[rows]) for rows, _ in folds], axis=0)
+    many = (~np.isnan(test)).sum(axis=0) >= FEWEST
     judged = _varied(test)
     usable, skipped = [], []
     for task, name in enumerate(targets.names):
@@ -41,8 +44,10 @@ def find_usable(
             reason = f"fewer than {2 * len(folds)} values to train on"
         elif not learnable[task]:
             reason = "its values to train on are all the same"
+        elif not many[task]:
+            reason = f"fewer than {FEWEST} values to test on"
         elif not judged[task]:
-            reason = "its values to test on are missing or all the same"
+            reason = "its values to test on are all the same"
         else:
             usable.append(task)
             continue

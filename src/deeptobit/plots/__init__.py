@@ -10,6 +10,7 @@ from deeptobit.plots._calibration import draw_calibration, pit_values
 from deeptobit.plots._convergence import Stage, draw_convergence, draw_steps
 from deeptobit.plots._layers import draw_layers
 from deeptobit.plots._predictions import draw_predictions
+from deeptobit.plots._reliability import bound_calibrations
 from deeptobit.plots._similarity import draw_similarity
 from deeptobit.plots._stages import Course, read_course
 from deeptobit.plots._subspaces import draw_subspaces
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Course",
     "Stage",
+    "bound_calibrations",
     "draw_calibration",
     "draw_convergence",
     "draw_layers",

@@ -30,6 +30,7 @@ def draw_calibration(
     *,
     n_bins: int = 10,
     n_bars: int | None = None,
+    fewest: int = 1,
     step: ArrayLike | None = None,
     random_state: int = 0,
     ax: Axes | None = None,
@@ -51,6 +52,8 @@ def draw_calibration(
         Of probabilities.
     n_bars : int, optional
         Of the histogram; as many as bins by default.
+    fewest : int
+        Bins with fewer entries at the bound, or off it, are left out, unless there are none.
     step : number or array of shape (T,), optional
         Distance between neighbouring scores, as in :func:`deeptobit.metrics.pit`.
     random_state : int
@@ -71,7 +74,7 @@ def draw_calibration(
     """
     ax = axes_or_new(ax, 8.6, 4.2)
     counts, reliability, histogram = divide(ax, [_COUNTS, _RELIABILITY, _PIT])
-    draw_reliability(reliability, counts, targets, predictive, n_bins)
+    draw_reliability(reliability, counts, targets, predictive, n_bins, fewest)
     _pit_histogram(histogram, pit_values(targets, predictive, step, random_state), n_bars or n_bins)
     for panel in (counts, reliability, histogram):
         open_frame(panel)

@@ -9,13 +9,12 @@ import numpy as np
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import bound_calibration
+from deeptobit.metrics._calibration import BoundCalibration
 from deeptobit.plots._style import BLUE, GREY, SMALL, VERMILION
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from deeptobit.metrics._calibration import BoundCalibration
 
 
 class _Side(NamedTuple):
@@ -27,33 +26,74 @@ class _Side(NamedTuple):
     offset: float
 
 
-_LOWER, _UPPER = _Side("lower", "v", VERMILION, 0.1), _Side("upper", "^", BLUE, 0.5)
+_SIDES = {
+    "lower": _Side("lower", "v", VERMILION, 0.1),
+    "upper": _Side("upper", "^", BLUE, 0.5),
+}
 
 
 def draw_reliability(
-    ax: Axes, counts: Axes, targets: CensoredTargets, predictive: Predictive, n_bins: int
+    ax: Axes,
+    counts: Axes,
+    targets: CensoredTargets,
+    predictive: Predictive,
+    n_bins: int,
+    fewest: int,
 ) -> None:
     """Shares at the bounds over their predicted probability, and the number of entries."""
     ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.8)
-    lower, upper = targets.lower_bounds, targets.upper_bounds
-    sides = (
-        (at_bound(targets, targets.at_lower, lower), predictive.at_lower(), _LOWER),
-        (at_bound(targets, targets.at_upper, upper), predictive.at_upper(), _UPPER),
-    )
-    for happened, probability, side in sides:
-        if not np.isnan(happened).all():
-            found = bound_calibration(happened, np.clip(probability, 0.0, 1.0), n_bins=n_bins)
-            _draw_side(ax, counts, found, n_bins, side)
+    found = bound_calibrations(targets, predictive, n_bins)
+    for side, bins in found.items():
+        kept = _without_few(bins, fewest)
+        if kept.count.size:
+            _draw_side(ax, counts, kept, n_bins, _SIDES[side])
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set(xlabel="predicted probability of the bound", ylabel="share at the bound")
     counts.set(xlim=(-0.02, 1.02), xticklabels=[])
     if not ax.get_legend_handles_labels()[1]:
-        ax.text(0.5, 0.5, "no target has a bound", ha="center", va="center", color=GREY)
+        reason = "too few entries to show" if found else "no target has a bound"
+        ax.text(0.5, 0.5, reason, ha="center", va="center", color=GREY)
         return
     ax.legend(fontsize=SMALL, frameon=False, loc="upper left")
     counts.set_yscale("log")
     counts.set_ylabel("entries", fontsize=SMALL)
     counts.tick_params(labelsize=SMALL)
+
+
+def bound_calibrations(
+    targets: CensoredTargets, predictive: Predictive, n_bins: int
+) -> dict[str, BoundCalibration]:
+    """Predicted and observed shares of the sides that have bounds, ``"lower"`` and ``"upper"``.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> targets = CensoredTargets.from_bounds([[0.0], [1.0], [0.0], [2.0]], lower=0)
+    >>> predictive = Predictive(Gaussian(), np.zeros((4, 1)), np.ones(1), targets.lower)
+    >>> found = bound_calibrations(targets, predictive, n_bins=10)
+    >>> list(found), found["lower"].expected_error
+    (['lower'], 0.0)
+    """
+    sides = (
+        ("lower", targets.at_lower, targets.lower_bounds, predictive.at_lower()),
+        ("upper", targets.at_upper, targets.upper_bounds, predictive.at_upper()),
+    )
+    found = {}
+    for side, censored, bounds, probability in sides:
+        happened = at_bound(targets, censored, bounds)
+        if not np.isnan(happened).all():
+            found[side] = bound_calibration(happened, np.clip(probability, 0.0, 1.0), n_bins=n_bins)
+    return found
+
+
+def _without_few(found: BoundCalibration, fewest: int) -> BoundCalibration:
+    """The bins in which no fewer are at the bound, or off it, unless nobody is."""
+    there = np.round(found.observed * found.count)
+    off = found.count - there
+    kept = ~(((there > 0) & (there < fewest)) | ((off > 0) & (off < fewest)))
+    return found._replace(
+        predicted=found.predicted[kept], observed=found.observed[kept], count=found.count[kept]
+    )
 
 
 def _draw_side(ax: Axes, counts: Axes, found: BoundCalibration, n_bins: int, side: _Side) -> None:

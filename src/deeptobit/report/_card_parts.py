@@ -101,11 +101,12 @@ def _column(column: EncodedColumn, deviations: dict[str, float], fewest: int) ->
 def feature_rows(model: Any, X: Any, fewest: int) -> list[Facts]:
     """The features of an estimator, with their standard deviations where it knows them.
 
-    Beside the number of rows, the deviation of a flag would tell how many have it.
+    Beside the number of rows, the deviation of a flag would tell how many have it; without the
+    rows, any feature may be such a flag.
     """
     names = getattr(model, "feature_names_in_", [f"x{at}" for at in range(model.n_features_in_)])
     deviations = getattr(model, "feature_scale_", [None] * len(names))
-    hidden = [False] * len(names) if X is None or fewest == 1 else _telling(model, X)
+    hidden = [False] * len(names) if fewest == 1 else _telling(model, X)
     return [
         {"name": str(name), "sd": None if hide or deviation is None else rounded(deviation)}
         for name, deviation, hide in zip(names, deviations, hidden, strict=True)
@@ -114,7 +115,7 @@ def feature_rows(model: Any, X: Any, fewest: int) -> list[Facts]:
 
 def _telling(model: Any, X: Any) -> list[bool]:
     """Features of which too much would be told; with a formula, X holds other columns: all."""
-    if hasattr(model, "formula_"):
+    if X is None or hasattr(model, "formula_"):
         return [True] * model.n_features_in_
     return [tells_few(column) for column in _columns(X)]
 

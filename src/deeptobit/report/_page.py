@@ -112,7 +112,9 @@ def _pictures(
 ) -> dict[str, Any]:
     held_out, model = fitted.held_out, fitted.model
     outcomes = draw_outcomes(held_out, table, fewest)
-    reliability = _words.reliability_words(bound_errors(held_out.targets, held_out.predictive))
+    reliability = _words.reliability_words(
+        bound_errors(held_out.targets, held_out.predictive, fewest)
+    )
     errors = layer_errors(held_out, table)
     directions = shared_directions(model, _N_COMPONENTS, rare)
     cosines = task_cosines(model)

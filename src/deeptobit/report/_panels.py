@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 from deeptobit import plots
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics._selection import some_predictive, some_targets
 from deeptobit.report._format import bound, number
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from deeptobit.study import HeldOut
+    from deeptobit.targets import CensoredTargets
 
 Rows = NDArray[np.intp]
 
@@ -31,15 +32,15 @@ _MOST_POINTS = 2000  # in one panel; more are a blot
 def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, fewest: int = FEWEST) -> list[Picture]:
     """Predicted against observed, a picture for every outcome, best explained first.
 
-    An outcome of fewer people than are told has none.
+    An outcome of fewer people than are told has none, and what fewer have is not drawn: values at a
+    bound, or all others.
     """
     order = np.argsort(-table["r2"].fillna(-np.inf).to_numpy(), kind="stable")
-    shown = order[table["entries"].to_numpy()[order] >= fewest]
-    return [_draw_outcome(held_out, table, int(task)) for task in shown]
+    rows = {task: _drawn_rows(held_out.targets, task, fewest) for task in order.tolist()}
+    return [_draw_outcome(held_out, table, task, rows[task]) for task in rows if rows[task].size]
 
 
-def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int) -> Picture:
-    rows = _drawn_rows(held_out.targets.missing[:, task])
+def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int, rows: Rows) -> Picture:
     targets = some_targets(held_out.targets, [task])[rows]
     predictive = _some_rows(some_predictive(held_out.predictive, [task]), rows)
     predicted, (low, high) = predictive.mean(), _interval(predictive, held_out.coverage)
@@ -64,9 +65,15 @@ def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int) -> Picture:
     return as_picture(figure, f"outcome{task}", alt, name)
 
 
-def _drawn_rows(missing: BoolArray) -> Rows:
-    """Rows that have the outcome, spread evenly over the table where there are too many."""
-    known = np.flatnonzero(~missing)
+def _drawn_rows(targets: CensoredTargets, task: int, fewest: int) -> Rows:
+    """Rows whose outcome is like that of enough others: at a bound, or known otherwise.
+
+    Where there are too many, they are spread evenly over the table.
+    """
+    at_lower, at_upper = targets.at_lower[:, task], targets.at_upper[:, task]
+    kinds = at_lower, at_upper, ~(at_lower | at_upper | targets.missing[:, task])
+    told = np.any([kind & (kind.sum() >= fewest) for kind in kinds], axis=0)
+    known = np.flatnonzero(told)
     if len(known) <= _MOST_POINTS:
         return known
     return known[np.linspace(0, len(known) - 1, _MOST_POINTS).astype(np.intp)]

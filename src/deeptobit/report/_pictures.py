@@ -13,7 +13,7 @@ from deeptobit.metrics import centred_anmse
 from deeptobit.metrics._selection import some_targets
 from deeptobit.report._directions import Directions
 from deeptobit.report._format import number, times
-from deeptobit.report._reliability import N_BINS, histogram_bins, without_small_bins
+from deeptobit.report._reliability import N_BINS, histogram_bins
 from deeptobit.report._svg import Picture, as_picture, keep_text_colours, new_figure, remove_legend
 from deeptobit.study import FEWEST
 
@@ -27,11 +27,10 @@ N_FEATURES = 30  # rows of the heat map
 
 def draw_reliability(held_out: HeldOut, alt: str, fewest: int = FEWEST) -> Picture:
     """Whether values are at their bounds as often as predicted; bins with few are left out."""
-    predictive = held_out.predictive
-    targets = without_small_bins(held_out.targets, predictive, fewest)
+    targets, predictive = held_out.targets, held_out.predictive
     bars = histogram_bins(targets, predictive, fewest)
     figure, ax = new_figure(8.4, 3.9)
-    plots.draw_calibration(targets, predictive, n_bins=N_BINS, n_bars=bars, ax=ax)
+    plots.draw_calibration(targets, predictive, n_bins=N_BINS, n_bars=bars, fewest=fewest, ax=ax)
     counts = ax.child_axes[0]
     counts.yaxis.set_major_formatter("{x:,.0f}")
     counts.yaxis.set_minor_formatter("")

@@ -178,15 +178,22 @@ def _which(names: list[str], table: pd.DataFrame) -> str:
     return "any outcome" if len(names) == len(table) > 1 else some(names, 12)
 
 
-def reliability_words(errors: dict[str, float]) -> str:
-    """How far probabilities of the bounds are off."""
+def reliability_words(errors: dict[str, float | None]) -> str:
+    """How far probabilities of the bounds are off; None where too few values would tell."""
     if not errors:
         return "No outcome has a bound, so there is no probability of one to check."
-    sides = " and ".join(
+    told = [
         f"{number(100.0 * error, 1)} percentage points at the {side} bound"
         for side, error in errors.items()
-    )
-    return f"On average, predicted and observed shares differ by {sides}."
+        if error is not None
+    ]
+    few = [
+        f"At the {side} bound, or off it, are too few values for a number."
+        for side, error in errors.items()
+        if error is None
+    ]
+    differ = [f"On average, predicted and observed shares differ by {' and '.join(told)}."]
+    return " ".join((differ if told else []) + few)
 
 
 def layer_words(errors: FloatArray) -> str:
