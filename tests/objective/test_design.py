@@ -124,3 +124,11 @@ def test_moments_outlive_the_matrix() -> None:
     assert light.matrix is None
     assert light.scale is design.scale
     assert design.matrix is not None
+
+
+def test_rows_of_weight_zero_hold_nothing() -> None:
+    """In units of the other rows their features could be beyond any precision."""
+    X = np.array([[1.0, 0.0], [3.0, 1e-40], [1e300, 1.0]])
+    design = Design.build(X, np.array([0.5, 0.5, 0.0]), center=True, standardize=True)
+    np.testing.assert_array_equal(design.matrix, [[-1.0, -1.0], [1.0, 1.0], [0.0, 0.0]])
+    assert X[2, 0] == 1e300

@@ -4,7 +4,7 @@ What they were: features, targets, bounds, weights or a given σ of a size at wh
 or vanish; no feature that varies; a penalty of 0 beside ``feature_sparsity``; intervals whose ends
 round to one number far out; curvature that vanishes or is negative; folds of intervals alone;
 components sown too large for features that are not standardised; constant columns, sparse or
-all there are; rows that two models both find impossible.
+all there are; rows that two models both find impossible; wild features of rows of weight 0.
 """
 
 from tests.properties.problems import Recipe
@@ -204,5 +204,12 @@ FOUND = (
         ("bounded", "bounded", "one known", "bounded"),
         model="subspace",
         settings={"solver": "online", "random_state": 0},
+    ),
+    Recipe(
+        *(16762, 10, ("normal", "zero", "wild", "binary", "binary", "normal")),
+        tasks=("constant", "open", "at lower", "bounded"),
+        weights="some zero",
+        model="subspace",
+        settings={"sigma": 0.001},
     ),
 )

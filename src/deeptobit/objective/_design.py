@@ -64,6 +64,7 @@ class Design:
             return cls(X.astype(np.float64), mean, scale, weight, vanishing)
         matrix = X - mean
         matrix[:, vanishing] = 0.0
+        matrix[weight == 0.0] = 0.0  # in units of the others, what such rows hold may be anything
         matrix /= scale
         return cls(matrix, mean, scale, weight, vanishing)
 
