@@ -106,7 +106,8 @@ def _dense_moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, Float
     mean = weight @ X
     variance = np.zeros_like(mean)
     for rows in row_blocks(len(X), sparse=False):
-        variance += weight[rows] @ np.square(X[rows] - mean)
+        telling = weight[rows] > 0.0  # squares of others may overflow, and 0 times that is NaN
+        variance += weight[rows][telling] @ np.square(X[rows][telling] - mean)
     return mean, variance
 
 
