@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deeptobit import SubspaceNetworkCV
@@ -20,4 +21,10 @@ def _expected(estimator: Any) -> dict[str, str]:
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=_expected)  # type: ignore[untyped-decorator]
 def test_scikit_learn_check(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([SubspaceNetworkCV()], expected_failed_checks=_expected)  # type: ignore[untyped-decorator]
+def test_scikit_learn_check_of_the_defaults(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

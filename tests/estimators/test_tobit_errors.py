@@ -70,6 +70,11 @@ def test_an_object_among_the_features_is_named_with_its_row(value: Any, error: A
         bounded().fit(X, Y)
 
 
+def test_objects_that_are_no_rows_are_refused() -> None:
+    with pytest.raises(TypeError, match="X must hold numbers, in rows by features"):
+        bounded().fit([date(2026, 11, 17)] * 150, censored()[1])
+
+
 @pytest.mark.parametrize(
     ("X", "Y", "message"),
     [

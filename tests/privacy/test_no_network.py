@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,59 +15,54 @@ import pytest
 
 import deeptobit
 from tests.privacy.canaries import canary_table, run, write_cohort
+from tests.privacy.guard.sitecustomize import FOLDER, NOTES, NetworkError
 
 SOURCES = sorted(Path(deeptobit.__file__).parent.rglob("*.py"))
 NETWORKING = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "urllib"}
 NETWORKING |= {"urllib3", "webbrowser", "xmlrpc", "socketserver", "telnetlib"}
-CALLS = {"socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg"}
-CALLS |= {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"}
-
-
-class NetworkError(AssertionError):
-    """Somebody reached for a network."""
-
-
-class Guard:
-    """Refuses what sockets do, below any library; processes of this machine may talk by files.
-
-    An audit hook cannot be removed, so that there is one, which acts while it is asked to.
-    """
-
-    active = False
-
-    @classmethod
-    def watch(cls, event: str, arguments: tuple[object, ...]) -> None:
-        if cls.active and event in CALLS:
-            local = arguments and getattr(arguments[0], "family", None) == socket.AF_UNIX
-            if not local:
-                raise NetworkError(f"{event}{arguments[1:]}")
-
-
-sys.addaudithook(Guard.watch)
 
 
 @pytest.fixture
-def no_network() -> Iterator[None]:
-    Guard.active = True
-    yield
-    Guard.active = False
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Guards this process and those it starts; the notes of what was refused, to be cleared."""
+    notes = tmp_path / "refused.txt"
+    monkeypatch.setenv(NOTES, str(notes))
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER), prepend=os.pathsep)
+    yield notes
+    assert not notes.exists(), notes.read_text(encoding="utf-8")
 
 
-@pytest.mark.usefixtures("no_network")
-def test_the_guard_refuses() -> None:
+def start(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Python in a process of its own: workers of this one may be older than the guard."""
+    command = [sys.executable, *(str(argument) for argument in arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_guard_refuses(refused: Path) -> None:
     with pytest.raises(NetworkError):
         socket.create_connection(("192.0.2.1", 80), timeout=0.1)
     with pytest.raises(NetworkError):
         socket.getaddrinfo("example.org", 80)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender, pytest.raises(NetworkError):
         sender.sendto(b"ping", ("192.0.2.1", 9))
+    assert len(refused.read_text(encoding="utf-8").splitlines()) == 3
+    refused.unlink()
 
 
-@pytest.mark.usefixtures("no_network")
+def test_the_guard_is_in_the_workers_of_a_process(refused: Path) -> None:
+    reach = "joblib.delayed(socket.getaddrinfo)('example.org', 80)"
+    started = start("-c", f"import joblib, socket; joblib.Parallel(2)([{reach}])")
+    assert "NetworkError" in started.stderr
+    assert "example.org" in refused.read_text(encoding="utf-8")
+    refused.unlink()
+
+
+@pytest.mark.usefixtures("refused")
 def test_a_study_from_its_table_to_its_report(tmp_path: Path) -> None:
     study = write_cohort(tmp_path)
     model, new = tmp_path / "clinic.deeptobit", tmp_path / "new.csv"
     canary_table().to_csv(new, index=False)
+    run("convert", new)
     run("init", new, "--out", tmp_path / "proposed.toml")
     run("check", study)
     run("fit", study, "--jobs", 1)
@@ -76,7 +73,22 @@ def test_a_study_from_its_table_to_its_report(tmp_path: Path) -> None:
     run("evaluate", study, *quick, "--out", tmp_path / "compared")
 
 
-@pytest.mark.usefixtures("no_network")
+@pytest.mark.slow
+@pytest.mark.usefixtures("refused")
+def test_fits_side_by_side(tmp_path: Path) -> None:
+    study = write_cohort(tmp_path)
+    quick = ("--methods", "null,ridge", "--repeats", 2, "--train-shares", 0.7)
+    for command in (("fit", study), ("evaluate", study, *quick), ("reproduce", "fig-weights")):
+        started = start("-m", "deeptobit", *command, "--jobs", 2)
+        assert started.returncode == 0, started.stderr
+
+
+@pytest.mark.usefixtures("refused")
+def test_a_figure_of_the_paper(tmp_path: Path) -> None:
+    run("reproduce", "fig-weights", "--out", tmp_path / "figure")
+
+
+@pytest.mark.usefixtures("refused")
 def test_an_estimator_is_saved_and_loaded(tmp_path: Path) -> None:
     table = canary_table()
     X, Y = table[["volume", "implant"]].astype(float), table[["MMSE", "speed"]]
@@ -87,16 +99,21 @@ def test_an_estimator_is_saved_and_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_network")
+@pytest.mark.usefixtures("refused")
 def test_the_demo() -> None:
     assert len(run("demo")["scores"]) == 30
 
 
-@pytest.mark.usefixtures("no_network")
-def test_cohorts_and_brain_maps_come_from_installed_files() -> None:
+@pytest.mark.usefixtures("refused")
+def test_a_cohort_comes_from_installed_files() -> None:
+    assert len(deeptobit.datasets.load_help().X) == 470
+
+
+@pytest.mark.usefixtures("refused")
+def test_brain_maps_come_from_installed_files() -> None:
+    pytest.importorskip("nilearn", reason="needs the extra 'brain'")
     from deeptobit.report._brain_surface import load_hemisphere
 
-    assert len(deeptobit.datasets.load_help().X) == 470
     load_hemisphere.cache_clear()
     assert load_hemisphere("left").points.shape == (10242, 3)
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import deeptobit
+from tests.pages import read_blocks
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(deeptobit.__file__).parent
@@ -15,6 +16,7 @@ SOURCES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name !=
 UNSAFE_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "yaml"}
 UNSAFE_CALLS = {"joblib.load", "np.load", "numpy.load", "pd.read_pickle", "torch.load"}
 UNSAFE_CALLS |= {"eval", "exec", "compile", "__import__"}
+UNSAFE_TEXT = re.compile(r"\b(pickle|joblib)\.loads?\(|allow_pickle=True|read_pickle")
 # The one page that tells how to use these anyway, under its own warning.
 PICKLING_PAGE = "use-elsewhere.md"
 
@@ -30,9 +32,9 @@ def test_documents_load_nothing_by_pickle() -> None:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     assert len(pages) > 10
     for page in pages:
-        for block in re.findall(r"```(?:python|pycon|)\n(.*?)```", page.read_text(), re.DOTALL):
-            unsafe = re.search(r"\b(pickle|joblib)\.loads?\(|allow_pickle=True|read_pickle", block)
-            assert page.name == PICKLING_PAGE or not unsafe, page.name
+        for block in read_blocks(page):
+            unsafe = UNSAFE_TEXT.search(block.text)
+            assert page.name == PICKLING_PAGE or not unsafe, f"{page.name}, line {block.line}"
 
 
 def imported(tree: ast.AST) -> set[str]:

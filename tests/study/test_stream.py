@@ -157,6 +157,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ),
     ({"x": lambda frame: frame.x.where(frame.x < 2, np.inf)}, "", "'x' holds numbers and words"),
     ({"note": [f"note {row}" for row in range(400)]}, "", "feature 'note' holds free text"),
+    ({"seen": "2020-01-01"}, "", r"feature 'seen' holds dates; turn .*\('2020-01-01'"),
     ({"z": np.nan}, "", "feature 'z' has no value at all"),
     ({"y": np.nan}, "", "a.toml, line 3: target 'y' has values in 0 rows"),
     ({"y": -1.0}, "lower = 0", r"a.toml, line 4: .* 400 value\(s\) beyond its lower bound"),
