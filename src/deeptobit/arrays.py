@@ -1,5 +1,6 @@
 """The array types that signatures speak of, what they may hold, and the precision of answers."""
 
+import sys
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -81,6 +82,19 @@ def column_names(table: Any) -> list[str] | None:
     """
     columns = getattr(table, "column_names", getattr(table, "columns", None))
     return None if columns is None else [str(name) for name in columns]
+
+
+def with_names(X: Any) -> Any:
+    """A data frame whose names scikit-learn reads; anything else as it is.
+
+    Before 1.9 it finds none in those of polars from 2.0 on, and took columns in any order.
+    """
+    polars = sys.modules.get("polars")
+    if polars is None or not isinstance(X, polars.DataFrame) or hasattr(X, "__dataframe__"):
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(np.asarray(X), columns=column_names(X))
 
 
 def _types_of(table: Any) -> list[Any]:

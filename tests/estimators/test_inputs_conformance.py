@@ -63,6 +63,17 @@ def test_a_feature_that_is_masked_is_missing(model: Any) -> None:
 
 
 @EVERY_MODEL
+def test_features_from_polars(model: Any) -> None:
+    X, Y = censored()
+    table = pl.DataFrame(X, schema=FEATURES)
+    found = clone(model).fit(table, Y)
+    assert list(found.feature_names_in_) == FEATURES
+    np.testing.assert_array_equal(found.predict(table), clone(model).fit(X, Y).predict(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(table[FEATURES[::-1]])
+
+
+@EVERY_MODEL
 def test_features_from_arrow(model: Any) -> None:
     X, Y = censored()
     table = pa.table(dict(zip(FEATURES, X.T.copy(), strict=True)))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deeptobit.arrays import FloatArray, in_precision_of
+from deeptobit.arrays import FloatArray, in_precision_of, with_names
 from deeptobit.baselines._folds import Folds, inner_folds
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import centred_anmse
@@ -134,6 +134,7 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
 
 def _read(estimator: Baseline, X: Any, **options: Any) -> FloatArray:
     """Features in double precision, with contiguous rows: sums round by the order in memory."""
+    X = with_names(X)
     return np.asarray(validate_data(estimator, X, dtype=np.float64, order="C", **options))
 
 

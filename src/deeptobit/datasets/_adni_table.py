@@ -90,7 +90,8 @@ def read_table(path: Path) -> AdniTable:
     table.require("RID", "VISCODE")
     rows = table.rows.assign(RID=table.numbers("RID", lower=0), CODE=_visit_codes(table.rows))
     rows = rows.dropna(subset=["RID", "CODE"]).astype({"RID": int})
-    rows["VISIT"] = [canonical_visit(code) for code in rows["CODE"]]
+    # Not set in place: of the hundreds of columns pandas 2 warns that they are fragmented.
+    rows = rows.assign(VISIT=[canonical_visit(code) for code in rows["CODE"]])
     return AdniTable(path.name, _most_recent_last(rows).set_index(["RID", "VISIT"]))
 
 

@@ -8,7 +8,14 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from deeptobit.arrays import BoolArray, FloatArray, column_names, refuse_dates, without_mask
+from deeptobit.arrays import (
+    BoolArray,
+    FloatArray,
+    column_names,
+    refuse_dates,
+    with_names,
+    without_mask,
+)
 from deeptobit.targets import BoundsLike, CensoredTargets
 from deeptobit.targets._read import default_names
 
@@ -30,7 +37,7 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     try:
         matrix = validate_data(
             estimator,
-            without_mask(X),
+            with_names(without_mask(X)),
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
