@@ -212,4 +212,18 @@ FOUND = (
         model="subspace",
         settings={"sigma": 0.001},
     ),
+    Recipe(
+        *(14242420, 6, ("normal",) * 4, ("open", "bounded", "ceiling", "scores")),
+        target_size=1e145,
+        model="subspace",
+        settings={"standardize": False, "solver": "online"},
+    ),
+    Recipe(
+        *(62705, 15, ("normal", "binary", "normal", "normal")),
+        tasks=("bounded", "open", "bounded", "bounded"),
+        target_size=1e145,
+        intervals=True,
+        model="subspace",
+        settings={"rank": 1, "n_passes": 2, "standardize": False, "solver": "online"},
+    ),
 )

@@ -52,7 +52,7 @@ def test_a_start_comes_before_the_rows() -> None:
 def test_standard_units_and_back() -> None:
     data, rng = stream(100), np.random.default_rng(0)
     rows = read_rows(5.0 + 3.0 * data.X, data.low, data.high, None, slice(0, 100))
-    units = Units.build(rows, center=True, standardize=True)
+    units = Units.build(rows, center=True, scale_features=True, scale_targets=True)
     model = Iterate(
         rng.normal(size=(2, 8)), rng.normal(size=(2, 6)), rng.normal(size=6), np.ones(6)
     )

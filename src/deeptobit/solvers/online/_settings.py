@@ -44,7 +44,7 @@ class OnlineSettings:
     sigma : array of shape (T,), optional
         Fixed noise scales in the user's units; learned if not given.
     standardize : bool
-        Bring features and targets to unit spread first.
+        Bring features to unit spread first; targets are in any case, unless steps are given.
     start : {"data", "random"}
         From the first rows, or from random U and V.
     exact_sketch : bool

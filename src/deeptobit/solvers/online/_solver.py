@@ -189,7 +189,11 @@ class OnlineSolver:
             self._learn_block(block, fresh=True, in_buffer=False)
             return
         self._units = Units.build(
-            rows, center=settings.fit_intercept, standardize=settings.standardize
+            rows,
+            center=settings.fit_intercept,
+            scale_features=settings.standardize,
+            # Steps that are given are in the units of the targets; those that are found need none.
+            scale_targets=settings.standardize or settings.finds_steps,
         )
         block = self._units.block(rows, settings.n_threads)
         sigma = None if settings.sigma is None else settings.sigma / self._units.target_scale

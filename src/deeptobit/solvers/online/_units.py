@@ -38,7 +38,9 @@ class Units:
         return cls(zero(n_features), one(n_features), zero(n_tasks), one(n_tasks), 1.0)
 
     @classmethod
-    def build(cls, rows: RawRows, *, center: bool, standardize: bool) -> Units:
+    def build(
+        cls, rows: RawRows, *, center: bool, scale_features: bool, scale_targets: bool
+    ) -> Units:
         """Mean and spread of the first rows; a bound counts as its value."""
         heavy = rows.weight[rows.weight > 0.0]
         unit = float(heavy.mean()) if len(heavy) else 1.0
@@ -52,8 +54,10 @@ class Units:
                 np.hypot(target_scale, target_mean),
             )
             feature_mean, target_mean = np.zeros_like(feature_mean), np.zeros_like(target_mean)
-        if not standardize:
-            feature_scale, target_scale = np.ones_like(feature_scale), np.ones_like(target_scale)
+        if not scale_features:
+            feature_scale = np.ones_like(feature_scale)
+        if not scale_targets:
+            target_scale = np.ones_like(target_scale)
         return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
 
     def block(self, rows: RawRows, n_threads: int = 1) -> Block:
