@@ -60,6 +60,7 @@ def test_the_states_are_sound_before_anything_is_done_to_them() -> None:
         ("_one_dimensional", True),
         ("_one_dimensional", None),
         ("feature_names_in_", ["a", "b", "c", "d"]),
+        ("feature_names_in_", None),
         ("feature_names_in_", {"is": "objects", "items": ["a", "b", "c"]}),
         ("feature_names_in_", {"is": "objects", "items": ["a", "b", "c", 4]}),
         ("_calibration", {}),

@@ -53,8 +53,8 @@ def check_model(model: Any) -> None:
 
 
 def _check_names(model: Any, sizes: dict[str, int]) -> None:
-    names = vars(model).get("feature_names_in_")
-    if names is not None:
+    if "feature_names_in_" in vars(model):
+        names = model.feature_names_in_
         known = isinstance(names, np.ndarray) and fits(names.tolist(), list[str])
         require(known and names.shape == (sizes["D"],), "feature_names_in_ are not D names")
 
