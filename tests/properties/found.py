@@ -226,4 +226,9 @@ FOUND = (
         model="subspace",
         settings={"rank": 1, "n_passes": 2, "standardize": False, "solver": "online"},
     ),
+    Recipe(
+        *(1837, 6, ("copy", "normal", "zero", "normal", "normal", "wild")),
+        tasks=("infinite", "scores", "open", "bounded"),
+        model="search",
+    ),
 )

@@ -39,7 +39,7 @@ class Candidate:
         seen = self.scores[~np.isnan(self.scores)]
         if seen.size < self.scores.size:
             return f"{seen.mean():.4f}, given up after {seen.size} folds"
-        return f"{self.scores.mean():.4f} (sd {self.scores.std():.4f})"
+        return f"{self.scores.mean():.4f} (sd {_deviation(self.scores):.4f})"
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
@@ -70,10 +70,16 @@ def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
     for fold, column in enumerate(scores.T):
         table[f"split{fold}_test_score"] = column
     table["mean_test_score"] = scores.mean(axis=1)
-    table["std_test_score"] = scores.std(axis=1)
+    table["std_test_score"] = np.array([_deviation(row) for row in scores])
     means = np.nan_to_num(table["mean_test_score"], nan=-np.inf)
     table["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
     table["mean_fit_time"] = np.nanmean(times, axis=1)
     table["std_fit_time"] = np.nanstd(times, axis=1)
     table["weight"] = np.array([candidate.weight for candidate in candidates])
     return table
+
+
+def _deviation(scores: FloatArray) -> float:
+    """Standard deviation; on rows that nothing is like, scores are so low that squares overflow."""
+    size = max(float(np.abs(scores).max()), 1.0)
+    return size * float((scores / size).std())
