@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import norm
 
-from benchmarks.race import censored
 from benchmarks.race.forecast import Forecast
 from benchmarks.race.noisy_score import NoisyScore
 from benchmarks.race.problem import Problem
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import HeldOutScores, fit_errors
 from deeptobit.estimators._error_model import TAILS
+from deeptobit.likelihood import Predictive, grid_of
 from deeptobit.targets import CensoredTargets
 
 
@@ -25,8 +25,8 @@ def clipped_gaussian(problem: Problem, held_out: FloatArray, point: FloatArray) 
 def tobit_step(problem: Problem, held_out: FloatArray, point: FloatArray) -> Forecast:
     """The error model of deeptobit: a Tobit of each task on its held-out predictions.
 
-    It has a level, a slope and σ, and the tails and skew under which the held-out rows are most
-    likely. The point prediction is then the mean of the clipped distribution.
+    It has a level, a slope and σ, the tails and skew under which the held-out rows are most likely,
+    and whole scores where outcomes are. The point prediction is then the mean of the distribution.
     """
     n_rows, n_tasks = problem.Y.shape
     scores = HeldOutScores.build(
@@ -38,8 +38,9 @@ def tobit_step(problem: Problem, held_out: FloatArray, point: FloatArray) -> For
         fit_intercept=True,
     )
     line, noise = fit_errors(scores, TAILS)
-    latent = NoisyScore(noise, line.level + line.slope * point, line.sigma)
-    return Forecast(censored.mean(latent, problem.lower, problem.upper), latent)
+    score = line.level + line.slope * point
+    mean = Predictive(noise, score, line.sigma, problem.lower, problem.upper).mean()
+    return Forecast(mean, NoisyScore(noise, score, line.sigma), grid_of(noise))
 
 
 ERROR_MODELS: dict[str, Callable[[Problem, FloatArray, FloatArray], Forecast]] = {

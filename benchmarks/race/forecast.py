@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from deeptobit.arrays import FloatArray
+from deeptobit.likelihood import ScoreGrid
 
 
 class Latent(Protocol):
@@ -36,7 +37,7 @@ class Latent(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Predictions of test rows; the outcome is clip(latent, lower, upper).
+    """Predictions of test rows; the outcome is clip(latent, lower, upper), or a score near it.
 
     Attributes
     ----------
@@ -47,7 +48,10 @@ class Forecast:
     latent : Latent or None
         The distribution before clipping; None if the method has none. The race then makes two of
         ``point`` and the predictions that were held out.
+    grid : ScoreGrid or None
+        The scores that outcomes have, as the method says; None if it takes all for continuous.
     """
 
     point: FloatArray
     latent: Latent | None = None
+    grid: ScoreGrid | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.race.censored import Censored
 from benchmarks.race.forecast import Forecast
 from benchmarks.race.trial import Trial
+from benchmarks.race.whole import Whole
 from deeptobit.arrays import FloatArray
 from deeptobit.metrics import bound_calibration, centred_anmse
 
@@ -31,7 +32,7 @@ def measure(forecast: Forecast, trial: Trial) -> dict[str, Any]:
     n_known = known.sum(axis=0)
     point = np.clip(forecast.point, problem.lower, problem.upper)
     relative = np.asarray(centred_anmse(y, point, multioutput="raw_values"))
-    predictive = Censored(forecast.latent, problem.lower, problem.upper)
+    predictive = distribution(forecast, problem.lower, problem.upper)
     tail = 0.5 * (1.0 - COVERAGE)
     low, high = predictive.quantile(tail), predictive.quantile(1.0 - tail)
     transformed = transform(predictive, y, trial.step, trial.split)
@@ -47,6 +48,15 @@ def measure(forecast: Forecast, trial: Trial) -> dict[str, Any]:
         "bound_error": bound_error(predictive, y),
         "pit": [column[keep] for column, keep in zip(transformed.T, known.T, strict=True)],
     }
+
+
+def distribution(forecast: Forecast, lower: FloatArray, upper: FloatArray) -> Censored:
+    """The distribution of outcomes, on the scores that the method says there are."""
+    assert forecast.latent is not None
+    if forecast.grid is None:
+        return Censored(forecast.latent, lower, upper)
+    step = forecast.grid.within(lower, upper)
+    return Whole(forecast.latent, lower, upper, step, forecast.grid.origin)
 
 
 def transform(predictive: Censored, y: FloatArray, step: FloatArray, seed: int) -> FloatArray:

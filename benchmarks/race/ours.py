@@ -12,6 +12,7 @@ from benchmarks.race.peer import Peer
 from benchmarks.race.problem import Problem
 from deeptobit import SubspaceNetworkCV
 from deeptobit.arrays import FloatArray
+from deeptobit.likelihood import grid_of
 
 NAME = "deeptobit"
 
@@ -27,7 +28,7 @@ class FittedNetwork:
         """E[y|x], and the distribution that it is the mean of."""
         score = np.asarray(self.model.predict(X, kind="latent"))
         latent = NoisyScore(self.model.noise_, score, np.asarray(self.model.sigma_))
-        return Forecast(np.asarray(self.model.predict(X)), latent)
+        return Forecast(np.asarray(self.model.predict(X)), latent, grid_of(self.model.noise_))
 
 
 def fit(problem: Problem) -> FittedNetwork:

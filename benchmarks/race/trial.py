@@ -13,10 +13,10 @@ from deeptobit.arrays import FloatArray
 from deeptobit.baselines import inner_folds
 from deeptobit.experiments import EvaluationData, Protocol, Split, draw_splits
 from deeptobit.experiments._usable import find_usable
+from deeptobit.targets import find_step
 
 TRAIN_SHARE = 0.6
 SEED = 0
-_GRID_TOLERANCE = 1e-3  # of a step: thirds of 100 are recorded as 33.33 and 66.67
 
 
 class Trial(NamedTuple):
@@ -73,7 +73,7 @@ def _prepare(data: EvaluationData, split: Split) -> Trial:
     Y, lower, upper = ((array - centre) / scale for array in (values, lower, upper))
     problem = Problem(X[split.train], Y[split.train], lower, upper, folds, split.repeat)
     names = tuple(data.targets.names[task] for task in tasks)
-    step = np.array([find_step(column) for column in values[split.train].T]) / scale
+    step = np.array(list(map(find_step, problem.Y.T, lower, upper)))
     return Trial(data.name, split.repeat, problem, X[split.test], Y[split.test], step, names)
 
 
@@ -81,21 +81,3 @@ def _standardise(X: FloatArray, train: NDArray[np.intp]) -> FloatArray:
     centre, scale = X[train].mean(axis=0), X[train].std(axis=0)
     varies = scale > 1e-12 * np.abs(centre)
     return np.where(varies, (X - centre) / np.where(varies, scale, 1.0), 0.0)
-
-
-def find_step(values: FloatArray) -> float:
-    """Distance between neighbouring scores on a regular grid, 0 if they are on none.
-
-    Examples
-    --------
-    >>> find_step(np.array([0.0, 3.0, 4.0, np.nan])), find_step(np.array([0.0, 33.33, 100.0]))
-    (1.0, 33.33)
-    >>> find_step(np.array([0.1, 0.34, 0.95]))
-    0.0
-    """
-    gaps = np.diff(np.unique(values[~np.isnan(values)]))
-    if not gaps.size:
-        return 0.0
-    steps = gaps / gaps.min()
-    on_grid = np.all(np.abs(steps - steps.round()) < _GRID_TOLERANCE * steps)
-    return float(gaps.min()) if on_grid else 0.0

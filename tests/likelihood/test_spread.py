@@ -111,11 +111,11 @@ ONE = np.ones(1)
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ((999.0 * ONE, ONE, ONE), "growth of a spread must lie between -100 and 100"),
-        ((ONE, ONE, np.zeros(1)), "width of a spread must not be 0"),
-        ((ONE, np.full(1, np.nan), ONE), "growth, centre and width of a spread must be finite"),
-        ((ONE, np.ones(2), ONE), "a spread needs growth, centre and width of every task"),
-        ((np.array(1.0), np.array(1.0), np.array(1.0)), "of every task"),
+        ((999.0 * ONE, ONE, ONE), "growth of a Spread must lie between -100 and 100"),
+        ((ONE, ONE, np.zeros(1)), "width of a Spread must not be 0"),
+        ((ONE, np.full(1, np.nan), ONE), "growth, centre, width of a Spread must be finite"),
+        ((ONE, np.ones(2), ONE), "of a Spread must be arrays with a number for every task"),
+        ((np.array(1.0), np.array(1.0), np.array(1.0)), "for every task"),
     ],
 )
 def test_what_is_no_spread_is_refused(parts: tuple[FloatArray, ...], words: str) -> None:

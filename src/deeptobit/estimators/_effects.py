@@ -113,8 +113,8 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         x = self._with_intercept(X)
         predictive = self._predictive(X, lower, upper)
         mean = predictive.mean()
-        by_latent = predictive.uncensored()
-        by_log_sigma = predictive.sigma * predictive.noise_inside()
+        by_latent, by_sigma = predictive.mean_slopes()
+        by_log_sigma = predictive.sigma * by_sigma
         error = np.empty_like(mean)
         for task in range(mean.shape[1]):
             gradient = np.column_stack([by_latent[:, [task]] * x, by_log_sigma[:, task]])

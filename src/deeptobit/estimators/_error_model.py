@@ -21,6 +21,7 @@ from deeptobit.likelihood import (
     SymmetricNoise,
     TwoPiece,
     join_families,
+    with_grid,
     with_one_spread,
     with_spread,
 )
@@ -97,6 +98,7 @@ def fit_errors(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
     (Gaussian(), TwoPiece(StudentT(df=2.5), skew=1.05))
     """
     if len(families) == 1:
+        scores = scores.with_grid_of(families[0])
         noise, start = with_one_spread(families[0]), None
         grows = noise is not families[0]
     else:
@@ -108,7 +110,8 @@ def fit_errors(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
         scores.predictive(noise, scores.from_user(line)), scores.y, scores.level_weight
     )
     line = line._replace(level=level)
-    return ErrorModel(line, with_spread(noise, scores.spread(line)))
+    noise = with_spread(noise, scores.spread(line))
+    return ErrorModel(line, with_grid(noise, scores.scores_to_user()))
 
 
 def _choose(scores: HeldOutScores, families: Sequence[Noise]) -> tuple[Noise, Line]:

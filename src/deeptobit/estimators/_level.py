@@ -40,7 +40,7 @@ def shift_of_level(predictive: Predictive, y: FloatArray, share: FloatArray) -> 
     shift = np.zeros_like(bias)
     for _ in range(_STEPS if kept.any() else 0):
         moved = replace(predictive, latent=predictive.latent + shift)
-        slope = np.maximum((unit * moved.uncensored()).sum(axis=0), 1e-3)
+        slope = np.maximum((unit * moved.mean_slopes()[0]).sum(axis=0), 1e-3)
         step = (wanted - (unit * moved.mean()).sum(axis=0)) / slope
         step = np.where(kept > 0.0, np.clip(step, -0.5 * sigma, 0.5 * sigma), 0.0)
         shift += step

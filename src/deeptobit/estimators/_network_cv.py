@@ -78,9 +78,12 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
     noise : {"auto", "gaussian", "logistic", "student_t"} or Noise
         ``"auto"``: layers are fitted with Gaussian noise; for predictions every task takes the
         tails and the skew under which its held-out rows are most likely, and a σ that grows with
-        the score where it does (:class:`~deeptobit.likelihood.Spread`); a single layer of the grid
-        keeps the noise it was fitted with. A family of your own choice has one σ for every task;
-        that of a ``NoiseByTask`` with a spread grows too, as these rows ask for.
+        the score where it does (:class:`~deeptobit.likelihood.Spread`); where all outcomes of a
+        task are whole scores, or multiples of a step, so are its predictive distributions
+        (:class:`~deeptobit.likelihood.ScoreGrid`). A single layer of the grid of settings keeps
+        the noise it was fitted with. A family of your own choice has one σ for every task and
+        continuous outcomes; that of a ``NoiseByTask`` with a spread grows too, as these rows ask
+        for, and one with a grid has its scores.
     lower, upper, outside, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 
@@ -96,7 +99,7 @@ class SubspaceNetworkCV(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censo
         network that was given up has NaN for folds that it did not see, and the last rank.
     noise_ : Noise
         The family of the noise; a ``NoiseByTask`` where tasks differ, whose ``spread`` says how σ
-        changes with the score.
+        changes with the score, and whose ``grid`` which scores there are.
     layers_, coef_, intercept_, sigma_, U_, V_, rank_, alpha_, n_layers_, n_iter_, history_
         Those of ``best_estimator_``. ``alpha_`` of a learned prior is its ridge on W/σ, 1/(n ω);
         ``sigma_`` is the noise scale at the middle of a task's scores.

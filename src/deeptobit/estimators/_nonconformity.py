@@ -119,9 +119,12 @@ def nonconformity(targets: CensoredTargets, predictive: Predictive) -> tuple[Flo
     """
     low = np.maximum(targets.low, predictive.lower)
     high = np.minimum(targets.high, predictive.upper)
-    z_low = (low - predictive.latent) / predictive.sigma
-    z_high = (high - predictive.latent) / predictive.sigma
     at_lower, at_upper = high <= predictive.lower, low >= predictive.upper
+    between = (targets.low == targets.high) & ~(at_lower | at_upper)
+    # An end of the interval that is recorded as a score holds it: the last that is, on either side.
+    first, last = predictive.cell(np.where(between, low, predictive.latent))
+    z_low = (np.where(between, last, low) - predictive.latent) / predictive.sigma
+    z_high = (np.where(between, first, high) - predictive.latent) / predictive.sigma
     below = np.where(at_upper, 0.0, -predictive.noise.log_cdf(z_low))
     above = np.where(at_lower, 0.0, -predictive.noise.log_sf(z_high))
     return np.maximum(below, above), at_lower | at_upper
@@ -138,10 +141,7 @@ def central_interval(
         ]
     )
     low, high = (predictive.latent + predictive.sigma * z for z in ends.T)
-    return (
-        np.clip(low, predictive.lower, predictive.upper),
-        np.clip(high, predictive.lower, predictive.upper),
-    )
+    return predictive.recorded(low), predictive.recorded(high)
 
 
 def _central_ends(noise: Noise, score: float) -> tuple[float, float]:

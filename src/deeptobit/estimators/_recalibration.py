@@ -10,8 +10,18 @@ import numpy as np
 
 from deeptobit import kernels
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood import Derivatives, Gaussian, Noise, Predictive, Spread, bend
-from deeptobit.targets import CensoredTargets
+from deeptobit.likelihood import (
+    Derivatives,
+    Gaussian,
+    Noise,
+    Predictive,
+    ScoreGrid,
+    Spread,
+    bend,
+    grid_of,
+    with_grid,
+)
+from deeptobit.targets import CensoredTargets, find_step
 
 _SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
 _GROWTH_WIDTH = 0.1  # of the prior of growths around 0, until all tasks together tell a better one
@@ -20,6 +30,8 @@ _MAX_STEPS = 50
 _TOLERANCE = 1e-8  # of a step, in standard units
 _ROUNDING = 1e-12  # of the objective, which is a sum over rows
 _LARGEST_STEP = 2.0  # in standard deviations of a task
+_FINEST_STEP = 0.02  # between scores, in units of σ: finer ones make no difference
+_COARSEST_STEP = 1.0
 _NO_WIDTH = 1e-9  # of scores, in units of σ: all are one
 _USUAL = np.array([[0.0], [1.0], [0.0], [0.0]])  # level, slope, log σ and growth without a refit
 
@@ -62,6 +74,8 @@ class HeldOutScores:
         Mean and standard deviation of the scores.
     movable : bool array of shape (4, T)
         Which of level, slope, log σ and growth may move.
+    grid : ScoreGrid, optional
+        The scores that outcomes have, centred and divided as they are.
     growth_width : float
         Standard deviation of the prior of growths around 0.
     """
@@ -79,6 +93,7 @@ class HeldOutScores:
     middle: FloatArray
     width: FloatArray
     movable: BoolArray
+    grid: ScoreGrid | None = None
     growth_width: float = _GROWTH_WIDTH
 
     @classmethod
@@ -136,6 +151,7 @@ class HeldOutScores:
             middle=middle,
             width=np.where(varies, width, 1.0),
             movable=np.stack([free & fit_intercept, free, free, free & varies]),
+            grid=_find_grid(y[weight > 0.0], lower, upper, free),
         )
 
     @property
@@ -157,7 +173,8 @@ class HeldOutScores:
         sigma = np.exp(log_sigma)
         if growth.any():
             sigma = sigma * np.exp(growth * self.directions[1][1])
-        return Predictive(noise, level + slope * self.x, sigma, self.lower, self.upper)
+        latent = level + slope * self.x
+        return Predictive(with_grid(noise, self.grid), latent, sigma, self.lower, self.upper)
 
     def without_means(self) -> HeldOutScores:
         """The same for the likelihood alone."""
@@ -167,6 +184,19 @@ class HeldOutScores:
         """The same for one spread at all scores."""
         still = np.zeros_like(self.movable[:1])
         return replace(self, movable=np.concatenate([self.movable[:3], still]))
+
+    def with_grid_of(self, noise: Noise) -> HeldOutScores:
+        """The same on the scores that a noise knows of, in the user's units."""
+        grid = grid_of(noise)
+        if grid is not None:
+            grid = ScoreGrid(grid.step / self.scale, (grid.origin - self.centre) / self.scale)
+        return replace(self, grid=grid)
+
+    def scores_to_user(self) -> ScoreGrid | None:
+        """The scores that there are in the user's units."""
+        if self.grid is None:
+            return None
+        return ScoreGrid(self.scale * self.grid.step, self.centre + self.scale * self.grid.origin)
 
     def to_user(self, point: FloatArray) -> Line:
         """The line at (level, slope, log σ, growth) in the user's units."""
@@ -188,6 +218,20 @@ class HeldOutScores:
             line.level + line.slope * (self.centre + self.scale * self.middle),
             np.where(told, width, 1.0),
         )
+
+
+def _find_grid(
+    y: FloatArray, lower: FloatArray, upper: FloatArray, free: BoolArray
+) -> ScoreGrid | None:
+    """The scores of tasks whose steps are neither lost in the noise nor wider than it."""
+    n_tasks = y.shape[1]
+    lowest, highest = np.atleast_2d(lower).min(axis=0), np.atleast_2d(upper).max(axis=0)
+    step, origin = np.zeros(n_tasks), np.zeros(n_tasks)
+    for task in np.flatnonzero(free):
+        found = find_step(y[:, task], lowest[task], highest[task])
+        if _FINEST_STEP <= found <= _COARSEST_STEP:
+            step[task], origin[task] = found, np.nanmin(y[:, task])
+    return ScoreGrid(step, origin) if step.any() else None
 
 
 def recalibrate(
@@ -338,9 +382,8 @@ def _inverse(hessian: FloatArray) -> FloatArray:
 def _mean_derivatives(scores: HeldOutScores, predictive: Predictive) -> FloatArray:
     """Of E[y|x] by level, slope, log σ and growth, (4, N, T)."""
     moves_latent, moves_log_sigma = scores.directions
-    by_latent = 1.0 - predictive.at_lower() - predictive.at_upper()
-    by_log_sigma = predictive.sigma * predictive.noise_inside()
-    return np.concatenate([moves_latent * by_latent, moves_log_sigma * by_log_sigma])
+    by_latent, by_sigma = predictive.mean_slopes()
+    return np.concatenate([moves_latent * by_latent, moves_log_sigma * predictive.sigma * by_sigma])
 
 
 def _descend(

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.likelihood._protocol import Derivatives, Noise
+from deeptobit.likelihood._score_grid import ScoreGrid
 from deeptobit.likelihood._spread import Spread
 
 
@@ -23,6 +24,9 @@ class NoiseOfEntries:
     spread : Spread, optional
         Of each place, where the scale of the noise changes with the score. The functions below are
         those of the standardised noise, whose scale :func:`at_scores` gives.
+    grid : ScoreGrid, optional
+        Of each place, where outcomes are scores on a grid. It is their noise that is continuous:
+        predictive distributions know the grid, the functions below do not.
     """
 
     name = "task-wise"
@@ -32,17 +36,19 @@ class NoiseOfEntries:
         distinct: tuple[Noise, ...],
         which: NDArray[np.intp],
         spread: Spread | None = None,
+        grid: ScoreGrid | None = None,
     ) -> None:
-        self._distinct, self._which, self.spread = distinct, which, spread
+        self._distinct, self._which, self.spread, self.grid = distinct, which, spread, grid
 
     def at(self, places: NDArray[np.intp]) -> NoiseOfEntries:
         """The noise of some places along the last axis, such as the tasks of single entries."""
         spread = None if self.spread is None else self.spread.of(places)
-        return NoiseOfEntries(self._distinct, self._which[places], spread)
+        grid = None if self.grid is None else self.grid.of(places)
+        return NoiseOfEntries(self._distinct, self._which[places], spread, grid)
 
     def with_one_spread(self) -> NoiseOfEntries:
         """The same families, with the same spread at all scores."""
-        return NoiseOfEntries(self._distinct, self._which)
+        return NoiseOfEntries(self._distinct, self._which, None, self.grid)
 
     def log_pdf(self, z: FloatArray) -> FloatArray:
         """Log density log f(z)."""
@@ -153,6 +159,8 @@ class NoiseByTask(NoiseOfEntries):
         One for every task.
     spread : Spread, optional
         How the scale of the noise changes with the score; by default it does not.
+    grid : ScoreGrid, optional
+        The scores that there are; by default outcomes are continuous.
 
     Examples
     --------
@@ -164,7 +172,12 @@ class NoiseByTask(NoiseOfEntries):
     NoiseByTask([Gaussian(), Logistic(), Gaussian()])
     """
 
-    def __init__(self, families: Sequence[Noise], spread: Spread | None = None) -> None:
+    def __init__(
+        self,
+        families: Sequence[Noise],
+        spread: Spread | None = None,
+        grid: ScoreGrid | None = None,
+    ) -> None:
         self.families = tuple(families)
         if any(isinstance(family, NoiseByTask) for family in self.families):
             raise TypeError("families must be those of single tasks, not again of several")
@@ -173,127 +186,34 @@ class NoiseByTask(NoiseOfEntries):
             if family not in distinct:
                 distinct.append(family)
         which = [distinct.index(family) for family in self.families]
-        super().__init__(tuple(distinct), np.array(which, dtype=np.intp), spread)
-        if spread is not None and spread.growth.shape != self._which.shape:
-            raise ValueError(
-                f"spread is that of {len(spread.growth)} task(s), but there are "
-                f"{len(self.families)} families"
-            )
+        super().__init__(tuple(distinct), np.array(which, dtype=np.intp), spread, grid)
+        for name, values in (("spread", spread), ("grid", grid)):
+            if values is not None and len(values) != len(self.families):
+                raise ValueError(
+                    f"{name} is that of {len(values)} task(s), but there are "
+                    f"{len(self.families)} families"
+                )
 
     def with_one_spread(self) -> NoiseByTask:
         """The same families, with the same spread at all scores."""
-        return NoiseByTask(self.families)
+        return NoiseByTask(self.families, None, self.grid)
 
     def __repr__(self) -> str:
         """Name the family of every task."""
-        spread = "" if self.spread is None else f", growth={self.spread.growth.round(2).tolist()}"
-        return f"NoiseByTask({list(self.families)!r}{spread})"
+        growth = "" if self.spread is None else f", growth={self.spread.growth.round(2).tolist()}"
+        step = "" if self.grid is None else f", step={self.grid.step.round(4).tolist()}"
+        return f"NoiseByTask({list(self.families)!r}{growth}{step})"
 
     def __eq__(self, other: object) -> bool:
-        """Whether all tasks have the same families and spreads."""
+        """Whether all tasks have the same families, spreads and scores."""
         if not isinstance(other, NoiseByTask):
             return False
-        return self.families == other.families and self.spread == other.spread
+        return (self.families, self.spread, self.grid) == (
+            other.families,
+            other.spread,
+            other.grid,
+        )
 
     def __hash__(self) -> int:
         """By the families."""
         return hash(self.families)
-
-
-def at_entries(noise: Noise, where: BoolArray) -> Noise:
-    """The noise of the entries of (..., T) at which a mask is true, as they come out of indexing.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> noise = NoiseByTask([Gaussian(), Logistic()])
-    >>> where = np.array([[True, False], [True, True]])
-    >>> at_entries(noise, where).variance().round(2)
-    array([1.  , 1.  , 3.29])
-    """
-    return noise.at(np.nonzero(where)[-1]) if isinstance(noise, NoiseOfEntries) else noise
-
-
-def of_task(noise: Noise, task: int) -> Noise:
-    """The family of one task.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> of_task(NoiseByTask([Gaussian(), Logistic()]), 1), of_task(Gaussian(), 1)
-    (Logistic(), Gaussian())
-    """
-    return noise.families[task] if isinstance(noise, NoiseByTask) else noise
-
-
-def of_tasks(noise: Noise, tasks: Sequence[int]) -> Noise:
-    """The noise of some tasks, in their order.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> of_tasks(NoiseByTask([Gaussian(), Logistic(), Gaussian()]), [1, 0])
-    NoiseByTask([Logistic(), Gaussian()])
-    """
-    if not isinstance(noise, NoiseByTask):
-        return noise
-    spread = None if noise.spread is None else noise.spread.of(np.array(tasks, dtype=np.intp))
-    return NoiseByTask([noise.families[task] for task in tasks], spread)
-
-
-def at_scores(noise: Noise, latent: FloatArray, sigma: FloatArray) -> tuple[Noise, FloatArray]:
-    """The standardised noise, and its scale at the scores: σ, or (..., T) where it changes.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian
-    >>> grows = Spread(np.array([0.5]), np.zeros(1), np.ones(1))
-    >>> noise, sigma = at_scores(NoiseByTask([Gaussian()], grows), np.array([[0.0], [1.0]]), 2.0)
-    >>> noise, sigma.ravel().round(2)
-    (NoiseByTask([Gaussian()]), array([2.  , 3.21]))
-    """
-    if not isinstance(noise, NoiseOfEntries) or noise.spread is None:
-        return noise, sigma
-    noise.check_tasks(np.shape(latent))
-    return noise.with_one_spread(), np.asarray(sigma * noise.spread.factor(latent))
-
-
-def with_one_spread(noise: Noise) -> Noise:
-    """The noise with the same spread at all scores.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian
-    >>> with_one_spread(Gaussian())
-    Gaussian()
-    """
-    if isinstance(noise, NoiseOfEntries) and noise.spread is not None:
-        return noise.with_one_spread()
-    return noise
-
-
-def with_spread(noise: Noise, spread: Spread) -> Noise:
-    """The noise of all tasks with a spread that changes with the score, if it does.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian
-    >>> with_spread(Gaussian(), Spread(np.array([0.0, 0.5]), np.zeros(2), np.ones(2)))
-    NoiseByTask([Gaussian(), Gaussian()], growth=[0.0, 0.5])
-    """
-    if not spread.growth.any():
-        return noise
-    return NoiseByTask([of_task(noise, task) for task in range(len(spread.growth))], spread)
-
-
-def join_families(families: Sequence[Noise]) -> Noise:
-    """One family for all tasks where they agree, otherwise one for each.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> join_families([Gaussian(), Gaussian()])
-    Gaussian()
-    """
-    noise = NoiseByTask(families)
-    return noise.families[0] if len(noise._distinct) == 1 else noise

@@ -3,8 +3,8 @@
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood._by_task import at_entries, at_scores
 from deeptobit.likelihood._observed import observed_entry
+from deeptobit.likelihood._of_tasks import at_entries, at_scores
 from deeptobit.likelihood._protocol import Derivatives, Noise
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deeptobit.arrays import FloatArray
+from deeptobit.likelihood._task_values import TaskValues
 
 _LARGEST_GROWTH = 100.0  # whose factors are numbers still
 _REACH = 3.0  # standard deviations of the scores, beyond which the spread hardly changes
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class Spread(TaskValues):
     r"""How the noise scale of every task changes with the score.
 
     .. math:: \sigma_t(\eta) = \sigma_t \exp\left(g_t\, h\left(\frac{\eta - c_t}{w_t}\right)\right),
@@ -48,36 +48,15 @@ class Spread:
 
     def __post_init__(self) -> None:
         """Refuse what has no spread."""
-        for name in ("growth", "centre", "width"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        shapes = {part.shape for part in (self.growth, self.centre, self.width)}
-        if len(shapes) != 1 or self.growth.ndim != 1:
-            raise ValueError("a spread needs growth, centre and width of every task")
-        if not all(np.isfinite(part).all() for part in (self.growth, self.centre, self.width)):
-            raise ValueError("growth, centre and width of a spread must be finite")
+        super().__post_init__()
         if (np.abs(self.growth) > _LARGEST_GROWTH).any():
-            raise ValueError("the growth of a spread must lie between -100 and 100")
+            raise ValueError("the growth of a Spread must lie between -100 and 100")
         if not self.width.all():
-            raise ValueError("the width of a spread must not be 0")
+            raise ValueError("the width of a Spread must not be 0")
 
     def factor(self, latent: FloatArray) -> FloatArray:
         """σ(η)/σ, of the shape of the scores, whose last axis is the tasks'."""
         return np.exp(self.growth * bend((latent - self.centre) / self.width))
-
-    def of(self, places: NDArray[np.intp]) -> Spread:
-        """The spread of some tasks, or of the tasks of single entries."""
-        return Spread(self.growth[places], self.centre[places], self.width[places])
-
-    def __eq__(self, other: object) -> bool:
-        """Whether all numbers are the same."""
-        return isinstance(other, Spread) and self._bytes() == other._bytes()
-
-    def __hash__(self) -> int:
-        """By the numbers."""
-        return hash(self._bytes())
-
-    def _bytes(self) -> tuple[bytes, ...]:
-        return tuple(part.tobytes() for part in (self.growth, self.centre, self.width))
 
 
 def bend(u: FloatArray) -> FloatArray:

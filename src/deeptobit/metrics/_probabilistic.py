@@ -37,7 +37,8 @@ def censored_log_score(
 
     per known entry: a density where y is observed, the mass at or beyond the bound where it is
     censored, the mass of the interval where only that is known. Densities have a unit: the score
-    of a task measured in other units differs by a constant, and may be negative.
+    of a task measured in other units differs by a constant, and may be negative. Where the noise
+    knows the scores that there are, the density of a score is its probability over the step.
 
     Parameters
     ----------
@@ -73,7 +74,11 @@ def censored_log_score(
     rows = read_weights(sample_weight, len(targets))
     weights = weigh_known(known, rows, targets.names)
     family = at_entries(resolve_noise(noise), known)
-    predictive = Predictive(family, eta[known], scale[known])
+    lower_at, upper_at = (
+        np.broadcast_to(bounds, targets.shape)[known]
+        for bounds in (targets.lower_bounds, targets.upper_bounds)
+    )
+    predictive = Predictive(family, eta[known], scale[known], lower_at, upper_at)
     losses = np.full(targets.shape, np.nan)
     losses[known] = -predictive.log_density(targets.low[known], targets.high[known])
     return combine_tasks(average_rows(losses, weights), multioutput, targets.names)
@@ -95,8 +100,8 @@ def crps(
     .. math:: \int_{lower}^{upper} \left(F_Y(x) - 1[x \ge y]\right)^2 dx
 
     per known entry, with F_Y the distribution function of y = clip(η + σε, lower, upper), whose
-    mass at the bounds is the mass beyond them. It has the units of y, and is the absolute error of
-    a forecast without spread.
+    mass at the bounds is the mass beyond them, or that of y on the scores that the noise knows of.
+    It has the units of y, and is the absolute error of a forecast without spread.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Noise, NoiseByTask, of_task
+from deeptobit.likelihood import Noise, NoiseByTask, grid_of, of_task
 from deeptobit.report._format import bound, count, part, percent, share, times
 from deeptobit.study import FEWEST, tells_few
 
@@ -42,6 +42,7 @@ def model_part(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Fa
                 "sigma": rounded(sigma),
                 "noise": repr(of_task(model.noise_, task)),
                 **_growth(model.noise_, task),
+                **_step(model.noise_, task),
             }
             for task, (name, low, high, sigma) in enumerate(each)
         ],
@@ -69,6 +70,14 @@ def _growth(noise: Noise, task: int) -> Facts:
     if not isinstance(noise, NoiseByTask) or noise.spread is None:
         return {}
     return {"sigma_growth": rounded(float(noise.spread.growth[task]))}
+
+
+def _step(noise: Noise, task: int) -> Facts:
+    """The distance between neighbouring scores of a target, where it has one."""
+    grid = grid_of(noise)
+    if grid is None or not grid.step[task]:
+        return {}
+    return {"step_between_scores": rounded(float(grid.step[task]))}
 
 
 def _end(value: float) -> float | str:

@@ -3,6 +3,7 @@
 from deeptobit.targets._bounded import read_bounded
 from deeptobit.targets._bounds import BoundsLike, by_name, by_target, entry_bounds, task_bounds
 from deeptobit.targets._checks import check_order
+from deeptobit.targets._steps import find_step
 from deeptobit.targets._targets import CensoredTargets, recorded_values
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "by_target",
     "check_order",
     "entry_bounds",
+    "find_step",
     "read_bounded",
     "recorded_values",
     "task_bounds",

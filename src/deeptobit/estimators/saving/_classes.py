@@ -34,6 +34,7 @@ from deeptobit.likelihood import (
     Logistic,
     Noise,
     NoiseByTask,
+    ScoreGrid,
     Spread,
     StudentT,
     SymmetricNoise,
@@ -128,7 +129,10 @@ CLASSES: dict[str, SavedClass] = {
     "Logistic": of_parameters(Logistic),
     "StudentT": of_parameters(StudentT, df=float),
     "TwoPiece": of_parameters(TwoPiece, base=SymmetricNoise, skew=float),
-    "NoiseByTask": of_parameters(NoiseByTask, families=tuple[Noise, ...], spread=Spread | None),
+    "NoiseByTask": of_parameters(
+        NoiseByTask, families=tuple[Noise, ...], spread=Spread | None, grid=ScoreGrid | None
+    ),
+    "ScoreGrid": of_parameters(ScoreGrid, step=FloatArray, origin=FloatArray),
     "Spread": of_parameters(Spread, growth=FloatArray, centre=FloatArray, width=FloatArray),
     "KFold": of_parameters(KFold, n_splits=int, shuffle=bool, random_state=_SEED),
     "GroupKFold": of_parameters(GroupKFold, n_splits=int, shuffle=bool, random_state=_SEED),

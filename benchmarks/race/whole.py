@@ -1,0 +1,102 @@
+"""Distributions on whole scores, by sums over all of them, whatever the family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.race.censored import Censored
+from deeptobit.arrays import BoolArray, FloatArray
+
+_TAIL = 1e-4  # beyond these quantiles, and all outcomes, squares of distribution functions are none
+_MOST = 5000  # scores of a task
+
+
+@dataclass(frozen=True, eq=False)
+class Whole(Censored):
+    """Y is the score nearest to Z, and a bound if Z lies beyond it, for every entry (N, T).
+
+    Attributes
+    ----------
+    step, origin : arrays of shape (T,)
+        Distance between neighbouring scores, 0 where an outcome is continuous, and one of them.
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> bounds = np.array([0.0]), np.array([2.0])
+    >>> y = Whole(norm([[1.0]], 1.0), *bounds, step=np.ones(1), origin=np.zeros(1))
+    >>> [part.ravel().round(4) for part in y.cdf(np.array([[1.0]]))]
+    [array([0.1587]), array([0.8413])]
+    >>> y.crps(np.array([[1.0]])).ravel().round(4)  # 0.1587² on either side
+    array([0.0503])
+    """
+
+    step: FloatArray
+    origin: FloatArray
+
+    def cdf(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P(Y < y) and P(Y ≤ y); they differ at scores and at bounds."""
+        smooth = super().cdf(y)
+        last, reached = np.ceil(self._places(y) - 0.01) - 1.0, np.floor(self._places(y) + 0.01)
+        whole = tuple(self._up_to(self.origin + self._h * place) for place in (last, reached))
+        below, up_to = (np.where(self._is_whole, *both) for both in zip(whole, smooth, strict=True))
+        return below, up_to
+
+    def quantile(self, q: float) -> FloatArray:
+        """The q-quantile of Y."""
+        smooth = super().quantile(q)
+        clipped = np.clip(smooth, self.lower + self._h, self.upper - self._h)
+        score = self.origin + self._h * self._places(clipped).round()
+        inside = self._is_whole & (smooth > self.lower) & (smooth < self.upper)
+        return np.where(inside, score, smooth)
+
+    def log_score(self, y: FloatArray) -> FloatArray:
+        """Minus the log of the mass at a bound, of that of a score over the step between them."""
+        score = self.origin + self._h * self._places(y).round()
+        mass = self._up_to(score) - self._up_to(score - self._h)
+        inside = self._is_whole & (y > self.lower) & (y < self.upper)
+        known = np.where(inside, mass, 1.0)
+        # Far out, differences of distribution functions round to nothing; densities do not.
+        exact = known > 1e-9
+        logs = -np.log(np.where(exact, known, 1.0)) + np.log(self._h)
+        return np.where(inside & exact, logs, super().log_score(y))
+
+    def crps(self, y: FloatArray) -> FloatArray:
+        """Sum over scores of h (P(Y ≤ score) − 1[y ≤ score])², NaN where y is."""
+        total = np.zeros_like(y)
+        for score, counts in self._scores(y):
+            happened = y <= score + 0.01 * self._h
+            total += np.where(counts, self._h * np.square(self._up_to(score) - happened), 0.0)
+        total = np.where(np.isnan(y), np.nan, total)
+        return total if self._is_whole.all() else np.where(self._is_whole, total, super().crps(y))
+
+    @property
+    def _is_whole(self) -> BoolArray:
+        return np.asarray(self.step > 0.0)
+
+    @property
+    def _h(self) -> FloatArray:
+        return np.where(self._is_whole, self.step, 1.0)
+
+    def _places(self, y: FloatArray) -> FloatArray:
+        return np.asarray((y - self.origin) / self._h)
+
+    def _up_to(self, score: FloatArray) -> FloatArray:
+        """P(Y ≤ score), for scores that there are."""
+        edge = np.where(score > self.upper - 1.5 * self._h, self.upper, score + 0.5 * self._h)
+        edge = np.where(score < self.lower + 0.5 * self._h, self.lower, edge)
+        inside = np.where(score > self.upper - 0.5 * self._h, 1.0, self.latent.cdf(edge))
+        return np.where(score < self.lower - 0.5 * self._h, 0.0, inside)
+
+    def _scores(self, y: FloatArray) -> Iterator[tuple[FloatArray, BoolArray]]:
+        """Scores from the first that can be told from none, and whether a task has them still."""
+        first, last = (np.asarray(self.latent.ppf(q)) for q in (_TAIL, 1.0 - _TAIL))
+        first = np.maximum(np.fmin(first, y).min(axis=0), self.lower)
+        last = np.minimum(np.fmax(last, y).max(axis=0), self.upper)
+        start = self.origin + self._h * np.floor(self._places(first) + 0.01)
+        n_scores = np.where(self._is_whole, np.ceil((last - start) / self._h - 0.01), 0.0)
+        for place in range(int(min(n_scores.max(), _MOST))):
+            yield start + place * self._h, place < n_scores
