@@ -12,7 +12,7 @@ from benchmarks.decisions.table import Table
 from benchmarks.race.data import DATA
 from deeptobit import SubspaceNetworkCV
 from deeptobit.estimators import _error_model
-from deeptobit.estimators._recalibration import HeldOutScores
+from deeptobit.estimators._held_out_scores import HeldOutScores
 from deeptobit.experiments import EvaluationData, Protocol, draw_splits
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, TwoPiece, of_task
 from deeptobit.metrics import censored_log_score, centred_anmse, crps

@@ -56,13 +56,14 @@ class Whole(Censored):
     def log_score(self, y: FloatArray) -> FloatArray:
         """Minus the log of the mass at a bound, of that of a score over the step between them."""
         score = self.origin + self._h * self._places(y).round()
-        mass = self._up_to(score) - self._up_to(score - self._h)
-        inside = self._is_whole & (y > self.lower) & (y < self.upper)
-        known = np.where(inside, mass, 1.0)
-        # Far out, differences of distribution functions round to nothing; densities do not.
-        exact = known > 1e-9
-        logs = -np.log(np.where(exact, known, 1.0)) + np.log(self._h)
-        return np.where(inside & exact, logs, super().log_score(y))
+        start, end = self._edge(score - self._h), self._edge(score)
+        # Far out, the difference of what is nearly 1 on both sides rounds to nothing.
+        above = self.latent.sf(start)
+        from_below = self.latent.cdf(end) - self.latent.cdf(start)
+        mass = np.where(above < 0.5, above - self.latent.sf(end), from_below)
+        told = self._is_whole & (y > self.lower) & (y < self.upper) & (mass > 0.0)
+        logs = np.log(self._h) - np.log(np.where(told, mass, 1.0))
+        return np.where(told, logs, super().log_score(y))
 
     def crps(self, y: FloatArray) -> FloatArray:
         """Sum over scores of h (P(Y ≤ score) − 1[y ≤ score])², NaN where y is."""
@@ -86,10 +87,15 @@ class Whole(Censored):
 
     def _up_to(self, score: FloatArray) -> FloatArray:
         """P(Y ≤ score), for scores that there are."""
-        edge = np.where(score > self.upper - 1.5 * self._h, self.upper, score + 0.5 * self._h)
-        edge = np.where(score < self.lower + 0.5 * self._h, self.lower, edge)
-        inside = np.where(score > self.upper - 0.5 * self._h, 1.0, self.latent.cdf(edge))
+        inside = np.where(
+            score > self.upper - 0.5 * self._h, 1.0, self.latent.cdf(self._edge(score))
+        )
         return np.where(score < self.lower - 0.5 * self._h, 0.0, inside)
+
+    def _edge(self, score: FloatArray) -> FloatArray:
+        """The largest Z that is recorded as a score below the upper bound, or below it."""
+        edge = np.where(score > self.upper - 1.5 * self._h, self.upper, score + 0.5 * self._h)
+        return np.where(score < self.lower + 0.5 * self._h, self.lower, edge)
 
     def _scores(self, y: FloatArray) -> Iterator[tuple[FloatArray, BoolArray]]:
         """Scores from the first that can be told from none, and whether a task has them still."""

@@ -9,14 +9,9 @@ from scipy.optimize import minimize
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators._folds import Fold, HeldOut
+from deeptobit.estimators._held_out_scores import _GROWTH_WIDTH, HeldOutScores, Line
 from deeptobit.estimators._level import shift_of_level
-from deeptobit.estimators._recalibration import (
-    _GROWTH_WIDTH,
-    _SLOPE_PRECISION,
-    HeldOutScores,
-    Line,
-    recalibrate,
-)
+from deeptobit.estimators._recalibration import _SLOPE_PRECISION, recalibrate
 from deeptobit.estimators._stacking import average, error_moments, layer_scores, simplex_weights
 from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, bend, evaluate
 from deeptobit.solvers.evidence import EvidenceMember
@@ -113,7 +108,7 @@ def test_the_line_is_the_penalised_maximum(noise: Noise, grows: bool) -> None:
 def test_without_the_prior_it_is_the_tobit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deeptobit.estimators._recalibration._SLOPE_PRECISION", 0.0)
     latent, targets, weight = _held_out()
-    monkeypatch.setattr("deeptobit.estimators._recalibration._MEAN_WEIGHT", 0.0)
+    monkeypatch.setattr("deeptobit.estimators._held_out_scores._MEAN_WEIGHT", 0.0)
     line = _refit(latent, targets, weight, np.ones(2), Gaussian(), np.ones(2, dtype=bool))
     tobit = TobitRegressor().fit(latent[:, [1]], targets[:, ...], sample_weight=weight)
     np.testing.assert_allclose(line.slope[1], tobit.coef_[1, 0], rtol=1e-6)

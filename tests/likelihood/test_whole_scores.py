@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ class _AllScores(NamedTuple):
         edges[-1] = upper if np.isfinite(upper) else edges[-1]
         up_to = np.exp(noise.log_cdf(edges - LATENT))
         ends = np.zeros_like(LATENT), np.ones_like(LATENT)
-        return cls(scores, np.diff(np.hstack([ends[0], up_to, ends[1]])))
+        return cls(np.asarray(scores, np.float64), np.diff(np.hstack([ends[0], up_to, ends[1]])))
 
     def crps(self, y: float) -> FloatArray:
         expected = self.mass @ np.abs(self.scores - y)
@@ -182,7 +182,7 @@ def test_measures_need_no_more_than_the_noise() -> None:
     y[::5, 0] = np.nan
     found = Predictive(noise, latent, np.ones(2), 0.0, 6.0)
     known = ~np.isnan(y)
-    options = {"lower": 0.0, "upper": 6.0, "noise": noise}
+    options: dict[str, Any] = {"lower": 0.0, "upper": 6.0, "noise": noise}
     assert_allclose(crps(y, latent, 1.0, **options), np.nanmean(found.crps(y), axis=0).mean())
     low, high = np.where(y <= 0.0, -np.inf, y), np.where(y >= 6.0, np.inf, y)
     logs = np.where(known, found.log_density(low, high), np.nan)

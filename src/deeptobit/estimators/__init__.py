@@ -2,9 +2,9 @@
 
 from deeptobit.estimators._error_model import carry_quartiles, fit_errors
 from deeptobit.estimators._exporting import register_skl2onnx
+from deeptobit.estimators._held_out_scores import HeldOutScores, Line
 from deeptobit.estimators._network import SubspaceNetworkRegressor
 from deeptobit.estimators._network_cv import SubspaceNetworkCV
-from deeptobit.estimators._recalibration import HeldOutScores, Line
 from deeptobit.estimators._subspace import SubspaceTobitRegressor
 from deeptobit.estimators._tobit import TobitRegressor
 from deeptobit.estimators.saving import (

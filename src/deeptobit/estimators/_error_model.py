@@ -9,8 +9,9 @@ import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators._folds import HeldOut
+from deeptobit.estimators._held_out_scores import HeldOutScores, Line
 from deeptobit.estimators._level import shift_of_level
-from deeptobit.estimators._recalibration import HeldOutScores, Line, Refit, recalibrate
+from deeptobit.estimators._recalibration import Refit, recalibrate
 from deeptobit.estimators._task_priors import SKEW_WIDTH, learn_growth, width_of_skews
 from deeptobit.likelihood import (
     Gaussian,
@@ -110,8 +111,7 @@ def fit_errors(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
         scores.predictive(noise, scores.from_user(line)), scores.y, scores.level_weight
     )
     line = line._replace(level=level)
-    noise = with_spread(noise, scores.spread(line))
-    return ErrorModel(line, with_grid(noise, scores.scores_to_user()))
+    return ErrorModel(line, with_grid(with_spread(noise, scores.spread(line)), scores.grid))
 
 
 def _choose(scores: HeldOutScores, families: Sequence[Noise]) -> tuple[Noise, Line]:

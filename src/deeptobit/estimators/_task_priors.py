@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators._recalibration import HeldOutScores, Line, growth_told, recalibrate
+from deeptobit.estimators._held_out_scores import HeldOutScores, Line
+from deeptobit.estimators._recalibration import growth_told, recalibrate
 from deeptobit.likelihood import Noise
 
 SKEW_WIDTH = 0.35  # standard deviation of the prior of skews around 0, of few tasks
