@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -31,20 +33,29 @@ def measure() -> Table:
                 yield name, label, *np.mean(_fits(data, noise), axis=0).tolist()
 
 
-def _one_spread() -> AbstractContextManager[Any]:
-    """Chosen tails and skews, and no spread that grows with the score."""
+def _changed(change: Callable[[HeldOutScores], HeldOutScores]) -> AbstractContextManager[Any]:
+    """Error models of held-out scores that lack something."""
     fit_errors = _error_model.fit_errors
 
     def fit(scores: HeldOutScores, families: Sequence[Noise]) -> _error_model.ErrorModel:
-        return fit_errors(scores.without_growth(), families)
+        return fit_errors(change(scores), families)
 
     return patch.object(_error_model, "fit_errors", fit)
 
 
+def _continuous(scores: HeldOutScores) -> HeldOutScores:
+    return replace(scores, grid=None)
+
+
+def _one_spread(scores: HeldOutScores) -> HeldOutScores:
+    return _continuous(scores).without_growth()
+
+
 VARIANTS: dict[str, tuple[str, Callable[[], AbstractContextManager[Any]]]] = {
     "Gaussian": ("gaussian", nullcontext),
-    "tails and skew": ("auto", _one_spread),
-    "spread too": ("auto", nullcontext),
+    "tails and skew": ("auto", partial(_changed, _one_spread)),
+    "spread too": ("auto", partial(_changed, _continuous)),
+    "whole scores too": ("auto", nullcontext),
 }
 
 

@@ -214,5 +214,6 @@ def _find_grid(
     for task in np.flatnonzero(free):
         found = find_step(values[:, task], lower[task], upper[task])
         if _FINEST_STEP <= found / sigma[task] <= _COARSEST_STEP:
-            step[task], origin[task] = found, np.nanmin(values[:, task])
+            ends = [lower[task], upper[task], np.nanmin(values[:, task]) % found]
+            step[task], origin[task] = found, next(end for end in ends if np.isfinite(end))
     return ScoreGrid(step, origin) if step.any() else None
