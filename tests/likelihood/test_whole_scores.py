@@ -136,6 +136,26 @@ def test_slopes_of_the_mean(noise: Noise, step: float, lower: float, upper: floa
     assert_allclose(by_sigma, np.subtract(*ends) / 2e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 0.1, 1e200])
+def test_one_score_between_the_bounds(scale: float) -> None:
+    """Whether bounds one step away on either side are the same number is left to rounding."""
+    noise = with_grid(Gaussian(), ScoreGrid(np.array([scale]), np.array([scale])))
+    sigma, (lower, upper) = np.array([2.0 * scale]), (scale, 3.0 * scale)
+    found = Predictive(noise, scale * LATENT, sigma, lower, upper)
+    assert (found.step > 0.0).all()
+    mass = np.stack([found.at_lower(), found.uncensored(), found.at_upper()])
+    mean = (mass * np.array([1.0, 2.0, 3.0])[:, None, None]).sum(axis=0)
+    assert_allclose(found.mean() / scale, mean, rtol=1e-9)
+    y = np.full_like(LATENT, 2.0 * scale)
+    assert_allclose(found.crps(y) / scale, mass[0] ** 2 + mass[2] ** 2, atol=1e-9)
+
+
+def test_quantiles_of_open_scales_reach_infinity() -> None:
+    noise = NoiseByTask([Gaussian()] * 2, grid=ScoreGrid(np.array([1.0, 0.0]), np.zeros(2)))
+    found = Predictive(noise, np.zeros((1, 2)), np.ones(2))
+    assert_array_equal(found.quantile([0.0, 1.0])[:, 0], [[-np.inf] * 2, [np.inf] * 2])
+
+
 def test_a_narrow_spread_leaves_a_mean_within_the_bounds() -> None:
     sigma = np.array([1e-6])
     found = Predictive(with_grid(Gaussian(), _grid(1.0)), LATENT, sigma, 0.0, 6.0)

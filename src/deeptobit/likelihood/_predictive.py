@@ -78,8 +78,11 @@ class Predictive(Clipped):
     @cached_property
     def _between(self) -> Clipped:
         """The scores between the bounds, before they are rounded."""
-        bounds = self.lower + self.step, self.upper - self.step
-        return Clipped(self.noise, self.latent, self.sigma, *bounds)
+        first = self.lower + self.step
+        last = np.maximum(
+            self.upper - self.step, first
+        )  # of one score, both may differ by rounding
+        return Clipped(self.noise, self.latent, self.sigma, first, last)
 
     def mean(self) -> FloatArray:
         """E[y], within the bounds."""
@@ -112,7 +115,8 @@ class Predictive(Clipped):
             return super().variance()
         between, mean, h = self._between, self.mean(), self.step
         total = between.variance() + np.square(between.mean() - mean)
-        total = total + self._rounding * self.sigma / 12.0 * between.uncensored()
+        inside = 1.0 - between.at_lower() - between.at_upper()
+        total = total + self._rounding * self.sigma / 12.0 * inside
         for end, bound, at_bound, sign in (
             (between.a, self.lower, self.at_lower(), -1.0),
             (between.b, self.upper, self.at_upper(), 1.0),
@@ -225,7 +229,8 @@ class Predictive(Clipped):
     @property
     def _rounding(self) -> FloatArray:
         """The factor h²/σ."""
-        return np.asarray(np.square(np.minimum(self.step, _WIDEST * self.sigma)) / self.sigma)
+        step = np.minimum(self.step, _WIDEST * self.sigma)
+        return np.asarray(step * (step / self.sigma))  # a square may overflow
 
     def _density(self, z: FloatArray) -> FloatArray:
         """Density of the standardised noise, 0 at an open side."""

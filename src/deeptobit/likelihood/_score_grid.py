@@ -80,8 +80,9 @@ class ScoreGrid(TaskValues):
     def _moved(
         self, y: FloatArray, step: FloatArray, to_whole: Callable[[FloatArray], FloatArray]
     ) -> FloatArray:
-        places = (y - self.origin) / np.where(step > 0.0, step, 1.0)
-        return np.where(step > 0.0, self.origin + step * to_whole(places), y)
+        width = np.where(step > 0.0, step, 1.0)
+        score = self.origin + width * to_whole((y - self.origin) / width)
+        return np.where(step > 0.0, score, y)
 
     def _is_score(self, bound: FloatArray | float) -> BoolArray:
         """Whether bounds lie on the grid; open ones do."""
