@@ -11,7 +11,8 @@ TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs")
 
 def there_are(package: str) -> set[str]:
     """Names that the command of a package knows."""
-    return set(re.findall(r'"(\w+)": \w+\.measure', (ROOT / package / "__main__.py").read_text()))
+    text = (ROOT / package / "__main__.py").read_text()
+    return set(re.findall(r'^    "(\w+)"(?:: \w+\.measure)?,$', text, flags=re.MULTILINE))
 
 
 def named(command: str, text: str) -> set[str]:

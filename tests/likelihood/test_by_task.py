@@ -41,9 +41,7 @@ def test_every_task_is_evaluated_with_its_family() -> None:
             np.testing.assert_array_equal(found[:, [task]], expected)
 
 
-@pytest.mark.parametrize(
-    "name", ["mean", "variance", "at_lower", "at_upper", "uncensored", "noise_inside"]
-)
+@pytest.mark.parametrize("name", ["mean", "variance", "at_lower", "at_upper", "uncensored"])
 def test_predictions_are_those_of_every_task_alone(name: str) -> None:
     latent, _, sigma = _entries()
     found = getattr(Predictive(NOISE, latent, sigma, 0.0, UPPER), name)()

@@ -32,6 +32,7 @@ def test_scores_on_a_grid(values: list[float], step: float) -> None:
         RNG.normal(size=200),
         np.maximum(RNG.normal(size=200), 0.0),
         [0.0, 5e-324, 1e300],
+        [-1e308, 1.0, 1e308],
     ],
 )
 def test_what_is_on_no_grid(values: list[float]) -> None:

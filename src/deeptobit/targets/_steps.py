@@ -31,8 +31,9 @@ def find_step(values: FloatArray, lower: float = -np.inf, upper: float = np.inf)
     found = np.unique(found[np.isfinite(found)])
     if len(found) < _FEWEST:
         return 0.0
-    gap, width = float(np.diff(found).min()), float(found[-1] - found[0])
-    step = width / np.round(width / gap) if np.isfinite(width / gap) else 0.0
+    with np.errstate(over="ignore"):  # from one end of all numbers to the other
+        gap, width = float(np.diff(found).min()), float(found[-1] - found[0])
+    step = width / round(width / gap) if np.isfinite(width / gap) else 0.0
     # The smallest gap is rounded as the values are; its error would add up over many steps.
     places = (found - found[0]) / step if step > 0.0 else found
     on_grid = step > 0.0 and bool((np.abs(places - places.round()) <= _OFF).all())
