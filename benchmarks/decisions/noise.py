@@ -55,7 +55,6 @@ VARIANTS: dict[str, tuple[str, Callable[[], AbstractContextManager[Any]]]] = {
     "Gaussian": ("gaussian", nullcontext),
     "tails and skew": ("auto", partial(_changed, _one_spread)),
     "spread too": ("auto", partial(_changed, _continuous)),
-    "whole scores too": ("auto", nullcontext),
 }
 
 
