@@ -41,7 +41,8 @@ PROTOCOL = (
     f"Random splits with {100 * TRAIN_SHARE:g} % of the rows to train on. Every method chooses its "
     "settings by the same five folds of the training rows and has one thread. Methods without a "
     "distribution get two: Gaussian errors as wide as their held-out ones, clipped at the bounds, "
-    "and the Tobit step, which is the error model of deeptobit."
+    "and the Tobit step, which is the error model of deeptobit. Both of ours predict whole scores "
+    "where outcomes are; the distributions of other methods are taken as they come, continuous."
 )
 VERDICTS = (
     "On how many data sets deeptobit is significantly better than the method, level with it, and "
