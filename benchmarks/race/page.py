@@ -161,6 +161,8 @@ def _missed_first(numbers: Sequence[Number]) -> list[Number]:
 
 def _lede(numbers: Sequence[Number]) -> str:
     reached = sum(number.reached for number in numbers)
+    if reached == len(numbers):
+        return f"With default settings, deeptobit reaches all {reached} numbers wanted of it."
     return (
         f"With default settings, deeptobit reaches {reached} of the {len(numbers)} numbers wanted "
         f"of it. The {len(numbers) - reached} that it misses are listed first."
