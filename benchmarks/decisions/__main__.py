@@ -12,6 +12,7 @@ DECISIONS = (
     "continuing",
     "cv_depth",
     "depth",
+    "few_missing",
     "intervals",
     "joint",
     "kept_rows",
