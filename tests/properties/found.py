@@ -231,4 +231,19 @@ FOUND = (
         tasks=("infinite", "scores", "open", "bounded"),
         model="search",
     ),
+    Recipe(
+        *(256, 30, ("normal", "binary", "binary"), ("scores", "open")),
+        feature_size=1e12,
+        intervals=True,
+        flat=True,
+        model="search",
+        settings={
+            "max_layers": 2,
+            "standardize": False,
+            "noise": "gaussian",
+            "cv": 4,
+            "scoring": "log",
+            "random_state": 0,
+        },
+    ),
 )

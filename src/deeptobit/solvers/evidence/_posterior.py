@@ -89,6 +89,7 @@ class Posterior:
     def growth(self) -> FloatArray:
         """The EM update of ω over ω: mean over axes of E[Δ²]/(λω), (D,)."""
         undetermined = 1.0 - np.square(self.spectrum.directions) @ self.gain
+        undetermined = np.maximum(undetermined, np.finfo(np.float64).eps)  # it may round below 0
         return np.asarray((np.square(self.white) / self.task_variance + undetermined).mean(axis=1))
 
     def task_covariance(self) -> FloatArray:
