@@ -165,5 +165,5 @@ def _lede(numbers: Sequence[Number]) -> str:
         return f"With default settings, deeptobit reaches all {reached} numbers wanted of it."
     return (
         f"With default settings, deeptobit reaches {reached} of the {len(numbers)} numbers wanted "
-        f"of it. The {len(numbers) - reached} that it misses are listed first."
+        "of it. Those that it misses are listed first."
     )
