@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.race.censored import Censored
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.targets import OFF_GRID
 
 _TAIL = 1e-4  # beyond these quantiles, and all outcomes, squares of distribution functions are none
 _MOST = 5000  # scores of a task
@@ -40,7 +41,10 @@ class Whole(Censored):
     def cdf(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """P(Y < y) and P(Y ≤ y); they differ at scores and at bounds."""
         smooth = super().cdf(y)
-        last, reached = np.ceil(self._places(y) - 0.01) - 1.0, np.floor(self._places(y) + 0.01)
+        last, reached = (
+            np.ceil(self._places(y) - OFF_GRID) - 1.0,
+            np.floor(self._places(y) + OFF_GRID),
+        )
         whole = tuple(self._up_to(self.origin + self._h * place) for place in (last, reached))
         below, up_to = (np.where(self._is_whole, *both) for both in zip(whole, smooth, strict=True))
         return below, up_to
@@ -69,7 +73,7 @@ class Whole(Censored):
         """Sum over scores of h (P(Y ≤ score) − 1[y ≤ score])², NaN where y is."""
         total = np.zeros_like(y)
         for score, counts in self._scores(y):
-            happened = y <= score + 0.01 * self._h
+            happened = y <= score + OFF_GRID * self._h
             total += np.where(counts, self._h * np.square(self._up_to(score) - happened), 0.0)
         total = np.where(np.isnan(y), np.nan, total)
         return total if self._is_whole.all() else np.where(self._is_whole, total, super().crps(y))
@@ -102,7 +106,7 @@ class Whole(Censored):
         first, last = (np.asarray(self.latent.ppf(q)) for q in (_TAIL, 1.0 - _TAIL))
         first = np.maximum(np.fmin(first, y).min(axis=0), self.lower)
         last = np.minimum(np.fmax(last, y).max(axis=0), self.upper)
-        start = self.origin + self._h * np.floor(self._places(first) + 0.01)
-        n_scores = np.where(self._is_whole, np.ceil((last - start) / self._h - 0.01), 0.0)
+        start = self.origin + self._h * np.floor(self._places(first) + OFF_GRID)
+        n_scores = np.where(self._is_whole, np.ceil((last - start) / self._h - OFF_GRID), 0.0)
         for place in range(int(min(n_scores.max(), _MOST))):
             yield start + place * self._h, place < n_scores

@@ -19,16 +19,7 @@ from deeptobit.likelihood._protocol import Noise
 class Clipped:
     """Distributions of continuous outcomes, one per entry.
 
-    Parameters
-    ----------
-    noise : Noise
-    latent : array of shape (N, T)
-        Scores before censoring.
-    sigma : array of shape (T,) or (N, T)
-        Noise scales. Where the spread of the noise changes with the score, those of the entries
-        (N, T) take their place, and the standardised noise that of ``noise``.
-    lower, upper : arrays of shape (T,) or (N, T)
-        Bounds, ∓inf where open.
+    Its fields are those of :class:`Predictive`, which knows the scores that there are.
 
     Examples
     --------

@@ -29,7 +29,8 @@ from numpy.typing import ArrayLike
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood._clipped import Clipped, finite_end
 from deeptobit.likelihood._of_tasks import grid_of
-from deeptobit.likelihood._score_grid import OFF, ScoreGrid
+from deeptobit.likelihood._score_grid import ScoreGrid
+from deeptobit.targets import OFF_GRID
 
 _WIDEST = 1.5  # steps in units of σ beyond which the formula would add more error than it takes
 
@@ -207,7 +208,7 @@ class Predictive(Clipped):
         score = self._grid.at_or_below(y, self.step)
         at_score = self._crps_at(score)
         share = np.clip((y - score) / np.where(self.step > 0.0, self.step, 1.0), 0.0, 1.0)
-        if not (share > OFF).any():
+        if not (share > OFF_GRID).any():
             return at_score
         # Between two scores F is constant, and the ranked probability score a line.
         return np.asarray((1.0 - share) * at_score + share * self._crps_at(score + self.step))

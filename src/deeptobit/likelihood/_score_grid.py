@@ -9,8 +9,7 @@ import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood._task_values import TaskValues
-
-OFF = 0.01  # of a step, which a score may be off: thirds of 100 are recorded as 33.33 and 66.67
+from deeptobit.targets import OFF_GRID
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class ScoreGrid(TaskValues):
         >>> ScoreGrid(np.ones(4), np.zeros(4)).within(lower, upper)
         array([1., 1., 0., 0.])
         """
-        room = np.asarray(upper) - lower >= 2.0 * (1.0 - OFF) * self.step
+        room = np.asarray(upper) - lower >= 2.0 * (1.0 - OFF_GRID) * self.step
         holds = room & self._is_score(lower) & self._is_score(upper)
         return np.where(holds, self.step, 0.0)
 
@@ -65,7 +64,7 @@ class ScoreGrid(TaskValues):
         >>> ScoreGrid(np.ones(1), np.zeros(1)).at_or_below(np.array([2.9, 2.999, 3.0]), np.ones(1))
         array([2., 3., 3.])
         """
-        return self._moved(y, step, lambda places: np.floor(places + OFF))
+        return self._moved(y, step, lambda places: np.floor(places + OFF_GRID))
 
     def below(self, y: FloatArray, step: FloatArray) -> FloatArray:
         """The largest score below y; y itself where the step is 0.
@@ -75,7 +74,7 @@ class ScoreGrid(TaskValues):
         >>> ScoreGrid(np.ones(1), np.zeros(1)).below(np.array([2.9, 3.0, 3.001]), np.ones(1))
         array([2., 2., 2.])
         """
-        return self._moved(y, step, lambda places: np.ceil(places - OFF) - 1.0)
+        return self._moved(y, step, lambda places: np.ceil(places - OFF_GRID) - 1.0)
 
     def _moved(
         self, y: FloatArray, step: FloatArray, to_whole: Callable[[FloatArray], FloatArray]
@@ -88,4 +87,4 @@ class ScoreGrid(TaskValues):
         """Whether bounds lie on the grid; open ones do."""
         step = np.where(self.step > 0.0, self.step, 1.0)
         places = np.where(np.isfinite(bound), (bound - self.origin) / step, 0.0)
-        return np.asarray(np.abs(places - np.round(places)) <= OFF)
+        return np.asarray(np.abs(places - np.round(places)) <= OFF_GRID)

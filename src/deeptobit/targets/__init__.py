@@ -3,10 +3,11 @@
 from deeptobit.targets._bounded import read_bounded
 from deeptobit.targets._bounds import BoundsLike, by_name, by_target, entry_bounds, task_bounds
 from deeptobit.targets._checks import check_order
-from deeptobit.targets._steps import find_step
+from deeptobit.targets._steps import OFF_GRID, find_step
 from deeptobit.targets._targets import CensoredTargets, recorded_values
 
 __all__ = [
+    "OFF_GRID",
     "BoundsLike",
     "CensoredTargets",
     "by_name",

@@ -6,7 +6,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 
-_OFF = 0.01  # of a step: thirds of 100 are recorded as 33.33 and 66.67
+OFF_GRID = 0.01  # of a step: thirds of 100 are recorded as 33.33 and 66.67
 _FEWEST = 3  # different values: any two are a step apart
 
 
@@ -36,5 +36,5 @@ def find_step(values: FloatArray, lower: float = -np.inf, upper: float = np.inf)
     step = width / round(width / gap) if np.isfinite(width / gap) else 0.0
     # The smallest gap is rounded as the values are; its error would add up over many steps.
     places = (found - found[0]) / step if step > 0.0 else found
-    on_grid = step > 0.0 and bool((np.abs(places - places.round()) <= _OFF).all())
+    on_grid = step > 0.0 and bool((np.abs(places - places.round()) <= OFF_GRID).all())
     return step if on_grid else 0.0
