@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
 from benchmarks.scale_data import N_FEATURES, N_TASKS, RANK, folder
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.likelihood import Gaussian
 from deeptobit.scale._inputs import LayerInputs
 from deeptobit.scale._moments import Shift, SumMoments
@@ -116,7 +116,7 @@ def _machine() -> Machine:
     rows = _rows(Shape(N_FEATURES, N_TASKS, RANK))
     low, high = rows.low[:512], rows.high[:512]
     latent, sigma = rng.normal(size=low.shape), np.ones(N_TASKS)
-    _, likelihood = _timed(lambda: kernels.evaluate(Gaussian(), low, high, latent, sigma))
+    _, likelihood = _timed(lambda: likelihood.evaluate(Gaussian(), low, high, latent, sigma))
     mean, scale = rng.normal(size=1000), np.ones(1000)
     _, centring = _timed(lambda: (block - mean) / scale)
     return Machine(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators._held_out_scores import HeldOutScores, Line
 from deeptobit.likelihood import Derivatives, Noise, Predictive
@@ -108,7 +108,7 @@ class _Place(NamedTuple):
 
 def _look(scores: HeldOutScores, noise: Noise, point: FloatArray) -> _Place:
     predictive = scores.predictive(noise, point)
-    at = kernels.evaluate(noise, scores.low, scores.high, predictive.latent, predictive.sigma)
+    at = likelihood.evaluate(noise, scores.low, scores.high, predictive.latent, predictive.sigma)
     loss = scores.weight @ at.nll + 0.5 * _precision(scores) @ np.square(point - _USUAL)
     residual = np.zeros_like(scores.x)
     if scores.mean_weight.any():

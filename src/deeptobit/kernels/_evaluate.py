@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood import Derivatives, Gaussian, Noise
+from deeptobit.likelihood import Derivatives, Gaussian, Noise, reference_evaluate
 
 
 def evaluate(
     noise: Noise, low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
 ) -> Derivatives:
-    """Same as :func:`deeptobit.likelihood.evaluate`, compiled where a kernel exists.
+    """Same as :func:`reference_evaluate`, compiled where a kernel exists.
 
     Parameters
     ----------
@@ -26,14 +25,14 @@ def evaluate(
     array([ 2.2258, 10.3601])
     """
     if not isinstance(noise, Gaussian) or np.ndim(sigma) > 1:
-        return likelihood.evaluate(noise, low, high, latent, sigma)
+        return reference_evaluate(noise, low, high, latent, sigma)
     from deeptobit.kernels._gaussian import fill_latent  # numba loads on first use
 
     out = np.empty((6, *latent.shape))
     if fill_latent(low, high, latent, sigma, out):
         closed = closed_intervals(low, high)
         scale = np.broadcast_to(sigma, latent.shape)[closed]
-        out[:, closed] = likelihood.evaluate(
+        out[:, closed] = reference_evaluate(
             noise, low[closed], high[closed], latent[closed], scale
         )
     return Derivatives(*out)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deeptobit import likelihood
 from deeptobit.arrays import FloatArray, SingleArray
 from deeptobit.kernels._evaluate import closed_intervals
-from deeptobit.likelihood import Gaussian, Noise
+from deeptobit.likelihood import Gaussian, Noise, evaluate_olsen
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def reference_olsen_rows(
     weight: FloatArray,
 ) -> OlsenRows:
     """NumPy reference of :func:`olsen_rows`, for every noise family and kind of entry."""
-    at = likelihood.evaluate_olsen(noise, low, high, u, theta)
+    at = evaluate_olsen(noise, low, high, u, theta)
     share = weight[:, None]
     # A change τ of log θ at a fixed line moves u by uτ and θ by θτ.
     by_tau = u * at.u + theta * at.theta

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.kernels._online_types import Block, Iterate, PlainPlan, RowPlan
-from deeptobit.likelihood import Derivatives, Noise
+from deeptobit.likelihood import Derivatives, Noise, reference_evaluate
 
 REACH = 10.0  # largest score, in units of 1/σ, that a step may follow: one wild row is not a trend
 EXPLODED = 1e3  # times the unit variance that Vx has after whitening
@@ -295,6 +294,6 @@ def reference_plain_rows(
 def _at_unit_scale(
     noise: Noise, low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
 ) -> Derivatives:
-    return likelihood.evaluate(
+    return reference_evaluate(
         noise, (low - latent) / sigma, (high - latent) / sigma, np.zeros(low.shape), np.ones(1)
     )

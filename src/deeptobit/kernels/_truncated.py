@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.kernels._evaluate import closed_intervals
-from deeptobit.likelihood import Gaussian
+from deeptobit.likelihood import Gaussian, reference_evaluate
 
 _GAUSSIAN = Gaussian()
 
@@ -39,7 +38,7 @@ def truncated_moments(
     mean, variance = np.empty(latent.shape), np.empty(latent.shape)
     if fill_moments(low, high, latent, mean, variance):
         closed = closed_intervals(low, high)
-        at = likelihood.evaluate(
+        at = reference_evaluate(
             _GAUSSIAN, low[closed], high[closed], latent[closed], np.ones(int(closed.sum()))
         )
         mean[closed] = -at.latent

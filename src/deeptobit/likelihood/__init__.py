@@ -1,7 +1,7 @@
 """Noise families, the censored likelihood at the latent score, and predictive distributions."""
 
 from deeptobit.likelihood._by_task import NoiseByTask
-from deeptobit.likelihood._evaluate import evaluate
+from deeptobit.likelihood._evaluate import reference_evaluate
 from deeptobit.likelihood._gaussian import Gaussian
 from deeptobit.likelihood._logistic import Logistic
 from deeptobit.likelihood._of_tasks import (
@@ -42,7 +42,7 @@ __all__ = [
     "at_entries",
     "at_scores",
     "bend",
-    "evaluate",
+    "reference_evaluate",
     "evaluate_olsen",
     "grid_of",
     "join_families",

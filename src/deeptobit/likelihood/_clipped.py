@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood._evaluate import evaluate
+from deeptobit.likelihood._evaluate import reference_evaluate
 from deeptobit.likelihood._of_tasks import at_scores
 from deeptobit.likelihood._protocol import Noise
 
@@ -123,7 +123,7 @@ class Clipped:
 
     def log_density(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Log density of observed entries, log mass of censored ones, 0 where missing."""
-        return -evaluate(self.noise, low, high, self.latent, self.sigma).nll
+        return -reference_evaluate(self.noise, low, high, self.latent, self.sigma).nll
 
     def cdf(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """P(Y < y) and P(Y ≤ y); they differ where y is at a bound, and are NaN where y is."""

@@ -8,7 +8,7 @@ from deeptobit.likelihood._of_tasks import at_entries, at_scores
 from deeptobit.likelihood._protocol import Derivatives, Noise
 
 
-def evaluate(
+def reference_evaluate(
     noise: Noise, low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
 ) -> Derivatives:
     r"""Entry-wise nll with first and second derivatives by the latent η and by log σ.
@@ -40,7 +40,7 @@ def evaluate(
     --------
     >>> from deeptobit.likelihood import Gaussian
     >>> low, high = np.array([[1.0], [-np.inf], [np.nan]]), np.array([[1.0], [0.0], [np.nan]])
-    >>> at = evaluate(Gaussian(), low, high, np.full((3, 1), 2.0), np.array([0.5]))
+    >>> at = reference_evaluate(Gaussian(), low, high, np.full((3, 1), 2.0), np.array([0.5]))
     >>> at.nll.ravel().round(4)
     array([ 2.2258, 10.3601,  0.    ])
     >>> at.latent.ravel().round(4)

@@ -8,7 +8,7 @@ every log-concave noise.
 from typing import NamedTuple
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood._evaluate import evaluate
+from deeptobit.likelihood._evaluate import reference_evaluate
 from deeptobit.likelihood._protocol import Derivatives, Noise
 
 
@@ -45,7 +45,7 @@ def evaluate_olsen(
     """
     sigma = 1.0 / theta
     latent = u * sigma
-    return _from_latent(evaluate(noise, low, high, latent, sigma), latent, sigma)
+    return _from_latent(reference_evaluate(noise, low, high, latent, sigma), latent, sigma)
 
 
 def _from_latent(at: Derivatives, latent: FloatArray, sigma: FloatArray) -> OlsenDerivatives:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise
 from deeptobit.objective import TargetScaling
@@ -52,7 +52,7 @@ def likelihood_sigma(
     low, high = scaling.apply(targets.low), scaling.apply(targets.high)
     log_sigma = np.log(residual_sigma(targets, weight, latent, scaling))
     for _ in range(_STEPS):
-        at = kernels.evaluate(noise, low, high, latent, np.exp(log_sigma))
+        at = likelihood.evaluate(noise, low, high, latent, np.exp(log_sigma))
         slope = weight @ at.log_sigma
         bend = np.abs(weight @ at.log_sigma_log_sigma)
         step = np.divide(slope, bend, out=np.zeros_like(slope), where=bend > 0.0)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.network._layer import NetworkLayer
 from deeptobit.network._problem import NetworkProblem
@@ -159,4 +159,4 @@ class JointProblem:
 
     def _entries(self, rows: slice, trace: list[_Trace], layers: Sequence[NetworkLayer]) -> Any:
         low, high = (ends[rows] for ends in self._ends)
-        return kernels.evaluate(self.network.noise, low, high, trace[-1].latent, layers[-1].sigma)
+        return likelihood.evaluate(self.network.noise, low, high, trace[-1].latent, layers[-1].sigma)

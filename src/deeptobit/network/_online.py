@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.network._calibration import residual_sigma
 from deeptobit.network._depth import deepened, paying_depth
@@ -150,6 +150,6 @@ def _nlls(
     low, high, share = targets.low[rows], targets.high[rows], weight[rows] / weight[rows].sum()
     scores = latents(layers, X[rows], targets.lower, targets.upper)
     return tuple(
-        float(share @ kernels.evaluate(settings.noise, low, high, latent, layer.sigma).nll.sum(1))
+        float(share @ likelihood.evaluate(settings.noise, low, high, latent, layer.sigma).nll.sum(1))
         for layer, latent in zip(layers, scores, strict=True)
     )

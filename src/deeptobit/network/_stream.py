@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.network._depth import deepened
 from deeptobit.network._inputs import layer_inputs
@@ -125,7 +125,7 @@ class NetworkStream:
         self._losses *= _FADE
         for depth, latent in enumerate(latents(self.learned_layers, rows.X, *self._bounds)):
             sigma = self.learned_layers[depth].sigma
-            at = kernels.evaluate(self._settings.noise, rows.low, rows.high, latent, sigma)
+            at = likelihood.evaluate(self._settings.noise, rows.low, rows.high, latent, sigma)
             self._losses[depth] += float(rows.weight @ at.nll.sum(axis=1))
 
 

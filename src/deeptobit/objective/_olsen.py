@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.kernels import OlsenRows
 from deeptobit.likelihood import Noise
@@ -92,7 +92,7 @@ class OlsenProblem:
     def _rows(self, rows: slice, u: FloatArray, theta: FloatArray, tasks: Tasks) -> OlsenRows:
         low = self.scaling.apply(self.targets.low[rows][:, tasks], tasks)
         high = self.scaling.apply(self.targets.high[rows][:, tasks], tasks)
-        return kernels.olsen_rows(self.noise, low, high, u, theta, self.weight[rows])
+        return likelihood.olsen_rows(self.noise, low, high, u, theta, self.weight[rows])
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         """The point a step along (δ, ε, τ) leads to; θ respects its cap.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.objective._layer import Layer
 from deeptobit.objective._layer_problem import LayerProblem, Tasks
@@ -87,4 +87,4 @@ class SubspaceProblem(LayerProblem):
     def _entries(self, rows: slice, latent: FloatArray, sigma: FloatArray) -> Any:
         low = self.scaling.apply(self.targets.low[rows], _ALL)
         high = self.scaling.apply(self.targets.high[rows], _ALL)
-        return kernels.evaluate(self.noise, low, high, latent, sigma)
+        return likelihood.evaluate(self.noise, low, high, latent, sigma)

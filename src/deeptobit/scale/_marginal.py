@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian
 from deeptobit.objective import TargetScaling
@@ -38,7 +38,7 @@ def marginal(
     centre, log_spread = np.where(usable, low[:2].mean(axis=0), 0.0), np.zeros_like(mean)
     for _ in range(_STEPS):
         latent, sigma = np.tile(centre, (len(low), 1)), np.exp(log_spread)
-        at = kernels.evaluate(Gaussian(), low, high, latent, sigma)
+        at = likelihood.evaluate(Gaussian(), low, high, latent, sigma)
         _, slope, by_spread, bend, cross, curve = ((weight * part).sum(axis=0) for part in at)
         slope, bend, cross = slope * sigma, np.maximum(bend * sigma**2, 0.1), cross * sigma
         curve = np.maximum(curve, 0.1)

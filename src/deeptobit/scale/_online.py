@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.network import (
     Innovation,
@@ -179,7 +179,7 @@ class OnlineFit:
         """Mean negative log likelihood of the sample."""
         *_, latent = latents(layers, sample.X, self.lower, self.upper)
         noise, sigma = self.settings.noise, layers[-1].sigma
-        at = kernels.evaluate(noise, sample.low, sample.high, latent, sigma)
+        at = likelihood.evaluate(noise, sample.low, sample.high, latent, sigma)
         return float(sample.weight @ at.nll.sum(axis=1) / sample.weight.sum())
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Noise
 from deeptobit.scale._inputs import LayerInputs
@@ -100,7 +100,7 @@ class SumLayer:
         x /= units.scale
         q = np.hstack([x @ self.directions, np.ones((len(x), 1))])
         latent = q[:, :-1] @ self.slopes.T + self.intercept
-        at = kernels.evaluate(self.noise, *self._ends(rows), latent, self.sigma)
+        at = likelihood.evaluate(self.noise, *self._ends(rows), latent, self.sigma)
         share = weight[:, None]
         pull, cross = at.latent * share, at.latent_log_sigma * share
         return LayerSums(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Noise, at_scores
 from deeptobit.solvers.online import OnlineResult, Pending, RawRows, read_rows, telling_rows
@@ -119,7 +119,7 @@ class RecursiveTobit:
         factor = cho_factor(rounded)
         noise, sigma = at_scores(self._noise, x @ before, self._sigma)
         for step in range(_STEPS + 1):
-            at = kernels.evaluate(noise, rows.low, rows.high, x @ self._W, sigma)
+            at = likelihood.evaluate(noise, rows.low, rows.high, x @ self._W, sigma)
             mean_curvature = rows.weight @ np.abs(at.latent_latent) / np.maximum(known, 1e-300)
             curvature = np.maximum(mean_curvature, _LEAST_CURVATURE / self._sigma**2)
             moved = self._W - before
@@ -136,7 +136,7 @@ class RecursiveTobit:
 
     def _move_sigma(self, x: FloatArray, rows: RawRows) -> None:
         """One step of log σ, by rows that W has not been fitted to."""
-        at = kernels.evaluate(self._noise, rows.low, rows.high, x @ self._W, self._sigma)
+        at = likelihood.evaluate(self._noise, rows.low, rows.high, x @ self._W, self._sigma)
         known = rows.weight @ ~np.isnan(rows.low)
         bend = np.maximum(rows.weight @ at.log_sigma_log_sigma / np.maximum(known, 1.0), 0.5)
         change = -(rows.weight @ at.log_sigma) / (bend * np.maximum(self._n + known, 1e-300))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deeptobit import kernels
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.solvers.evidence._problem import EvidenceProblem
 
@@ -33,7 +33,7 @@ def impute(
     intercept, sigma : arrays of shape (T,)
     """
     fitted = problem.matrix @ coef + intercept
-    moments = kernels.truncated_moments(problem.low / sigma, problem.high / sigma, fitted)
+    moments = likelihood.truncated_moments(problem.low / sigma, problem.high / sigma, fitted)
     return Latents(fitted, *moments)
 
 
@@ -47,7 +47,7 @@ def expect_missing(
     """
     if not problem.missing.any():
         return latents.residual
-    return kernels.missing_noise(latents.residual, problem.missing, correlation)
+    return likelihood.missing_noise(latents.residual, problem.missing, correlation)
 
 
 def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:
