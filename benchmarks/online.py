@@ -21,7 +21,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.exceptions import CensoringWarning
 from deeptobit.metrics import anmse, principal_angles
-from deeptobit.solvers.online import OnlineResult, OnlineSettings, OnlineSolver
+from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver
 from deeptobit.targets import CensoredTargets
 
 SEEDS = range(10)

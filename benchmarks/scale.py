@@ -26,8 +26,8 @@ from benchmarks.scale_data import N_TASKS, RANK, rows, source, true_coef
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.scale import ParquetRows
-from deeptobit.scale._dask import DaskRows
-from deeptobit.scale._problem import ShardedEvaluation, ShardedProblem
+from deeptobit.scale.cluster import DaskRows
+from deeptobit.scale.rounds import ShardedEvaluation, ShardedProblem
 
 N_ROWS = int(os.environ.get("DEEPTOBIT_BENCH_ROWS", "2000000"))
 _ROUND_ROWS = 50_000

@@ -15,12 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
 from benchmarks.scale_data import N_FEATURES, N_TASKS, RANK, folder
-from deeptobit import likelihood
 from deeptobit.likelihood import Gaussian
-from deeptobit.scale._inputs import LayerInputs
-from deeptobit.scale._moments import Shift, SumMoments
-from deeptobit.scale._sums import LayerSums, RowUnits, SumLayer
-from deeptobit.solvers.online import RawRows
+from deeptobit.online import RawRows
+from deeptobit.scale.sums import LayerInputs, LayerSums, RowUnits, Shift, SumLayer, SumMoments
 
 _ROWS = 8192
 _FILE_ROWS = 50_000

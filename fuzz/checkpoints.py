@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
-from deeptobit.estimators.saving import Checkpoint
+from deeptobit.estimators import Checkpoint
 from deeptobit.exceptions import ModelFileError
-from deeptobit.scale import ParquetRows, Progress, _online
+from deeptobit.scale import ParquetRows, Progress
+from deeptobit.scale import online as _online
 from fuzz.state_files import mutate_state_file
 from fuzz.target import Target
 

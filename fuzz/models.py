@@ -17,10 +17,17 @@ from deeptobit import (
     TobitRegressor,
     load,
 )
+from deeptobit.app.study import (
+    build_data,
+    fit_study,
+    load_fitted,
+    read_data,
+    read_study,
+    save_fitted,
+)
 from deeptobit.exceptions import ModelFileError
+from deeptobit.files import read_state
 from deeptobit.likelihood import Gaussian, NoiseByTask, Spread, StudentT, TwoPiece
-from deeptobit.persistence import read_state
-from deeptobit.study import build_data, fit_study, load_fitted, read_data, read_study, save_fitted
 from fuzz.state_files import mutate_state_file
 from fuzz.target import Target
 

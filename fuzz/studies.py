@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from random import Random
 
-from deeptobit.study import StudyError, build_data, read_data, read_study
+from deeptobit.app.study import StudyError, build_data, read_data, read_study
 from fuzz.target import Change, Target
 
 _TABLE = """\

@@ -13,8 +13,8 @@ import numpy as np
 
 from deeptobit import SubspaceTobitRegressor, datasets
 from deeptobit.arrays import FloatArray
-from deeptobit.experiments import Course, follow
 from deeptobit.metrics import principal_angles
+from paper.theory import Course, follow
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "one_pass.png"
 EVERY = 50

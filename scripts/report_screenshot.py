@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from deeptobit.app.report import render_report
+from deeptobit.app.study import FittedStudy, build_data, fit_study, read_data, read_study
 from deeptobit.datasets import make_clinical_cohort
-from deeptobit.report import render_report
-from deeptobit.study import FittedStudy, build_data, fit_study, read_data, read_study
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "report.png"
 SEED = 0

@@ -10,7 +10,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from deeptobit.cli._app import app
+from deeptobit.app.cli.app import app
 
 _FENCE = re.compile(
     r'^```(?: \{ \.)?(?P<language>\w*)(?: title="(?P<title>[^"]+)")?(?: \})?\n(?P<text>.*?)^```$',

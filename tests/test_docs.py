@@ -14,8 +14,8 @@ import pytest
 from distributed import LocalCluster
 
 from scripts.site_docstrings import to_markdown
+from tests.app.study.cohorts import write_cohort
 from tests.pages import Reader, read_blocks, read_commands
-from tests.study.cohorts import write_cohort
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -30,7 +30,7 @@ NOT_RUN = {
     "deeptobit reproduce all": "takes hours; tests/experiments/reproduce makes every section",
     "deeptobit reproduce table-real --path ADNI": "needs data that only an agreement gives",
     "deeptobit evaluate --dataset adni": (
-        "needs data that only an agreement gives; tests/cli/test_evaluate.py makes some up"
+        "needs data that only an agreement gives; tests/app/cli/test_evaluate.py makes some up"
     ),
     CLUSTER: "needs the address of a cluster; test_the_page_runs_on_a_cluster gives one",
 }
@@ -80,7 +80,7 @@ def write_parquet(folder: Path) -> None:
 
 
 # Pages whose blocks another test runs, and looks at what comes of them.
-ELSEWHERE = {"docs/use-elsewhere.md": "tests/export/test_documents.py"}
+ELSEWHERE = {"docs/use-elsewhere.md": "tests/files/test_documents.py"}
 # Files that a page takes for granted.
 GIVEN: dict[str, Callable[[Path], None]] = {
     "README.md": write_table,

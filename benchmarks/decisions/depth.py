@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.decisions.data import Rows, draw, pure_noise
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceNetworkRegressor
-from deeptobit.network import _training
-from deeptobit.network._depth import paying_depth
+from deeptobit.network import grow as _training
+from deeptobit.network.grow import paying_depth
 
 SEEDS = range(3)
 PROBLEMS: dict[str, Callable[[int], Rows]] = {

@@ -8,7 +8,7 @@ from benchmarks.race import missing
 from benchmarks.race.data import DATA
 from benchmarks.race.measures import distribution
 from benchmarks.race.trial import TRAIN_SHARE, Trial, draw_trials
-from deeptobit.experiments.reproduce._verdicts import verdict_over_repeats
+from paper.verdicts import verdict_over_repeats
 
 SEEDS = (0, 100)  # that of the race, and another
 SPLITS = 10

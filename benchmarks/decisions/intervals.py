@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.decisions.table import Table
 from deeptobit import TobitRegressor
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.estimators._nonconformity import TargetScores, central_interval, score_targets
+from deeptobit.estimators.conformal import TargetScores, central_interval, score_targets
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.targets import CensoredTargets
 

@@ -6,7 +6,7 @@ from benchmarks.decisions.table import Table
 from benchmarks.scale import N_ROWS, fit_on_workers, timed_fit
 from benchmarks.scale_data import source
 from deeptobit.scale import RowSource
-from deeptobit.scale._dask import ParquetPartitions
+from deeptobit.scale.cluster import ParquetPartitions
 
 
 def measure() -> Table:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks.decisions.table import Table
 from benchmarks.scale_pass import forget_peak, resident
-from deeptobit.study import build_data, look_for_room, make_model, read_data, read_study
+from deeptobit.app.study import build_data, look_for_room, make_model, read_data, read_study
 
 READ = (("parquet", 40_000, 20), ("csv", 40_000, 20), ("xlsx", 10_000, 20), ("csv", 4_000, 300))
 FITTED = ((20, 5), (20, 20), (80, 5))  # features and targets

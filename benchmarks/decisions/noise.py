@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.decisions.table import Table
 from benchmarks.race.data import DATA
 from deeptobit import SubspaceNetworkCV
-from deeptobit.estimators import _error_model
-from deeptobit.estimators._held_out_scores import HeldOutScores
-from deeptobit.experiments import EvaluationData, Protocol, draw_splits
+from deeptobit.app.study import EvaluationData, Protocol, draw_splits
+from deeptobit.auto import noise as _error_model
+from deeptobit.auto.recalibration import HeldOutScores
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, TwoPiece, of_task
 from deeptobit.metrics import censored_log_score, centred_anmse, crps
 

@@ -8,7 +8,9 @@ from benchmarks.decisions.table import Table
 from benchmarks.online import N_TRAIN, RANK, SEEDS, ill_conditioned_data, paper_data, ratio, solve
 from deeptobit.datasets import make_subspace
 from deeptobit.metrics import anmse
-from deeptobit.solvers.online import OnlineSettings, OnlineSolver, _adaptive, _solver
+from deeptobit.online import OnlineSettings, OnlineSolver
+from deeptobit.online import adaptive as _adaptive
+from deeptobit.online import solver as _solver
 from deeptobit.targets import CensoredTargets
 
 DEFAULT = (1.3, 2.0, 4)

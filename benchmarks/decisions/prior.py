@@ -12,10 +12,10 @@ from benchmarks.cohort import COHORTS, Split, draw, split_cohort
 from benchmarks.decisions.help_split import draw_help
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceNetworkCV
+from deeptobit.auto import EvidenceMember, EvidenceProblem, evidence_path
+from deeptobit.auto import stack as _evidence_stack
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators import _evidence_stack
 from deeptobit.metrics import centred_anmse
-from deeptobit.solvers.evidence import EvidenceMember, EvidenceProblem, evidence_path
 
 SEEDS = range(100, 103)  # the comparison with peers has seeds 0 to 9
 

@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.decisions.table import Table
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
-from deeptobit.solvers.online import OnlineSettings, OnlineSolver
+from deeptobit.online import OnlineSettings, OnlineSolver
 
 SEEDS = range(6)
 N_ROWS, N_FEATURES, N_TASKS, RANK = 3000, 40, 20, 4

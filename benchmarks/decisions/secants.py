@@ -10,7 +10,8 @@ import pandas as pd
 from benchmarks.decisions.table import Table
 from benchmarks.scale import until_near, watched_fit
 from deeptobit.arrays import FloatArray
-from deeptobit.scale import ParquetRows, _secants
+from deeptobit.scale import ParquetRows
+from deeptobit.scale import state as _secants
 
 _ROWS, _FEATURES, _TASKS, _RANK = 20_000, 30, 10, 5
 _PAIRS = (1, 2, 4, 8)

@@ -10,8 +10,8 @@ from benchmarks.decisions.losses import excess
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators._settings import automatic_alpha
-from deeptobit.solvers import _subspace_null
+from deeptobit.estimators.inputs import automatic_alpha
+from deeptobit.layer import start as _subspace_null
 
 N_PROBLEMS = 60
 SEEDS = range(10)

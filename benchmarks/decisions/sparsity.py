@@ -8,7 +8,8 @@ import numpy as np
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.objective import _subspace, group_share
+from deeptobit.layer import problem as _subspace
+from deeptobit.penalties import group_share
 
 SEEDS = range(3)
 N_TRAIN, N_FEATURES, N_MATTER = 300, 150, 10

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.decisions.data import draw
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceNetworkRegressor
-from deeptobit.estimators import _network_training
+from deeptobit.estimators import training as _network_training
 from deeptobit.network import NetworkProblem
 
 SEEDS = range(3)

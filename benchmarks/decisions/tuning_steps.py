@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.decisions.data import Rows, draw
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceNetworkRegressor
-from deeptobit.network import _tuning
+from deeptobit.network import joint as _tuning
 
 SEEDS = range(2)
 N_ROWS = (300, 1000, 4000)

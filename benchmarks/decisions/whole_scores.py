@@ -16,7 +16,7 @@ from benchmarks.race.forecast import Forecast
 from benchmarks.race.measures import distribution
 from benchmarks.race.peers import PEERS
 from benchmarks.race.trial import Trial, draw_trials
-from deeptobit.estimators import _held_out_scores
+from deeptobit.auto import recalibration as _held_out_scores
 from deeptobit.likelihood import ScoreGrid
 from deeptobit.metrics import centred_anmse
 

@@ -18,8 +18,7 @@ from benchmarks.race.run import list_heats, measure_again, name_of, run
 from benchmarks.race.store import Store
 from benchmarks.race.summary import Summary
 from benchmarks.race.wanted import wanted
-from deeptobit.experiments import EvaluationData
-from deeptobit.study import StudyError, write_whole
+from deeptobit.app.study import EvaluationData, StudyError, write_whole
 
 _SECONDS = 300.0
 

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deeptobit.app.study import (
+    EvaluationData,
+    build_data,
+    data_of_cohort,
+    data_of_study,
+    read_data,
+    read_study,
+)
 from deeptobit.datasets import Cohort, load_help, make_clinical_cohort, make_subspace
-from deeptobit.experiments import EvaluationData, data_of_cohort, data_of_study
 from deeptobit.extras import require
-from deeptobit.study import build_data, read_data, read_study
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from benchmarks.race.forecast import Forecast
 from benchmarks.race.noisy_score import NoisyScore
 from benchmarks.race.problem import Problem
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import HeldOutScores, fit_errors
-from deeptobit.estimators._error_model import TAILS
+from deeptobit.auto import HeldOutScores, fit_errors
+from deeptobit.auto.noise import TAILS
 from deeptobit.likelihood import Predictive, grid_of
 from deeptobit.targets import CensoredTargets
 

@@ -24,8 +24,8 @@ from benchmarks.race.tables import (
 )
 from benchmarks.race.trial import TRAIN_SHARE
 from benchmarks.report import Number
-from deeptobit.report._format import times
-from deeptobit.report._templates import template_part
+from deeptobit.app.report.format import times
+from deeptobit.app.report.page import template_part
 
 TITLE = "deeptobit against what people would use instead"
 LEGEND = (

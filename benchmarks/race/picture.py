@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.race.critical_difference import RankTest
 from benchmarks.race.ours import NAME
-from deeptobit.report._svg import Picture, as_picture, drawing, new_figure
+from deeptobit.app.report.pictures import Picture, as_picture, drawing, new_figure
 
 if TYPE_CHECKING:
     import pandas as pd

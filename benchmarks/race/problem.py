@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines import Folds
+from paper.baselines.base import Folds
 
 
 class Problem(NamedTuple):

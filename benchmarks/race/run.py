@@ -14,7 +14,7 @@ from benchmarks.race.peer import Peer
 from benchmarks.race.process import Ended, run_in_children
 from benchmarks.race.store import DONE, FAILED, OVER, Key, Store
 from benchmarks.race.trial import Trial, draw_trials
-from deeptobit.experiments import EvaluationData
+from deeptobit.app.study import EvaluationData
 
 if TYPE_CHECKING:
     import pandas as pd

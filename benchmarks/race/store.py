@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from benchmarks.race.fit import Points
-from deeptobit.study import write_whole
+from deeptobit.app.study import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

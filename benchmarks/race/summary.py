@@ -16,7 +16,7 @@ from benchmarks.race.ours import NAME
 from benchmarks.race.store import DONE
 from benchmarks.race.trial import TRAIN_SHARE
 from deeptobit.arrays import FloatArray
-from deeptobit.experiments.reproduce._verdicts import verdict_over_repeats
+from paper.verdicts import verdict_over_repeats
 
 if TYPE_CHECKING:
     import pandas as pd

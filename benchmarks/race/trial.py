@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.race.problem import Problem
+from deeptobit.app.study import EvaluationData, Protocol, Split, draw_splits
+from deeptobit.app.study.splits import find_usable
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines import inner_folds
-from deeptobit.experiments import EvaluationData, Protocol, Split, draw_splits
-from deeptobit.experiments._usable import find_usable
 from deeptobit.targets import find_step
+from paper.baselines.base import inner_folds
 
 TRAIN_SHARE = 0.6
 SEED = 0

@@ -19,8 +19,7 @@ import pytest
 
 from deeptobit import CensoredTargets, SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines._censored_problem import CensoredProblem
-from deeptobit.baselines._penalties import TraceNorm
+from paper.baselines.norms import CensoredProblem, TraceNorm
 from tests.audits.admm import tasks_of, trace_norm_optimum
 from tests.audits.problems import relative_error, shared_subspace
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from deeptobit.datasets import ClinicalCohort, make_clinical_cohort
-from deeptobit.datasets._regions import REGIONS
+from deeptobit.datasets.brains import REGIONS
 
 SEEDS = (0, 1, 2)
 every_population = pytest.mark.parametrize("nonlinear", [False, True], ids=["linear", "nonlinear"])

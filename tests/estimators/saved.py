@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deeptobit import load
-from deeptobit.estimators._formula import FormulaDesign
+from deeptobit.estimators.formula import FormulaDesign
 
 NOT_SAVED = {"_trained"}  # training data
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from deeptobit import CensoredTargets, SubspaceTobitRegressor, TobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators._nonconformity import central_interval, nonconformity
+from deeptobit.estimators.conformal import central_interval, nonconformity
 from deeptobit.likelihood import Gaussian, Logistic, Predictive, StudentT
 from tests.estimators.problems import bounded, censored, one_task
 

@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from deeptobit.estimators._formula_syntax import FUNCTIONS, NUMPY_FUNCTIONS, columns_read
+from deeptobit.estimators.formula import FUNCTIONS, NUMPY_FUNCTIONS, columns_read
 
 COLUMNS = ["age", "site", "education years"]
 

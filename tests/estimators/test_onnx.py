@@ -20,7 +20,7 @@ from deeptobit import (
 )
 from deeptobit.arrays import FloatArray
 from tests.estimators.problems import bounded, censored, one_task
-from tests.export.runtimes import RUNTIMES, assert_alike, exported
+from tests.files.runtimes import RUNTIMES, assert_alike, exported
 
 X, Y = censored(n_samples=80, n_features=4, n_tasks=3)
 MODELS = {

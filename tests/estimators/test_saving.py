@@ -19,8 +19,8 @@ from deeptobit import (
 )
 from deeptobit.estimators import estimator_from_state, estimator_state
 from deeptobit.exceptions import ModelFileError
+from deeptobit.files import read_state, write_state
 from deeptobit.likelihood import Gaussian, StudentT
-from deeptobit.persistence import read_state, write_state
 from tests.estimators.problems import censored
 from tests.estimators.saved import assert_same, round_trip
 

@@ -10,11 +10,10 @@ import pandas as pd
 import pytest
 
 from deeptobit import TobitRegressor
-from deeptobit.estimators import estimator_from_state, estimator_state
-from deeptobit.estimators.saving import Checkpoint
-from deeptobit.estimators.saving._random import make_random_state, take_random_state
+from deeptobit.estimators import Checkpoint, estimator_from_state, estimator_state
 from deeptobit.exceptions import ModelFileError
-from deeptobit.persistence import write_state
+from deeptobit.files import write_state
+from deeptobit.files.values import make_random_state, take_random_state
 from tests.estimators.problems import censored
 
 X, Y = censored(n_samples=60, n_features=4, n_tasks=2)

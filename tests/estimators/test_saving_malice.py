@@ -10,7 +10,7 @@ import pytest
 from deeptobit import SubspaceNetworkCV, SubspaceNetworkRegressor, TobitRegressor, load
 from deeptobit.estimators import estimator_from_state, estimator_state
 from deeptobit.exceptions import ModelFileError
-from deeptobit.persistence import write_state
+from deeptobit.files import write_state
 from tests.estimators.problems import censored
 
 X, Y = censored(n_samples=60, n_features=4, n_tasks=2)

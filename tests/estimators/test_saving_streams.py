@@ -11,10 +11,10 @@ import pytest
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.estimators import estimator_from_state, estimator_state
-from deeptobit.estimators.saving._classes import CLASSES
+from deeptobit.estimators.saving import CLASSES
 from deeptobit.exceptions import ModelFileError
 from deeptobit.likelihood import StudentT
-from deeptobit.solvers.online import OnlineSettings
+from deeptobit.online import OnlineSettings
 from tests.estimators.problems import censored
 from tests.estimators.saved import assert_same, round_trip
 

@@ -8,7 +8,7 @@ import pytest
 
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators._separation import separating_direction
+from deeptobit.estimators.diagnosis import separating_direction
 from deeptobit.exceptions import CensoringWarning, SeparationWarning
 from tests.estimators.problems import assert_close, bounded, censored, one_task
 

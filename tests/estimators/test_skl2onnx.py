@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from deeptobit import SubspaceNetworkCV, SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.estimators import register_skl2onnx
 from tests.estimators.problems import bounded, censored
-from tests.export.runtimes import RUNTIMES, assert_alike
+from tests.files.runtimes import RUNTIMES, assert_alike
 
 X, Y = censored(n_samples=80, n_features=4, n_tasks=3)
 SINGLE = X.astype(np.float32)

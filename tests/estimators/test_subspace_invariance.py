@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from deeptobit import CensoredTargets
-from deeptobit.estimators._settings import automatic_alpha
+from deeptobit.estimators.inputs import automatic_alpha
 from tests.estimators.problems import SPARSE_FORMATS, assert_close
 from tests.estimators.subspaces import data, fitted, subspace
 

@@ -72,7 +72,7 @@ def test_history_says_what_was_chosen_and_how_it_went(data: Data) -> None:
 
 
 def test_large_data_go_to_the_online_solver(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deeptobit.estimators._choice.BATCH_ENTRIES", 100)
+    monkeypatch.setattr("deeptobit.estimators.inputs.BATCH_ENTRIES", 100)
     X, Y, _ = data
     model = SubspaceTobitRegressor(rank=3).fit(X, Y)
     assert model.history_["solver"] == "online"

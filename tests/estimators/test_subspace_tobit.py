@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from deeptobit import SubspaceTobitRegressor, TobitRegressor
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators._settings import automatic_alpha
+from deeptobit.estimators.inputs import automatic_alpha
 from deeptobit.exceptions import CensoringWarning
 from deeptobit.metrics import anmse, principal_angles
 from tests.estimators.problems import assert_close

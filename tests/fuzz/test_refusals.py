@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from deeptobit import SubspaceNetworkRegressor, TobitRegressor
-from deeptobit.estimators import estimator_from_state, estimator_state
-from deeptobit.estimators.saving import Checkpoint
+from deeptobit.estimators import Checkpoint, estimator_from_state, estimator_state
 from deeptobit.exceptions import ModelFileError
-from deeptobit.objective import Layer
-from deeptobit.persistence import read_state
+from deeptobit.files import read_state
+from deeptobit.layer import Layer
 from deeptobit.scale import Progress, RoundState
 from fuzz import checkpoints
-from tests.persistence.crafted import craft
+from tests.files.crafted import craft
 
 X = np.column_stack([np.sin(np.arange(40.0)), np.cos(1.7 * np.arange(40.0))])
 Y = np.clip(1.0 + X + 0.3 * np.sin(7.3 * np.arange(40.0))[:, None], 0.0, 2.0)

@@ -15,7 +15,7 @@ from deeptobit.likelihood import (
     join_families,
     of_tasks,
 )
-from deeptobit.metrics._selection import some_predictive
+from deeptobit.metrics.inputs import some_predictive
 from deeptobit.targets import CensoredTargets
 
 FAMILIES = [Gaussian(), TwoPiece(StudentT(2.5), 0.7), Gaussian(), Logistic()]

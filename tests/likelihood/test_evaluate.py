@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, TwoPiece, evaluate
-from deeptobit.likelihood._evaluate import _is_narrow
+from deeptobit.likelihood.evaluate import _is_narrow
 from tests.likelihood.entries import standard_entries
 from tests.likelihood.families import ALL, SHIPPED, PlainGaussian
 

@@ -7,14 +7,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import (
-    Gaussian,
-    Logistic,
-    Noise,
-    StandardNoise,
-    StudentT,
-    resolve_noise,
-)
+from deeptobit.likelihood import Gaussian, Logistic, Noise, StandardNoise, StudentT, resolve_noise
 from tests.likelihood.families import ALL, SHIPPED, Gumbel, PlainGaussian, reach
 
 TAILS = ("upper_mean", "lower_mean", "upper_square", "lower_square", "upper_crps", "lower_crps")

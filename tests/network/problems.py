@@ -10,11 +10,11 @@ from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
+from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import JointProblem, NetworkLayer, NetworkProblem
-from deeptobit.objective import Design, TargetScaling
 from deeptobit.targets import CensoredTargets
-from tests.objective.problems import N_TASKS, features, outcomes, row_weights
+from tests.layer.problems import N_TASKS, features, outcomes, row_weights
 
 RANK = 2
 

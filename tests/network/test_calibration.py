@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from deeptobit.layer import SIGMA_FLOOR, TargetScaling
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, evaluate
-from deeptobit.network._calibration import likelihood_sigma, residual_sigma
-from deeptobit.objective import TargetScaling
-from deeptobit.solvers import SIGMA_FLOOR
+from deeptobit.network.grow import likelihood_sigma, residual_sigma
 from deeptobit.targets import CensoredTargets
 from tests.network.problems import build, joint, some_layers
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deeptobit.network import latents
-from deeptobit.network._depth import deepened, paying_depth, tuning_gain
+from deeptobit.network.grow import deepened, paying_depth, tuning_gain
 from tests.network.problems import build, some_layers
 
 

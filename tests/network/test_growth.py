@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deeptobit.layer import fit_null
 from deeptobit.network import JointProblem, NetworkProblem, latents
-from deeptobit.network._calibration import residual_sigma
-from deeptobit.network._growth import GrownLayer, _start, grow
-from deeptobit.solvers import fit_null
+from deeptobit.network.grow import GrownLayer, _start, grow, residual_sigma
 from tests.network.problems import bent, build, joint
 
 DATA: dict[str, dict[str, Any]] = {

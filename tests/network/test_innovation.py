@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from deeptobit.network import latents
-from deeptobit.network._innovation import Innovation
+from deeptobit.network.online import Innovation
 from tests.network.problems import bent, some_layers
 
 

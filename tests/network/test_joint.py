@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from deeptobit.arrays import FloatArray
+from deeptobit.layer import fit_null
 from deeptobit.likelihood import Gaussian, Logistic, StudentT, evaluate
 from deeptobit.network import NetworkLayer, NetworkProblem, latents
-from deeptobit.solvers import fit_null
+from tests.layer.problems import N_SAMPLES
 from tests.network.problems import build, joint, some_layers, take_rows
-from tests.objective.problems import N_SAMPLES
 
 Layers = tuple[NetworkLayer, ...]
 STEP = 1e-7  # short, for the joint objective has a kink wherever a hidden score is at its bound

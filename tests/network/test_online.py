@@ -9,12 +9,12 @@ from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
+from deeptobit.layer import TargetScaling
 from deeptobit.likelihood import Gaussian, evaluate
 from deeptobit.network import grow_online, latents
-from deeptobit.network._calibration import residual_sigma
-from deeptobit.network._online import OnlineNetwork
-from deeptobit.objective import TargetScaling
-from deeptobit.solvers.online import OnlineSettings, OnlineSolver
+from deeptobit.network.grow import residual_sigma
+from deeptobit.network.online import OnlineNetwork
+from deeptobit.online import OnlineSettings, OnlineSolver
 from deeptobit.targets import CensoredTargets
 
 SETTINGS = OnlineSettings(rank=2)

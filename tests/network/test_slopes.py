@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
 from deeptobit.network import latents
-from deeptobit.network._slopes import mean_slopes
+from deeptobit.network.layer import mean_slopes
 from tests.network.problems import build, some_layers
 
 STEP = 1e-6

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
 from deeptobit.network import NetworkLayer, NetworkStream
-from deeptobit.solvers.online import OnlineResult, OnlineSettings, OnlineSolver
+from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver
 from tests.network.test_online import data
 
 N_ROWS = 1700

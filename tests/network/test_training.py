@@ -10,8 +10,7 @@ import pytest
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.network import JointTuning, NetworkProblem, TrainedNetwork, finish, latents, train
-from deeptobit.network._calibration import likelihood_sigma, residual_sigma
-from deeptobit.network._depth import tuning_gain
+from deeptobit.network.grow import likelihood_sigma, residual_sigma, tuning_gain
 from deeptobit.targets import CensoredTargets
 from tests.network.problems import bent, joint, pose
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deeptobit.network import JointProblem, NetworkLayer, NetworkProblem
-from deeptobit.network._growth import grow
-from deeptobit.network._tuning import TunedNetwork, balanced, tune
+from deeptobit.network.grow import grow
+from deeptobit.network.joint import TunedNetwork, balanced, tune
 from tests.network.problems import bent, joint, some_layers
 
 SIGMAS = np.array([0.5, 0.7, 0.9, 0.3])

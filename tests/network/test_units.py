@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from deeptobit.network import latents
-from deeptobit.network._inputs import layer_inputs
+from deeptobit.network.layer import layer_inputs
+from tests.layer.problems import features
 from tests.network.problems import build, some_layers
-from tests.objective.problems import features
 
 
 @pytest.mark.parametrize("skip_connection", [True, False], ids=["skip", "naive"])

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
 
-from deeptobit.cli._app import app
+from deeptobit.app.cli.app import app
 from deeptobit.extras import require
 
 CANARY = "CANARY"

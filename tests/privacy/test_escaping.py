@@ -15,10 +15,10 @@ from benchmarks.race.ours import NAME
 from benchmarks.race.page import render
 from benchmarks.race.summary import Summary
 from benchmarks.report import Number
-from deeptobit.experiments.reproduce import Claim, FigureOf, Section, TableOf
-from deeptobit.report import render_reproduction, write_reproduction
-from deeptobit.report._templates import environment
-from deeptobit.study._toml import toml_key
+from deeptobit.app.report.page import environment
+from deeptobit.app.study.config import toml_key
+from paper.page import render_reproduction, write_reproduction
+from paper.section import Claim, FigureOf, Section, TableOf
 from tests.privacy.canaries import run
 
 # Closes whatever it stands in, and opens an element and an attribute that no page has.

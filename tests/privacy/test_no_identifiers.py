@@ -10,12 +10,10 @@ import pandas as pd
 import pytest
 
 from deeptobit import SubspaceTobitRegressor, TobitRegressor
-from deeptobit.report import model_card, write_card
+from deeptobit.app.report import model_card, write_card
+from deeptobit.app.study import load_fitted, read_study
+from deeptobit.app.study.config import Source, parse_study, settings_text
 from deeptobit.scale import ParquetRows
-from deeptobit.study import load_fitted, read_study
-from deeptobit.study._file import parse_study
-from deeptobit.study._lines import Source
-from deeptobit.study._settings_text import settings_text
 from tests.privacy.canaries import CANARY, EXTREME, RARE, canary_table, is_in, run
 
 FEATURES, TARGETS = ["volume", "implant"], ["MMSE", "speed"]
@@ -95,7 +93,7 @@ def test_settings_are_kept_without_comments_and_file(clinic: Path) -> None:
 
 @pytest.mark.parametrize("name", ["plain", 'a "quote"', "back\\slash", "tab\t", "\x7f", "é体"])
 def test_settings_survive_any_name(name: str) -> None:
-    from deeptobit.study._toml import toml_key, toml_text
+    from deeptobit.app.study.config import toml_key, toml_text
 
     text = f'data = {{file = "a.csv", missing = [-4, {toml_text(name)}]}}\n'
     text += f"targets.{toml_key(name)} = {{lower = 0.5, upper = {toml_text(name)}}}\n"

@@ -13,16 +13,14 @@ import pytest
 from scipy.sparse import csr_array
 
 from deeptobit import TobitRegressor
-from deeptobit.experiments._splits import Split
-from deeptobit.experiments._usable import find_usable
+from deeptobit.app.report import card_markdown, model_card, render_report, study_card
+from deeptobit.app.report.page import outcome_rows
+from deeptobit.app.report.pictures import _drawn_rows, draw_outcomes
+from deeptobit.app.report.words import histogram_bins, published
+from deeptobit.app.study import FEWEST, Finding, FittedStudy, load_fitted, tells_few
+from deeptobit.app.study.splits import Split, find_usable
+from deeptobit.inspection import pit_values
 from deeptobit.likelihood import Gaussian, Predictive
-from deeptobit.plots import pit_values
-from deeptobit.report import card_markdown, model_card, render_report, study_card
-from deeptobit.report._findings import published
-from deeptobit.report._panels import _drawn_rows, draw_outcomes
-from deeptobit.report._reliability import histogram_bins
-from deeptobit.report._rows import outcome_rows
-from deeptobit.study import FEWEST, Finding, FittedStudy, load_fitted, tells_few
 from deeptobit.targets import CensoredTargets
 from tests.privacy.canaries import N_ROWS, RARE, run
 

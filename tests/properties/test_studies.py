@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deeptobit.study import StudyError
-from deeptobit.study._file import parse_study
-from deeptobit.study._lines import Source
+from deeptobit.app.study import StudyError
+from deeptobit.app.study.config import Source, parse_study
 from tests.properties.strategies import study_contents
 
 OFTEN = settings(max_examples=100, deadline=None)

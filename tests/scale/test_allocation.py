@@ -10,7 +10,7 @@ import pytest
 _PROGRAM = """
 import resource, sys
 import numpy as np
-from deeptobit.scale._allocation import keep_freed_memory
+from deeptobit.scale.cluster import keep_freed_memory
 
 if sys.argv[1] == "keep":
     assert keep_freed_memory()

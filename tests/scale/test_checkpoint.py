@@ -15,7 +15,8 @@ import pytest
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.exceptions import ModelFileError
-from deeptobit.scale import Block, ParquetRows, _online
+from deeptobit.scale import Block, ParquetRows
+from deeptobit.scale import online as _online
 from tests.scale.problems import FEATURES, RANK, UPPER, cohort, source, write
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.datasets import make_subspace
-from deeptobit.scale import _average
+from deeptobit.scale import online as _average
 from tests.scale.problems import FEATURES, RANK, TARGETS, UPPER, arrays, cohort, source, write
 
 dask: Any = pytest.importorskip("dask")

@@ -8,7 +8,7 @@ import pytest
 
 from deeptobit import TobitRegressor
 from deeptobit.scale import DaskRows
-from deeptobit.scale._dask_partitions import Partition, _make_rows
+from deeptobit.scale.cluster import Partition, _make_rows
 
 da: Any = pytest.importorskip("dask.array")
 

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from deeptobit import SubspaceTobitRegressor
-from deeptobit.scale import Block, ParquetRows, _kept_rows
-from deeptobit.scale._kept_rows import RowsInMemory, hold_in_memory, kept_bytes
-from deeptobit.scale._parquet_shard import ParquetShard
+from deeptobit.scale import Block, ParquetRows
+from deeptobit.scale import cluster as _kept_rows
+from deeptobit.scale.cluster import RowsInMemory, hold_in_memory, kept_bytes
+from deeptobit.scale.parquet import ParquetShard
 from tests.scale.problems import FEATURES, RANK, TARGETS, UPPER, cohort, write
 
 distributed: Any = pytest.importorskip("distributed")

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.race.forecast import Forecast
 from benchmarks.race.problem import Problem
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines import predict_held_out
+from paper.baselines.leastsquares import predict_held_out
 
 
 class Predictor(Protocol):

@@ -13,7 +13,7 @@ from benchmarks.race import censored
 from benchmarks.race.forecast import Forecast, Latent
 from benchmarks.race.problem import Problem
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines import Folds
+from paper.baselines.base import Folds
 
 
 class Task(NamedTuple):

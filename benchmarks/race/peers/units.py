@@ -14,8 +14,8 @@ from benchmarks.race.censored import Censored
 from benchmarks.race.forecast import Latent
 from benchmarks.race.peers.tasks import Task
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines import InterceptOnly
 from deeptobit.exceptions import CensoringWarning
+from paper.baselines.tobit import InterceptOnly
 
 Family: TypeAlias = Literal["normal", "logistic"]
 

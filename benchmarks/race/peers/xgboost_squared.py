@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.race.peers.points import FittedPoints
 from benchmarks.race.problem import Problem
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines._missing import fill
+from paper.baselines.leastsquares import fill
 
 _DEPTHS = (2, 4)
 _ROUNDS = (5, 10, 20, 40, 80)

@@ -1,29 +1,47 @@
 """Noise families, the censored likelihood at the latent score, and predictive distributions."""
 
-from deeptobit.likelihood._by_task import NoiseByTask
-from deeptobit.likelihood._evaluate import reference_evaluate
-from deeptobit.likelihood._gaussian import Gaussian
-from deeptobit.likelihood._logistic import Logistic
-from deeptobit.likelihood._of_tasks import (
+from deeptobit.likelihood.evaluate import (
+    OlsenDerivatives,
+    OlsenRows,
+    evaluate,
+    evaluate_olsen,
+    missing_noise,
+    olsen_rows,
+    reference_evaluate,
+    reference_missing_noise,
+    reference_olsen_rows,
+    truncated_moments,
+)
+from deeptobit.likelihood.gaussian import Gaussian
+from deeptobit.likelihood.logistic import Logistic
+from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
+from deeptobit.likelihood.normal import (
+    interval_mills,
+    log_diff_ndtr,
+    log_ndtr,
+    mills,
+    mills_excess,
+    mills_slope,
+    normal_log_pdf,
+)
+from deeptobit.likelihood.predictive import Predictive
+from deeptobit.likelihood.skewed import TwoPiece
+from deeptobit.likelihood.spread import ScoreGrid, Spread, bend
+from deeptobit.likelihood.student import StudentT
+from deeptobit.likelihood.tasks import (
+    NoiseByTask,
     at_entries,
     at_scores,
     grid_of,
     join_families,
     of_task,
     of_tasks,
+    one_family,
+    resolve_noise,
     with_grid,
     with_one_spread,
     with_spread,
 )
-from deeptobit.likelihood._olsen import OlsenDerivatives, evaluate_olsen
-from deeptobit.likelihood._predictive import Predictive
-from deeptobit.likelihood._protocol import Derivatives, Noise
-from deeptobit.likelihood._resolve import one_family, resolve_noise
-from deeptobit.likelihood._score_grid import ScoreGrid
-from deeptobit.likelihood._spread import Spread, bend
-from deeptobit.likelihood._standard import StandardNoise, SymmetricNoise
-from deeptobit.likelihood._student_t import StudentT
-from deeptobit.likelihood._two_piece import TwoPiece
 
 __all__ = [
     "Derivatives",
@@ -32,6 +50,7 @@ __all__ = [
     "Noise",
     "NoiseByTask",
     "OlsenDerivatives",
+    "OlsenRows",
     "Predictive",
     "ScoreGrid",
     "Spread",
@@ -42,14 +61,27 @@ __all__ = [
     "at_entries",
     "at_scores",
     "bend",
-    "reference_evaluate",
+    "evaluate",
     "evaluate_olsen",
     "grid_of",
+    "interval_mills",
     "join_families",
+    "log_diff_ndtr",
+    "log_ndtr",
+    "mills",
+    "mills_excess",
+    "mills_slope",
+    "missing_noise",
+    "normal_log_pdf",
     "of_task",
     "of_tasks",
+    "olsen_rows",
     "one_family",
+    "reference_evaluate",
+    "reference_missing_noise",
+    "reference_olsen_rows",
     "resolve_noise",
+    "truncated_moments",
     "with_grid",
     "with_one_spread",
     "with_spread",

@@ -4,13 +4,19 @@ Outcomes are arrays, data frames or :class:`~deeptobit.CensoredTargets`; NaN is 
 skipped; a weight of 2 counts a row twice.
 """
 
-from deeptobit.metrics._calibration import bound_calibration
-from deeptobit.metrics._pit import pit
-from deeptobit.metrics._point import anmse, centred_anmse
-from deeptobit.metrics._probabilistic import censored_log_score, crps
-from deeptobit.metrics._recovery import mutual_coherence, principal_angles, subspace_difference
+from deeptobit.metrics.inputs import read_targets, some_predictive, some_targets
+from deeptobit.metrics.point import anmse, centred_anmse
+from deeptobit.metrics.probabilistic import (
+    BoundCalibration,
+    bound_calibration,
+    censored_log_score,
+    crps,
+    pit,
+)
+from deeptobit.metrics.recovery import mutual_coherence, principal_angles, subspace_difference
 
 __all__ = [
+    "BoundCalibration",
     "anmse",
     "bound_calibration",
     "censored_log_score",
@@ -19,5 +25,8 @@ __all__ = [
     "mutual_coherence",
     "pit",
     "principal_angles",
+    "read_targets",
+    "some_predictive",
+    "some_targets",
     "subspace_difference",
 ]

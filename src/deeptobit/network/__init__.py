@@ -1,17 +1,25 @@
 """The Subspace Network: layers grown one by one, and tuned together."""
 
-from deeptobit.network._depth import deepened, paying_depth
-from deeptobit.network._growth import grow
-from deeptobit.network._innovation import Innovation
-from deeptobit.network._inputs import layer_inputs
-from deeptobit.network._joint import JointProblem
-from deeptobit.network._layer import NetworkLayer, latents
-from deeptobit.network._online import grow_online, layer_of, on_top, result_of
-from deeptobit.network._problem import NetworkProblem
-from deeptobit.network._slopes import mean_slopes
-from deeptobit.network._stream import ContinuedNetwork, NetworkStream
-from deeptobit.network._training import JointTuning, TrainedNetwork, finish, train
-from deeptobit.network._units import Units
+from deeptobit.network.grow import (
+    JointTuning,
+    TrainedNetwork,
+    deepened,
+    finish,
+    grow,
+    paying_depth,
+    train,
+)
+from deeptobit.network.joint import JointProblem, NetworkProblem
+from deeptobit.network.layer import NetworkLayer, Units, latents, layer_inputs, mean_slopes
+from deeptobit.network.online import (
+    ContinuedNetwork,
+    Innovation,
+    NetworkStream,
+    grow_online,
+    layer_of,
+    on_top,
+    result_of,
+)
 
 __all__ = [
     "ContinuedNetwork",

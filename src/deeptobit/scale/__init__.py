@@ -1,26 +1,21 @@
 """Rows beyond memory: sources that are read again for every pass, and sums over them."""
 
-from deeptobit.scale._blocks import Block, RowReader
-from deeptobit.scale._csv import csv_to_parquet
-from deeptobit.scale._dask import DaskRows, is_dask
-from deeptobit.scale._dask_predict import predict_lazily
-from deeptobit.scale._growth import grow_by_rounds
-from deeptobit.scale._moments import Moments, Shift
-from deeptobit.scale._online import OnlineFit
-from deeptobit.scale._parquet import ParquetRows
-from deeptobit.scale._parquet_table import Frame, ParquetTable
-from deeptobit.scale._rounds import RoundSettings
-from deeptobit.scale._rows import Rows
-from deeptobit.scale._secants import Secants
-from deeptobit.scale._source import LocalSource, RowSource
-from deeptobit.scale._state import (
+from deeptobit.scale.cluster import DaskRows, is_dask, predict_lazily
+from deeptobit.scale.online import OnlineFit
+from deeptobit.scale.parquet import ParquetRows
+from deeptobit.scale.rounds import RoundSettings, grow_by_rounds
+from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, RowSource
+from deeptobit.scale.state import (
     DataSummary,
     FinishedLayer,
     OnlineState,
     Progress,
     RoundState,
+    Secants,
     Seen,
 )
+from deeptobit.scale.sums import Moments, Shift
+from deeptobit.scale.table import Frame, ParquetTable, csv_to_parquet
 
 __all__ = [
     "Block",

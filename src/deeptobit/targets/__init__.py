@@ -1,10 +1,16 @@
 """Censoring is data: one interval per entry of Y."""
 
-from deeptobit.targets._bounded import read_bounded
-from deeptobit.targets._bounds import BoundsLike, by_name, by_target, entry_bounds, task_bounds
-from deeptobit.targets._checks import check_order
-from deeptobit.targets._steps import OFF_GRID, find_step
-from deeptobit.targets._targets import CensoredTargets, recorded_values
+from deeptobit.targets.bounds import (
+    BoundsLike,
+    by_name,
+    by_target,
+    check_order,
+    default_names,
+    entry_bounds,
+    read_bounded,
+    task_bounds,
+)
+from deeptobit.targets.censored import OFF_GRID, CensoredTargets, find_step, recorded_values
 
 __all__ = [
     "OFF_GRID",
@@ -13,6 +19,7 @@ __all__ = [
     "by_name",
     "by_target",
     "check_order",
+    "default_names",
     "entry_bounds",
     "find_step",
     "read_bounded",

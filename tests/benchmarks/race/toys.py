@@ -13,10 +13,10 @@ from benchmarks.race.forecast import Forecast
 from benchmarks.race.ours import NAME, OURS
 from benchmarks.race.peer import Peer
 from benchmarks.race.problem import Problem
+from deeptobit.app.study import EvaluationData
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines import predict_held_out, tune_ridge
-from deeptobit.experiments import EvaluationData
 from deeptobit.targets import CensoredTargets
+from paper.baselines.leastsquares import predict_held_out, tune_ridge
 
 
 def small_data(name: str = "small", n_rows: int = 60) -> EvaluationData:

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.race.problem import Problem
 from deeptobit.arrays import FloatArray
-from deeptobit.baselines import inner_folds
+from paper.baselines.base import inner_folds
 
 
 class Known(NamedTuple):

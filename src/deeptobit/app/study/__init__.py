@@ -1,0 +1,114 @@
+"""TODO."""
+
+from deeptobit.app.study.chunks import Passes
+from deeptobit.app.study.comparison import (
+    TextTable,
+    notes,
+    summarise,
+    table_by_share,
+    table_of_measures,
+    table_of_targets,
+    verdict,
+    write_summary,
+)
+from deeptobit.app.study.config import Study, read_study
+from deeptobit.app.study.data import StudyData, build_data, read_data, read_ids
+from deeptobit.app.study.doctor import Finding, diagnose, find_codes
+from deeptobit.app.study.encoding import FEWEST, EncodedColumn, Encoder, tells_few
+from deeptobit.app.study.errors import StudyError
+from deeptobit.app.study.evaluate import (
+    METHODS,
+    Evaluation,
+    ResultStore,
+    evaluate,
+    make_methods,
+    open_results,
+    open_store,
+    versions,
+)
+from deeptobit.app.study.fitted import FittedStudy, HeldOut, load_fitted, save_fitted
+from deeptobit.app.study.fitting import Progress, fit_study, make_model, make_network
+from deeptobit.app.study.measures import measure
+from deeptobit.app.study.memory import Room, available_memory, look_for_room, read_bytes
+from deeptobit.app.study.output import check_writable, convert_table, write_table, write_whole
+from deeptobit.app.study.predict import predict_table, read_new_data
+from deeptobit.app.study.propose import Look, Proposal, propose_study
+from deeptobit.app.study.splits import (
+    EvaluationData,
+    Protocol,
+    Skipped,
+    Split,
+    data_of_cohort,
+    data_of_study,
+    draw_splits,
+    find_usable,
+)
+from deeptobit.app.study.stream import stream_study
+from deeptobit.app.study.tables import Table, read_table
+
+__all__ = [
+    "FEWEST",
+    "METHODS",
+    "EncodedColumn",
+    "Encoder",
+    "Evaluation",
+    "EvaluationData",
+    "Finding",
+    "FittedStudy",
+    "HeldOut",
+    "Look",
+    "Passes",
+    "Progress",
+    "Proposal",
+    "Protocol",
+    "ResultStore",
+    "Room",
+    "Skipped",
+    "Split",
+    "Study",
+    "StudyData",
+    "StudyError",
+    "Table",
+    "TextTable",
+    "available_memory",
+    "build_data",
+    "check_writable",
+    "convert_table",
+    "data_of_cohort",
+    "data_of_study",
+    "diagnose",
+    "draw_splits",
+    "evaluate",
+    "find_codes",
+    "find_usable",
+    "fit_study",
+    "load_fitted",
+    "look_for_room",
+    "make_methods",
+    "make_model",
+    "make_network",
+    "measure",
+    "notes",
+    "open_results",
+    "open_store",
+    "predict_table",
+    "propose_study",
+    "read_bytes",
+    "read_data",
+    "read_ids",
+    "read_new_data",
+    "read_study",
+    "read_table",
+    "save_fitted",
+    "stream_study",
+    "summarise",
+    "table_by_share",
+    "table_of_measures",
+    "table_of_targets",
+    "tells_few",
+    "verdict",
+    "versions",
+    "write_summary",
+    "write_table",
+    "write_whole",
+]

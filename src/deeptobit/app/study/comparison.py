@@ -1,0 +1,311 @@
+"""Mean and standard deviation over splits, and who is best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from math import floor, isnan, log10, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from deeptobit.app.study.evaluate import FLAGSHIP
+from deeptobit.app.study.output import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deeptobit.app.study.evaluate import Evaluation
+
+
+class Measure(NamedTuple):
+    """How a measure is called and read."""
+
+    title: str
+    better: str  # "lower", "higher", "nominal" or ""
+
+
+MEASURES: Mapping[str, Measure] = {
+    "anmse": Measure("ANMSE", "lower"),
+    "r2": Measure("R²", "higher"),
+    "crps": Measure("CRPS (sd)", "lower"),
+    "log_score": Measure("log score", "lower"),
+    "coverage": Measure("coverage", "nominal"),
+    "width": Measure("width (sd)", ""),
+    "seconds": Measure("seconds", ""),
+}
+
+
+def by_split(results: pd.DataFrame) -> pd.DataFrame:
+    """Mean over targets of every measure, by method, share and repeat.
+
+    CRPS and width are divided by the standard deviation of their target first, so that a target
+    with large numbers does not drown the others.
+    """
+    scaled = results.assign(
+        crps=results["crps"] / results["scale"], width=results["width"] / results["scale"]
+    )
+    grouped = scaled.groupby(["method", "share", "repeat"], sort=False)
+    return grouped[list(MEASURES)].mean()
+
+
+def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFrame:
+    """Mean and standard deviation over splits of every measure.
+
+    Parameters
+    ----------
+    over_shares : bool
+        Whether shares are taken together, or kept apart.
+
+    Returns
+    -------
+    DataFrame
+        One row per method, share (unless taken together) and measure, with ``mean``, ``sd`` (NaN
+        for a single split), ``splits`` and ``best``.
+
+    Examples
+    --------
+    >>> from deeptobit.datasets import make_clinical_cohort
+    >>> from deeptobit.experiments import Protocol, data_of_cohort, evaluate, make_methods
+    >>> data = data_of_cohort(make_clinical_cohort(80, random_state=0), "simulated")
+    >>> found = evaluate(data, make_methods(["null"]), Protocol(train_shares=(0.5,), repeats=2))
+    >>> summarise(found).loc[0, ["share", "method", "measure", "splits"]].to_list()
+    [np.float64(0.5), 'null', 'anmse', np.int64(2)]
+    """
+    import pandas as pd
+
+    keys = ["method"] if over_shares else ["share", "method"]
+    grouped = by_split(evaluation.results).groupby(keys, sort=False)
+    parts = []
+    for name, measure in MEASURES.items():
+        column = grouped[name]
+        part = pd.DataFrame({"mean": column.mean(), "sd": column.std(), "splits": column.size()})
+        part = part.reset_index().assign(measure=name)
+        distance = _distance(part["mean"], measure, evaluation.protocol.coverage)
+        if over_shares:
+            part["best"] = distance == distance.min()
+        else:
+            part["best"] = distance == distance.groupby(part["share"]).transform("min")
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def verdict(evaluation: Evaluation) -> list[str]:
+    """Sentences that say where the network of deeptobit is ahead, and where it is not."""
+    methods = list(dict.fromkeys(evaluation.results["method"]))
+    if FLAGSHIP not in methods or len(methods) < 2:
+        return []
+    table = by_split(evaluation.results)["anmse"].groupby(["share", "method"], sort=False).mean()
+    by_share = table.unstack("method")
+    ahead, behind = [], []
+    for share, row in by_share.iterrows():
+        other = row.drop(FLAGSHIP)
+        if row[FLAGSHIP] <= other.min():
+            ahead.append(f"{share:.0%}")
+        else:
+            behind.append(
+                f"{share:.0%}, where {other.idxmin()} is ahead ({other.min():.4f} against "
+                f"{row[FLAGSHIP]:.4f})"
+            )
+    sentences = []
+    if ahead:
+        sentences.append(f"{FLAGSHIP} has the lowest ANMSE at {', '.join(ahead)}.")
+    if behind:
+        sentences.append(f"{FLAGSHIP} does not win on ANMSE at {'; at '.join(behind)}.")
+    return [*sentences, _by_target(evaluation.results)]
+
+
+def targets_table(results: pd.DataFrame) -> pd.DataFrame:
+    """R² over all splits, targets in rows and methods in columns."""
+    grouped = results.groupby(["target", "method"], sort=False)["r2"].mean()
+    return grouped.unstack("method")
+
+
+def _by_target(results: pd.DataFrame) -> str:
+    r2 = targets_table(results)
+    others = r2.drop(columns=FLAGSHIP)
+    lost = r2[others.max(axis=1) > r2[FLAGSHIP]]
+    sentence = (
+        f"By R² over all splits {FLAGSHIP} is best in {len(r2) - len(lost)} of {len(r2)} targets"
+    )
+    if lost.empty:
+        return sentence + "."
+    best = others.loc[lost.index].idxmax(axis=1)
+    named = ", ".join(f"{target} ({method})" for target, method in best.items())
+    return f"{sentence}; not in {named}."
+
+
+def _distance(means: pd.Series[float], measure: Measure, coverage: float) -> pd.Series[float]:
+    """How far from good; NaN where no value is better than another."""
+    if measure.better == "lower":
+        return means
+    if measure.better == "higher":
+        return -means
+    if measure.better == "nominal":
+        return (means - coverage).abs()
+    return means * float("nan")
+
+
+# The tables of a comparison, as text.
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Cells as text; the best ones are marked."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    best: frozenset[tuple[int, int]]
+
+
+def table_by_share(evaluation: Evaluation, measure: str) -> TextTable:
+    """Methods in rows, shares in columns, as in the paper: mean±standard deviation."""
+    summary = summarise(evaluation)
+    summary = summary[summary["measure"] == measure]
+    shares = list(dict.fromkeys(summary["share"]))
+    return _table(
+        summary,
+        f"{MEASURES[measure].title} by share to train on",
+        {f"{share:.0%}": summary["share"] == share for share in shares},
+    )
+
+
+def table_of_measures(evaluation: Evaluation) -> TextTable:
+    """Methods in rows, measures in columns, means over all splits."""
+    # A spread would mix what shares and chance do.
+    summary = summarise(evaluation, over_shares=True).assign(sd=nan)
+    columns = {m.title: summary["measure"] == name for name, m in MEASURES.items()}
+    return _table(summary, "Means over all splits", columns)
+
+
+def table_of_targets(evaluation: Evaluation) -> TextTable:
+    """R² of every target and method, over all splits."""
+    r2 = targets_table(evaluation.results)
+    rows = tuple(
+        (str(name), *(f"{value:.3f}" for value in row))
+        for name, row in zip(r2.index, r2.to_numpy(), strict=True)
+    )
+    winners = r2.to_numpy().argmax(axis=1)
+    best = frozenset((row, int(column) + 1) for row, column in enumerate(winners))
+    return TextTable("R² by target, all splits", ("target", *map(str, r2.columns)), rows, best)
+
+
+def notes(evaluation: Evaluation) -> list[str]:
+    """What a reader of the tables should know."""
+    protocol, results = evaluation.protocol, evaluation.results
+    lines = verdict(evaluation)
+    n_splits = len(results[["share", "repeat"]].drop_duplicates())
+    lines.append(
+        f"Mean ± standard deviation over splits ({n_splits} in all, seed {protocol.seed}); "
+        f"intervals of {protocol.coverage:.0%}; CRPS and width in standard deviations of a target."
+    )
+    per_fit = results.drop_duplicates(["share", "repeat", "method"])
+    warned = per_fit[per_fit["warnings"] > 0]
+    if len(warned):
+        counts = warned.groupby("method", sort=False).size()
+        named = ", ".join(f"{method} in {count}" for method, count in counts.items())
+        lines.append(f"Warnings of fits: {named} of {n_splits} splits.")
+    reasons: dict[tuple[str, str], int] = {}
+    for skipped in evaluation.skipped:
+        key = (skipped.target, skipped.reason)
+        reasons[key] = reasons.get(key, 0) + 1
+    lines += [
+        f"{target} is left out of {count} split(s), for all methods: {reason}."
+        for (target, reason), count in reasons.items()
+    ]
+    return lines
+
+
+def _table(summary: pd.DataFrame, title: str, columns: dict[str, pd.Series[bool]]) -> TextTable:
+    methods = list(dict.fromkeys(summary["method"]))
+    digits = [_digits(summary[chosen]["mean"].abs().max()) for chosen in columns.values()]
+    rows, best = [], set()
+    for i, method in enumerate(methods):
+        cells = [str(method)]
+        for j, chosen in enumerate(columns.values(), start=1):
+            entry = summary[chosen & (summary["method"] == method)].iloc[0]
+            places = digits[j - 1]
+            spread = "" if isnan(entry["sd"]) else f"±{entry['sd']:.{places}f}"
+            cells.append(f"{entry['mean']:.{places}f}{spread}")
+            if entry["best"]:
+                best.add((i, j))
+        rows.append(tuple(cells))
+    return TextTable(title, ("method", *columns), tuple(rows), frozenset(best))
+
+
+def _digits(largest: float) -> int:
+    """Places after the point: three, or as many as show three digits of the largest number."""
+    return max(3, 2 - floor(log10(largest))) if largest > 0.0 else 3
+
+
+# A comparison on paper: Markdown and HTML.
+
+_STYLE = (
+    "body{font:15px system-ui;margin:2em auto;padding:0 1.5em;max-width:70em}"
+    "table{border-collapse:collapse}"
+    "th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}"
+    "th:first-child,td:first-child{text-align:left}"
+)
+
+
+def write_summary(folder: Path, evaluation: Evaluation, name: str) -> None:
+    """Write ``summary.md`` and ``summary.html``: all measures, by share and by target."""
+    title = f"Methods compared on {name}"
+    tables = [
+        table_by_share(evaluation, "anmse"),
+        table_of_measures(evaluation),
+        *(table_by_share(evaluation, measure) for measure in MEASURES if measure != "anmse"),
+        table_of_targets(evaluation),
+    ]
+    lines = notes(evaluation)
+    write_whole(folder / "summary.md", as_markdown(title, tables, lines))
+    write_whole(folder / "summary.html", as_html(title, tables, lines))
+
+
+def as_markdown(title: str, tables: list[TextTable], lines: list[str]) -> str:
+    """A document in Markdown."""
+    parts = [f"# {_plain(title)}", *(_plain(line) for line in lines)]
+    for table in tables:
+        head = " | ".join(_plain(cell) for cell in table.head)
+        rule = "|---|" + "---:|" * (len(table.head) - 1)
+        body = [
+            " | ".join(
+                f"**{_plain(cell)}**" if (i, j) in table.best else _plain(cell)
+                for j, cell in enumerate(row)
+            )
+            for i, row in enumerate(table.rows)
+        ]
+        parts += [
+            f"## {_plain(table.title)}",
+            "\n".join([f"| {head} |", rule, *(f"| {line} |" for line in body)]),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def as_html(title: str, tables: list[TextTable], lines: list[str]) -> str:
+    """One page without scripts or links."""
+    parts = [
+        '<!doctype html><html lang="en"><meta charset="utf-8">',
+        f"<title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1>",
+        *(f"<p>{escape(line)}</p>" for line in lines),
+    ]
+    for table in tables:
+        parts.append(f"<h2>{escape(table.title)}</h2><table>")
+        parts.append("<tr>" + "".join(f"<th>{escape(c)}</th>" for c in table.head) + "</tr>")
+        for i, row in enumerate(table.rows):
+            cells = (
+                f"<td><b>{escape(cell)}</b></td>"
+                if (i, j) in table.best
+                else f"<td>{escape(cell)}</td>"
+                for j, cell in enumerate(row)
+            )
+            parts.append("<tr>" + "".join(cells) + "</tr>")
+        parts.append("</table>")
+    return "\n".join(parts) + "\n</html>\n"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    marked = "".join(f"\\{sign}" if sign in "\\`*_[]<>|#" else sign for sign in text)
+    return " ".join(marked.split())

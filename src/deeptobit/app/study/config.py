@@ -1,0 +1,486 @@
+"""The study file: which data, which features, which targets, how to fit and to evaluate."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from sys import float_info
+from typing import Any, Literal, TypeVar
+
+from deeptobit.app.study.errors import StudyError, did_you_mean, shown
+from deeptobit.app.study.tables import EXCEL, PARQUET
+
+# On which line of a TOML text a key stands; tomllib does not say.
+
+_BEFORE_EQUALS = re.compile(r"""^\s*+((?:"[^"]*"|'[^']*'|[^"'=#\[\]])++)=""")
+_DEEPEST = 3  # section, name and key: nothing that errors point to lies deeper
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a study file, which errors point into."""
+
+    path: Path
+    text: str
+
+    def error(self, key: tuple[str, ...], message: str) -> StudyError:
+        """One sentence that begins with the file and the line of a key."""
+        line = find_line(self.text, key)
+        where = f"{self.path.name}, line {line}" if line else self.path.name
+        return StudyError(f"{where}: {message}")
+
+
+def find_line(text: str, key: tuple[str, ...]) -> int | None:
+    r"""Find the line of a key, or of the closest table around it; counted from 1.
+
+    Examples
+    --------
+    >>> find_line('[data]\nfile = "a.csv"\n\n[targets.MMSE]\nlower = 0\n',
+    ...           ("targets", "MMSE", "lower"))
+    5
+    """
+    lines: dict[tuple[str, ...], int] = {}
+    for found, line in _keys(text):
+        for depth in range(1, min(len(found), _DEEPEST) + 1):
+            lines.setdefault(found[:depth], line)
+    for depth in range(len(key), 0, -1):
+        if key[:depth] in lines:
+            return lines[key[:depth]]
+    return None
+
+
+def _keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith("["):
+            header = _path(line)
+            if header:
+                table = header
+                yield table, number
+        elif key := _BEFORE_EQUALS.match(line):
+            path = _path(f"{key[1]} = 0")
+            if path:
+                yield table + path, number
+
+
+def _path(line: str) -> tuple[str, ...]:
+    """The dotted key that a line of TOML opens; empty if it opens none."""
+    try:
+        inner: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return ()
+    path: tuple[str, ...] = ()
+    while isinstance(inner, dict) and inner:
+        name, inner = next(iter(inner.items()))
+        path += (name,)
+    return path
+
+
+# Sections of a study file: which keys there are, what each must hold, and errors that say so.
+
+Section = TypeVar("Section")
+
+
+def key(expected: str, holds: Callable[[Any], bool], default: Any = MISSING) -> Any:
+    """A key of a section: what it must hold, in words and as a test; without default, required."""
+    return field(default=default, metadata={"expected": expected, "holds": holds})
+
+
+def read_section(
+    kind: type[Section], values: Any, where: tuple[str, ...], source: Source, **given: Any
+) -> Section:
+    """Fill a dataclass of keys from a table of the study file, or name what is wrong with it."""
+    known: dict[str, Field[Any]] = {
+        item.name: item
+        for item in fields(kind)  # type: ignore[arg-type]
+        if item.metadata
+    }
+    title = f"[{'.'.join(where)}]"
+    if not isinstance(values, Mapping):
+        raise source.error(
+            where, f"{where[-1]} must be a table, written {title}; got {shown(values)}"
+        )
+    for name, value in values.items():
+        if name not in known:
+            raise source.error(
+                (*where, name),
+                f"{title} has no key {name!r} (its keys are {', '.join(known)})"
+                f"{did_you_mean(name, known)}",
+            )
+        if not known[name].metadata["holds"](value):
+            expected = known[name].metadata["expected"]
+            hint = did_you_mean(value, _choices(expected)) if isinstance(value, str) else ""
+            raise source.error(
+                (*where, name), f"{title} {name} must be {expected}; got {shown(value)}{hint}"
+            )
+    for name, item in known.items():
+        if item.default is MISSING and name not in values:
+            expected = item.metadata["expected"]
+            raise source.error(where, f"{title} lacks the key {name!r}: {expected}")
+    return kind(**given, **{name: _frozen(value) for name, value in values.items()})
+
+
+def one_of(*words: str, default: Any = MISSING) -> Any:
+    """A key that holds one of a few words."""
+    return key(" or ".join(repr(word) for word in words), lambda value: value in words, default)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number; true and false are not."""
+    # Whole numbers have no largest, and compare with a float without becoming one.
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= float_info.max
+
+
+def is_count(value: Any, least: int = 1) -> bool:
+    """Whether a value is a whole number that is not too small."""
+    return is_number(value) and isinstance(value, int) and value >= least
+
+
+def is_name(value: Any) -> bool:
+    """Whether a value is text that is not empty."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+def is_file_name(value: Any) -> bool:
+    """Whether a value could be the name of a file."""
+    return is_name(value) and "\0" not in value
+
+
+def is_list(value: Any, holds: Callable[[Any], bool]) -> bool:
+    """Whether a value is a list, every element of which passes a test."""
+    return isinstance(value, list) and all(holds(element) for element in value)
+
+
+def _choices(expected: str) -> list[str]:
+    return [word.strip("'") for word in expected.split(" or ") if word.startswith("'")]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+_NAMES = "a list of column names, in which * and ? are wildcards"
+_TABLES = (".csv", ".tsv", *EXCEL, *PARQUET)  # a study file may well be called .txt
+_SECTIONS = ("data", "features", "targets", "model", "evaluation", "report")
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """``[data]``: the table, and who its rows are."""
+
+    file: str = key("the name of a CSV, Excel or Parquet file", is_file_name)
+    sheet: str | None = key("the name of a sheet", is_name, None)
+    id: str | None = key("the name of a column", is_name, None)
+    group: str | None = key("the name of a column", is_name, None)
+    missing: tuple[str | float, ...] = key(
+        "a list of cells that mean missing, such as [-4, 999]",
+        lambda value: is_list(value, lambda cell: is_name(cell) or is_number(cell)),
+        (),
+    )
+
+
+@dataclass(frozen=True)
+class FeatureSettings:
+    """``[features]``: the columns to predict from."""
+
+    include: tuple[str, ...] = key(_NAMES, lambda value: is_list(value, is_name), ("*",))
+    exclude: tuple[str, ...] = key(_NAMES, lambda value: is_list(value, is_name), ())
+    categorical: tuple[str, ...] = key(_NAMES, lambda value: is_list(value, is_name), ())
+    missing: Literal["impute", "error"] = one_of("impute", "error", default="impute")
+
+
+@dataclass(frozen=True)
+class TargetSettings:
+    """``[targets.NAME]``: one outcome, its bounds, and how to tell a censored value."""
+
+    name: str
+    column: str | None = key("the name of a column", is_name, None)
+    lower: float | str | None = key(
+        "a number, or the name of a column that holds the limit of every row",
+        lambda value: is_number(value) or is_name(value),
+        None,
+    )
+    upper: float | str | None = key(
+        "a number, or the name of a column that holds the limit of every row",
+        lambda value: is_number(value) or is_name(value),
+        None,
+    )
+    below: str | None = key("the name of a column that flags values below detection", is_name, None)
+    above: str | None = key("the name of a column that flags values above detection", is_name, None)
+    outside: Literal["error", "clip"] = one_of("error", "clip", default="error")
+
+    @property
+    def values(self) -> str:
+        """The column that holds the outcome: ``column``, or the target's own name."""
+        return self.column or self.name
+
+    @property
+    def helpers(self) -> dict[str, str]:
+        """Key and name of the columns that hold limits and flags."""
+        keys = ("lower", "upper", "below", "above")
+        found = {name: getattr(self, name) for name in keys}
+        return {name: column for name, column in found.items() if isinstance(column, str)}
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """``[model]``: how :class:`SubspaceNetworkCV` chooses."""
+
+    max_layers: int = key("a whole number from 1", is_count, 2)
+    cv: int = key("a whole number of folds, from 2", lambda value: is_count(value, 2), 5)
+    scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
+    noise: str = one_of("auto", "gaussian", "logistic", "student_t", default="auto")
+    ranks: tuple[int, ...] | None = key(
+        "a list of whole numbers from 1", lambda value: is_list(value, is_count), None
+    )
+    alphas: tuple[float, ...] | None = key(
+        "a list of positive numbers",
+        lambda value: is_list(value, lambda alpha: is_number(alpha) and alpha > 0),
+        None,
+    )
+    feature_sparsities: tuple[float, ...] | None = key(
+        "a list of numbers from 0 to 1",
+        lambda value: is_list(value, lambda share: is_number(share) and 0 <= share <= 1),
+        None,
+    )
+    seed: int = key("a whole number from 0", lambda value: is_count(value, 0), 0)
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """``[evaluation]``: how held-out rows are chosen."""
+
+    method: Literal["splits", "folds"] = one_of("splits", "folds", default="splits")
+    train_shares: tuple[float, ...] = key(
+        "a list of shares between 0 and 1",
+        lambda value: bool(value) and is_list(value, lambda s: is_number(s) and 0 < s < 1),
+        (0.4, 0.5, 0.6, 0.7, 0.8),
+    )
+    repeats: int = key("a whole number from 1", is_count, 5)
+    folds: int = key("a whole number from 2", lambda value: is_count(value, 2), 5)
+    coverage: float = key(
+        "a share between 0 and 1", lambda value: is_number(value) and 0 < value < 1, 0.9
+    )
+    seed: int = key("a whole number from 0", lambda value: is_count(value, 0), 0)
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """``[report]``: what model cards and reports may tell."""
+
+    small_counts: bool = key("true or false", lambda value: isinstance(value, bool), False)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study file that has been read; errors about it point to its lines."""
+
+    source: Source
+    data: DataSettings
+    features: FeatureSettings
+    targets: tuple[TargetSettings, ...]
+    model: ModelSettings
+    evaluation: EvaluationSettings
+    report: ReportSettings
+
+    @property
+    def data_path(self) -> Path:
+        """Where the table lies: in the folder of the study file or below, never outside."""
+        name = self.data.file
+        folder = self.source.path.resolve().parent
+        absolute = PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor
+        path = (folder / name).resolve()
+        if absolute or not path.is_relative_to(folder):
+            raise self.source.error(
+                ("data", "file"),
+                f"[data] file must lie in the folder of the study file or below it; {name!r} leads "
+                "outside. Move the study file, or name the table on the command line with --data",
+            )
+        return path
+
+
+def read_study(path: Path | str) -> Study:
+    r"""Read a study file; whatever is wrong with it is an error that names the line.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "study.toml")
+    ...     _ = path.write_text('[data]\nfile = "scores.csv"\n[targets.MMSE]\nuper = 30\n')
+    ...     read_study(path)
+    Traceback (most recent call last):
+        ...
+    deeptobit.app.study.errors.StudyError: study.toml, line 4: [targets.MMSE] has no key 'uper'
+    (its keys are column, lower, upper, below, above, outside); did you mean 'upper'?
+    """
+    return parse_study(Source(Path(path), _read_text(Path(path))))
+
+
+def parse_study(source: Source) -> Study:
+    """The study that a text describes, wherever the text comes from."""
+    try:
+        content = tomllib.loads(source.text)
+    except ValueError as error:  # also numbers that are too long for Python
+        raise StudyError(f"{source.path.name} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise StudyError(f"{source.path.name} is nested too deeply") from None
+    for name in content:
+        if name not in _SECTIONS:
+            raise source.error(
+                (name,),
+                f"unknown section {name!r} (known are {', '.join(_SECTIONS)})"
+                f"{did_you_mean(name, _SECTIONS)}",
+            )
+    if "data" not in content:
+        raise StudyError(f"{source.path.name} lacks the section [data] with the key 'file'")
+    return Study(
+        source,
+        read_section(DataSettings, content["data"], ("data",), source),
+        read_section(FeatureSettings, content.get("features", {}), ("features",), source),
+        _read_targets(content.get("targets", {}), source),
+        read_section(ModelSettings, content.get("model", {}), ("model",), source),
+        read_section(EvaluationSettings, content.get("evaluation", {}), ("evaluation",), source),
+        read_section(ReportSettings, content.get("report", {}), ("report",), source),
+    )
+
+
+def _read_text(path: Path) -> str:
+    if path.exists() and path.suffix.lower() in _TABLES:
+        raise StudyError(
+            f"{path.name} is a table, not a study file; 'deeptobit init {path}' writes one for it"
+        )
+    if not path.is_file():
+        raise StudyError(f"{path}: there is no such study file; 'deeptobit init DATA' writes one")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise StudyError(
+            f"{path.name} is not UTF-8 text; a study file is written in TOML"
+        ) from None
+
+
+def _read_targets(tables: Any, source: Source) -> tuple[TargetSettings, ...]:
+    if not isinstance(tables, dict) or not tables:
+        raise source.error(
+            ("targets",), "there is no target; write at least one table [targets.NAME]"
+        )
+    targets = []
+    for name, table in tables.items():
+        target = read_section(TargetSettings, table, ("targets", name), source, name=name)
+        lower, upper = target.lower, target.upper
+        if isinstance(lower, int | float) and isinstance(upper, int | float) and lower >= upper:
+            raise source.error(
+                ("targets", name, "upper"),
+                f"[targets.{name}] upper must be above lower; got {upper:g} and {lower:g}",
+            )
+        targets.append(target)
+    return tuple(targets)
+
+
+# Names and values as TOML writes them.
+
+
+def toml_key(name: str) -> str:
+    """A key, in quotes where it needs them.
+
+    Examples
+    --------
+    >>> print(toml_key("MMSE"), toml_key("CSF tau"))
+    MMSE "CSF tau"
+    """
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
+
+
+def toml_text(text: str) -> str:
+    r"""Text in quotes; JSON's way is TOML's, but for the character DEL.
+
+    Examples
+    --------
+    >>> print(toml_text('5" \\ é'))
+    "5\" \\ é"
+    """
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_cell(cell: str) -> str:
+    """A cell of a table: a whole number without quotes, anything else as it is written.
+
+    Examples
+    --------
+    >>> print(toml_cell("-4"), toml_cell("999.0"), toml_cell("refused"))
+    -4 "999.0" "refused"
+    """
+    return cell if re.fullmatch(r"-?[1-9][0-9]*", cell) else toml_text(cell)
+
+
+def toml_value(value: str | bool | float | tuple[str | float, ...]) -> str:
+    """A value of a study file.
+
+    Examples
+    --------
+    >>> toml_value(True), toml_value(0.5), toml_value((1, "a"))
+    ('true', '0.5', '[1, "a"]')
+    """
+    if isinstance(value, str):
+        return toml_text(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+# The settings of a study as they may be passed on with its model.
+
+_TABLE = "table"  # in place of the name of the file
+
+
+def settings_text(study: Study) -> str:
+    r"""The study file anew: what it says, without its comments and the name of its table.
+
+    Comments may name anybody, and the name or folder of a table may too. What is left as it is by
+    default is not written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.study import read_study
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "study.toml")
+    ...     _ = path.write_text('data.file = "jane/a.csv" # ask Jane\ntargets.MMSE.upper = 30')
+    ...     print(settings_text(read_study(path)))
+    [data]
+    file = "table"
+    <BLANKLINE>
+    [targets.MMSE]
+    upper = 30
+    <BLANKLINE>
+    """
+    sections: dict[str, Any] = {
+        "data": study.data,
+        "features": study.features,
+        "model": study.model,
+        "evaluation": study.evaluation,
+        "report": study.report,
+    }
+    sections |= {f"targets.{toml_key(target.name)}": target for target in study.targets}
+    parts = [
+        "".join([f"[{title}]\n", *lines])
+        for title, section in sections.items()
+        if (lines := _lines(section)) or title.startswith("targets.")
+    ]
+    return "\n".join(parts)
+
+
+def _lines(section: Any) -> list[str]:
+    """The keys that say something."""
+    return [
+        f"{item.name} = {toml_value(_TABLE if item.name == 'file' else value)}\n"
+        for item in fields(section)
+        if item.metadata and (value := getattr(section, item.name)) != item.default
+    ]

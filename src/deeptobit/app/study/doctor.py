@@ -1,0 +1,449 @@
+"""What may go wrong with a study, said before the model is fitted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigvalsh, qr
+
+from deeptobit.app.study.columns import (
+    MOST_CATEGORIES,
+    Kind,
+    categorical_columns,
+    is_numbered,
+    kind_of,
+    names_person,
+    repeats,
+)
+from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
+from deeptobit.app.study.data import StudyData, check_enough
+from deeptobit.app.study.encoding import FEWEST, Encoder
+from deeptobit.app.study.errors import StudyError, listed
+from deeptobit.app.study.outcomes import find_piles
+from deeptobit.app.study.scales import known_scale
+from deeptobit.app.study.tables import UNUSUAL, Table, parse_numbers, split_limits, unusual_form
+from deeptobit.arrays import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Features that say the same: pairs, and sums of others.
+
+MOST_FEATURES = 2000  # beyond it the correlations take longer than the model
+_SAME = 0.999
+_NOTHING_LEFT = 1e-8
+
+
+def same_pairs(X: pd.DataFrame) -> list[tuple[str, str, float]]:
+    """Pairs of features with a correlation of 0.999 or more, in size.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> same_pairs(pd.DataFrame({"kg": [1.0, 2, 4], "g": [1e3, 2e3, 4e3], "age": [3.0, 1, 2]}))
+    [('kg', 'g', 1.0)]
+    """
+    Z = _standard(X)
+    correlation = Z.T @ Z
+    first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
+    return [
+        (str(X.columns[i]), str(X.columns[j]), round(float(correlation[i, j]), 4))
+        for i, j in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+
+
+def dependent_features(X: pd.DataFrame) -> list[str]:
+    """Features that are exactly a linear combination of others; none if there are too few rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> total = pd.DataFrame({"left": [1.0, 2, 4, 1], "right": [3.0, 1, 2, 2]})
+    >>> dependent_features(total.assign(both=total.left + total.right))
+    ['both']
+    """
+    Z = _standard(X)
+    varies = np.flatnonzero(Z.any(axis=0))
+    Z, names = Z[:, varies], X.columns[varies]
+    # The smallest eigenvalue is cheap and settles most cases; pivoting then finds the names.
+    if not 0 < Z.shape[1] < Z.shape[0] or eigvalsh(Z.T @ Z)[0] > _NOTHING_LEFT:
+        return []
+    R, order = qr(Z, mode="r", pivoting=True)
+    left = np.abs(np.diag(R))
+    return sorted(str(names[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
+
+
+def _standard(X: pd.DataFrame) -> FloatArray:
+    """Columns with mean 0 and length 1; a constant one is 0."""
+    values = X.to_numpy(dtype=np.float64)
+    centred = values - values.mean(axis=0)
+    length = np.linalg.norm(centred, axis=0)
+    varies = length > 1e-12 * np.abs(values).max(axis=0)
+    return np.where(varies, centred, 0.0) / np.where(varies, length, 1.0)
+
+
+# What ``check`` finds.
+
+
+class Finding(NamedTuple):
+    """Something to look at: a ``warning`` may spoil the model, a ``note`` is good to know."""
+
+    level: Literal["warning", "note"]
+    about: str
+    message: str
+
+
+# Codes for missing values that nobody declared: -4 or 999 in a score, a word among numbers.
+
+_CODES = (-1, -4, -5, -7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, 99, 777, 888, 999, 9999)
+_LONE = tuple(code for code in _CODES if code != -1)  # -1, 0 and 1 are answers
+_LEAST_REST = 10  # values that say where a column lies
+_FAR = 2.0  # ranges of the other values
+_FAR_BELOW = 3.0  # steps between them, for the only negative values
+_MOST_WORDS = 5  # more of them are remarks, not codes
+
+
+def find_codes(table: Table) -> list[str]:
+    r"""Cells that seem to mean missing, as they are written.
+
+    Numbers are codes where a known scale cannot reach them, unless another column has them as
+    values; words are where they stand among numbers, unless another column has them as categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells = {"MMSE": ["30", "-4", "28", "21"], "age": ["70", "refused", "75", "81"]}
+    >>> find_codes(Table(pd.DataFrame(cells), "a.csv", np.arange(2, 6)))
+    ['-4', 'refused']
+    """
+    kinds = {name: kind_of(table, name) for name in table.columns}
+    numeric = [name for name, kind in kinds.items() if kind in ("numbers", "mixed")]
+    values = {name: table.parse(name)[0] for name in numeric}
+    beyond = sorted({code for name in numeric for code in _beyond_scale(name, values[name])})
+    codes = [code for code in beyond if all(_stands_apart(code, values[name]) for name in numeric)]
+    written = {
+        str(cell)
+        for name in numeric
+        if np.isin(values[name], codes).any()
+        for cell in table.text(name)[np.isin(values[name], codes)]
+    }
+    return [*sorted(written), *sorted(_words(table, kinds))]
+
+
+def _beyond_scale(name: str, values: FloatArray) -> Iterable[int]:
+    """Codes without which a column would be a scale that is known."""
+    found = [code for code in _CODES if (values == code).any()]
+    rest = values[~np.isin(values, found) & ~np.isnan(values)]
+    if not found or not rest.size:
+        return []
+    scale = known_scale(name, rest.min(), rest.max())
+    return [code for code in found if scale and not scale.lower <= code <= scale.upper]
+
+
+def _stands_apart(code: int, values: FloatArray) -> bool:
+    """Whether a column lacks a code, or cannot mean it: the only negative, or far above all."""
+    if not (values == code).any():
+        return True
+    rest = values[~np.isin(values, _CODES) & ~np.isnan(values)]
+    if not rest.size:
+        return False
+    low, high = float(rest.min()), float(rest.max())
+    return low >= 0.0 if code < 0 else code > high + (high - low)
+
+
+def lone_codes(values: FloatArray) -> list[int]:
+    """Codes that repeat in a column far from all its other values, which nobody may have meant.
+
+    Above, they are away from the others by twice the range of these. Below, they are the only
+    negative values, and by three times the usual step away.
+
+    Examples
+    --------
+    >>> lone_codes(np.r_[np.arange(18.0, 45.0), 999, 999]), lone_codes(np.r_[40.0:90.0, -9, -9])
+    ([999], [-9])
+    >>> lone_codes(np.r_[np.arange(60.0, 99.0), 99, 99]), lone_codes(np.r_[-20.0:20.0, -9, -9])
+    ([], [])
+    """
+    rest = np.unique(values[~np.isin(values, _LONE) & ~np.isnan(values)])
+    if np.isin(values, rest).sum() < max(_LEAST_REST, (~np.isnan(values)).sum() / 2):
+        return []
+    low, high = float(rest[0]), float(rest[-1])
+    step = float(np.median(np.diff(rest))) if len(rest) > 1 else 0.0
+
+    def is_far(code: int) -> bool:
+        if code < 0:
+            return low >= 0.0 and low - code > _FAR_BELOW * step
+        return code - high >= _FAR * (high - low)
+
+    return [code for code in _LONE if (values == code).sum() > 1 and is_far(code)]
+
+
+def holders(table: Table, code: int, but: Collection[str]) -> list[str]:
+    """Other columns of numbers that have a code among their values, not apart from them."""
+    numeric = [n for n in table.columns if n not in but and kind_of(table, n) == "numbers"]
+    return [name for name in numeric if not _stands_apart(code, table.parse(name)[0])]
+
+
+def _words(table: Table, kinds: dict[str, Kind]) -> set[str]:
+    found: set[str] = set()
+    for name, kind in kinds.items():
+        if kind == "mixed":
+            bare = split_limits(table.text(name))[0]
+            wrong = parse_numbers(bare, decimal_comma=table.decimal_comma)[1]
+            words = set(table.text(name)[wrong])
+            found |= words if len(words) <= _MOST_WORDS and all(map(_is_word, words)) else set()
+    for name, kind in kinds.items():
+        if kind == "categories":
+            found -= set(table.text(name))
+    return found
+
+
+def _is_word(cell: str) -> bool:
+    """Not a number that is written in an unusual way, such as 1.234,5 or 5% or inf."""
+    return cell.startswith("#") or not re.search(r"\d|^[+-]?inf", cell.lower())
+
+
+# Numbers that are no measurements: identifiers, and codes for missing values.
+
+_SUSPECTS_SHOWN = 20  # names in one message; a table may have thousands of columns
+_LEAST_ROWS = 20  # fewer whole numbers may follow each other by chance
+_YEARS = (1800, 2100)
+
+
+def identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
+    """Features that tell rows apart, and columns whose rows belong together but are no group."""
+    features = [column.name for column in data.encoder.columns if column.reference is None]
+    suspects = {name: why for name in features if (why := _why_identifier(data, name))}
+    people = [] if study.data.group else _people(data.table, suspects)
+    for name, why in suspects.items():
+        if name not in people:
+            message = f"looks like an identifier ({why}), and is a feature; exclude it"
+            yield Finding("warning", name, message)
+    for name in people:
+        message = (
+            "looks like an identifier that repeats, so that some rows of a person are held out and "
+            f"others not; group = {name!r} under [data] keeps them together"
+        )
+        yield Finding("warning", name, message)
+
+
+def codes(study: Study, data: StudyData) -> Iterator[Finding]:
+    """Codes for missing values that the study takes for numbers."""
+    columns: dict[int, list[str]] = {}
+    for column in data.encoder.columns:
+        if column.reference is None:
+            for code in lone_codes(data.table.parse(column.name)[0]):
+                columns.setdefault(code, []).append(column.name)
+    for code, names in columns.items():
+        yield Finding("warning", "features", _of_code(study, data.table, code, names))
+
+
+def _of_code(study: Study, table: Table, code: int, names: list[str]) -> str:
+    said = f"{code} repeats in {listed(names, _SUSPECTS_SHOWN)}, far from all other values: "
+    meant = holders(table, code, names)
+    if meant:
+        return f"{said}if it means missing, leave those cells blank ({listed(meant)} may mean it)"
+    written = {str(cell) for n in names for cell in table.text(n)[table.parse(n)[0] == code]}
+    missing = ", ".join([*map(toml_value, study.data.missing), *map(toml_cell, sorted(written))])
+    return f"{said}if it means missing, write missing = [{missing}] under [data]"
+
+
+def _people(table: Table, suspects: Collection[str]) -> list[str]:
+    """Columns that name the people whom several rows are about."""
+    named = [name for name in table.columns if name in suspects or names_person(name)]
+    return [name for name in named if repeats(table.text(name))]
+
+
+def _why_identifier(data: StudyData, name: str) -> str | None:
+    values, text = data.table.parse(name)[0], data.table.text(name)
+    known = values[~np.isnan(values)]
+    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= min(MOST_CATEGORIES, len(values) - 1):
+        return None
+    if names_person(name):
+        return "by its name"
+    if is_numbered(text):
+        return "by its leading zeros"
+    return "it counts the rows" if _counts_rows(values) else None
+
+
+def _counts_rows(values: FloatArray) -> bool:
+    """Whether every row has the number after that of the row before: 1, 2, 3 or 1001, 1002.
+
+    Ages or years that follow each other are measurements.
+    """
+    if len(values) < _LEAST_ROWS or not (np.diff(values) == 1.0).all():
+        return False
+    first, last = values[0], values[-1]
+    return bool(first in (0, 1) or (first >= 100 and not (_YEARS[0] <= first < last <= _YEARS[1])))
+
+
+_MOSTLY = 0.5
+_NEARLY_ALL = 0.95
+_FEW_VALUES = 20
+_SHOWN = 20  # names in one message; a table may have thousands of columns
+
+
+def diagnose(study: Study, data: StudyData) -> list[Finding]:
+    r"""Everything that looks wrong, targets first.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.study import build_data, read_data, read_study
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = [f"{age},{max(age - 70, 0)}" for age in range(50, 100)]
+    ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,loss", *rows]))
+    ...     path = Path(folder, "study.toml")
+    ...     _ = path.write_text('data.file = "a.csv"\ntargets.loss = {}')
+    ...     study = read_study(path)
+    ...     for finding in diagnose(study, build_data(study, read_data(study))):
+    ...         print(*finding)
+    warning loss 42% of the values are 0: is lower = 0 missing?
+    """
+    return [
+        *_targets(study, data),
+        *_columns(data),
+        *identifiers(study, data),
+        *codes(study, data),
+        *dependence(data.X, data.encoder),
+        *_categories(study, data),
+        *_groups(study, data),
+        *_rows(data),
+        *_refused(study, data),
+    ]
+
+
+def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
+    shares = data.targets.describe()
+    exact = np.where(data.targets.observed, data.targets.low, np.nan)
+    for position, target in enumerate(study.targets):
+        row = shares.loc[target.name]
+        n_exact = int(data.targets.observed[:, position].sum())
+        if row["at_lower"] >= _NEARLY_ALL or row["at_upper"] >= _NEARLY_ALL:
+            side = "lower" if row["at_lower"] >= _NEARLY_ALL else "upper"
+            share = row[f"at_{side}"]
+            yield Finding(
+                "warning", target.name, f"{share:.0%} of the values are at its {side} bound"
+            )
+        if n_exact < _FEW_VALUES:
+            yield Finding("warning", target.name, f"only {n_exact} values lie between its bounds")
+        missing = float(data.targets.missing[:, position].mean())
+        if missing >= _MOSTLY:
+            yield Finding("warning", target.name, f"{missing:.0%} of the values are missing")
+        if n_exact > 1 and np.ptp(exact[~np.isnan(exact[:, position]), position]) == 0.0:
+            message = "all values between its bounds are the same; leave it out"
+            yield Finding("warning", target.name, message)
+        yield from unbounded(target, exact[:, position])
+
+
+def unbounded(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
+    """A target that looks censored where the study has no bound, by the values between bounds."""
+    piles = find_piles(values)
+    inner = values[~np.isnan(values)]
+    scale = known_scale(target.values, inner.min(initial=np.inf), inner.max(initial=-np.inf))
+    for side, pile, share in (
+        ("lower", piles.lower, piles.share_lower),
+        ("upper", piles.upper, piles.share_upper),
+    ):
+        flag = target.below if side == "lower" else target.above
+        if getattr(target, side) is not None or flag is not None:
+            continue
+        if scale is not None:
+            bound = getattr(scale, side)
+            message = f"no {side} bound, but {scale.name} has one: {side} = {bound:g}"
+            yield Finding("warning", target.name, message)
+        elif pile is not None:
+            message = f"{share:.0%} of the values are {pile:g}: is {side} = {pile:g} missing?"
+            yield Finding("warning", target.name, message)
+
+
+def _columns(data: StudyData) -> Iterator[Finding]:
+    cells = {column.name: data.table.text(column.name) for column in data.encoder.columns}
+    constant = [name for name, text in cells.items() if text.nunique() == 1]
+    if constant:
+        message = f"the same value in every row; exclude {listed(constant, _SHOWN)}"
+        yield Finding("warning", "features", message)
+    sparse = [name for name, text in cells.items() if text.isna().mean() >= _MOSTLY]
+    if sparse:
+        message = f"at least {_MOSTLY:.0%} of the cells missing in {listed(sparse, _SHOWN)}"
+        yield Finding("warning", "features", message)
+
+
+def dependence(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
+    """Features that say the same as others, by their values in some rows."""
+    # Columns of one examination are missing together, and their indicators are then the same.
+    X = X.drop(columns=encoder.indicators)
+    if X.shape[1] > MOST_FEATURES:
+        yield Finding("note", "features", f"over {MOST_FEATURES}: not checked for collinearity")
+        return
+    pairs = same_pairs(X)
+    for first, second, correlation in pairs[:_SHOWN]:
+        yield Finding("warning", second, f"correlation {correlation:g} with {first!r}; exclude one")
+    if len(pairs) > _SHOWN:
+        yield Finding("warning", "features", f"{len(pairs) - _SHOWN} more pairs are as collinear")
+    dependent = dependent_features(X.drop(columns=list({second for _, second, _ in pairs})))
+    if dependent:
+        message = f"linear combinations of other features: {listed(dependent, _SHOWN)}"
+        yield Finding("warning", "features", message)
+
+
+def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
+    declared = categorical_columns(study, data.table)
+    for column in data.encoder.columns:
+        if column.reference is None:
+            continue
+        form = None if column.name in declared else unusual_form(data.table, column.name)
+        if form:
+            message = f"taken for categories, but holds {UNUSUAL[form]}"
+            yield Finding("warning", column.name, message)
+        counts = data.table.text(column.name).value_counts()
+        rare = [str(level) for level, count in counts.items() if count < FEWEST]
+        if rare:
+            message = f"categories with fewer than {FEWEST} rows: {listed(rare)}"
+            yield Finding("note", column.name, message)
+
+
+def _groups(study: Study, data: StudyData) -> Iterator[Finding]:
+    if data.groups is None or study.data.group is None:
+        return
+    names, counts = np.unique(data.groups.astype(str), return_counts=True)
+    folds = max(study.model.cv, study.evaluation.folds)
+    if len(names) < 2 * folds:
+        message = f"{len(names)} groups for {folds} folds, which never split one: too few"
+        yield Finding("warning", study.data.group, message)
+    if counts.max() > _MOSTLY * len(data.groups):
+        # Its label may name a person, and findings are stored with the model.
+        message = f"its largest group has {counts.max() / len(data.groups):.0%} of the rows"
+        yield Finding("warning", study.data.group, message)
+    single = int((counts == 1).sum())
+    if _NEARLY_ALL * len(names) <= single < len(names):
+        message = (
+            "nearly all groups have one row; if one is an id that was written twice by mistake, "
+            f"id = {study.data.group!r} in place of group says where"
+        )
+        yield Finding("warning", study.data.group, message)
+    elif single > 0:
+        yield Finding("note", study.data.group, f"{single} of {len(names)} groups have one row")
+
+
+def _rows(data: StudyData) -> Iterator[Finding]:
+    n_rows, n_features = data.X.shape
+    if n_rows <= n_features:
+        message = f"{n_features} features for {n_rows} rows: the model relies on its prior"
+        yield Finding("note", "features", message)
+    without = int(data.targets.missing.all(axis=1).sum())
+    if without:
+        yield Finding("note", "rows", f"{without} rows have no target and teach nothing")
+
+
+def _refused(study: Study, data: StudyData) -> Iterator[Finding]:
+    """What ``fit`` will not do, said before it is asked to."""
+    try:
+        check_enough(study, data)
+    except StudyError as error:
+        yield Finding("warning", "fit", f"will refuse: {error}")

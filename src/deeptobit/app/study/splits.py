@@ -1,0 +1,234 @@
+"""Rows to learn from and rows to be judged by, the same for every method."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from math import nan
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, ShuffleSplit
+
+from deeptobit.app.study.data import StudyData
+from deeptobit.app.study.encoding import FEWEST
+from deeptobit.arrays import FloatArray
+from deeptobit.datasets import Cohort
+from deeptobit.targets import CensoredTargets
+from paper.baselines.base import Folds
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How methods are compared; the fields are those of ``[evaluation]`` in a study file.
+
+    Attributes
+    ----------
+    method : {"splits", "folds"}
+        Repeated random splits at every share, or every row held out once.
+    train_shares : tuple of float
+        Shares of the rows, or of the groups, to train on.
+    repeats : int
+        Splits for every share.
+    folds : int
+    coverage : float
+        Of the prediction intervals.
+    seed : int
+        Of the splits, and of the folds by which methods are tuned.
+    inner_folds : int
+        Folds of the training rows by which methods are tuned.
+    """
+
+    method: Literal["splits", "folds"] = "splits"
+    train_shares: tuple[float, ...] = (0.4, 0.5, 0.6, 0.7, 0.8)
+    repeats: int = 10
+    folds: int = 5
+    coverage: float = 0.9
+    seed: int = 0
+    inner_folds: int = 5
+
+    def __post_init__(self) -> None:
+        """Refuse what no split can follow."""
+        if not self.train_shares or not all(0.0 < share < 1.0 for share in self.train_shares):
+            raise ValueError(
+                f"train shares must lie between 0 and 1; got {list(self.train_shares)}"
+            )
+        if len(set(self.train_shares)) < len(self.train_shares):
+            raise ValueError(f"train shares must differ; got {list(self.train_shares)}")
+        if self.repeats < 1:
+            raise ValueError(f"repeats must be at least 1; got {self.repeats}")
+
+
+class Split(NamedTuple):
+    """Indices of rows to train on and of rows to test on."""
+
+    share: float
+    repeat: int
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+    @property
+    def key(self) -> tuple[float, int]:
+        """Which split it is."""
+        return self.share, self.repeat
+
+
+def draw_splits(n_rows: int, groups: NDArray[np.generic] | None, protocol: Protocol) -> list[Split]:
+    """Splits of rows, or of whole groups where there are any.
+
+    Examples
+    --------
+    >>> splits = draw_splits(10, None, Protocol(train_shares=(0.4, 0.8), repeats=2))
+    >>> [(split.share, split.repeat, len(split.train), len(split.test)) for split in splits]
+    [(0.4, 0, 4, 6), (0.4, 1, 4, 6), (0.8, 0, 8, 2), (0.8, 1, 8, 2)]
+    >>> whole = draw_splits(4, np.array(["a", "b", "a", "c"]), Protocol("folds", folds=3))
+    >>> [split.test.tolist() for split in whole]
+    [[0, 2], [3], [1]]
+    """
+    n_units, units = (n_rows, "rows") if groups is None else (len(set(groups)), "groups")
+    rows = np.zeros((n_rows, 1))
+    if protocol.method == "folds":
+        if n_units < max(protocol.folds, 3):
+            raise ValueError(f"{protocol.folds} folds need as many {units}, and three at least")
+        share = 1.0 - 1.0 / protocol.folds
+        shuffled = KFold(protocol.folds, shuffle=True, random_state=protocol.seed)
+        splitter = shuffled if groups is None else GroupKFold(protocol.folds)
+        pairs = enumerate(splitter.split(rows, None, groups))
+        return [Split(share, repeat, train, test) for repeat, (train, test) in pairs]
+    splits = []
+    for share in protocol.train_shares:
+        if share * n_units < 2 or (1.0 - share) * n_units < 1:
+            raise ValueError(
+                f"{n_units} {units} are too few to train on {share:.0%} of them and test on others"
+            )
+        kind = ShuffleSplit if groups is None else GroupShuffleSplit
+        random = kind(protocol.repeats, train_size=share, random_state=protocol.seed)
+        for repeat, (train, test) in enumerate(random.split(rows, None, groups)):
+            splits.append(Split(share, repeat, train, test))
+    return splits
+
+
+# A study or a cohort, as methods are compared on it.
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationData:
+    """Features, outcomes and groups of all rows.
+
+    Attributes
+    ----------
+    name : str
+        What the data are called.
+    X : array of shape (N, D)
+        NaN where the mean of the training rows stands in for what is missing.
+    targets : CensoredTargets of shape (N, T)
+    groups : array of shape (N,) or None
+        Rows with the same label are never split between training and test rows.
+
+    Examples
+    --------
+    >>> targets = CensoredTargets.from_bounds([0.0, 1.0, 2.0], lower=0)
+    >>> data = EvaluationData("three", np.array([[1.0], [3.0], [np.nan]]), targets)
+    >>> data.features(np.array([0, 2])).ravel()
+    array([1., 3., 1.])
+    """
+
+    name: str
+    X: FloatArray
+    targets: CensoredTargets
+    groups: NDArray[np.generic] | None = None
+
+    def features(self, train: NDArray[np.intp]) -> FloatArray:
+        """Features of all rows; gaps hold the mean of the training rows (0 if these have none)."""
+        known = ~np.isnan(self.X[train])
+        sums = np.where(known, self.X[train], 0.0).sum(axis=0)
+        return np.where(np.isnan(self.X), sums / np.maximum(known.sum(axis=0), 1), self.X)
+
+    def fingerprint(self) -> str:
+        """A digest that changes with any number, bound, name or group."""
+        targets = self.targets
+        arrays = (self.X, targets.low, targets.high, targets.lower_bounds, targets.upper_bounds)
+        digest = hashlib.sha256()
+        for array in arrays:
+            digest.update(repr(array.shape).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        groups = None if self.groups is None else [str(label) for label in self.groups]
+        digest.update(repr((targets.names, groups)).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+
+def data_of_study(data: StudyData, name: str) -> EvaluationData:
+    """A study, whose missing features are filled anew in every split."""
+    columns = (
+        replace(column, means=tuple(nan for _ in column.means)) for column in data.encoder.columns
+    )
+    blank = replace(data.encoder, columns=tuple(columns))
+    X = blank.encode(data.table).to_numpy(dtype=np.float64)
+    return EvaluationData(name, X, data.targets, data.groups)
+
+
+def data_of_cohort(cohort: Cohort, name: str) -> EvaluationData:
+    """A cohort; people with several rows stay together.
+
+    Examples
+    --------
+    >>> from deeptobit.datasets import make_clinical_cohort
+    >>> data = data_of_cohort(make_clinical_cohort(50, random_state=0), "simulated")
+    >>> data.X.shape, data.targets.shape, data.groups is None
+    ((50, 138), (50, 30), True)
+    """
+    targets = CensoredTargets.from_bounds(cohort.Y, cohort.lower, cohort.upper)
+    groups = cohort.groups
+    repeated = len(set(groups)) < len(groups)
+    X = cohort.X.to_numpy(dtype=np.float64)
+    return EvaluationData(name, X, targets, groups if repeated else None)
+
+
+# Targets that a split can teach and judge.
+
+
+class Skipped(NamedTuple):
+    """A target that is left out of a split, for all methods, and why."""
+
+    share: float
+    repeat: int
+    target: str
+    reason: str
+
+
+def find_usable(
+    targets: CensoredTargets, split: Split, folds: Folds
+) -> tuple[list[int], list[Skipped]]:
+    """Tasks that can be compared in a split, and those that cannot.
+
+    A target needs two recorded values for every fold, values that differ in what every fold trains
+    on, and values that differ among the test rows. Of fewer than five test values, measures would
+    tell the values.
+    """
+    recorded = targets.has_value
+    values = np.where(recorded, targets.values, np.nan)
+    train, test = values[split.train], values[split.test]
+    enough = (~np.isnan(train)).sum(axis=0) >= 2 * len(folds)
+    learnable = np.all([_varied(train[rows]) for rows, _ in folds], axis=0)
+    many = (~np.isnan(test)).sum(axis=0) >= FEWEST
+    judged = _varied(test)
+    usable, skipped = [], []
+    for task, name in enumerate(targets.names):
+        if not enough[task]:
+            reason = f"fewer than {2 * len(folds)} values to train on"
+        elif not learnable[task]:
+            reason = "its values to train on are all the same"
+        elif not many[task]:
+            reason = f"fewer than {FEWEST} values to test on"
+        elif not judged[task]:
+            reason = "its values to test on are all the same"
+        else:
+            usable.append(task)
+            continue
+        skipped.append(Skipped(*split.key, name, reason))
+    return usable, skipped
+
+
+def _varied(values: FloatArray) -> FloatArray:
+    return np.asarray(np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0))

@@ -1,0 +1,376 @@
+"""The data of an empirical-Bayes layer, in standard units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dtrtri
+from scipy.sparse import issparse
+
+from deeptobit import likelihood
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.layer import (
+    SIGMA_FLOOR,
+    CensoringKinds,
+    Design,
+    OlsenProblem,
+    RoundFeatures,
+    TargetScaling,
+    fit_tobit,
+)
+from deeptobit.likelihood import Gaussian
+from deeptobit.targets import CensoredTargets
+
+_MAX_DENSE = 2e8  # entries of X that may be stored densely
+
+
+@dataclass(frozen=True)
+class EvidenceProblem:
+    r"""Features, intervals and the intercept-only model from which the EM starts.
+
+    Parameters
+    ----------
+    matrix : array of shape (N, D)
+        Standardised features, dense.
+    weight : array of shape (N,)
+        Row weights as given: a weight of 2 is a row twice.
+    low, high : arrays of shape (N, T)
+        Ends of the intervals in standard units, NaN where nothing is known. Tasks that are censored
+        on one side throughout have no maximum and are set aside as unknown.
+    intercept, sigma : arrays of shape (T,)
+        Of the intercept-only model.
+    free_sigma : bool array of shape (T,)
+        Where σ is determined; elsewhere it is held.
+    fit_intercept : bool
+    kinds : CensoringKinds
+        Tasks that are censored throughout.
+    design, scaling
+        How the features (without their matrix) and the outcomes were standardised.
+    """
+
+    matrix: FloatArray
+    weight: FloatArray
+    low: FloatArray
+    high: FloatArray
+    intercept: FloatArray
+    sigma: FloatArray
+    free_sigma: BoolArray
+    fit_intercept: bool
+    kinds: CensoringKinds
+    design: Design
+    scaling: TargetScaling
+
+    @classmethod
+    def build(
+        cls,
+        X: Any,
+        targets: CensoredTargets,
+        weight: FloatArray,
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+    ) -> EvidenceProblem:
+        """Standardise, fit intercepts and noise scales alone, set aside what has no maximum.
+
+        Examples
+        --------
+        >>> targets = CensoredTargets.from_bounds([[0.0], [1.0], [2.0]], lower=0)
+        >>> EvidenceProblem.build(np.array([[1.0], [2.0], [4.0]]), targets, np.ones(3)).gram
+        array([[3.]])
+        """
+        share = weight / weight.sum()
+        design = Design.build(_dense(X), share, center=fit_intercept, standardize=standardize)
+        scaling = TargetScaling.build(targets, share, center=fit_intercept)
+        constant = OlsenProblem(
+            features=_no_features(design),
+            targets=targets,
+            scaling=scaling,
+            noise=Gaussian(),
+            fit_intercept=fit_intercept,
+            free_sigma=np.ones(targets.shape[1], dtype=np.bool_),
+            max_theta=1.0 / SIGMA_FLOOR,
+        )
+        constant, fit, kinds = fit_tobit(
+            constant, None, total_weight=float(weight.sum()), tol=1e-8, max_iter=100
+        )
+        aside = np.where(kinds.one_sided, np.nan, 0.0)
+        theta = fit.point[-1]
+        return cls(
+            matrix=design.matrix,
+            weight=weight,
+            low=scaling.apply(targets.low) + aside,
+            high=scaling.apply(targets.high) + aside,
+            intercept=fit.point[-2] / theta,
+            sigma=1.0 / theta,
+            free_sigma=constant.free_sigma,
+            fit_intercept=fit_intercept,
+            kinds=kinds,
+            design=design.without_matrix(),
+            scaling=scaling,
+        )
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The number of rows n, counted with their weights."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def missing(self) -> BoolArray:
+        """Entries of which nothing is known, (N, T)."""
+        return np.isnan(self.low)
+
+    @cached_property
+    def known_weight(self) -> FloatArray:
+        """Weight of the rows of which something is known, of every task, (T,)."""
+        return np.asarray(self.weight @ ~self.missing)
+
+    @cached_property
+    def weighted_rows(self) -> FloatArray:
+        """Rows times the root of their weight, (N, D)."""
+        return np.asarray(np.sqrt(self.weight)[:, None] * self.matrix)
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """Σ_i w_i x_i x_iᵀ, (D, D)."""
+        return np.asarray(self.weighted_rows.T @ self.weighted_rows)
+
+
+def _dense(X: Any) -> Any:
+    """X as an array; every feature has a variance to learn, so that a sparse X must be small."""
+    n_samples, n_features = X.shape
+    if not issparse(X):
+        return X
+    if n_samples * n_features > _MAX_DENSE:
+        raise ValueError(
+            f"X is sparse, and {n_samples} x {n_features} is too large to learn a variance for "
+            "every feature; give alphas or ranks to search the penalised layer instead"
+        )
+    return X.toarray()  # type: ignore[attr-defined]
+
+
+def _no_features(design: Design) -> RoundFeatures:
+    n_samples, n_features = design.shape
+    return RoundFeatures(
+        design.without_matrix(),
+        np.zeros((n_features, 0)),
+        np.zeros(0),
+        np.zeros((n_samples, 0)),
+    )
+
+
+# The features in the metric of their prior variances, diagonalised on the smaller side.
+
+_RELATIVE_RANK = 1e-11  # of the largest eigenvalue
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    r"""Eigenpairs of :math:`\Omega^{1/2} X^\top W X\, \Omega^{1/2}`, Ω = diag ω.
+
+    Parameters
+    ----------
+    feature_variance : array of shape (D,)
+        ω, the prior variance of every feature's coefficients.
+    values : array of shape (r,)
+        Non-zero eigenvalues.
+    directions : array of shape (D, r)
+    """
+
+    feature_variance: FloatArray
+    values: FloatArray
+    directions: FloatArray
+
+    @classmethod
+    def build(cls, problem: EvidenceProblem, feature_variance: FloatArray) -> Spectrum:
+        """Diagonalise D × D, or N × N if there are more features than rows.
+
+        Examples
+        --------
+        >>> from deeptobit import CensoredTargets
+        >>> targets = CensoredTargets.from_bounds([[0.0], [1.0], [2.0]], lower=0)
+        >>> problem = EvidenceProblem.build(np.array([[1.0], [2.0], [4.0]]), targets, np.ones(3))
+        >>> Spectrum.build(problem, np.array([2.0])).values
+        array([6.])
+        """
+        root = np.sqrt(feature_variance)
+        n_samples, n_features = problem.matrix.shape
+        if n_features <= n_samples:
+            values, directions = np.linalg.eigh(problem.gram * np.outer(root, root))
+            keep = values > _threshold(values)
+            return cls(feature_variance, values[keep], directions[:, keep])
+        rows = problem.weighted_rows * root
+        values, sides = np.linalg.eigh(rows @ rows.T)
+        keep = values > _threshold(values)
+        values = values[keep]
+        return cls(feature_variance, values, rows.T @ sides[:, keep] / np.sqrt(values))
+
+    def scaled(self, factor: float) -> Spectrum:
+        """The same directions with all prior variances multiplied by a factor."""
+        return Spectrum(self.feature_variance * factor, self.values * factor, self.directions)
+
+
+def _threshold(values: FloatArray) -> float:
+    return float(_RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny))
+
+
+# The coefficients given imputed latents: a Gaussian, diagonal in the right axes.
+
+
+@dataclass(frozen=True)
+class Posterior:
+    r"""Posterior of Δ (D, T) under rows z = xΔ + e, e ~ N(0, R), and Δ ~ MN(0, diag ω, K).
+
+    With :math:`R = LL^\top` and :math:`L^{-1} K L^{-\top} = Q \Lambda Q^\top` the axes
+    :math:`F = L^{-\top} Q` of the tasks make both matrices diagonal. Along axis q the coefficients
+    are a ridge regression with prior variances λ_q ω, and all axes share one spectrum.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+        Of r directions.
+    to_tasks : array of shape (T, T)
+        :math:`F^{-1}`: rows are axes.
+    task_variance : array of shape (T,)
+        λ.
+    white : array of shape (D, T)
+        Posterior mean divided by √ω, along the axes.
+    gain : array of shape (r, T)
+        λs/(λs + 1), the share of each direction that the data determine.
+    """
+
+    spectrum: Spectrum
+    to_tasks: FloatArray
+    task_variance: FloatArray
+    white: FloatArray
+    gain: FloatArray
+
+    @classmethod
+    def infer(
+        cls,
+        spectrum: Spectrum,
+        moments: FloatArray,
+        task_covariance: FloatArray,
+        noise_correlation: FloatArray,
+    ) -> Posterior:
+        """Condition on the moments XᵀWZ (D, T) of the features with the latents.
+
+        Examples
+        --------
+        One feature with Gram 3 and prior variance 1: the ridge estimate is XᵀZ/(3 + 1).
+
+        >>> spectrum = Spectrum(np.ones(1), np.array([3.0]), np.ones((1, 1)))
+        >>> Posterior.infer(spectrum, np.array([[2.0]]), np.eye(1), np.eye(1)).mean
+        array([[0.5]])
+        """
+        root = np.linalg.cholesky(noise_correlation)
+        # The shrunk correlation is far from singular: its inverse serves both, and is cheaper.
+        whitener, _ = dtrtri(root, lower=1)
+        whitened = whitener @ task_covariance @ whitener.T
+        task_variance, axes = np.linalg.eigh(0.5 * (whitened + whitened.T))
+        task_variance = np.maximum(task_variance, np.finfo(np.float64).eps)
+        along = moments @ (whitener.T @ axes)
+        feature_root = np.sqrt(spectrum.feature_variance)[:, None]
+        signal = spectrum.values[:, None] * task_variance
+        shrunk = spectrum.directions.T @ (feature_root * along) * (task_variance / (signal + 1.0))
+        return cls(
+            spectrum=spectrum,
+            to_tasks=axes.T @ root.T,
+            task_variance=task_variance,
+            white=spectrum.directions @ shrunk,
+            gain=signal / (signal + 1.0),
+        )
+
+    @property
+    def mean(self) -> FloatArray:
+        """Posterior mean of Δ, (D, T)."""
+        root = np.sqrt(self.spectrum.feature_variance)[:, None]
+        return np.asarray((root * self.white) @ self.to_tasks)
+
+    @property
+    def freedom(self) -> FloatArray:
+        """Σ_i w_i Var(x_iᵀΔ_t), the degrees of freedom of each task, (T,)."""
+        return np.asarray(self.gain.sum(axis=0) @ np.square(self.to_tasks))
+
+    def growth(self) -> FloatArray:
+        """The EM update of ω over ω: mean over axes of E[Δ²]/(λω), (D,)."""
+        undetermined = 1.0 - np.square(self.spectrum.directions) @ self.gain
+        undetermined = np.maximum(undetermined, np.finfo(np.float64).eps)  # it may round below 0
+        return np.asarray((np.square(self.white) / self.task_variance + undetermined).mean(axis=1))
+
+    def task_covariance(self) -> FloatArray:
+        """The EM update of K with trace T: mean over features of E[ΔΔᵀ]/ω, (T, T)."""
+        n_features, n_tasks = self.white.shape
+        undetermined = n_features - np.square(self.spectrum.directions).sum(axis=0) @ self.gain
+        total = self.white.T @ self.white + np.diag(self.task_variance * undetermined)
+        moments = self.to_tasks.T @ total @ self.to_tasks
+        return np.asarray(moments * (n_tasks / np.trace(moments)))
+
+
+# The scores behind the censoring: what is expected of them, and how sure that is.
+
+
+class Latents(NamedTuple):
+    """Moments of the noise e = y*/σ − η given the intervals, each (N, T)."""
+
+    fitted: FloatArray
+    residual: FloatArray
+    variance: FloatArray
+
+
+def impute(
+    problem: EvidenceProblem, coef: FloatArray, intercept: FloatArray, sigma: FloatArray
+) -> Latents:
+    r"""The E-step: what the intervals say of the scores behind them, in units of σ.
+
+    An observed entry is its value with variance 0, a missing one its fit with variance 1.
+
+    Parameters
+    ----------
+    coef : array of shape (D, T)
+        Δ = W/σ (Olsen's scale).
+    intercept, sigma : arrays of shape (T,)
+    """
+    fitted = problem.matrix @ coef + intercept
+    moments = likelihood.truncated_moments(problem.low / sigma, problem.high / sigma, fitted)
+    return Latents(fitted, *moments)
+
+
+def expect_missing(
+    problem: EvidenceProblem, latents: Latents, correlation: FloatArray
+) -> FloatArray:
+    """The noise of all entries, that of missing ones as the others of their row tell, (N, T).
+
+    Outcomes of one person err together. An entry whose fit were taken for its value would count as
+    one that did not err where the others did, and pull their coefficients towards its own.
+    """
+    if not problem.missing.any():
+        return latents.residual
+    return likelihood.missing_noise(latents.residual, problem.missing, correlation)
+
+
+def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:
+    r"""Correlation R of the noise between tasks, shrunk by T rows of independent noise, (T, T).
+
+    Outcomes of one person err together. A prior that took this for a common effect of the features
+    would share what is not shared. With n the sum of the weights w, and moments e, v of the noise,
+
+    .. math:: R_{st} = \frac{n}{n + T} \frac{\sum_i w_i e_{is} e_{it}}{
+        \sqrt{\sum_i w_i (e_{is}^2 + v_{is})} \sqrt{\sum_i w_i (e_{it}^2 + v_{it})}},
+        \qquad s \ne t.
+
+    A missing entry adds variance v = 1 and, as e = 0, no product: R shrinks towards independence
+    with the share of missing entries, about as the share of rows that know both outcomes does.
+    """
+    n_tasks = latents.residual.shape[1]
+    total = latents.residual.T @ (weight[:, None] * latents.residual)
+    scale = np.sqrt(np.diag(total) + weight @ latents.variance)
+    scale = np.where(scale > 0.0, scale, 1.0)
+    correlation = total / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0)
+    rows = float(weight.sum())
+    correlation *= rows / (rows + n_tasks)
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)

@@ -1,0 +1,422 @@
+"""ADNI's own files, joined into features and bounded scores of people."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from deeptobit.datasets.brains import Cohort
+from deeptobit.datasets.help import packaged_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    pass  # FIXME self import
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+# The 138 cortical measurements of a scan: 68 thicknesses, 68 areas, 2 hemispheres.
+
+
+def read_features(scans: AdniTable, visit: str) -> pd.DataFrame:
+    """Return the latest run of each person's scan at a visit, (n, 138), named by FreeSurfer.
+
+    Of a scan that was processed more than once the run with the latest RUNDATE counts, as a
+    whole: runs are not mixed. A scan without all 138 measurements is left out, with a warning.
+    Columns that are not cortex in every version (ST22, ST64, ST81, ST123: corpus callosum and
+    unknown) are never read.
+    """
+    import pandas as pd
+
+    regions = packaged_table("adni_features").fillna({"newer_column": ""})
+    measured = pd.DataFrame(
+        {
+            name: _measurement(scans, column, newer)
+            for name, column, newer in zip(
+                regions["name"], regions["column"], regions["newer_column"], strict=True
+            )
+        }
+    )
+    latest = measured[~measured.index.duplicated(keep="last")]
+    visits = latest.index.get_level_values("VISIT")
+    if visit not in visits:
+        there = ", ".join(f"{code} ({n})" for code, n in visits.value_counts().items())
+        raise ValueError(f"{scans.file} has no scan at visit {visit!r}; it has {there}")
+    return _complete(latest[visits == visit].droplevel("VISIT").sort_index(), scans.file)
+
+
+def _measurement(scans: AdniTable, column: str, newer: str) -> pd.Series[float]:
+    """A column of the scans; newer tables keep both hemispheres under another name."""
+    if newer and newer in scans.rows.columns and not _is_filled(scans, column):
+        column = newer
+    return scans.numbers(column, lower=0)
+
+
+def _is_filled(scans: AdniTable, column: str) -> bool:
+    return column in scans.rows.columns and bool(scans.numbers(column, lower=0).notna().any())
+
+
+def _complete(features: pd.DataFrame, file: str) -> pd.DataFrame:
+    gaps = features.isna()
+    incomplete = gaps.any(axis=1)
+    if incomplete.all():
+        raise ValueError(
+            f"no scan of {file} has all 138 measurements; {gaps.sum().idxmax()} is missing in "
+            f"{gaps.sum().max()} of {len(features)}"
+        )
+    if incomplete.any():
+        first = features.index[incomplete][0]
+        warnings.warn(
+            f"{incomplete.sum()} of {len(features)} scans of {file} are left out because they "
+            f"lack a measurement (RID {first}: {gaps.columns[gaps.loc[first]][0]})",
+            stacklevel=4,
+        )
+    return features[~incomplete]
+
+
+# Find the tables of ADNI in a folder of downloads, or say where ADNI offers them.
+
+# Versions of FreeSurfer measure differently, so one table is read: the first of these that is
+# there. The paper's people were scanned in ADNI1, whose table is the first.
+FREESURFER_TABLES = ("UCSFFSX", "UCSFFSX51", "UCSFFSX6", "UCSFFSX7")
+
+DOWNLOAD = "ida.loni.usc.edu (ADNI > Download > Study Data)"
+
+
+def find_tables(folder: Path, score_tables: Iterable[str]) -> tuple[Path, dict[str, Path]]:
+    """Return the file of the scans, and those of the tables of scores by name.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder or one of the tables is not there; all that are missing are named.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is not a folder; give the one with ADNI's CSV files")
+    scans = [path for name in FREESURFER_TABLES if (path := find_table(folder, name))]
+    found = {name: find_table(folder, name) for name in score_tables}
+    missing = [name for name, path in found.items() if path is None]
+    if not scans:
+        missing.insert(0, FREESURFER_TABLES[0])
+    if missing:
+        raise FileNotFoundError(_what_to_download(folder, missing))
+    return scans[0], {name: path for name, path in found.items() if path}
+
+
+def find_table(folder: Path, name: str) -> Path | None:
+    """Return the CSV file of one table, whatever dates follow its name.
+
+    ``NEUROBAT`` finds ``NEUROBAT.csv`` and ``NEUROBAT_20Mar2024.csv``; ``UCSFFSX`` finds
+    ``UCSFFSX_11_02_15_20Mar2024.csv`` but no table of another name, such as ``UCSFFSX51_...``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("neurobat_20Mar2024.csv", "UCSFFSX51_11_08_19.csv"):
+    ...         Path(folder, name).touch()
+    ...     print(find_table(Path(folder), "NEUROBAT").name, find_table(Path(folder), "UCSFFSX"))
+    neurobat_20Mar2024.csv None
+    """
+    pattern = re.compile(rf"{re.escape(name)}(_\d.*)?\.csv", re.IGNORECASE)
+    found = sorted(path for path in folder.iterdir() if pattern.fullmatch(path.name))
+    if len(found) > 1:
+        raise ValueError(
+            f"{folder} has {len(found)} files of the ADNI table {name}: "
+            f"{', '.join(path.name for path in found)}; keep the one to use"
+        )
+    return found[0] if found else None
+
+
+def _what_to_download(folder: Path, missing: list[str]) -> str:
+    tables = packaged_table("adni_tables")
+    place = dict(zip(tables["table"], tables["section"] + " > " + tables["title"], strict=True))
+    lines = [f"  {name}*.csv: {place.get(name, 'search the page for it')}" for name in missing]
+    return f"{folder} lacks tables; download them from {DOWNLOAD}:\n" + "\n".join(lines)
+
+
+# One table of ADNI: text in rows of person and visit, turned into numbers.
+
+# Screening comes some weeks before baseline; each test is done at one of the two.
+SCREENING_VISITS = ("sc", "scmri")
+BASELINE = "bl"
+
+# "Confirmed missing" and "not applicable".
+MISSING_CODES = (-1.0, -4.0)
+
+
+@dataclass(frozen=True, eq=False)
+class AdniTable:
+    """The rows of one file.
+
+    Attributes
+    ----------
+    file : str
+        Its name, for messages.
+    rows : DataFrame of str
+        Columns in capitals. The index is ``RID`` and ``VISIT``; of several rows for one person
+        and visit the last is the most recent.
+    """
+
+    file: str
+    rows: pd.DataFrame
+
+    def numbers(self, column: str, lower: float) -> pd.Series[float]:
+        """Return a column as numbers, NaN where ADNI's codes say that it is missing.
+
+        -1 and -4 are values where ``lower``, the bound of the scale, is a number that low: the
+        difference of two tests may well be -1.
+        """
+        import pandas as pd
+
+        self.require(column)
+        text = self.rows[column.upper()]
+        try:
+            values = pd.to_numeric(text).astype(float)
+        except ValueError as error:
+            raise ValueError(f"column {column} of {self.file} is not numeric: {error}") from None
+        is_code = values.isin(MISSING_CODES)
+        return values.mask(is_code if math.isinf(lower) else is_code & (values < lower))
+
+    def require(self, *columns: str) -> None:
+        """Raise if a column is not there, in whatever case."""
+        missing = [name for name in columns if name.upper() not in self.rows.columns]
+        if missing:
+            raise ValueError(
+                f"{self.file} has no column {', '.join(missing)}; download the table again, or "
+                f"look the name up in DATADIC.csv (Study Info > Data & Database)"
+            )
+
+
+def read_table(path: Path) -> AdniTable:
+    r"""Read a file of ADNI; numbers are parsed later, for the columns in use.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "MMSE_20Mar2024.csv")
+    ...     _ = path.write_text("Rid,VISCODE,MMscore\n7,m06,28\n9,sc,30\n9,m06,-4\n")
+    ...     print(read_table(path).numbers("MMSCORE", lower=0))
+    RID  VISIT
+    7    m06      28.0
+    9    bl       30.0
+         m06       NaN
+    Name: MMSCORE, dtype: float64
+    """
+    import pandas as pd
+
+    try:
+        # Remarks of physicians are in any encoding; what is read here is ASCII.
+        rows = pd.read_csv(path, dtype=str, encoding_errors="replace")
+    except ValueError as error:
+        raise ValueError(f"{path.name} is no table; download it again ({error})") from None
+    table = AdniTable(path.name, rows.rename(columns=lambda name: name.strip().upper()))
+    table.require("RID", "VISCODE")
+    rows = table.rows.assign(RID=table.numbers("RID", lower=0), CODE=_visit_codes(table.rows))
+    rows = rows.dropna(subset=["RID", "CODE"]).astype({"RID": int})
+    # Not set in place: of the hundreds of columns pandas 2 warns that they are fragmented.
+    rows = rows.assign(VISIT=[canonical_visit(code) for code in rows["CODE"]])
+    return AdniTable(path.name, _most_recent_last(rows).set_index(["RID", "VISIT"]))
+
+
+def canonical_visit(code: str) -> str:
+    """Return the code of a visit in lower case; screening counts as baseline.
+
+    Examples
+    --------
+    >>> [canonical_visit(code) for code in ("M06", "sc", "scmri", "bl")]
+    ['m06', 'bl', 'bl', 'bl']
+    """
+    code = code.strip().lower()
+    return BASELINE if code in SCREENING_VISITS else code
+
+
+def _visit_codes(rows: pd.DataFrame) -> pd.Series[str]:
+    """VISCODE2 counts months in every phase of ADNI; VISCODE does so in ADNI1 alone."""
+    if "VISCODE2" not in rows.columns:
+        return rows["VISCODE"]
+    return rows["VISCODE2"].fillna(rows["VISCODE"])
+
+
+def _most_recent_last(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sort by the date of processing, else of entry; on one date baseline follows screening."""
+    import pandas as pd
+
+    is_baseline = rows["CODE"].str.strip().str.lower().eq(BASELINE)
+    order = pd.DataFrame({"date": pd.NaT, "is_baseline": is_baseline})
+    for column in ("USERDATE", "RUNDATE"):
+        if column in rows.columns:
+            order["date"] = pd.to_datetime(rows[column], format="mixed", errors="coerce")
+    # Rows without a date come first; otherwise equal ones stay in the order of the file.
+    recent = order.sort_values(["date", "is_baseline"], na_position="first", kind="stable")
+    return rows.reindex(recent.index)
+
+
+# The scores of ADNI: which ones, from which table, with which bounds.
+
+COLUMNS = ("table", "column", "visit", "lower", "upper")
+
+
+class AdniScore(NamedTuple):
+    """One column of a table at one visit, and the bounds of its scale."""
+
+    table: str
+    column: str
+    visit: str
+    lower: float
+    upper: float
+
+    @property
+    def name(self) -> str:
+        """Column and visit, for example ``TOTAL11_bl``."""
+        return f"{self.column}_{self.visit}"
+
+
+def choose_scores(scores: pd.DataFrame | Path | str | None) -> list[AdniScore]:
+    """Read a table of scores; the packaged proposal of 30 if it is None.
+
+    Examples
+    --------
+    >>> scores = choose_scores(None)
+    >>> len(scores), scores[0]
+    (30, AdniScore(table='ADASSCORES', column='TOTAL11', visit='bl', lower=0.0, upper=70.0))
+    """
+    import pandas as pd
+
+    if scores is None:
+        scores = packaged_table("adni_scores")
+    elif isinstance(scores, str | Path):
+        scores = pd.read_csv(scores)
+    missing = [name for name in COLUMNS if name not in scores.columns]
+    if missing:
+        raise ValueError(
+            f"scores must have the columns {', '.join(COLUMNS)}; it lacks {', '.join(missing)}"
+        )
+    bounds = scores.fillna({"lower": -np.inf, "upper": np.inf})
+    chosen = [
+        AdniScore(table, column, canonical_visit(visit), float(lower), float(upper))
+        for table, column, visit, lower, upper in bounds[list(COLUMNS)].to_numpy()
+    ]
+    _check_names([score.name for score in chosen])
+    return chosen
+
+
+def read_score(table: AdniTable, score: AdniScore) -> pd.Series[float]:
+    """Return the last value of each person at the visit of a score; the index is RID.
+
+    A row that lacks this score does not hide an earlier one that has it: at screening and at
+    baseline, which count as one visit, different tests are done.
+    """
+    values = table.numbers(score.column, score.lower)
+    at_visit = values[values.index.get_level_values("VISIT") == score.visit]
+    last = at_visit.groupby(level="RID").last()
+    outside = last[(last < score.lower) | (last > score.upper)]
+    if len(outside):
+        raise ValueError(
+            f"{score.column} of {table.file} is {outside.iloc[0]:g} for RID {outside.index[0]} at "
+            f"{score.visit}, outside [{score.lower:g}, {score.upper:g}]; correct the cell, or "
+            f"pass scores with other bounds"
+        )
+    return last.rename(score.name)
+
+
+def _check_names(names: list[str]) -> None:
+    if not names:
+        raise ValueError("scores is empty; name at least one")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"scores names {', '.join(twice)} twice; a column and visit counts once")
+
+
+def load_adni(
+    folder: str | Path,
+    *,
+    scores: pd.DataFrame | str | Path | None = None,
+    visit: str = "bl",
+) -> Cohort:
+    """Rebuild 138 cortical measurements and bounded scores from a folder of ADNI downloads.
+
+    Who has access to the Alzheimer's Disease Neuroimaging Initiative downloads CSV files from
+    ida.loni.usc.edu into one folder; an error says which are missing and where they are. Dates
+    in the names of files, and the case of names and columns, do not matter.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Holds UCSFFSX (FreeSurfer 4.3), else UCSFFSX51, UCSFFSX6 or UCSFFSX7, and the tables
+        that ``scores`` names.
+    scores : DataFrame, path of a CSV file or None
+        One row per score, with the columns ``table``, ``column``, ``visit`` (``bl``, ``m06``,
+        ...), ``lower`` and ``upper`` (empty: no bound). None takes a proposal of 30 from
+        ADASSCORES, NEUROBAT, NPIQ and ADNIMERGE.
+    visit : str, default="bl"
+        Visit of the scan; scores have their own.
+
+    Returns
+    -------
+    Cohort
+        People with a complete scan and at least one score. X (n, 138) is named by FreeSurfer
+        (``lh_bankssts_thickness``), Y (n, T) by column and visit (``TOTAL11_bl``); the index is
+        ``RID``.
+
+    Notes
+    -----
+    Rows are joined by person and visit (VISCODE2 where a table has it, else VISCODE). Screening
+    (``sc``, ``scmri``) counts as baseline. -1 and -4 are missing, unless the scale of the score
+    goes that low. Of repeated rows the one with the latest RUNDATE counts, else USERDATE.
+    Nothing is imputed: scores stay missing, incomplete scans are left out with a warning.
+
+    Examples
+    --------
+    Files as ADNI offers them, made of simulated people:
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> from deeptobit.datasets import make_clinical_cohort
+    >>> from deeptobit.datasets.help import packaged_table
+    >>> people = make_clinical_cohort(40, missing=0, random_state=0)
+    >>> scans = people.X.set_axis(packaged_table("adni_features")["column"], axis=1)
+    >>> scans = scans.assign(VISCODE="sc", RUNDATE="2007-05-16")
+    >>> mmse = pd.DataFrame({"VISCODE": "bl", "MMSCORE": people.Y["MMSE_bl"]})
+    >>> chosen = pd.DataFrame({"table": ["MMSE"], "column": ["MMSCORE"], "visit": ["bl"],
+    ...                        "lower": [0], "upper": [30]})
+    >>> with TemporaryDirectory() as folder:
+    ...     scans.to_csv(f"{folder}/UCSFFSX_11_02_15_20Mar2024.csv", index_label="RID")
+    ...     mmse.to_csv(f"{folder}/MMSE_20Mar2024.csv", index_label="RID")
+    ...     cohort = load_adni(folder, scores=chosen)
+    >>> cohort.X.shape, cohort.Y.shape, cohort.upper
+    ((40, 138), (40, 1), {'MMSCORE_bl': 30.0})
+    >>> cohort.X.equals(people.X.rename_axis("RID"))
+    True
+    """
+    import pandas as pd
+
+    chosen = choose_scores(scores)
+    names = dict.fromkeys(score.table for score in chosen)
+    scans, files = find_tables(Path(folder), names)
+    tables = {name: read_table(path) for name, path in files.items()}
+    X = read_features(read_table(scans), canonical_visit(visit))
+    columns = [read_score(tables[score.table], score) for score in chosen]
+    Y = pd.concat(columns, axis=1).reindex(X.index)
+    has_score = Y.notna().any(axis=1)
+    if not has_score.any():
+        raise ValueError(
+            f"none of the {len(X)} people with a scan in {scans.name} has one of the scores; "
+            f"are all files of the same phase of ADNI?"
+        )
+    return Cohort(
+        X=X[has_score],
+        Y=Y[has_score],
+        lower={score.name: score.lower for score in chosen},
+        upper={score.name: score.upper for score in chosen},
+    )

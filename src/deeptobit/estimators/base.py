@@ -1,0 +1,100 @@
+"""What all censored regressors have in common."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from deeptobit.estimators.formula import FormulaMixin
+from deeptobit.estimators.plotting import PlotMixin
+from deeptobit.estimators.prediction import PredictionKind
+
+if TYPE_CHECKING:
+    from deeptobit.files import Precision
+
+
+# What belongs to one fit, by the attribute that every later fit sets anew: the first with the
+# parameters, the second with the features (``partial_fit`` keeps those it began with).
+_FORGOTTEN_WITH = {
+    "sigma_": ("_calibration",),
+    "n_features_in_": ("feature_scale_", "formula_", "_chosen_noise"),
+}
+
+
+class CensoredRegressor(PlotMixin, FormulaMixin):
+    """Base of the estimators: predictions, calibrated intervals, explanations, pictures, formulas.
+
+    A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
+    ``_one_dimensional`` in ``fit``, and computes latent scores. ``feature_scale_`` is set where
+    the standard deviations of the features are known.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; one that marks a new fit makes forget what belongs to the old."""
+        for stale in _FORGOTTEN_WITH.get(name, ()):
+            self.__dict__.pop(stale, None)
+        super().__setattr__(name, value)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to one file, which :func:`deeptobit.load` reads: arrays and JSON, no pickle.
+
+        Parameters, everything fitted, and what ``partial_fit`` needs to go on are stored, training
+        data are not: inference such as ``summary`` looks back at them and is not available after
+        loading. But in the middle of a stream (``partial_fit``) some hundred rows wait for their
+        block to be full, and they wait in the file too. A file that was there is replaced once
+        the new one is complete.
+
+        A function as ``step_size``, noise of your own, or another object that would have to be
+        executed on loading is a ``TypeError`` that names it.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        from deeptobit.estimators.saving import save_model
+
+        save_model(self, path)
+
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str],
+        kind: PredictionKind | None = None,
+        *,
+        dtype: Precision = "float32",
+    ) -> None:
+        """Write ``predict`` as an ONNX file, which other systems run without Python.
+
+        The graph has one input ``X`` of shape (batch, D) and one output, named by its kind, of
+        shape (batch, T), also where Y was 1-d. Standardisation, intercepts, all layers and the
+        censored mean are in it; everything is computed in double precision and rounded at the
+        end. Names, bounds and noise scales are in its metadata. A missing feature gives NaN.
+        The bounds are those of the targets: limits that differ from row to row are not in it.
+        Needs the extra ``onnx`` and, for ``kind="mean"``, Gaussian noise.
+
+        Parameters
+        ----------
+        path : str or Path
+        kind : {"mean", "clip", "latent"}, optional
+            As in ``predict``; ``None`` takes the constructor's ``prediction``.
+        dtype : {"float32", "float64"}
+            Of input and output. Single precision keeps seven digits of a feature: one that varies
+            by 1 around 1,000,000 needs ``"float64"``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tempfile import TemporaryDirectory
+        >>> from onnx.reference import ReferenceEvaluator
+        >>> from deeptobit import TobitRegressor
+        >>> X = np.arange(20.0, dtype=np.float32)[:, None]
+        >>> y = np.clip(X[:, 0] - 5 + np.sin(X[:, 0]), 0, 10)
+        >>> model = TobitRegressor(upper=10).fit(X, y)
+        >>> with TemporaryDirectory() as folder:
+        ...     model.to_onnx(f"{folder}/tobit.onnx")
+        ...     graph = ReferenceEvaluator(f"{folder}/tobit.onnx")
+        >>> graph.run(None, {"X": X[4:7]})[0].ravel().round(3), model.predict(X[4:7]).round(3)
+        (array([0.008, 0.177, 0.882], dtype=float32), array([0.008, 0.177, 0.882], dtype=float32))
+        """
+        from deeptobit.estimators.onnx import write_onnx
+
+        write_onnx(self, path, kind, dtype)

@@ -1,0 +1,281 @@
+"""Whether a problem is determined, and if not, which target or feature is at fault."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.exceptions import CensoringWarning, CollinearityWarning, SeparationWarning
+from deeptobit.layer import CensoringKinds, OlsenProblem, RoundFeatures, TargetScaling
+from deeptobit.targets import CensoredTargets
+
+_NAMES_SHOWN = 10
+_FURTHEST = 1e9  # from a target's spread to a given sigma: beyond, squares lose all digits
+_REACH = 1e60  # in units of sigma: beyond, powers overflow
+_SMALLEST = 1e-140  # below this, the square of a noise of a millionth vanishes
+
+
+def check_determined(
+    targets: CensoredTargets, weight: FloatArray, n_features: int, alpha: float
+) -> None:
+    """Every task needs an entry, and without a penalty at least as many as there are features."""
+    present = weight > 0.0
+    missing = targets.missing if present.all() else targets.missing[present]
+    n_rows = int(present.sum())
+    counts = n_rows - np.count_nonzero(missing, axis=0)
+    check_counts(
+        n_rows,
+        counts,
+        targets.names,
+        n_features=0 if alpha > 0.0 else n_features,
+        weighted=not present.all(),
+    )
+    _refuse_small(targets)
+
+
+def check_telling(targets: CensoredTargets, weight: FloatArray) -> None:
+    """The first rows of a stream must have something to begin with."""
+    if not (~targets.missing.all(axis=1) & (weight > 0.0)).any():
+        raise ValueError(
+            "no row has an outcome and a weight, so that there is nothing to begin with; leave "
+            "such rows out until the first that has"
+        )
+
+
+def _refuse_small(targets: CensoredTargets) -> None:
+    largest = np.fmax.reduce(np.abs(targets.values), axis=0)
+    for task in np.flatnonzero((largest > 0.0) & (largest < _SMALLEST)).tolist():
+        raise ValueError(
+            f"target {targets.names[task]!r} is too small (at most {largest[task]:g}); rescale it"
+        )
+
+
+def check_sigma(sigma: FloatArray | None, targets: CensoredTargets, weight: FloatArray) -> None:
+    """Given noise scales (T,) must be in the units of their targets."""
+    if sigma is None:
+        return
+    scale = TargetScaling.build(targets, weight / weight.sum(), center=True).scale
+    far = np.abs(np.log(sigma) - np.log(scale)) > np.log(_FURTHEST)
+    for task in np.flatnonzero(far).tolist():
+        raise ValueError(
+            f"target {targets.names[task]!r}: sigma = {sigma[task]:g} cannot belong to values that "
+            f"spread by {scale[task]:.2g}; give sigma in the unit of the target"
+        )
+
+
+def check_reach(sigma: FloatArray | None, targets: CensoredTargets) -> None:
+    """Of some rows of a stream no spread is known; but they must be within reach of sigma."""
+    _refuse_small(targets)
+    if sigma is None:
+        return
+    largest = np.fmax.reduce(np.abs(targets.values), axis=0)
+    for task in np.flatnonzero(largest / _REACH > sigma).tolist():
+        raise ValueError(
+            f"target {targets.names[task]!r}: sigma = {sigma[task]:g} cannot belong to values up "
+            f"to {largest[task]:.2g}; give sigma in the unit of the target"
+        )
+
+
+def check_counts(
+    n_rows: int,
+    counts: NDArray[Any],
+    names: Sequence[str],
+    *,
+    n_features: int,
+    weighted: bool = False,
+) -> None:
+    """The same for numbers of rows and of known entries; ``n_features`` is 0 under a penalty."""
+    if n_rows < 2:
+        raise ValueError(f"{n_rows} row (n_samples = {n_rows}) is not enough to learn from")
+    for task in np.flatnonzero(counts == 0).tolist():
+        raise ValueError(
+            f"target {names[task]!r} has no entry (all are missing"
+            f"{' or have weight 0' if weighted else ''}); drop it"
+        )
+    if n_rows < n_features:
+        raise ValueError(
+            f"{n_rows} row(s) (n_samples = {n_rows}) cannot determine {n_features} features "
+            "without a penalty; set alpha > 0, for example alpha=0.1"
+        )
+    for task in np.flatnonzero(counts < n_features).tolist():
+        raise ValueError(
+            f"target {names[task]!r} has {counts[task]:.0f} entries for {n_features} features; "
+            "set alpha > 0, or drop it"
+        )
+
+
+def warn_of_collinearity(features: RoundFeatures, names: list[str], alpha: float) -> None:
+    """Name the columns that are constant or depend linearly on others."""
+    if alpha > 0.0 or features.n_dropped == 0:
+        return
+    involved = [names[column] for column in np.flatnonzero(features.dependent_columns()).tolist()]
+    shown = ", ".join(map(repr, involved[:_NAMES_SHOWN]))
+    more = f" and {len(involved) - _NAMES_SHOWN} more" if len(involved) > _NAMES_SHOWN else ""
+    warnings.warn(
+        f"features {shown}{more} are constant or linearly dependent ({features.n_dropped} "
+        "redundant direction(s)); the coefficients of minimum norm were taken. Drop the redundant "
+        "columns, or set alpha > 0",
+        CollinearityWarning,
+        stacklevel=3,
+    )
+
+
+def warn_of_constant_where_known(
+    matrix: Any, targets: CensoredTargets, weight: FloatArray, names: list[str], alpha: float
+) -> BoolArray:
+    """Name the columns that vary, but not where a target is known; returns such targets, (T,)."""
+    if alpha > 0.0 or not targets.missing.any():
+        return np.zeros(targets.shape[1], dtype=np.bool_)
+    everywhere = (weight / weight.sum())[:, None]
+    known = np.where(targets.missing, 0.0, everywhere)
+    known /= known.sum(axis=0)
+    if not issparse(matrix):
+        matrix = matrix - everywhere.T @ matrix  # or a large mean would hide a small deviation
+    constant = _variances(matrix, known) <= 1e-12 * _variances(matrix, everywhere)
+    constant &= _variances(matrix, everywhere) > 0.0
+    for task in np.flatnonzero(constant.any(axis=0)).tolist():
+        columns = [names[column] for column in np.flatnonzero(constant[:, task]).tolist()]
+        warnings.warn(
+            f"target {targets.names[task]!r} is known only in rows in which feature(s) "
+            f"{', '.join(map(repr, columns[:_NAMES_SHOWN]))} do not vary, so their coefficient is "
+            "not determined and 0 was taken; set alpha > 0, or drop the feature(s)",
+            CollinearityWarning,
+            stacklevel=3,
+        )
+    return np.asarray(constant.any(axis=0))
+
+
+def _variances(matrix: Any, weights: FloatArray) -> FloatArray:
+    """Weighted variance of every column under every column of weights, (D, K)."""
+    sparse = bool(issparse(matrix))
+    squares = matrix.multiply(matrix) if sparse else np.square(matrix)
+    return np.asarray(squares.T @ weights - np.square(matrix.T @ weights))
+
+
+def warn_of_censoring(
+    kinds: CensoringKinds, targets: CensoredTargets, *, given_sigma: bool = False
+) -> None:
+    """Name the tasks whose entries are all censored."""
+    for task in np.flatnonzero(kinds.one_sided).tolist():
+        warnings.warn(
+            f"target {targets.names[task]!r}: every entry is censored on the same side, so its "
+            "regression is not determined; a constant close to the bound is predicted. Drop the "
+            "target, or give it bounds that its values do not all sit at",
+            CensoringWarning,
+            stacklevel=3,
+        )
+    for task in [] if given_sigma else np.flatnonzero(kinds.two_sided).tolist():
+        warnings.warn(
+            f"target {targets.names[task]!r}: every entry is at a bound, so sigma is not "
+            "determined; it was held at the standard deviation of the recorded values",
+            CensoringWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: int) -> None:
+    """Name the tasks that did not converge."""
+    if failed.any():
+        names = ", ".join(repr(targets.names[task]) for task in np.flatnonzero(failed).tolist())
+        warnings.warn(
+            f"no convergence after {max_iter} Newton steps for target(s) {names}; increase "
+            "max_iter, loosen tol, or set alpha > 0",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+# Directions of the regression line that the rows of a task say nothing about.
+
+_FLAT = 1e-10  # of the largest eigenvalue of the rows' second moments
+
+
+def line_rows(problem: OlsenProblem) -> FloatArray:
+    """Features in the round basis and, with an intercept, a column of ones, (N, r or r + 1)."""
+    rows = np.vstack([block.dense() for _, block in problem.features.blocks()])
+    return np.column_stack([rows, np.ones(len(rows))]) if problem.fit_intercept else rows
+
+
+def flat_directions(rows: FloatArray) -> FloatArray:
+    """Orthonormal directions along which the scores of all ``rows`` stay as they are, (P, k)."""
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    return np.asarray(vectors[:, values <= _FLAT * values.max(initial=0.0)])
+
+
+def take_minimum_norm(problem: OlsenProblem, point: FloatArray, tasks: BoolArray) -> FloatArray:
+    """Move the ``tasks`` along their flat directions to the smallest coefficients, (r + 2, T)."""
+    point = point.copy()
+    for task in np.flatnonzero(tasks).tolist():
+        entry = ~problem.targets.missing[:, task] & (problem.weight > 0.0)
+        flat = flat_directions(line_rows(problem)[entry])
+        rank = problem.features.rank
+        along = problem.features.coefficients(flat[:rank])
+        gamma = problem.features.coefficients(point[:-2, [task]])[:, 0]
+        shift, *_ = np.linalg.lstsq(along, -gamma, rcond=None)
+        point[: len(flat), task] += flat @ shift
+    return point
+
+
+# Separation: directions along which the likelihood rises forever.
+
+_SEPARATION_NAMES_SHOWN = 5
+
+
+def warn_of_separation(problem: OlsenProblem, suspects: BoolArray, names: list[str]) -> BoolArray:
+    """Diagnose the tasks that ended on a flat stretch; returns those that are separated, (T,)."""
+    separated = np.zeros_like(suspects)
+    for task in np.flatnonzero(suspects).tolist():
+        direction = separating_direction(problem, task)
+        if direction is None:
+            continue
+        separated[task] = True
+        strength = np.abs(problem.features.coefficients(direction[:-1, None])[:, 0])
+        order = np.argsort(-strength)
+        involved = [
+            names[d] for d in order[:_SEPARATION_NAMES_SHOWN].tolist() if strength[d] > 1e-6
+        ]
+        warnings.warn(
+            f"target {problem.targets.names[task]!r}: a combination of features "
+            f"({', '.join(map(repr, involved)) or 'the intercept'}) tells censored from observed "
+            "entries perfectly, so some coefficients have no finite estimate; those reported are "
+            "where the search stopped. Set alpha > 0, or drop or merge the features",
+            SeparationWarning,
+            stacklevel=4,
+        )
+    return separated
+
+
+def separating_direction(problem: OlsenProblem, task: int) -> FloatArray | None:
+    r"""A direction of (z, b) along which no entry becomes less likely and some more, or None.
+
+    It leaves the scores of known entries as they are and moves those of censored ones outward, at
+    least one of them strictly. Found by linear programming in the unit box.
+    """
+    rows = line_rows(problem)
+    present = problem.weight > 0.0
+    targets = problem.targets
+    left = targets.at_lower[:, task] & present
+    right = targets.at_upper[:, task] & present
+    known = present & ~targets.missing[:, task] & ~left & ~right
+    outward = np.vstack([-rows[left], rows[right]])
+    if not len(outward) or not flat_directions(rows[known]).size:
+        return None  # no direction leaves all known scores as they are
+    solution = linprog(
+        -outward.sum(axis=0),
+        A_ub=-outward,
+        b_ub=np.zeros(len(outward)),
+        A_eq=rows[known],
+        b_eq=np.zeros(int(known.sum())),
+        bounds=(-1.0, 1.0),
+        method="highs",
+    )
+    direction = np.asarray(solution.x)
+    if not solution.success or (outward @ direction).sum() < 1e-7 * max(len(outward), 1):
+        return None
+    return direction if problem.fit_intercept else np.append(direction, 0.0)

@@ -1,0 +1,256 @@
+"""Which features matter, for which outcomes, and which outcomes are alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.sparse import hstack, issparse
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators.inputs import check_count, check_lengths, feature_names
+from deeptobit.estimators.prediction import PredictiveRegressor
+from deeptobit.inspection import Subspace, canonical_subspaces
+from deeptobit.likelihood import Predictive
+from deeptobit.metrics import censored_log_score, centred_anmse
+from deeptobit.targets import CensoredTargets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+ImportanceKind = Literal["coef", "permutation"]
+Scoring = Literal["log", "r2"]
+
+
+class LayerEffects(NamedTuple):
+    """Effects of a layer's inputs on its scores: one standard deviation, in units of the noise."""
+
+    inputs: tuple[str, ...]
+    effects: FloatArray  # (T, number of inputs)
+
+
+class ExplainMixin(PredictiveRegressor):
+    """Importance of features, similarity of tasks, and the subspaces they share.
+
+    Coefficients are compared in standard units: per standard deviation of a feature, which
+    ``fit`` stores where it has seen all rows (``feature_scale_``) and X tells otherwise.
+    """
+
+    coef_: FloatArray
+    feature_scale_: FloatArray
+
+    def feature_importance(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        kind: ImportanceKind = "coef",
+        scoring: Scoring = "log",
+        n_repeats: int = 5,
+        random_state: Any = None,
+    ) -> pd.DataFrame:
+        r"""How much every feature matters, for every target and for all of them.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D), optional
+            For ``"coef"`` the rows that define the standard deviations, if not those of ``fit``.
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T), optional
+            For ``"permutation"`` alone; rows that ``fit`` did not see give honest answers.
+        kind : {"coef", "permutation"}
+            ``"coef"``: :math:`|\beta_{td}|\,\mathrm{sd}_d`, what one standard deviation of the
+            feature does to the latent score, in units of the target. ``"permutation"``: the loss
+            of score when the feature is shuffled over the rows; a feature that others can replace
+            loses little.
+        scoring : {"log", "r2"}
+            What a shuffled feature loses: log density per entry, as in ``score_log``, or R², as in
+            ``score``.
+        n_repeats : int
+            Shuffles of every feature, averaged.
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        DataFrame of D rows
+            One column per target, and ``"shared"``: the mean over targets of the losses, or the
+            root mean square of :math:`\beta_{td}\,\mathrm{sd}_d / \sigma_t`, free of units.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 2)) * [1, 10]
+        >>> Y = np.maximum(X @ [[2, 0], [0, 0.1]] + rng.normal(size=(500, 2)), 0)
+        >>> model = TobitRegressor().fit(X, Y)
+        >>> model.feature_importance().round(2)
+                   y0    y1  shared
+        feature
+        x0       2.06  0.04    1.42
+        x1       0.07  1.02    0.71
+        >>> model.feature_importance(X, Y, kind="permutation", random_state=0).round(2)
+                  y0    y1  shared
+        feature
+        x0       2.7  0.00    1.35
+        x1       0.0  0.73    0.37
+        """
+        check_is_fitted(self)
+        if kind == "coef":
+            effects = np.abs(self._effects_per_deviation(X))
+            shared = np.sqrt(np.mean(np.square(effects / self.sigma_[:, None]), axis=0))
+            return self._by_feature(np.vstack([effects, shared]))
+        if kind != "permutation":
+            raise ValueError(f"kind must be 'coef' or 'permutation'; got {kind!r}")
+        if scoring not in ("log", "r2"):
+            raise ValueError(f"scoring must be 'log' or 'r2'; got {scoring!r}")
+        if X is None or y is None:
+            raise ValueError("kind='permutation' needs X and y: rows on which the loss is measured")
+        check_count("n_repeats", n_repeats)
+        losses = self._permutation_losses(X, y, scoring, n_repeats, random_state)
+        return self._by_feature(np.vstack([losses, losses.mean(axis=0)]))
+
+    def task_similarity(self, X: Any = None) -> pd.DataFrame:
+        r"""Cosines between the tasks' coefficients in standard units of the features, (T, T).
+
+        1: the features move both outcomes in the same direction, −1: in opposite ones, 0: they
+        have nothing in common, or one of them has no effect at all.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D), optional
+            Rows that define the standard deviations, if not those of ``fit``.
+
+        Examples
+        --------
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(500, 5, 3, 1, random_state=0)
+        >>> TobitRegressor().fit(X, Y).task_similarity().round(2)
+                  y0    y1    y2
+        target
+        y0      1.00 -0.99 -1.00
+        y1     -0.99  1.00  0.97
+        y2     -1.00  0.97  1.00
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        names = pd.Index(self.target_names_, name="target")
+        cosines = cosine_similarity(self._effects_per_deviation(X))
+        return pd.DataFrame(np.clip(cosines, -1.0, 1.0), index=names, columns=self.target_names_)
+
+    def subspaces(self, layer: int = -1, X: Any = None) -> list[Subspace]:
+        r"""The directions that the targets share, strongest first.
+
+        U and V are determined only up to rotation, UV is not: the singular value decomposition of
+        :math:`\beta_{td}\,\mathrm{sd}_d / \sigma_t` is the same whatever the units.
+
+        Parameters
+        ----------
+        layer : int
+            Of a network; other models have one.
+        X : array, sparse matrix or DataFrame of shape (N, D), optional
+            Rows that define the standard deviations, if not those of ``fit``.
+
+        Examples
+        --------
+        >>> from deeptobit import SubspaceTobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(500, 4, 3, 1, random_state=0)
+        >>> SubspaceTobitRegressor(rank=1).fit(X, Y).subspaces(X=X)
+        [Subspace 1 (100%): x0 +1.00, x3 +0.89, x2 +0.83, x1 +0.06 -> y0 +0.46, y1 +0.37, y2 +0.01]
+        """
+        check_is_fitted(self)
+        inputs, effects = self._layer_effects(layer, X)
+        return canonical_subspaces(effects, inputs, tuple(self.target_names_))
+
+    def _layer_effects(self, layer: int, X: Any) -> LayerEffects:
+        """What :meth:`subspaces` decomposes; a network has more than one layer to offer."""
+        if layer not in (-1, 0):
+            raise ValueError(f"there is one layer; layer must be 0 or -1, got {layer}")
+        effects = self._effects_per_deviation(X) / self.sigma_[:, None]
+        return LayerEffects(tuple(feature_names(self)), effects)
+
+    def _effects_per_deviation(self, X: Any) -> FloatArray:
+        """Effect of one standard deviation of each feature on the latent score, (T, D)."""
+        if X is not None:
+            return self.coef_ * feature_scale(self._read_features(X))
+        if not hasattr(self, "feature_scale_"):
+            raise ValueError(
+                "the standard deviations of the features are not known to this model; pass X, for "
+                "example the rows it was fitted to"
+            )
+        return self.coef_ * self.feature_scale_
+
+    def _permutation_losses(
+        self, X: Any, y: Any, scoring: Scoring, n_repeats: int, random_state: Any
+    ) -> FloatArray:
+        """Loss of score by shuffling each feature, (T, D)."""
+        targets = self._read_again(y, None, None)
+        matrix = self._read_features(X)
+        check_lengths(matrix, targets)
+        random = check_random_state(random_state)
+
+        def score(features: Any) -> FloatArray:
+            bounds = targets.entry_lower, targets.entry_upper
+            return _scores(targets, self._predictive_at(features, *bounds), scoring)
+
+        full = score(matrix)
+        losses = np.zeros((len(full), matrix.shape[1]))
+        for _ in range(n_repeats):
+            for column in range(matrix.shape[1]):
+                order = random.permutation(matrix.shape[0])
+                losses[:, column] += full - score(_shuffled(matrix, column, order))
+        return losses / n_repeats
+
+    def _by_feature(self, rows: FloatArray) -> pd.DataFrame:
+        import pandas as pd
+
+        index = pd.Index(feature_names(self), name="feature")
+        return pd.DataFrame(rows.T, index=index, columns=[*self.target_names_, "shared"])
+
+
+def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:
+    """Standard deviations of the columns, dense or sparse, (D,).
+
+    Examples
+    --------
+    >>> feature_scale(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    array([1., 0.])
+    """
+    sparse = bool(issparse(matrix))
+    matrix = matrix.astype(np.float64) if sparse else matrix  # squares would overflow in single
+    share = None if weight is None else weight / weight.max()  # large weights would overflow
+    with np.errstate(invalid="ignore"):  # the variance of a constant may round to below 0
+        scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=share)
+    return np.asarray(np.sqrt(np.maximum(scaler.var_, 0.0)))
+
+
+def _scores(targets: CensoredTargets, predictive: Predictive, scoring: Scoring) -> FloatArray:
+    """``score`` or ``score_log`` per target, (T,)."""
+    if scoring == "r2":
+        error = centred_anmse(targets, predictive.mean(), multioutput="raw_values")
+        return 1.0 - np.asarray(error)
+    nll = censored_log_score(
+        targets,
+        predictive.latent,
+        predictive.sigma,
+        noise=predictive.noise,
+        multioutput="raw_values",
+    )
+    return -np.asarray(nll)
+
+
+def _shuffled(matrix: Any, column: int, order: Any) -> Any:
+    """The features with one column in another order of rows."""
+    sparse = bool(issparse(matrix))
+    if sparse:
+        columns = matrix.tocsc()
+        moved = columns[:, [column]].tocsr()[order]
+        return hstack([columns[:, :column], moved, columns[:, column + 1 :]], format="csr")
+    shuffled = matrix.copy()
+    shuffled[:, column] = matrix[order, column]
+    return shuffled

@@ -1,0 +1,438 @@
+"""Models from a formula: outcomes on the left, features and their encoding on the right."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import ArrayLike
+
+from deeptobit.estimators.prediction import PredictiveRegressor
+from deeptobit.exceptions import ModelFileError
+from deeptobit.extras import require
+from deeptobit.files import fits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# What may stand in a formula: arithmetic and known functions of columns, and nothing else.
+
+FUNCTIONS = frozenset(
+    {
+        *("C", "I", "Q", "Treatment", "Sum", "Helmert", "Diff", "Poly"),
+        *("log", "log2", "log10", "exp", "exp2"),
+        *("center", "scale", "standardize", "poly", "bs", "cr", "cc", "cs"),
+    }
+)
+NUMPY_FUNCTIONS = frozenset(
+    {
+        *("abs", "sign", "square", "sqrt", "cbrt", "maximum", "minimum", "clip"),
+        *("log", "log1p", "log2", "log10", "exp", "expm1", "sin", "cos", "arctan", "tanh"),
+    }
+)
+_HARMLESS = (
+    *(ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Load, ast.keyword),
+    *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop),
+)
+
+
+def columns_read(expression: str, columns: Container[str]) -> tuple[str, ...]:
+    """The columns that an expression reads; one that is more than known functions is refused.
+
+    Examples
+    --------
+    >>> columns_read("np.log(age ** 2) + Q('education years')", ["age", "education years"])
+    ('age', 'education years')
+    >>> columns_read("__import__('os').getcwd()", ["age"])
+    Traceback (most recent call last):
+        ...
+    ValueError: "__import__('os').getcwd()" may not stand in a formula: \
+"__import__('os').getcwd" is neither a column nor a known function
+    """
+    if "`" in expression:
+        raise _refusal(expression, "inside a function a quoted column is written Q('name')")
+    try:
+        tree = ast.parse(expression, mode="eval")
+    except SyntaxError as error:
+        raise _refusal(expression, error.msg) from None
+    return tuple(dict.fromkeys(_read(tree, expression, columns)))
+
+
+def _read(node: ast.AST, expression: str, columns: Container[str]) -> Iterator[str]:
+    if isinstance(node, ast.Name) and node.id in columns:
+        yield node.id
+    elif isinstance(node, ast.Call) and _is_known(node.func):
+        if ast.unparse(node.func) == "Q":
+            yield _quoted(node, expression, columns)
+        for child in (*node.args, *node.keywords):
+            yield from _read(child, expression, columns)
+    elif isinstance(node, _HARMLESS):
+        for part in ast.iter_child_nodes(node):
+            yield from _read(part, expression, columns)
+    elif not _is_known(node):  # such as Sum in C(site, Sum)
+        unknown = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+        raise _refusal(expression, f"{unknown!r} is neither a column nor a known function")
+
+
+def _is_known(function: ast.AST) -> bool:
+    if isinstance(function, ast.Attribute):
+        of_numpy = isinstance(function.value, ast.Name) and function.value.id == "np"
+        return of_numpy and function.attr in NUMPY_FUNCTIONS
+    return isinstance(function, ast.Name) and function.id in FUNCTIONS
+
+
+def _quoted(call: ast.Call, expression: str, columns: Container[str]) -> str:
+    match call.args:
+        case [ast.Constant(value=str(name))] if name in columns:
+            return name
+    raise _refusal(expression, "Q takes the name of one column, in quotes")
+
+
+def _refusal(expression: str, reason: str) -> ValueError:
+    return ValueError(f"{expression!r} may not stand in a formula: {reason}")
+
+
+_INTERCEPT = "Intercept"
+
+
+@dataclass(frozen=True, repr=False)
+class FormulaDesign:
+    """The right-hand side of a formula with the levels and constants it learned from the data.
+
+    Parameters
+    ----------
+    formula : str
+    targets : tuple of str
+        Columns of the left-hand side.
+    reads : dict
+        The columns that each factor of the right-hand side reads.
+    spec : formulaic.ModelSpec
+    """
+
+    formula: str
+    targets: tuple[str, ...]
+    reads: dict[str, tuple[str, ...]]
+    spec: Any
+
+    @classmethod
+    def learn(cls, formula: str, data: pd.DataFrame) -> FormulaDesign:
+        """Read the formula, and learn the encoding from these rows."""
+        parsed = _parse(formula, data)
+        spec = require("formulaic", "formula").ModelSpec(
+            parsed.rhs, output="pandas", na_action="ignore"
+        )
+        design = cls(formula, _outcomes(parsed.lhs, data), _columns_by_factor(spec, data), spec)
+        design = replace(design, spec=design._materialise(data).model_spec)
+        if not set(design.spec.column_names) - {_INTERCEPT}:
+            raise ValueError(f"the formula {formula!r} names no feature on its right-hand side")
+        return design
+
+    def __repr__(self) -> str:
+        """Show the formula as it was written."""
+        return f"FormulaDesign({self.formula!r})"
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the formula was written without ``0 +`` or ``- 1``."""
+        return _INTERCEPT in self.spec.column_names
+
+    def columns(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Features of shape (N, D) from raw columns; the intercept is the model's own."""
+        import pandas as pd
+
+        matrix = pd.DataFrame(self._materialise(data))
+        return matrix.drop(columns=_INTERCEPT, errors="ignore").astype(float)
+
+    def _materialise(self, data: pd.DataFrame) -> Any:
+        """The columns of the design, with the errors of formulaic in our words."""
+        errors = require("formulaic.errors", "formula")
+        _check_columns(sorted({name for names in self.reads.values() for name in names}), data)
+        rows = data.reset_index(drop=True)  # encoded levels come back without the index of the data
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", errors.DataMismatchWarning)
+                return self.spec.get_model_matrix(rows, context={})
+        except errors.DataMismatchWarning as mismatch:
+            raise ValueError(self._name_unseen(data) or str(mismatch)) from None
+        except errors.FormulaicError as error:
+            raise ValueError(f"the formula cannot be evaluated: {error}") from None
+
+    def _name_unseen(self, data: pd.DataFrame) -> str | None:
+        """Name the column and the levels that the fit did not see."""
+        for factor, contrasts in self.spec.factor_contrasts.items():
+            for column in self.reads[factor.expr]:
+                unseen = sorted(set(data[column]) - set(contrasts.levels), key=str)
+                if unseen:
+                    return (
+                        f"column {column!r} has the level(s) {', '.join(map(repr, unseen))}, which "
+                        f"the fit did not see; it saw {', '.join(map(repr, contrasts.levels))}"
+                    )
+        return None
+
+
+class FormulaMixin(PredictiveRegressor):
+    """Fit from a formula and a data frame, and predict from raw columns."""
+
+    formula_: FormulaDesign
+    fit: Callable[..., Any]
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame,
+        *,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Fit a model written as a formula; needs the extra ``formula``.
+
+        ``"MMSE + ADAS13 ~ age * apoe4 + C(site)"`` has two outcomes, the features age, apoe4 and
+        their product, and a column per site but the first. Words are encoded as categories by
+        themselves, ``C()`` makes categories of numbers. ``0 +`` leaves out the intercept.
+
+        The fitted model takes data frames with the raw columns wherever it predicts or scores,
+        and encodes them as here; ``formula_.columns(data)`` shows the result. A level that was not
+        seen is an error.
+
+        Parameters
+        ----------
+        formula : str
+            Outcomes are columns; one of them gives a 1-d y. Features may be transformed by
+            arithmetic, comparisons, ``log``, ``exp``, ``center``, ``scale``, ``poly``, ``bs``,
+            ``cr`` and functions of ``np`` such as ``np.sqrt``. Nothing else is evaluated, so a
+            formula cannot run code.
+        data : DataFrame
+            Missing outcomes stay missing and no row is dropped; missing features are an error.
+        sample_weight : array of shape (N,), optional
+        **params
+            Of the constructor; ``lower`` and ``upper`` may be dicts by outcome.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> data = pd.DataFrame({"age": rng.normal(70, 8, 300), "site": ["A", "B", "C"] * 100})
+        >>> mean = 36 - 0.1 * data["age"] + (data["site"] == "B")
+        >>> data["MMSE"] = rng.normal(mean, 2).clip(max=30)
+        >>> model = TobitRegressor.from_formula("MMSE ~ center(age) + site", data, upper=30)
+        >>> model.summary()[["coef", "std_err"]].round(2)
+                             coef  std_err
+        target term
+        MMSE   center(age)  -0.09     0.02
+               site[T.B]     1.08     0.31
+               site[T.C]    -0.15     0.30
+               (intercept)  29.09     0.22
+               log(sigma)    0.71     0.06
+        >>> model.predict(pd.DataFrame({"age": [60, 80], "site": ["A", "C"]})).round(2)
+        array([29.17, 27.84])
+        """
+        if "fit_intercept" in params:
+            raise ValueError("the formula decides about the intercept; write '0 +' to leave it out")
+        _check_frame(data)
+        design = FormulaDesign.learn(formula, data)
+        outcomes = data[list(design.targets)]
+        model = cls(fit_intercept=design.has_intercept, **params)
+        model.fit(
+            design.columns(data),
+            outcomes.iloc[:, 0] if len(design.targets) == 1 else outcomes,
+            sample_weight=sample_weight,
+        )
+        model._keep_formula(design)
+        return model
+
+    def _keep_formula(self, design: FormulaDesign) -> None:
+        """Remember how raw columns become features."""
+        self.formula_ = design
+
+    def _read_features(self, X: Any) -> Any:
+        """Features of new rows; a data frame of raw columns is encoded first."""
+        if hasattr(self, "formula_") and hasattr(X, "columns"):
+            encoded = list(map(str, X.columns)) == list(self.feature_names_in_)
+            X = X if encoded else self.formula_.columns(X)
+        return super()._read_features(X)
+
+
+def _check_frame(data: Any) -> None:
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        raise TypeError(f"a formula needs a pandas DataFrame; got {type(data).__name__}")
+
+
+def _parse(formula: str, data: pd.DataFrame) -> Any:
+    """Both sides of a formula of two sides."""
+    formulaic = require("formulaic", "formula")
+    # What the dot stands for: all columns that are not outcomes.
+    context = {"__formulaic_variables_available__": list(data.columns)}
+    try:
+        parsed = formulaic.Formula.from_spec(formula, context=context)
+    except (formulaic.errors.FormulaicError, SyntaxError) as error:
+        reason = str(error).split("\n")[0]  # the rest is coloured for a terminal
+        raise ValueError(f"the formula {formula!r} cannot be read: {reason}") from None
+    sides = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
+    if not all(isinstance(side, formulaic.SimpleFormula) for side in sides):
+        raise ValueError(
+            f"a formula has outcomes, one ~ and features, as in 'MMSE ~ age + C(site)'; "
+            f"got {formula!r}"
+        )
+    return parsed
+
+
+def _outcomes(left: Any, data: pd.DataFrame) -> tuple[str, ...]:
+    names = tuple(str(term).strip("`") for term in left)
+    for name in names:
+        if name not in data.columns:
+            raise ValueError(
+                f"the outcome {name!r} is not a column of the data; transform outcomes before, so "
+                "that their bounds are in their own units"
+            )
+    return names
+
+
+def _columns_by_factor(spec: Any, data: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    reads: dict[str, tuple[str, ...]] = {}
+    for factor in spec.factors:
+        if factor.eval_method.value == "lookup":
+            reads[factor.expr] = (factor.expr,)
+        elif factor.eval_method.value == "python":
+            reads[factor.expr] = columns_read(factor.expr, data.columns)
+    return reads
+
+
+def _check_columns(names: list[str], data: pd.DataFrame) -> None:
+    """Every column of the formula is there, without gaps."""
+    absent = [name for name in names if name not in data.columns]
+    if absent:
+        raise ValueError(
+            f"the formula needs the column(s) {', '.join(map(repr, absent))}, which the data do "
+            "not have"
+        )
+    for name in names:
+        missing = data[name].isna().to_numpy()
+        if missing.any():
+            raise ValueError(
+                f"column {name!r} is missing in row {int(missing.argmax())} ({int(missing.sum())} "
+                "such rows); outcomes may be missing, features may not: drop or impute them first"
+            )
+
+
+# A formula's encoding as plain state: the text, the levels of categories, learned constants.
+
+_FIELDS = {
+    "formula": str,
+    "targets": tuple[str, ...],
+    "columns": list[str],
+    "kinds": dict[str, str],
+    "levels": dict[str, list[Any]],
+    "constants": dict[str, dict[Any, Any]],
+}
+
+
+class StoredFormula(FormulaDesign):
+    """A design from a file, made on first use.
+
+    Parameters
+    ----------
+    fields : dict
+        ``formula`` and ``targets``; the raw ``columns`` it reads; the ``kinds`` of its factors,
+        numerical or categorical; ``levels`` of the latter; ``constants`` of ``center`` and others.
+    """
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        vars(self).update(formula=fields["formula"], targets=fields["targets"], fields=fields)
+
+    @cached_property
+    def spec(self) -> Any:
+        """The columns and their encoding, for formulaic."""
+        return self._design.spec
+
+    @cached_property
+    def reads(self) -> dict[str, tuple[str, ...]]:
+        """The columns that each factor reads."""
+        return self._design.reads
+
+    @cached_property
+    def _design(self) -> FormulaDesign:
+        require("formulaic", "formula")
+        try:
+            return _design(**vars(self)["fields"])
+        except Exception as error:  # whatever formulaic makes of a text that is not a formula
+            raise ModelFileError(f"the stored formula {self.formula!r} fails: {error}") from None
+
+
+def take_formula(design: FormulaDesign) -> dict[str, Any]:
+    """Fields of a design; ``TypeError`` where it cannot be made of them again."""
+    spec = design.spec
+    factors = [factor.expr for term in spec.formula for factor in term.factors]
+    columns = [name for factor in factors for name in design.reads.get(factor, ())]
+    fields = {
+        "formula": design.formula,
+        "targets": design.targets,
+        "columns": list(dict.fromkeys(columns)),
+        "kinds": {factor: kind.value for factor, (kind, _) in spec.encoder_state.items()},
+        "levels": {
+            factor: list(state["categories"])
+            for factor, (_, state) in spec.encoder_state.items()
+            if "categories" in state
+        },
+        "constants": spec.transform_state,
+    }
+    try:
+        same = StoredFormula(fields).spec.column_names == spec.column_names
+    except ModelFileError:
+        same = False
+    if not same:
+        raise TypeError(
+            f"the formula {design.formula!r} cannot be saved: what it learned from the data cannot "
+            "be told in levels and constants; compute its columns beforehand"
+        )
+    return fields
+
+
+def make_formula(fields: dict[str, Any]) -> StoredFormula:
+    """The design of these fields."""
+    if fields.keys() != _FIELDS.keys() or not all(
+        fits(fields[name], hint) for name, hint in _FIELDS.items()
+    ):
+        raise ValueError("it is incomplete")
+    return StoredFormula(fields)
+
+
+def _design(
+    formula: str,
+    targets: tuple[str, ...],
+    columns: list[str],
+    kinds: dict[str, str],
+    levels: dict[str, list[Any]],
+    constants: dict[str, dict[Any, Any]],
+) -> FormulaDesign:
+    import pandas as pd
+
+    as_kind = require("formulaic.parser.types", "formula").Factor.Kind
+    rows = pd.DataFrame(
+        {
+            name: pd.Series([], dtype=object if kinds.get(name) == "categorical" else float)
+            for name in (*targets, *columns)
+        }
+    )
+    parsed = _parse(formula, rows)
+    spec = require("formulaic", "formula").ModelSpec(
+        parsed.rhs,
+        output="pandas",
+        na_action="ignore",
+        transform_state={factor: dict(state) for factor, state in constants.items()},
+        encoder_state={
+            factor: (as_kind(kind), {"categories": levels[factor]} if factor in levels else {})
+            for factor, kind in kinds.items()
+        },
+    )
+    outcomes, reads = _outcomes(parsed.lhs, rows), _columns_by_factor(spec, rows)
+    design = FormulaDesign(formula, outcomes, reads, spec)
+    return replace(design, spec=design._materialise(rows).model_spec)

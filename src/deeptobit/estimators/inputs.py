@@ -1,0 +1,398 @@
+"""What users pass, read once and checked with errors that say what and where."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from joblib import cpu_count
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
+
+from deeptobit.arrays import (
+    BoolArray,
+    FloatArray,
+    column_names,
+    refuse_dates,
+    with_names,
+    without_mask,
+)
+from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_names
+
+_LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
+_LARGEST_RAW, _SMALLEST_RAW = 1e30, 1e-30  # and so they do in single precision
+
+
+def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as a float array or CSR matrix of shape (N, D); names and count are checked or stored.
+
+    Rows are contiguous: sums round by the order in memory, and data frames are not to be answered
+    differently from arrays.
+    """
+    refuse_dates(X, "X")
+    columns = getattr(X, "columns", None)
+    if columns is not None and len(columns) == 0:
+        raise ValueError("X has no column: there is no feature to learn from")
+    try:
+        matrix = validate_data(
+            estimator,
+            with_names(without_mask(X)),
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
+    except TypeError as error:
+        if "real number" in str(error):
+            raise TypeError(_name_what_is_no_number(X, error)) from None
+        raise
+    except ValueError as error:
+        if "could not convert" in str(error) or "array element" in str(error):
+            raise ValueError(_name_what_is_no_number(X, error)) from None
+        raise
+    _refuse_non_finite(matrix, feature_names(estimator))
+    raw = reset and not estimator.standardize
+    _refuse_large(matrix, "feature", feature_names(estimator), _LARGEST_RAW if raw else _LARGEST)
+    if reset:
+        _refuse_small(matrix, feature_names(estimator), _SMALLEST_RAW if raw else _SMALLEST)
+    return matrix
+
+
+def feature_names(estimator: Any) -> list[str]:
+    """Names of the features: those of the DataFrame, or x0, x1 and so on."""
+    if hasattr(estimator, "feature_names_in_"):
+        return [str(name) for name in estimator.feature_names_in_]
+    return [f"x{column}" for column in range(estimator.n_features_in_)]
+
+
+def read_targets(
+    Y: Any,
+    lower: BoundsLike,
+    upper: BoundsLike,
+    *,
+    entry_lower: ArrayLike | None = None,
+    entry_upper: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    outside: Any = "raise",
+) -> CensoredTargets:
+    """Y as :class:`CensoredTargets`; one that is given as such keeps its own bounds."""
+    if isinstance(Y, CensoredTargets):
+        if entry_lower is not None or entry_upper is not None:
+            raise ValueError(
+                "Y is a CensoredTargets and brings its own bounds; pass lower and upper to "
+                "CensoredTargets.from_bounds (entry_lower, entry_upper) instead"
+            )
+        targets = Y
+    else:
+        targets = CensoredTargets.from_bounds(
+            Y,
+            lower,
+            upper,
+            entry_lower=entry_lower,
+            entry_upper=entry_upper,
+            names=names,
+            outside=outside,
+        )
+    for ends in (targets.low, targets.high):
+        _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
+    return targets
+
+
+def count_targets(Y: Any) -> int | None:
+    """How many targets outcomes have; None of what is no table and will be refused as such."""
+    try:
+        shape = getattr(Y, "shape", None) or np.shape(Y)
+    except ValueError:  # rows of different lengths
+        return None
+    return {1: 1, 2: shape[-1]}.get(len(shape)) if shape else None
+
+
+def names_of_targets(Y: Any) -> list[str] | None:
+    """The names that outcomes came with; None where they have none."""
+    if isinstance(Y, CensoredTargets):
+        return None if Y.names == default_names(len(Y.names)) else list(Y.names)
+    return column_names(Y)
+
+
+def read_weights(
+    sample_weight: ArrayLike | None, n_samples: int, *, may_be_zero: bool = False
+) -> FloatArray:
+    """Row weights of shape (N,), non-negative and, but for some rows of many, not all zero."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    refuse_dates(sample_weight, "sample_weight")
+    try:
+        weight = np.asarray(without_mask(sample_weight), dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must hold numbers, one weight per row") from None
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must hold one weight per row, shape ({n_samples},); got {weight.shape}"
+        )
+    wrong = ~(np.isfinite(weight) & (weight >= 0.0))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"sample_weight must be finite and not negative; row {row} has {weight[row]:g} "
+            f"({int(wrong.sum())} such rows)"
+        )
+    if not weight.any():
+        if may_be_zero:
+            return weight
+        raise ValueError("sample_weight is zero in every row: there is nothing to learn from")
+    if not _LEAST_WEIGHT <= weight.max() <= _MOST_WEIGHT:
+        raise ValueError(
+            f"the largest sample_weight is {weight.max():g}; weights count rows, rescale them"
+        )
+    return weight
+
+
+def check_lengths(X: Any, targets: CensoredTargets) -> None:
+    """X and Y must have the same rows."""
+    if X.shape[0] != len(targets):
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {X.shape[0]} rows but Y has {len(targets)}"
+        )
+
+
+def _refuse_non_finite(matrix: Any, names: list[str]) -> None:
+    wrong = ~np.isfinite(_stored(matrix))
+    if not wrong.any():
+        return
+    row, column = _place(matrix, wrong)
+    what = "NaN" if np.isnan(matrix[row, column]) else "infinity (inf)"
+    raise ValueError(
+        f"X contains {what}: feature {names[column]!r}, row {row} "
+        f"({int(wrong.sum())} such values in all). Drop or impute them first, "
+        "for example with sklearn.impute.SimpleImputer"
+    )
+
+
+def _refuse_large(matrix: Any, what: str, names: Sequence[str], most: float) -> None:
+    values = _stored(matrix)
+    highest, lowest = (end.reduce(values, None, initial=0.0) for end in (np.fmax, np.fmin))
+    if max(float(highest), -float(lowest)) <= most:
+        return
+    row, column = _place(matrix, np.abs(values.astype(np.float64)) > most)
+    raise ValueError(
+        f"{what} {names[column]!r} is too large in row {row} ({matrix[row, column]:g}); rescale it"
+    )
+
+
+def _refuse_small(matrix: Any, names: Sequence[str], least: float) -> None:
+    sparse = bool(issparse(matrix))
+    largest = abs(matrix).max(axis=0)
+    largest = np.ravel(largest.toarray() if sparse else largest).astype(np.float64)
+    for column in np.flatnonzero((largest > 0.0) & (largest < least)).tolist():
+        raise ValueError(
+            f"feature {names[column]!r} is too small (at most {largest[column]:g}); rescale it"
+        )
+
+
+def _stored(matrix: Any) -> Any:
+    """The numbers of a matrix, dense or sparse."""
+    sparse = bool(issparse(matrix))
+    return matrix.data if sparse else matrix
+
+
+def _place(matrix: Any, wrong: BoolArray) -> tuple[int, int]:
+    """Row and column of the first of the stored numbers that are wrong."""
+    first = int(np.flatnonzero(wrong)[0])
+    sparse = bool(issparse(matrix))
+    if not sparse:
+        row, column = divmod(first, int(matrix.shape[1]))
+        return row, column
+    entries = matrix.tocoo()
+    return int(entries.row[first]), int(entries.col[first])
+
+
+def _name_what_is_no_number(X: Any, error: Exception) -> str:
+    """Name the first entry of X that is not a number."""
+    columns = getattr(X, "columns", None)
+    entries = np.asarray(X, dtype=object)
+    for (row, column), value in np.ndenumerate(entries) if entries.ndim == 2 else ():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            name = f"x{column}" if columns is None else str(columns[column])
+            return (
+                f"X must hold numbers; feature {name!r} holds {value!r} in row {row}. Encode "
+                f"categories first, for example with sklearn.preprocessing.OneHotEncoder ({error})"
+            )
+    return "X must hold numbers, in rows by features; convert words to numbers first"
+
+
+# Constructor parameters that estimators share, checked when they are first used.
+
+KINDS = ("mean", "clip", "latent")
+_SWITCHES = (
+    *("fit_intercept", "standardize", "skip_connection", "early_stopping"),
+    *("averaging", "exact_sketch"),
+)
+
+
+def check_settings(alpha: Any, tol: Any, max_iter: Any, prediction: Any) -> None:
+    """Constructor parameters, checked when they are first used (scikit-learn's convention)."""
+    check_kind(prediction, "prediction: the kind")
+    if not (isinstance(alpha, Real) and 0.0 <= float(alpha) < np.inf):
+        raise ValueError(f"alpha must be a finite number, at least 0; got {alpha!r}")
+    if not (isinstance(tol, Real) and float(tol) > 0.0):
+        raise ValueError(f"tol must be positive; got {tol!r}")
+    check_count("max_iter", max_iter)
+
+
+def check_switches(params: Mapping[str, Any]) -> None:
+    """Parameters that are on or off; a word such as "no" would be on.
+
+    Examples
+    --------
+    >>> check_switches({"fit_intercept": "no", "tol": 1e-6})
+    Traceback (most recent call last):
+    ValueError: fit_intercept must be True or False; got 'no'
+    """
+    for name in _SWITCHES:
+        if name in params and not isinstance(params[name], (bool, np.bool_)):
+            raise ValueError(f"{name} must be True or False; got {params[name]!r}")
+
+
+def check_count(name: str, count: Any) -> None:
+    """A whole number from 1; the name is that of the parameter.
+
+    Examples
+    --------
+    >>> check_count("rank", 2.5)
+    Traceback (most recent call last):
+    ValueError: rank must be a whole number, at least 1; got 2.5
+    """
+    if not (isinstance(count, Integral) and int(count) >= 1):
+        raise ValueError(f"{name} must be a whole number, at least 1; got {count!r}")
+
+
+def read_threads(n_jobs: Any) -> int:
+    """How many threads ``n_jobs`` means: one where it is None, all cores where it is -1.
+
+    Examples
+    --------
+    >>> read_threads(None), read_threads(3), read_threads(-1) == cpu_count()
+    (1, 3, True)
+    """
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
+        raise ValueError(
+            f"n_jobs must be a whole number other than 0, or None; got {n_jobs!r}; -1 takes all "
+            "cores"
+        )
+    given = int(n_jobs)
+    return given if given > 0 else max(1, int(cpu_count()) + 1 + given)
+
+
+def check_sparsity(sparsity: Any) -> None:
+    """A number from 0 to 1."""
+    if not (isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0):
+        raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
+
+
+def check_kind(kind: Any, what: str = "kind") -> None:
+    """One of the three kinds of prediction; ``what`` names the argument or parameter."""
+    if kind not in KINDS:
+        raise ValueError(f"{what} must be 'mean', 'clip' or 'latent'; got {kind!r}")
+
+
+def read_layer(layer: Any, n_layers: int) -> int:
+    """The index of a layer, counted from 0, or from the end if negative."""
+    if not (isinstance(layer, Integral) and -n_layers <= int(layer) < n_layers):
+        raise ValueError(f"layer must lie from {-n_layers} to {n_layers - 1}; got {layer!r}")
+    return int(layer) % n_layers
+
+
+def read_sigma(
+    sigma: Any, names: tuple[str, ...], *, words: tuple[str, ...] = ("mle",)
+) -> FloatArray | None:
+    """Given noise scales of shape (T,), or ``None`` if they are to be estimated."""
+    if isinstance(sigma, str):
+        if sigma in words:
+            return None
+        known = ", ".join(map(repr, words))
+        raise ValueError(f"sigma must be {known}, a number, one per task or a dict; got {sigma!r}")
+    sigma = by_target(sigma, names, "sigma")
+    if isinstance(sigma, dict):
+        if set(sigma) != set(names):
+            raise ValueError(f"sigma must name every target once: {', '.join(map(repr, names))}")
+        sigma = [sigma[name] for name in names]
+    values = np.asarray(sigma, dtype=np.float64)
+    if values.shape not in ((), (len(names),)):
+        raise ValueError(
+            f"sigma must hold one value per target ({len(names)}); got shape {values.shape}"
+        )
+    given = np.broadcast_to(values, (len(names),)).copy()
+    if not (np.isfinite(given) & (given > 0.0)).all():
+        raise ValueError(f"sigma must be positive and finite; got {sigma!r}")
+    return given
+
+
+def automatic_alpha(known: FloatArray, n_rows: float, n_features: int) -> float:
+    r"""The stated rule for ``alpha="auto"``, from the size of the data alone.
+
+    .. math::
+        \alpha = \frac{n}{N}\,\frac{\sqrt D + \sqrt T}{2\sqrt n}\left(1 + \frac{2D}{n}\right)
+
+    with n known entries per task in N rows, over which the likelihood is averaged. The factors in
+    front are half the spectral norm that the gradient by W has on pure noise, so that noise is not
+    fitted and a signal is shrunk by little; they vanish as n grows. The last keeps cohorts with
+    fewer rows than features close to the intercept-only model.
+
+    Parameters
+    ----------
+    known : array of shape (T,)
+        Known entries of every task, or their weights; their mean is n.
+    n_rows : float
+        N, or the weight of all rows.
+
+    Examples
+    --------
+    >>> whole, half = np.full(100, 4000.0), np.full(100, 2000.0)
+    >>> automatic_alpha(whole, 4000, 200), automatic_alpha(half, 4000, 200)
+    (0.2099..., 0.1619...)
+    """
+    n_entries = max(float(known.mean()), 1.0)
+    noise = (np.sqrt(n_features) + np.sqrt(len(known))) / (2.0 * np.sqrt(n_entries))
+    return float(n_entries / n_rows * noise * (1.0 + 2.0 * n_features / n_entries))
+
+
+# Which solver suits the size of the data.
+
+SolverName = Literal["auto", "online", "batch"]
+BATCH_ENTRIES = 5e7  # entries of Y up to which the optimum takes less than a minute
+BATCH_FEATURES = 2e8  # entries of X up to which its standardised copies fit comfortably
+NEEDS_BATCH = (
+    "{}: feature_sparsity > 0 needs all rows at once; call fit with solver='batch', or set "
+    "feature_sparsity=0"
+)
+
+
+def choose_solver(
+    wanted: SolverName, shape: tuple[int, int], n_tasks: int, *, feature_sparsity: float = 0.0
+) -> tuple[str, str]:
+    """The solver for X of the given shape, and why.
+
+    Examples
+    --------
+    >>> choose_solver("auto", (4000, 200), 100)
+    ('batch', 'the data are small enough to go to the optimum')
+    """
+    if feature_sparsity > 0.0 and wanted == "online":
+        raise ValueError(NEEDS_BATCH.format("solver='online' cannot choose features"))
+    if feature_sparsity > 0.0 and wanted == "auto":
+        return "batch", "feature_sparsity needs the batch solver"
+    if wanted in ("batch", "online"):
+        return wanted, "as asked for"
+    if wanted != "auto":
+        raise ValueError(f"solver must be 'auto', 'batch' or 'online'; got {wanted!r}")
+    if shape[0] * n_tasks <= BATCH_ENTRIES and shape[0] * shape[1] <= BATCH_FEATURES:
+        return "batch", "the data are small enough to go to the optimum"
+    return "online", "the data are large: one pass instead of many"

@@ -1,0 +1,299 @@
+"""Pictures of a fitted model as methods; the drawing itself is in ``deeptobit.plots``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit import inspection as plots
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators.conformal import ConformalMixin
+from deeptobit.estimators.effects import ExplainMixin
+from deeptobit.estimators.inputs import check_count
+from deeptobit.likelihood import Predictive
+from deeptobit.metrics import centred_anmse, some_predictive, some_targets
+from deeptobit.targets import CensoredTargets
+
+if TYPE_CHECKING:
+    from deeptobit.plots import Axes
+
+
+# Why a model may have nothing to show, by its solver.
+_NO_COURSE = {
+    "evidence": (
+        "the prior of this model was learned by cross-validation, which has no course; "
+        "cv_results_ tells how the candidates did"
+    ),
+    "online": "this model has learned from too few rows to have a course",
+}
+
+
+class PlotMixin(ConformalMixin, ExplainMixin):
+    """Pictures, each drawn on ``ax`` or on a new figure; they need matplotlib.
+
+    Every method returns the Axes. Where a picture has several panels, those are its
+    ``child_axes``. Limits per entry come with a :class:`~deeptobit.CensoredTargets`.
+    """
+
+    def plot_predictions(
+        self,
+        X: Any,
+        y: Any,
+        target: str | int | None = None,
+        *,
+        coverage: float = 0.9,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Observed against predicted, with the bounds and what is censored there.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+        target : str or int, optional
+            One target by name or number; all of them by default, a panel each.
+        coverage : float
+            Of the shaded intervals.
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+        >>> model = TobitRegressor().fit(X, Y)
+        >>> ax = model.plot_predictions(X, Y, "y1", ax=Figure().subplots())
+        >>> ax.get_title(), ax.get_xlabel(), ax.get_ylabel()
+        ('y1', 'predicted, E[y|x]', 'observed')
+        """
+        targets, predictive = self._compared(X, y)
+        bounds = {"lower": targets.entry_lower, "upper": targets.entry_upper}
+        low, high = (
+            end.reshape(targets.shape) for end in self.predict_interval(X, coverage, **bounds)
+        )
+        tasks = self._read_target(target)
+        return plots.draw_predictions(
+            some_targets(targets, tasks),
+            predictive.mean()[:, tasks],
+            low[:, tasks],
+            high[:, tasks],
+            coverage=coverage,
+            ax=ax,
+        )
+
+    def plot_calibration(
+        self,
+        X: Any,
+        y: Any,
+        target: str | int | None = None,
+        *,
+        n_bins: int = 10,
+        step: ArrayLike | None = None,
+        random_state: int = 0,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Reliability of the bound probabilities, and the probability integral transform.
+
+        Rows that ``fit`` did not see give honest answers.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+        target : str or int, optional
+            One target by name or number; the entries of all by default.
+        n_bins : int
+            Of probabilities, and of the histogram.
+        step : number or array of shape (T,), optional
+            Distance between neighbouring scores, 1 for whole points; see ``metrics.pit``.
+        random_state : int
+            Spreads outcomes at a bound over the mass beyond it.
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+        >>> ax = TobitRegressor().fit(X, Y).plot_calibration(X, Y, ax=Figure().subplots())
+        >>> [panel.get_ylabel() for panel in ax.child_axes]
+        ['entries', 'share at the bound', 'share of 600 entries']
+        """
+        targets, predictive = self._compared(X, y)
+        tasks = self._read_target(target)
+        steps = None if step is None else np.broadcast_to(step, targets.shape[1:])[tasks]
+        return plots.draw_calibration(
+            some_targets(targets, tasks),
+            some_predictive(predictive, tasks),
+            n_bins=n_bins,
+            step=steps,
+            random_state=random_state,
+            ax=ax,
+        )
+
+    def plot_layers(self, X: Any, y: Any, *, ax: Axes | None = None) -> Axes:
+        """Error of E[y|x] after each layer, 1 − R², of every target and on average.
+
+        Models without layers have one. In a network that was tuned, hidden layers serve the last
+        one, and predict less well than they did when they were grown.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+        >>> model = TobitRegressor().fit(X, Y)
+        >>> ax = model.plot_layers(X, Y, ax=Figure().subplots())
+        >>> [float(bar.get_height().round(3)) for bar in ax.patches]
+        [0.916]
+        >>> round(1 - model.score(X, Y), 3)
+        0.916
+        """
+        targets, last = self._compared(X, y)
+        errors = [
+            centred_anmse(replace(targets, one_dimensional=False), mean, multioutput="raw_values")
+            for mean in self._means_by_layer(X, targets, last)
+        ]
+        return plots.draw_layers(np.array(errors), ax=ax)
+
+    def plot_subspaces(
+        self,
+        layer: int = -1,
+        X: Any = None,
+        *,
+        n_features: int = 25,
+        n_components: int = 5,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """What the shared directions are made of, and which targets they move.
+
+        Heat maps of :meth:`subspaces`, strongest direction first.
+
+        Parameters
+        ----------
+        layer : int
+            Of a network; other models have one.
+        X : array, sparse matrix or DataFrame of shape (N, D), optional
+            Rows that define the standard deviations, if not those of ``fit``; networks need them.
+        n_features, n_components : int
+            The largest so many are drawn.
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import SubspaceTobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 2, random_state=0)
+        >>> model = SubspaceTobitRegressor(rank=2).fit(X, Y)
+        >>> ax = model.plot_subspaces(X=X, n_features=3, ax=Figure().subplots())
+        >>> [panel.images[0].get_array().shape for panel in ax.child_axes]
+        [(3, 2), (3, 2)]
+        """
+        import pandas as pd
+
+        for name, count in (("n_features", n_features), ("n_components", n_components)):
+            check_count(name, count)
+        shown = self.subspaces(layer, X)[:n_components]
+        if not shown:
+            raise ValueError("no feature has an effect in this layer: there is nothing to draw")
+        names = [f"{subspace.number}\n{subspace.share:.0%}" for subspace in shown]
+        features = np.column_stack([subspace.feature_loadings for subspace in shown])
+        targets = np.column_stack([subspace.target_loadings for subspace in shown])
+        return plots.draw_subspaces(
+            pd.DataFrame(features, index=list(shown[0].features), columns=names),
+            pd.DataFrame(targets, index=list(shown[0].targets), columns=names),
+            n_features=n_features,
+            ax=ax,
+        )
+
+    def plot_task_similarity(self, X: Any = None, *, ax: Axes | None = None) -> Axes:
+        """Heat map of :meth:`task_similarity`, like targets being neighbours.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D), optional
+            Rows that define the standard deviations, if not those of ``fit``; networks need them.
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(500, 5, 3, 1, random_state=0)
+        >>> ax = TobitRegressor().fit(X, Y).plot_task_similarity(ax=Figure().subplots())
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['y0', 'y1', 'y2']
+        """
+        return plots.draw_similarity(self.task_similarity(X), ax=ax)
+
+    def plot_convergence(self, *, ax: Axes | None = None) -> Axes:
+        """How the model was found: the objective over Newton steps, or over rows if online.
+
+        Of a network the growth of every layer, then the joint tuning. Of a
+        :class:`~deeptobit.TobitRegressor`, whose targets are fitted one by one to the only optimum
+        there is, the number of steps.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import SubspaceTobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 2, random_state=0)
+        >>> model = SubspaceTobitRegressor(rank=2).fit(X, Y)
+        >>> ax = model.plot_convergence(ax=Figure().subplots())
+        >>> len(ax.lines[0].get_xdata()) == model.n_iter_
+        True
+        """
+        check_is_fitted(self)
+        fitted: Any = getattr(self, "best_estimator_", self)
+        history = fitted.history_
+        if "n_iter" in history:
+            steps, converged = history["n_iter"], history["converged"]
+            return plots.draw_steps(self.target_names_, steps, converged, ax=ax)
+        course = plots.read_course(history)
+        if course is None:
+            raise ValueError(_NO_COURSE.get(history["solver"], "this model kept no course"))
+        return plots.draw_convergence(**course._asdict(), ax=ax)
+
+    def _compared(self, X: Any, y: Any) -> tuple[CensoredTargets, Predictive]:
+        """Outcomes under the model's names, and their predictive distributions."""
+        targets = self._read_again(y, None, None)
+        return targets, self._predictive_for(X, targets)
+
+    def _means_by_layer(
+        self, X: Any, targets: CensoredTargets, last: Predictive
+    ) -> list[FloatArray]:
+        """E[y|x] after each layer, (N, T) each; as ``staged_predict``, with limits per entry."""
+        layers = getattr(self, "layers_", None)
+        if layers is None:
+            return [last.mean()]
+        matrix, limits = self._read_features(X), (targets.entry_lower, targets.entry_upper)
+        return [one.mean() for one in self._predictive_by_layer(layers, matrix, *limits)]
+
+    def _read_target(self, target: str | int | None) -> list[int]:
+        """The numbers of the targets to draw."""
+        names = self.target_names_
+        if target is None:
+            return list(range(len(names)))
+        if isinstance(target, str) and target in names:
+            return [names.index(target)]
+        if isinstance(target, Integral) and -len(names) <= target < len(names):
+            return [int(target) % len(names)]
+        raise ValueError(
+            f"target must be one of {', '.join(map(repr, names))}, or its number from 0 to "
+            f"{len(names) - 1}; got {target!r}"
+        )

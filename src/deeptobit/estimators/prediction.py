@@ -1,0 +1,370 @@
+"""What every censored regressor can predict, given its latent scores and noise scales."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit.arrays import FloatArray, in_precision_of
+from deeptobit.estimators.inputs import (
+    check_count,
+    check_kind,
+    check_lengths,
+    count_targets,
+    names_of_targets,
+    read_features,
+    read_targets,
+    read_weights,
+)
+from deeptobit.layer import Step
+from deeptobit.likelihood import Noise, Predictive, resolve_noise
+from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive, some_targets
+from deeptobit.network import NetworkLayer, latents
+from deeptobit.scale import is_dask, predict_lazily
+from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
+
+PredictionKind = Literal["mean", "clip", "latent"]
+
+
+class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
+    """Predictions of a fitted censored model.
+
+    A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
+    ``_one_dimensional`` in ``fit``, and computes latent scores.
+
+    In every method ``lower`` and ``upper`` of shape (N, T) replace the bounds of the tasks row by
+    row, as detection limits do; results drop the task axis if Y was 1-d.
+    """
+
+    lower: BoundsLike
+    upper: BoundsLike
+    outside: Literal["raise", "clip"]
+    noise: str | Noise
+    prediction: PredictionKind
+
+    lower_: FloatArray
+    upper_: FloatArray
+    sigma_: FloatArray
+    target_names_: list[str]
+    _one_dimensional: bool
+    _chosen_noise: Noise
+
+    @abstractmethod
+    def _latent(self, X: Any) -> FloatArray:
+        """Scores before censoring, (N, T), for features that were checked."""
+
+    @property
+    def noise_(self) -> Noise:
+        """The family of the noise: chosen by held-out rows, or the one it was fitted with."""
+        chosen: Noise | None = vars(self).get("_chosen_noise")
+        return self._families()[0] if chosen is None else chosen
+
+    def _families(self) -> tuple[Noise, ...]:
+        """What the noise may be; models are fitted with the first."""
+        return (resolve_noise(self.noise),)
+
+    def predict(
+        self,
+        X: Any,
+        kind: PredictionKind | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> FloatArray:
+        r"""Predict Y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        kind : {"mean", "clip", "latent"}, optional
+            ``"mean"``: E[y|x], the best prediction in squared error. ``"clip"``: the latent score
+            clipped to the bounds, the f of the paper. ``"latent"``: the score before censoring.
+            ``None`` takes the constructor's ``prediction``.
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+
+        Returns
+        -------
+        array of shape (N, T), or (N,) if Y was 1-d
+            For a Dask collection X a lazy one, partitioned as X is.
+        """
+        kind = self.prediction if kind is None else kind
+        check_kind(kind)
+        if is_dask(X):
+            lazy: FloatArray = self._predict_lazily(X, kind, lower, upper)
+            return lazy
+        return self._drop_task_axis(of_kind(self._predictive(X, lower, upper), kind), X)
+
+    def _predict_lazily(
+        self, X: Any, kind: PredictionKind, lower: ArrayLike | None, upper: ArrayLike | None
+    ) -> Any:
+        check_is_fitted(self)
+        if lower is not None or upper is not None:
+            raise ValueError("bounds per entry need rows in memory; predict the partitions by hand")
+        names, one = self.target_names_, self._one_dimensional
+        return predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
+
+    def predict_bound_proba(
+        self, X: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """P(y at its lower bound) and P(y at its upper bound), each (N, T); 0 at an open side."""
+        predictive = self._predictive(X, lower, upper)
+        return (
+            self._drop_task_axis(predictive.at_lower(), X),
+            self._drop_task_axis(predictive.at_upper(), X),
+        )
+
+    def predict_quantile(
+        self,
+        X: Any,
+        q: ArrayLike,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Quantiles of y given x: (N, T) for a scalar q, (Q, N, T) for a vector."""
+        return self._drop_task_axis(self._predictive(X, lower, upper).quantile(q), X)
+
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        random_state: Any = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
+        check_count("n_samples", n_samples)
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
+        draws = draws[:, 0] if self._one_dimensional else draws
+        return in_precision_of(X, draws)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> float:
+        """R² of E[y|x] over observed and at-bound entries, averaged over tasks.
+
+        Tasks whose known outcomes do not vary in these rows have no R² and are left out.
+        """
+        targets = self._read_again(y, lower, upper)
+        weight = read_weights(sample_weight, len(targets))
+        tasks = _varying(targets, weight)
+        mean = _as_recorded(self._predictive_for(X, targets), targets).mean()
+        if tasks.size:
+            targets, mean = some_targets(targets, tasks.tolist()), mean[:, tasks]
+        return 1.0 - float(centred_anmse(targets, mean, sample_weight=weight))
+
+    def score_log(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> float:
+        """Mean log density per entry, averaged over tasks; higher is better.
+
+        A censored entry counts with the log probability of its interval. Tasks of which nothing
+        is known in these rows are left out.
+        """
+        targets = self._read_again(y, lower, upper)
+        weight = read_weights(sample_weight, len(targets))
+        tasks = np.flatnonzero(weight @ ~targets.missing)
+        predictive = self._predictive_for(X, targets)
+        if tasks.size:
+            targets = some_targets(targets, tasks.tolist())
+            predictive = some_predictive(predictive, tasks.tolist())
+        return -float(
+            censored_log_score(
+                targets,
+                predictive.latent,
+                predictive.sigma,
+                noise=predictive.noise,
+                sample_weight=weight,
+            )
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether ``fit`` came to its end."""
+        return hasattr(self, "sigma_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Many outcomes, sparse features, and non-negative outcomes where the bounds say so."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = _all_non_negative(self.lower)
+        tags.input_tags.sparse = True
+        return tags
+
+    def _predictive(
+        self, X: Any, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+    ) -> Predictive:
+        """The predictive distribution of every entry."""
+        check_is_fitted(self)
+        return self._predictive_at(self._read_features(X), lower, upper)
+
+    def _predictive_at(
+        self, matrix: Any, lower: ArrayLike | None, upper: ArrayLike | None
+    ) -> Predictive:
+        """The same, for features that were checked."""
+        return self._predictive_of(self._latent(matrix), self.sigma_, self.noise_, lower, upper)
+
+    def _predictive_of(
+        self,
+        latent: FloatArray,
+        sigma: FloatArray,
+        noise: Noise,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+    ) -> Predictive:
+        """The predictive distribution around given scores (N, T)."""
+        names = self.target_names_
+        row_lower = entry_bounds(lower, len(latent), names, "lower")
+        row_upper = entry_bounds(upper, len(latent), names, "upper")
+        lower_at = self.lower_ if row_lower is None else row_lower
+        upper_at = self.upper_ if row_upper is None else row_upper
+        check_order(lower_at, upper_at, names)
+        return Predictive(noise, latent, sigma, lower_at, upper_at)
+
+    def _predictive_by_layer(
+        self,
+        layers: Sequence[NetworkLayer],
+        matrix: Any,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+    ) -> Iterator[Predictive]:
+        """Those of every layer of a network; the noise that was chosen is the last one's."""
+        noises = [self._families()[0]] * (len(layers) - 1) + [self.noise_]
+        scores = latents(layers, matrix, self.lower_, self.upper_)
+        for layer, latent, noise in zip(layers, scores, noises, strict=True):
+            yield self._predictive_of(latent, layer.sigma, noise, lower, upper)
+
+    def _read_features(self, X: Any) -> Any:
+        """Features of new rows, checked against those of the fit."""
+        return read_features(self, X, reset=False)
+
+    def _read_again(
+        self, Y: Any, lower: ArrayLike | None, upper: ArrayLike | None
+    ) -> CensoredTargets:
+        """Outcomes of the targets that the model was fitted to, in their order."""
+        check_is_fitted(self)
+        names = self.target_names_
+        given = names_of_targets(Y)
+        if given is not None and given != names:
+            raise ValueError(
+                f"the columns of y are {', '.join(given)}, but the model was fitted to "
+                f"{', '.join(names)}, in this order"
+            )
+        found = count_targets(Y)
+        if found is not None and found != len(names):
+            raise ValueError(
+                f"y has {found} target(s), but the model was fitted to {len(names)}: "
+                f"{', '.join(names)}"
+            )
+        targets = read_targets(
+            Y,
+            self.lower_,
+            self.upper_,
+            entry_lower=lower,
+            entry_upper=upper,
+            names=None if isinstance(Y, CensoredTargets) else names,
+            outside=self.outside,
+        )
+        return replace(targets, names=tuple(names))
+
+    def _predictive_for(self, X: Any, targets: CensoredTargets) -> Predictive:
+        """What the model says of outcomes, each within the bounds that it was recorded with."""
+        matrix = self._read_features(X)
+        check_lengths(matrix, targets)
+        lower, upper = targets.lower_bounds, targets.upper_bounds
+        lower = np.where(np.isneginf(lower), self.lower_, lower)
+        upper = np.where(np.isposinf(upper), self.upper_, upper)
+        return self._predictive_at(matrix, *np.broadcast_arrays(lower, upper, targets.low)[:2])
+
+    def _drop_task_axis(self, result: FloatArray, X: Any) -> FloatArray:
+        """Drop the task axis if Y was 1-d, and answer single precision in single precision."""
+        result = result[..., 0] if self._one_dimensional else result
+        return in_precision_of(X, result)
+
+
+def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
+    """One number for every entry: its mean, its clipped score or its score, (N, T)."""
+    if kind == "latent":
+        return predictive.latent
+    if kind == "clip":
+        return np.clip(predictive.latent, predictive.lower, predictive.upper)
+    return predictive.mean()
+
+
+def _as_recorded(predictive: Predictive, targets: CensoredTargets) -> Predictive:
+    """The same outcomes if an entry that is censored at a limit of its own is bounded there."""
+    return replace(
+        predictive,
+        lower=np.where(targets.at_lower, targets.values, predictive.lower),
+        upper=np.where(targets.at_upper, targets.values, predictive.upper),
+    )
+
+
+def _varying(targets: CensoredTargets, weight: FloatArray) -> NDArray[np.intp]:
+    """Tasks that have two different outcomes of some weight."""
+    known = targets.has_value & (weight > 0.0)[:, None]
+    least = np.where(known, targets.values, np.inf).min(axis=0)
+    largest = np.where(known, targets.values, -np.inf).max(axis=0)
+    return np.flatnonzero(least < largest)
+
+
+def _all_non_negative(lower: Any) -> bool:
+    """Whether a constructor's lower bounds are known to be non-negative for every task."""
+    lower = by_name(lower)
+    if lower is None or isinstance(lower, dict):
+        return False
+    try:
+        return bool(np.all(np.asarray(lower, dtype=np.float64) >= 0.0))
+    except (TypeError, ValueError):
+        return False
+
+
+# Progress of the subspace solvers, on one line of stderr.
+
+
+def show_rows(done: int, total: int) -> None:
+    """Rows that the online solver has learned."""
+    show(f"{done:,} of {total:,} rows ({done / total:.0%})")
+    if done == total:
+        end_line()
+
+
+def show_step(step: Step) -> None:
+    """A step of the batch solver."""
+    show(
+        f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
+        f"relative gradient norm {step.gradient_norm:.1e}"
+    )
+
+
+def end_line() -> None:
+    """Leave the line of progress."""
+    print(file=sys.stderr)
+
+
+def show(text: str) -> None:
+    """Write over the line of progress."""
+    print(f"\r{text:<70}", end="", file=sys.stderr)

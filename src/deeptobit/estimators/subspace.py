@@ -1,0 +1,472 @@
+"""One layer: many censored outcomes that share a low-rank subspace, W = UV."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit.arrays import FloatArray, in_precision_of
+from deeptobit.estimators.diagnosis import (
+    check_determined,
+    check_reach,
+    check_sigma,
+    check_telling,
+    warn_of_censoring,
+)
+from deeptobit.estimators.effects import feature_scale
+from deeptobit.estimators.inputs import (
+    NEEDS_BATCH,
+    SolverName,
+    automatic_alpha,
+    choose_solver,
+    read_sigma,
+)
+from deeptobit.estimators.lowrank import LowRankRegressor, refuse_checkpoint
+from deeptobit.estimators.prediction import PredictionKind, end_line, show_rows, show_step
+from deeptobit.estimators.source import SourceTraining
+from deeptobit.layer import (
+    Design,
+    Layer,
+    NullModel,
+    SubspaceFit,
+    SubspaceProblem,
+    TargetScaling,
+    fit_null,
+    relative_gradient,
+    solve_subspace,
+    spectral_start,
+    subspace_features,
+    to_standard,
+    to_user,
+)
+from deeptobit.likelihood import Noise, one_family
+from deeptobit.network import NetworkLayer
+from deeptobit.online import OnlineResult, OnlineSolver, RecursiveTobit, learn_passes
+from deeptobit.scale import RowSource
+from deeptobit.targets import BoundsLike, CensoredTargets
+
+# Between the subspace estimator and its batch solver: standard units in, the user's units out.
+
+
+def pose_layer(
+    matrix: Any,
+    targets: CensoredTargets,
+    weight: FloatArray,
+    *,
+    rank: int,
+    alpha: float,
+    feature_sparsity: float,
+    noise: Noise,
+    sigma: FloatArray | None,
+    fit_intercept: bool,
+    standardize: bool,
+) -> SubspaceProblem:
+    """The problem in standard units; ``sigma`` is in the user's, ``None`` if it is estimated."""
+    share, n_tasks = weight / weight.sum(), len(targets.names)
+    design = Design.build(matrix, share, center=fit_intercept, standardize=standardize)
+    scaling = TargetScaling.build(targets, share, center=fit_intercept)
+    features = subspace_features(design, feature_sparsity)
+    return SubspaceProblem(
+        features=features,
+        targets=targets,
+        scaling=scaling,
+        noise=noise,
+        rank=min(rank, features.rank),
+        alpha=alpha,
+        fit_intercept=fit_intercept,
+        free_sigma=np.full(n_tasks, sigma is None),
+        min_log_sigma=np.full(n_tasks, -np.inf),
+        fixed_log_sigma=np.zeros(n_tasks) if sigma is None else np.log(sigma / scaling.scale),
+        total_weight=float(weight.sum()),
+        feature_sparsity=feature_sparsity,
+    )
+
+
+def user_units(
+    null: NullModel, layer: Layer, rank: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """U (T, R), V (R, D), intercept and σ (T,), with empty components up to ``rank``."""
+    return to_user(null.problem.features, null.problem.scaling, layer, rank)
+
+
+def layer_of(
+    null: NullModel, U: FloatArray, V: FloatArray, intercept: FloatArray, sigma: FloatArray
+) -> Layer:
+    """A model in standard units: the inverse of :func:`user_units`."""
+    problem = null.problem
+    factors = U, V, intercept, sigma
+    return to_standard(problem.features, problem.scaling, factors, problem.rank)
+
+
+def warn_of_convergence(fit: SubspaceFit, tol: float) -> None:
+    """Say how far the solver came and what to do."""
+    warnings.warn(
+        f"no convergence after {fit.n_iter} Newton steps (relative gradient norm "
+        f"{fit.gradient_norm:.1e}, tol {tol:.1e}); increase max_iter, loosen tol, or set a larger "
+        "alpha",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+class SubspaceTobitRegressor(LowRankRegressor):
+    r"""Low-rank Tobit :math:`y = \mathrm{clip}(UVx + b + \sigma\varepsilon)`, a layer of the paper.
+
+    Minimises, in standardised features and targets,
+
+    .. math::
+        \frac{1}{\sum_i w_i} \sum_{it} w_i\, \mathrm{nll}(y_{it};\, U_t^\top V x_i + b_t, \sigma_t)
+        + \frac{\alpha}{2}\left(\|U\|_F^2 + (1 - w)\|V\|_F^2
+        + \frac{w}{D}\Big(\sum_d \|V_d\|\Big)^2\right)
+
+    with U of shape (T, R) and V of shape (R, D): the tasks share R directions of the feature space.
+    Without ``feature_sparsity`` w is 0, and where R is not binding the penalty is the trace norm of
+    UV (eq. 2 of the paper, as a mean).
+
+    Parameters
+    ----------
+    rank : int
+        R; capped at min(D, T).
+    alpha : "auto" or float
+        ``"auto"`` is :math:`\frac{\sqrt D + \sqrt T}{2\sqrt n}(1 + 2D/n)` for the batch solver: it
+        keeps noise out and vanishes as the number of rows n grows. The online solver, which does
+        not know n, takes 0 and shrinks by what new rows say of its predictions instead.
+    feature_sparsity : float
+        s from 0 to 1. Above 0, features whose columns :math:`V_d` are not needed leave the model
+        for all tasks, with exact zeros in ``V_`` and ``coef_``: the more, the larger s and
+        ``alpha``. :math:`w = s\sqrt D/(1 - s + s\sqrt D)`, so that s = ½ is halfway for about
+        :math:`\sqrt D` features. Needs the batch solver and, to have an effect, ``alpha > 0``.
+    solver : {"auto", "batch", "online"}
+        ``"batch"`` goes to the optimum. ``"online"`` learns row by row in ``n_passes`` over the
+        data (Algorithm 1 of the paper). ``"auto"`` takes the batch solver while it is affordable
+        and says in ``history_`` what it took and why.
+    n_passes, batch_size, step_size, averaging
+        Of the online solver. A number as ``step_size`` is the paper's constant step; a function of
+        the update's index is a schedule.
+    start : {"auto", "data", "random"}
+        Where the online solver begins: from the first rows, or from random U and V. ``"auto"`` is
+        random only where ``step_size`` is given, as in the paper.
+    exact_sketch : bool
+        Solve problem P:V of the paper exactly for every row instead of by a gradient step (needs
+        ``alpha > 0``, a given ``step_size`` and ``batch_size=1``). For comparison: the solution
+        depends on the last row alone, and predicts poorly.
+    random_state : int, RandomState or None
+        Only a random start uses it.
+    n_jobs : int or None
+        Threads of the online solver over tasks, all cores if -1; the result does not depend on it.
+    verbose : int
+        1 shows progress on stderr.
+    lower, upper, outside, noise, sigma, fit_intercept, standardize, prediction, max_iter, tol
+        As in :class:`TobitRegressor`; ``tol`` is the norm of the gradient (where features have
+        left, of the least subgradient: the residual of the optimality conditions) relative to that
+        at W = 0.
+
+    Attributes
+    ----------
+    coef_ : array of shape (T, D)
+        ``U_ @ V_``, in the user's units like everything fitted.
+    U_ : array of shape (T, R)
+    V_ : array of shape (R, D)
+    intercept_, sigma_ : arrays of shape (T,)
+    layers_ : tuple of NetworkLayer
+        U, V, intercept and sigma of the one layer.
+    rank_, alpha_, n_layers_, n_iter_ : int, float, int, int
+    history_ : dict
+        Solver and why; ``course``: records of objective, subspace change and, per Newton step,
+        relative gradient norm (batch) or, per block of rows, online loss (online). Of the batch
+        solver also where it ended: objective, relative gradient norm, certificate, the number of
+        features used and ``alpha_max``, the smallest alpha without coefficients.
+    feature_scale_ : array of shape (D,)
+        Standard deviations of the features (batch).
+    lower_, upper_, target_names_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from deeptobit import SubspaceTobitRegressor, datasets
+    >>> X, Y, truth = datasets.make_subspace(1000, 30, 20, 3, random_state=0)
+    >>> model = SubspaceTobitRegressor(rank=3).fit(X, Y)
+    >>> model.history_["solver"], round(model.score(X, Y), 3)
+    ('batch', 0.755)
+    >>> model.transform(X).shape
+    (1000, 3)
+    """
+
+    _stream: OnlineSolver | RecursiveTobit
+
+    def __init__(
+        self,
+        rank: int = 5,
+        *,
+        alpha: float | Literal["auto"] = "auto",
+        feature_sparsity: float = 0.0,
+        solver: SolverName = "auto",
+        n_passes: int = 1,
+        batch_size: int = 1,
+        step_size: Any = "auto",
+        averaging: bool = True,
+        start: Literal["auto", "data", "random"] = "auto",
+        exact_sketch: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        lower: BoundsLike = 0.0,
+        upper: BoundsLike = None,
+        outside: Literal["raise", "clip"] = "raise",
+        noise: str | Noise = "gaussian",
+        sigma: Any = "mle",
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        prediction: PredictionKind = "mean",
+        max_iter: int = 100,
+        tol: float = 1e-6,
+    ) -> None:
+        self.rank = rank
+        self.alpha = alpha
+        self.feature_sparsity = feature_sparsity
+        self.solver = solver
+        self.n_passes = n_passes
+        self.batch_size = batch_size
+        self.step_size = step_size
+        self.averaging = averaging
+        self.start = start
+        self.exact_sketch = exact_sketch
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.lower = lower
+        self.upper = upper
+        self.outside = outside
+        self.noise = noise
+        self.sigma = sigma
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.prediction = prediction
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> SubspaceTobitRegressor:
+        """Fit all tasks together.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D), or rows beyond memory
+            :class:`deeptobit.scale.ParquetRows` is read again for every pass and brings its own y.
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+            The outcomes Y, NaN where missing.
+        sample_weight : array of shape (N,), optional
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+        checkpoint : path, optional
+            For rows beyond memory: a file that says after every round where the fit stands.
+        resume : bool
+            Go on from the checkpoint of an earlier fit that was interrupted.
+        """
+        source = self._source(X, y, sample_weight, lower, upper)
+        if source is not None:
+            return self._fit_source(source, checkpoint, resume)
+        refuse_checkpoint(checkpoint, resume)
+        matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=True)
+        solver, reason = choose_solver(
+            self.solver,
+            matrix.shape,
+            targets.shape[1],
+            feature_sparsity=float(self.feature_sparsity),
+        )
+        if solver == "batch" and isinstance(self.alpha, str):
+            known = weight @ ~targets.missing
+            self.alpha_ = automatic_alpha(known, float(weight.sum()), matrix.shape[1])
+        penalised = solver == "online" or self.alpha_ > 0.0
+        check_determined(targets, weight, 0 if penalised else self.n_features_in_, self.alpha_)
+        check_sigma(read_sigma(self.sigma, targets.names), targets, weight)
+        self.history_: dict[str, Any] = {"solver": solver, "reason": reason}
+        if solver == "batch":
+            self._fit_batch(matrix, targets, weight)
+        else:
+            self._fit_online(matrix, targets, weight)
+        self._remember_rows(matrix, weight)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> SubspaceTobitRegressor:
+        """Learn from some more rows, in constant memory.
+
+        Calls on consecutive pieces give the result of one call on the whole. A model that was
+        fitted with ``fit`` goes on from there, its rows counting as much as the new ones.
+        """
+        fitted = hasattr(self, "_rows_behind")
+        first = not fitted and not hasattr(self, "_stream")
+        matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
+        check_reach(read_sigma(self.sigma, targets.names), targets)
+        if first:
+            check_telling(targets, weight)
+        if first and self.feature_sparsity > 0.0:
+            raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
+        if not hasattr(self, "_stream"):
+            self._stream = self._continued() if fitted else self._online_solver(targets.names)
+            reason = "partial_fit goes on" if fitted else "partial_fit learns row by row"
+            self.history_ = {"solver": "online", "reason": reason}
+        self._stream.learn(matrix, targets.low, targets.high, weight)
+        self._store_online(self._stream, targets)
+        return self
+
+    @property
+    def layers_(self) -> tuple[NetworkLayer, ...]:
+        """The one layer, as networks have several."""
+        return (NetworkLayer(self.U_, self.V_, self.intercept_, self.sigma_),)
+
+    @property
+    def n_layers_(self) -> int:
+        """1."""
+        return len(self.layers_)
+
+    def transform(self, X: Any, layer: int = -1) -> FloatArray:
+        """Coordinates Vx of the rows in the shared subspace, (N, R)."""
+        check_is_fitted(self)
+        if layer not in (-1, 0):
+            raise ValueError(f"there is one layer; layer must be 0 or -1, got {layer}")
+        return in_precision_of(X, self._read_features(X) @ self.V_.T)
+
+    def relative_gradient(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> float:
+        """Norm of the objective's gradient at the fitted model, relative to that by W at W = 0.
+
+        Near 0 where the model is a stationary point of the batch objective on these data.
+        """
+        check_is_fitted(self)
+        matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=False)
+        check_determined(targets, weight, 0, 1.0)
+        null = fit_null(self._pose(matrix, targets, weight))
+        layer = layer_of(null, self.U_, self.V_, self.intercept_, self.sigma_)
+        return relative_gradient(null, layer)
+
+    def _fit_source(
+        self, source: RowSource, checkpoint: str | os.PathLike[str] | None, resume: bool
+    ) -> SubspaceTobitRegressor:
+        fit = SourceTraining(self, source, 1).run(checkpoint, resume=resume)
+        (layer,) = fit.layers
+        (course,) = fit.history.pop("layers")
+        self.history_ = fit.history | course
+        self._store(layer.U, layer.V, layer.intercept, layer.sigma, fit.targets)
+        self._remember_source(fit)
+        return self
+
+    def _fit_batch(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
+        self.feature_scale_ = feature_scale(matrix, weight)
+        null = fit_null(self._pose(matrix, targets, weight))
+        warn_of_censoring(null.kinds, targets, given_sigma=not isinstance(self.sigma, str))
+        fit = solve_subspace(
+            null,
+            spectral_start(null),
+            alpha=self.alpha_,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            watch=show_step if self.verbose else None,
+        )
+        if self.verbose:
+            end_line()
+        if not fit.converged:
+            warn_of_convergence(fit, self.tol)
+        U, V, intercept, sigma = user_units(null, fit.layer, self.rank_)
+        self._store(U, V, intercept, sigma, targets)
+        self.n_iter_ = max(fit.n_iter, 1)
+        self.history_ |= {
+            "objective": fit.objective,
+            "gradient_norm": fit.gradient_norm,
+            "certificate": fit.certificate,
+            "alpha_max": null.alpha_max,
+            "converged": fit.converged,
+            "n_features_used": int(V.any(axis=0).sum()),
+            "course": list(fit.course),
+        }
+
+    def _pose(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> SubspaceProblem:
+        given = read_sigma(self.sigma, targets.names)
+        return pose_layer(
+            matrix,
+            targets,
+            weight,
+            rank=self.rank_,
+            alpha=self.alpha_,
+            feature_sparsity=float(self.feature_sparsity),
+            noise=one_family(self.noise),
+            sigma=given,
+            fit_intercept=self.fit_intercept,
+            standardize=self.standardize,
+        )
+
+    def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
+        solver = self._online_solver(targets.names)
+        for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
+            if self.verbose:
+                show_rows(done, self.n_passes * len(targets))
+        self._store_online(solver, targets)
+
+    def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:
+        settings = self._online_settings(
+            read_sigma(self.sigma, names), exact_sketch=self.exact_sketch
+        )
+        return OnlineSolver(settings, self.n_features_in_, len(names))
+
+    def _continued(self) -> RecursiveTobit:
+        weight, mean_squares = self._rows_behind
+        return RecursiveTobit(
+            OnlineResult(self.U_, self.V_, self.intercept_, self.sigma_, round(weight)),
+            mean_squares,
+            one_family(self.noise),
+            fit_intercept=self.fit_intercept,
+            learns_sigma=isinstance(self.sigma, str),
+        )
+
+    def _store_online(
+        self, solver: OnlineSolver | RecursiveTobit, targets: CensoredTargets
+    ) -> None:
+        model = solver.result()
+        self._store(model.U, model.V, model.intercept, model.sigma, targets)
+        self.n_iter_ = max(model.n_seen, 1)
+        if isinstance(solver, OnlineSolver):
+            self.history_["course"] = solver.history
+
+    def _store(
+        self,
+        U: FloatArray,
+        V: FloatArray,
+        intercept: FloatArray,
+        sigma: FloatArray,
+        targets: CensoredTargets,
+    ) -> None:
+        self.U_, self.V_, self.coef_ = U, V, U @ V
+        self.intercept_, self.sigma_ = intercept, sigma
+        self._name_targets(targets)
+
+    def _latent(self, X: Any) -> FloatArray:
+        return np.asarray(X @ self.coef_.T + self.intercept_)

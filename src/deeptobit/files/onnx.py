@@ -1,0 +1,414 @@
+"""A model as the bytes of an ONNX file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import ArrayLike
+from scipy.special import erfcx
+
+from deeptobit.arrays import FloatArray
+from deeptobit.extras import require
+from deeptobit.likelihood import mills_excess
+
+# A graph of array operations, written down before any library reads it.
+
+FLOAT, DOUBLE = 1, 11  # element types, numbered by the ONNX standard
+
+
+class Node(NamedTuple):
+    """An operator of the ONNX standard, and the names of what it reads and writes."""
+
+    operator: str
+    inputs: tuple[str, ...]
+    output: str
+    attributes: dict[str, int]
+
+
+class Graph:
+    """Nodes in the order of their computation, and the double-precision constants they read.
+
+    Parameters
+    ----------
+    prefix : str
+        Of every name that the graph gives.
+
+    Examples
+    --------
+    >>> graph = Graph("demo_")
+    >>> product = graph.add("MatMul", "X", np.eye(2))
+    >>> graph.add("Add", product, [1.0, 2.0], output="Y")
+    'Y'
+    >>> [f"{node.output} = {node.operator}({', '.join(node.inputs)})" for node in graph.nodes]
+    ['demo_MatMul1 = MatMul(X, demo_c0)', 'Y = Add(demo_MatMul1, demo_c2)']
+    >>> graph.constants["demo_c2"]
+    array([1., 2.])
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self.nodes: list[Node] = []
+        self.constants: dict[str, FloatArray] = {}
+        self._prefix = prefix
+
+    def add(
+        self, operator: str, *inputs: str | ArrayLike, output: str | None = None, **attributes: int
+    ) -> str:
+        """Append a node and return the name of its output; inputs are names, or constants."""
+        names = tuple(given if isinstance(given, str) else self._hold(given) for given in inputs)
+        output = output or self._name(operator)
+        self.nodes.append(Node(operator, names, output, attributes))
+        return output
+
+    def _hold(self, constant: ArrayLike) -> str:
+        name = self._name("c")
+        self.constants[name] = np.ascontiguousarray(constant, dtype=np.float64)
+        return name
+
+    def _name(self, kind: str) -> str:
+        return f"{self._prefix}{kind}{len(self.nodes) + len(self.constants)}"
+
+
+# The mean of a censored normal variable, by operators that every runtime has in double precision.
+
+_CENTRE = 4.0  # t = 0 there; of 2, 3, 4 and 5 the one that needs the lowest degree
+_DEGREE = 16  # an error of g below 1e-12
+_FARTHEST = 40.0  # g is 0 in double precision beyond, and open ends are infinitely far
+
+
+def clip(graph: Graph, score: str, lower: FloatArray, upper: FloatArray) -> str:
+    """Scores (N, T) held within their bounds (T,); a side that is open everywhere costs nothing."""
+    if not np.isneginf(lower).all():
+        score = graph.add("Max", score, lower)
+    if not np.isposinf(upper).all():
+        score = graph.add("Min", score, upper)
+    return score
+
+
+def censored_mean(
+    graph: Graph, score: str, sigma: FloatArray, lower: FloatArray, upper: FloatArray
+) -> str:
+    """E[clip(score + σε)] for standard normal ε, (N, T).
+
+    Examples
+    --------
+    >>> graph, bounds = Graph(), (np.zeros(1), np.full(1, np.inf))
+    >>> _ = censored_mean(graph, "score", np.ones(1), *bounds)
+    >>> sorted({node.operator for node in graph.nodes})
+    ['Abs', 'Add', 'Div', 'Exp', 'Max', 'Min', 'Mul', 'Sub']
+    """
+    mean = clip(graph, score, lower, upper)
+    for end, is_open, raise_or_lower in (
+        (lower, np.isneginf, "Add"),
+        (upper, np.isposinf, "Sub"),
+    ):
+        if not is_open(end).all():
+            excess = graph.add("Mul", _excess(graph, score, sigma, end), sigma)
+            mean = graph.add(raise_or_lower, mean, excess)
+    # Rounding must not carry a prediction beyond its bounds.
+    return clip(graph, mean, lower, upper)
+
+
+def _excess(graph: Graph, score: str, sigma: FloatArray, end: FloatArray) -> str:
+    """g(|score − end|/σ), and 0 where the end is infinite."""
+    distance = graph.add("Abs", graph.add("Div", graph.add("Sub", score, end), sigma))
+    z = graph.add("Min", distance, _FARTHEST)
+    half_square = graph.add("Mul", graph.add("Mul", z, z), -0.5)
+    t = graph.add("Div", graph.add("Sub", _CENTRE, z), graph.add("Add", z, _CENTRE))
+    return graph.add("Mul", graph.add("Exp", half_square), _polynomial(graph, t))
+
+
+def _polynomial(graph: Graph, t: str) -> str:
+    """Horner's scheme."""
+    *lower_powers, last = smooth_factor().tolist()
+    value = graph.add("Mul", t, last)
+    for coefficient in reversed(lower_powers[1:]):
+        value = graph.add("Mul", graph.add("Add", value, coefficient), t)
+    return graph.add("Add", value, lower_powers[0])
+
+
+@cache
+def smooth_factor() -> FloatArray:
+    r"""Coefficients of p, lowest power first: :math:`p(t) = e^{z^2/2} g(z)` for all z ≥ 0.
+
+    Examples
+    --------
+    >>> z = np.array([0.0, 1.0, 3.0])
+    >>> p = np.polynomial.Polynomial(smooth_factor())
+    >>> (np.exp(-z * z / 2) * p((4 - z) / (4 + z))).round(6).tolist()
+    [0.398942, 0.083315, 0.000382]
+    """
+    t = chebyshev.chebpts1(_DEGREE + 1)
+    z = _CENTRE * (1.0 - t) / (1.0 + t)
+    factor = 0.5 * erfcx(z / np.sqrt(2.0)) * mills_excess(-z)
+    return np.asarray(chebyshev.cheb2poly(chebyshev.chebfit(t, factor, _DEGREE)), dtype=np.float64)
+
+
+# What a prediction is computed from, whichever estimator it was fitted by.
+
+
+class ScoreLayer(NamedTuple):
+    """Scores x ↦ xF₁F₂… + b of one layer.
+
+    ``factors`` are multiplied from the right, the first of shape (D_k, ·), the last of shape
+    (·, T); ``intercept`` has shape (T,). A layer above another sees the T outputs below, alone
+    (D_k = T) or in front of the features (D_k = T + D).
+    """
+
+    factors: tuple[FloatArray, ...]
+    intercept: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class CensoredScores:
+    """A fitted model y = clip(η_K(x) + σε, lower, upper), in the user's units.
+
+    Parameters
+    ----------
+    layers : tuple of ScoreLayer
+        Each but the last passes on its scores, clipped to the bounds.
+    sigma, lower, upper : arrays of shape (T,)
+    feature_names, target_names : tuple of str
+    noise : str
+        The family of ε.
+    """
+
+    layers: tuple[ScoreLayer, ...]
+    sigma: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    feature_names: tuple[str, ...]
+    target_names: tuple[str, ...]
+    noise: str = "gaussian"
+
+
+# From features to a prediction, node by node.
+
+
+def write_prediction(
+    graph: Graph,
+    X: str,
+    model: CensoredScores,
+    kind: Literal["mean", "clip", "latent"],
+    *,
+    output: str,
+    element_type: int,
+) -> None:
+    """Add the nodes that predict (N, T) from features (N, D).
+
+    All is computed in double precision and rounded once, at the end: an intercept may be the
+    small difference of large numbers.
+
+    Parameters
+    ----------
+    graph : Graph
+    X, output : str
+        Names of what is read and written.
+    model : CensoredScores
+    kind : {"mean", "clip", "latent"}
+    element_type : int
+        Of the output, as ONNX numbers it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> layer = ScoreLayer((np.ones((3, 1)),), np.zeros(1))
+    >>> model = CensoredScores((layer,), np.ones(1), np.zeros(1), np.full(1, 9.0), ("x",), ("y",))
+    >>> graph = Graph()
+    >>> write_prediction(graph, "X", model, "clip", output="clip", element_type=1)
+    >>> [node.operator for node in graph.nodes]
+    ['Cast', 'MatMul', 'Add', 'Max', 'Min', 'Cast']
+    """
+    if kind == "mean" and model.noise != "gaussian":
+        raise ValueError(
+            f"the censored mean can be exported to ONNX for Gaussian noise; this model has "
+            f"{model.noise} noise. Fit it with noise='gaussian', or export kind='clip' or "
+            "kind='latent', which do not depend on the noise"
+        )
+    features = graph.add("Cast", X, to=DOUBLE)
+    first, *above = model.layers
+    score = _score(graph, features, first)
+    for layer in above:
+        below = clip(graph, score, model.lower, model.upper)
+        sees_features = len(layer.factors[0]) > len(model.sigma)
+        inputs = graph.add("Concat", below, features, axis=1) if sees_features else below
+        score = _score(graph, inputs, layer)
+    if kind == "clip":
+        score = clip(graph, score, model.lower, model.upper)
+    if kind == "mean":
+        score = censored_mean(graph, score, model.sigma, model.lower, model.upper)
+    graph.add("Cast", score, to=element_type, output=output)
+
+
+def _score(graph: Graph, inputs: str, layer: ScoreLayer) -> str:
+    for factor in layer.factors:
+        inputs = graph.add("MatMul", inputs, factor)
+    return graph.add("Add", inputs, layer.intercept)
+
+
+Precision = Literal["float32", "float64"]
+
+EXTRA = "onnx"
+# Operators as they have been since 2022, so that runtimes of that year can read the file.
+_OPERATOR_SET, _FILE_VERSION = 17, 8
+_ACCURACY = 1e-5  # of a target's range
+
+
+def onnx_bytes(
+    model: CensoredScores, kind: Literal["mean", "clip", "latent"], precision: Precision
+) -> bytes:
+    """The file: one input ``X`` of shape (batch, D), one output named by its kind, (batch, T).
+
+    The metadata hold names, bounds, noise and its scales, kind and version, those that are lists
+    as JSON; an open bound is null.
+
+    Examples
+    --------
+    >>> import onnx
+    >>> from deeptobit.export import ScoreLayer
+    >>> layer = ScoreLayer((np.ones((2, 1)),), np.zeros(1))
+    >>> model = CensoredScores((layer,), np.ones(1), np.zeros(1), np.full(1, np.inf),
+    ...     ("age", "volume"), ("MMSE",))
+    >>> read = onnx.load_from_string(onnx_bytes(model, "mean", "float32"))
+    >>> {entry.key: entry.value for entry in read.metadata_props}["upper"]
+    '[null]'
+    """
+    element_type = {"float32": FLOAT, "float64": DOUBLE}.get(precision)
+    if element_type is None:
+        raise ValueError(f"dtype must be 'float32' or 'float64'; got {precision!r}")
+    if precision == "float32":
+        _check_resolution(model)
+    onnx = require("onnx", EXTRA)
+    graph = Graph()
+    write_prediction(graph, "X", model, kind, output=kind, element_type=element_type)
+    proto = onnx.helper.make_model(
+        _proto(graph, model, kind, element_type),
+        opset_imports=[onnx.helper.make_opsetid("", _OPERATOR_SET)],
+        ir_version=_FILE_VERSION,
+        producer_name="deeptobit",
+        producer_version=version("deeptobit"),
+    )
+    onnx.helper.set_model_props(proto, _metadata(model, kind))
+    onnx.checker.check_model(proto)
+    return bytes(proto.SerializeToString())
+
+
+def _proto(graph: Graph, model: CensoredScores, kind: str, element_type: int) -> Any:
+    onnx = require("onnx", EXTRA)
+    helper = onnx.helper
+    sizes = {"X": len(model.feature_names), kind: len(model.target_names)}
+    described = [
+        helper.make_tensor_value_info(name, element_type, ["batch", size])
+        for name, size in sizes.items()
+    ]
+    nodes = [
+        helper.make_node(node.operator, node.inputs, [node.output], **node.attributes)
+        for node in graph.nodes
+    ]
+    constants = [
+        onnx.numpy_helper.from_array(value, name) for name, value in graph.constants.items()
+    ]
+    return helper.make_graph(nodes, "deeptobit", described[:1], described[1:], constants)
+
+
+def _metadata(model: CensoredScores, kind: str) -> dict[str, str]:
+    lists = {
+        "feature_names": list(model.feature_names),
+        "target_names": list(model.target_names),
+        "lower": _plain(model.lower),
+        "upper": _plain(model.upper),
+        "sigma": _plain(model.sigma),
+    }
+    as_json = {key: json.dumps(values, ensure_ascii=False) for key, values in lists.items()}
+    facts = {"kind": kind, "noise": model.noise, "deeptobit_version": version("deeptobit")}
+    return facts | as_json
+
+
+def _plain(values: FloatArray) -> list[float | None]:
+    return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _check_resolution(model: CensoredScores) -> None:
+    """Single precision must tell predictions apart as finely as is promised."""
+    for name, lower, upper in zip(model.target_names, model.lower, model.upper, strict=True):
+        rounding = np.finfo(np.float32).eps * max(abs(lower), abs(upper))
+        if np.isfinite(rounding) and rounding > _ACCURACY * (upper - lower):
+            raise ValueError(
+                f"target {name!r} lies between {lower:.10g} and {upper:.10g}, which single "
+                "precision does not resolve; pass dtype='float64'"
+            )
+
+
+# A step of a scikit-learn pipeline, as skl2onnx wants it.
+
+SKL2ONNX_EXTRA = "onnx"
+_KINDS = ["mean", "clip", "latent"]
+
+
+def register_converter(classes: Iterable[type], scores_of: Callable[[Any], CensoredScores]) -> None:
+    """Teach skl2onnx to convert estimators of some classes, wherever their ``predict`` is called.
+
+    Parameters
+    ----------
+    classes : iterable of type
+    scores_of : callable
+        From a fitted estimator to what its prediction is computed from.
+    """
+    skl2onnx = require("skl2onnx", SKL2ONNX_EXTRA)
+
+    def convert(scope: Any, operator: Any, container: Any) -> None:
+        _check_predicts(scope, operator)
+        estimator = operator.raw_operator
+        options = container.get_options(estimator, {"kind": None})
+        target = operator.outputs[0]
+        graph = Graph(prefix=f"{scope.get_unique_variable_name('deeptobit')}_")
+        write_prediction(
+            graph,
+            operator.inputs[0].full_name,
+            scores_of(estimator),
+            options["kind"] or estimator.prediction,
+            output=target.full_name,
+            element_type=DOUBLE if _is_double(target) else FLOAT,
+        )
+        for name, value in graph.constants.items():
+            container.add_initializer(name, DOUBLE, list(value.shape), value.ravel())
+        for node in graph.nodes:
+            container.add_node(node.operator, list(node.inputs), node.output, **node.attributes)
+
+    for cls in classes:
+        skl2onnx.update_registered_converter(
+            cls, f"Deeptobit{cls.__name__}", _set_shape, convert, options={"kind": _KINDS}
+        )
+
+
+def _set_shape(operator: Any) -> None:
+    """(batch, T), in double precision if the features are, else in single."""
+    types = require("skl2onnx.common.data_types", SKL2ONNX_EXTRA)
+    features = operator.inputs[0]
+    kind = types.DoubleTensorType if _is_double(features) else types.FloatTensorType
+    n_tasks = len(operator.raw_operator.target_names_)
+    operator.outputs[0].type = kind([features.get_first_dimension(), n_tasks])
+
+
+def _is_double(variable: Any) -> bool:
+    types = require("skl2onnx.common.data_types", SKL2ONNX_EXTRA)
+    return isinstance(variable.type, types.DoubleTensorType)
+
+
+def _check_predicts(scope: Any, operator: Any) -> None:
+    """Refuse a model whose ``transform`` is meant: a step that others follow."""
+    estimator, written = operator.raw_operator, operator.outputs[0]
+    for other in scope.operators.values():
+        followed = any(written is variable for variable in other.inputs)
+        parts = getattr(other.raw_operator, "estimators_", [])
+        if followed and not any(estimator is part for part in parts):
+            raise NotImplementedError(
+                f"{type(estimator).__name__} is followed by another step, which sees its "
+                "transform; only its predict can be converted"
+            )

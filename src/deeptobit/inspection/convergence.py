@@ -1,0 +1,176 @@
+"""How a model was found: the objective from step to step, or from row to row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deeptobit.inspection.plots import (
+    BLUE,
+    CYCLE,
+    LIGHT,
+    SMALL,
+    VERMILION,
+    axes_or_new,
+    map_height,
+    open_frame,
+    shorten,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Stage(NamedTuple):
+    """A part of the course: a layer that was grown, or the tuning of all.
+
+    Parameters
+    ----------
+    name : str
+    at : sequence of int
+        Steps taken or rows seen within the stage, rising.
+    objective : sequence of float
+    """
+
+    name: str
+    at: Sequence[int]
+    objective: Sequence[float]
+
+
+def draw_convergence(
+    stages: Sequence[Stage],
+    *,
+    unit: str = "iteration",
+    objective: str = "objective",
+    in_turn: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """The objective over the course of one or more stages.
+
+    Parameters
+    ----------
+    stages : sequence of Stage
+    unit, objective : str
+        Labels of the axes.
+    in_turn : bool
+        Whether each continues on the x axis where the one before it ended, or all begin at 0.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> stages = [Stage("layer 1", [1, 2], [5.0, 4.0]), Stage("tuning", [0, 1], [4.0, 3.5])]
+    >>> ax = draw_convergence(stages, ax=Figure().subplots())
+    >>> [line.get_xdata().tolist() for line in ax.lines]
+    [[1, 2], [2, 3]]
+    """
+    ax = axes_or_new(ax, 6.4, 4.0)
+    done = 0
+    for number, stage in enumerate(stages):
+        at = done + np.asarray(stage.at)
+        color = CYCLE[number % len(CYCLE)]
+        marker = "o" if len(at) <= 60 else ""
+        ax.plot(at, stage.objective, marker=marker, markersize=3.5, color=color, label=stage.name)
+        done = int(at[-1]) if in_turn else done
+    ax.set(xlabel=unit, ylabel=objective)
+    ax.locator_params(axis="x", integer=True)
+    if len(stages) > 1:
+        ax.legend(fontsize=SMALL, frameon=False)
+    open_frame(ax)
+    return ax
+
+
+def draw_steps(
+    names: Sequence[str], n_iter: ArrayLike, converged: ArrayLike, *, ax: Axes | None = None
+) -> Axes:
+    """Newton steps that each target took, for models whose targets are fitted one by one.
+
+    Parameters
+    ----------
+    names : sequence of str
+    n_iter, converged : arrays of shape (T,)
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = draw_steps(["MMSE", "ADAS"], [4, 100], [True, False], ax=Figure().subplots())
+    >>> ax.get_legend_handles_labels()[1]
+    ['converged', 'not converged']
+    """
+    steps, good = np.asarray(n_iter), np.asarray(converged, dtype=bool)
+    ax = axes_or_new(ax, 5.0, 1.0 + map_height(len(steps)))
+    rows = np.arange(len(steps))
+    ax.hlines(rows, 0, steps, color=LIGHT, linewidth=1.0, zorder=1)
+    for chosen, marker, color, label in (
+        (good, "o", BLUE, "converged"),
+        (~good, "X", VERMILION, "not converged"),
+    ):
+        if chosen.any():
+            ax.scatter(steps[chosen], rows[chosen], s=24, marker=marker, color=color, label=label)
+    ax.set_yticks(rows, [shorten(name) for name in names], fontsize=SMALL)
+    ax.set(xlabel="Newton steps", xlim=(0.0, 1.08 * max(float(steps.max()), 1.0)))
+    ax.locator_params(axis="x", integer=True)
+    ax.invert_yaxis()
+    ax.legend(fontsize=SMALL, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    open_frame(ax)
+    return ax
+
+
+# The stages of a course, as fitted models keep them in ``history_``.
+
+
+class Course(NamedTuple):
+    """What :func:`draw_convergence` draws, and the words for its axes."""
+
+    stages: list[Stage]
+    unit: str
+    objective: str
+    in_turn: bool
+
+
+def read_course(history: Mapping[str, Any]) -> Course | None:
+    """Read a ``history_``; None if it has no course.
+
+    A course by rows leaves out the joint tuning, whose steps and objective are of another kind.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> steps = [SimpleNamespace(n_iter=1, objective=2.0), SimpleNamespace(n_iter=2, objective=1.5)]
+    >>> read_course({"solver": "batch", "course": steps}).stages
+    [Stage(name='layer 1', at=[1, 2], objective=[2.0, 1.5])]
+    """
+    online = history.get("solver") == "online"
+    layers = history.get("layers", [history])
+    stages = [
+        Stage(
+            _name(depth, history),
+            [record.n_rows if online else record.n_iter for record in course],
+            [record.objective for record in course],
+        )
+        for depth, course in enumerate((layer.get("course") for layer in layers), start=1)
+        if course
+    ]
+    if not stages:
+        return None
+    if online:
+        return Course(
+            stages, "rows learned from", "mean nll per entry, before learning from it", False
+        )
+    tuning = history.get("tuning", {})
+    if tuning.get("objective"):
+        kept = "" if tuning["kept"] else " (not kept)"
+        values = list(tuning["objective"])
+        stages.append(Stage(f"joint tuning{kept}", list(range(len(values))), values))
+    return Course(stages, "iteration", "objective, penalised mean nll per row", True)
+
+
+def _name(depth: int, history: Mapping[str, Any]) -> str:
+    """A layer, and whether it was undone because it did not pay."""
+    tuned = history.get("tuning", {}).get("kept", False)
+    undone = not tuned and depth > history.get("paying_depth", depth)
+    return f"layer {depth} (did not pay)" if undone else f"layer {depth}"

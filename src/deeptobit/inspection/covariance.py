@@ -1,0 +1,171 @@
+"""A fitted Tobit problem: its parameters, likelihood and covariance in the user's units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import cho_factor, cho_solve
+
+from deeptobit import likelihood
+from deeptobit.arrays import FloatArray
+from deeptobit.layer import CensoringKinds, OlsenProblem, RoundFeatures, fit_tobit
+
+CovarianceKind = Literal["observed", "robust", "cluster"]
+
+
+@dataclass(frozen=True)
+class TrainedTobit:
+    r"""All tasks at their optimum.
+
+    Covariances are computed in the coordinates (δ, ε, τ) of :class:`OlsenProblem`, which are well
+    scaled, and carried to (β, intercept, log σ) by the delta method. At the optimum this equals the
+    inverse Hessian by (β, intercept, log σ).
+
+    Parameters
+    ----------
+    problem : OlsenProblem
+    point : array of shape (r + 2, T)
+    value : array of shape (T,)
+        Objective at the point.
+    total_weight : float
+    kinds : CensoringKinds
+    """
+
+    problem: OlsenProblem
+    point: FloatArray
+    value: FloatArray
+    total_weight: float
+    kinds: CensoringKinds
+
+    def in_user_units(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Coefficients (T, D), intercepts (T,) and noise scales (T,)."""
+        design, scaling = self.problem.features.design, self.problem.scaling
+        sigma = scaling.scale / self.point[-1]
+        gamma = self.problem.features.coefficients(self.point[:-2])
+        coef = (gamma * sigma / design.scale[:, None]).T
+        intercept = scaling.location + sigma * self.point[-2] - coef @ design.mean
+        return coef, intercept, sigma
+
+    def log_likelihood(self) -> FloatArray:
+        """Σ_i w_i log p(y_it | x_i) with the weights as given, (T,)."""
+        ridge = 0.5 * (self.problem.features.ridge[:, None] * self.point[:-2] ** 2).sum(axis=0)
+        # A density per standard unit becomes one per unit of y; masses of intervals stay.
+        exact = self.problem.weight @ self.problem.targets.observed
+        per_row = self.value - ridge + exact * np.log(self.problem.scaling.scale)
+        return np.asarray(-self.total_weight * per_row)
+
+    def n_entries(self) -> FloatArray:
+        """Total weight of known entries per task, (T,)."""
+        return self.total_weight * self.problem.known_share()
+
+    def n_parameters(self) -> FloatArray:
+        """Free parameters per task, (T,)."""
+        line = self.problem.features.rank + self.problem.fit_intercept
+        return np.asarray(line + self.problem.free_sigma.astype(np.float64))
+
+    def without_features(self, *, tol: float, max_iter: int) -> TrainedTobit:
+        """The intercept-only model on the same data."""
+        features = self.problem.features
+        design = features.design.without_matrix()
+        empty = np.zeros((features.n_samples, 0))
+        constant = RoundFeatures(design, np.zeros((len(design.scale), 0)), np.zeros(0), empty)
+        problem = replace(self.problem, features=constant)
+        given = None if self.problem.free_sigma.all() else self.point[-1]
+        problem, result, kinds = fit_tobit(
+            problem, given, total_weight=self.total_weight, tol=tol, max_iter=max_iter
+        )
+        return TrainedTobit(problem, result.point, result.value, self.total_weight, kinds)
+
+    def covariance(
+        self, task: int, kind: CovarianceKind = "observed", groups: ArrayLike | None = None
+    ) -> FloatArray:
+        r"""Covariance of (β, intercept, log σ) of one task, (D + 2, D + 2).
+
+        ``"observed"`` inverts the observed information. ``"robust"`` is the sandwich
+        :math:`A^{-1}\sum_i s_i s_i^\top A^{-1}` of row scores, ``"cluster"`` the same with scores
+        summed within groups first; neither has a small-sample factor.
+        """
+        jacobian = self._jacobian(task)
+        if self.kinds.one_sided[task]:
+            return np.full((len(jacobian), len(jacobian)), np.nan)
+        information, scores = self._information_and_scores(task)
+        free = self._free(task)
+        try:
+            factor = cho_factor(information[np.ix_(free, free)])
+        except np.linalg.LinAlgError:
+            return np.full((len(jacobian), len(jacobian)), np.nan)
+        if kind == "observed":
+            inner = cho_solve(factor, np.eye(int(free.sum()))) / self.total_weight
+        else:
+            totals = scores if kind == "robust" else _sum_by_group(scores, groups)
+            influence = cho_solve(factor, totals[:, free].T)
+            inner = influence @ influence.T
+        return np.asarray(jacobian[:, free] @ inner @ jacobian[:, free].T)
+
+    def _free(self, task: int) -> Any:
+        free = np.ones(len(self.point), dtype=np.bool_)
+        free[-2] = self.problem.fit_intercept
+        below_cap = self.point[-1, task] < self.problem.max_theta
+        free[-1] = self.problem.free_sigma[task] and below_cap
+        return free
+
+    def _jacobian(self, task: int) -> FloatArray:
+        """Derivative of (β, intercept, log σ) by (δ, ε, τ), (D + 2, r + 2)."""
+        features = self.problem.features
+        rank, design = features.rank, features.design
+        sigma = self.problem.scaling.scale[task] / self.point[-1, task]
+        jacobian = np.zeros((len(design.scale) + 2, rank + 2))
+        jacobian[:-2, :-2] = sigma * features.coefficients(np.eye(rank)) / design.scale[:, None]
+        jacobian[-2] = -design.mean @ jacobian[:-2]
+        jacobian[-2, -2] = sigma
+        jacobian[-1, -1] = -1.0
+        return jacobian
+
+    def _information_and_scores(self, task: int) -> tuple[FloatArray, FloatArray]:
+        """Hessian (r + 2, r + 2) and row scores (N, r + 2) by (δ, ε, τ), for weights of sum 1."""
+        problem, features = self.problem, self.problem.features
+        z, theta = self.point[:-2, task], self.point[-1, task]
+        hessian = np.zeros((len(self.point), len(self.point)))
+        hessian[:-2, :-2] = np.diag(features.ridge)
+        hessian[:-2, -1] = hessian[-1, :-2] = features.ridge * z
+        hessian[-1, -1] = features.ridge @ z**2
+        scores = np.empty((features.n_samples, len(self.point)))
+        for rows, block in features.blocks():
+            x = np.column_stack([block.dense(), np.ones(rows.stop - rows.start)])
+            u = x @ self.point[:-1, task]
+            low = (problem.targets.low[rows, task] - problem.scaling.location[task]) / (
+                problem.scaling.scale[task]
+            )
+            high = (problem.targets.high[rows, task] - problem.scaling.location[task]) / (
+                problem.scaling.scale[task]
+            )
+            weight = problem.weight[rows]
+            at = likelihood.evaluate_olsen(problem.noise, low, high, u, np.full_like(u, theta))
+            cross = u * at.u_u + theta * at.u_theta
+            stretch = u * (cross + theta * at.u_theta) + theta**2 * at.theta_theta
+            hessian[:-1, :-1] += x.T @ (x * (weight * at.u_u)[:, None])
+            hessian[:-1, -1] += x.T @ (weight * cross)
+            hessian[-1, -1] += weight @ stretch
+            scores[rows, :-1] = x * (weight * at.u)[:, None]
+            scores[rows, -1] = weight * (u * at.u + theta * at.theta)
+        hessian[-1, :-1] = hessian[:-1, -1]
+        return hessian, scores
+
+
+def _sum_by_group(scores: FloatArray, groups: ArrayLike | None) -> FloatArray:
+    if groups is None:
+        raise ValueError("cov_type='cluster' needs groups: one label per training row")
+    labels = np.asarray(groups)
+    if any(label is None or label != label for label in labels.ravel().tolist()):
+        raise ValueError("groups has missing labels; every training row needs one")
+    _, member = np.unique(labels, return_inverse=True)
+    if member.shape != (len(scores),):
+        raise ValueError(
+            f"groups must hold one label per training row ({len(scores)}); got {member.shape}"
+        )
+    totals = np.zeros((int(member.max()) + 1, scores.shape[1]))
+    np.add.at(totals, member, scores)
+    return totals

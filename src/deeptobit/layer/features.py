@@ -1,0 +1,378 @@
+"""Features in standard units, dense or sparse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from deeptobit.arrays import BoolArray, FloatArray
+
+_BLOCK_ROWS = 512  # a block of latents stays in the cache while the likelihood is evaluated on it
+_SPARSE_BLOCK_ROWS = 8192  # slicing a sparse matrix costs more than the cache gains
+
+
+@dataclass(frozen=True)
+class Design:
+    r"""The standardised features :math:`(x_{id} - mean_d)/scale_d`, of shape (N, D).
+
+    A dense matrix is standardised once into a copy, so that a large mean cannot eat the digits of
+    a small deviation. A sparse matrix stays sparse, and mean and scale are folded into products.
+
+    Parameters
+    ----------
+    matrix : array or CSR matrix of shape (N, D)
+        Standardised if dense, as given if sparse.
+    mean, scale : arrays of shape (D,)
+    weight : array of shape (N,)
+        Row weights that sum to one.
+    vanishing : bool array of shape (D,)
+        Columns that are zero once centred, because they are constant.
+    """
+
+    matrix: Any
+    mean: FloatArray
+    scale: FloatArray
+    weight: FloatArray
+    vanishing: BoolArray
+
+    @classmethod
+    def build(cls, X: Any, weight: FloatArray, *, center: bool, standardize: bool) -> Design:
+        """Standardise X by its weighted moments.
+
+        Examples
+        --------
+        >>> X = np.array([[1.0, 0.0], [3.0, 10.0]])
+        >>> Design.build(X, np.array([0.5, 0.5]), center=True, standardize=True).matrix
+        array([[-1., -1.],
+               [ 1.,  1.]])
+        """
+        sparse = issparse(X)
+        X = X.tocsr() if sparse else X
+        mean, variance = _sparse_moments(X, weight) if sparse else _dense_moments(X, weight)
+        # Rounding leaves a constant column with a variance of the order of (eps · mean)².
+        constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
+        spread = variance if center else variance + mean**2
+        vanishing = constant & (center | (mean == 0.0))
+        scale = np.sqrt(np.where(vanishing, 1.0, spread))
+        scale = scale if standardize else np.ones_like(scale)
+        mean = mean if center else np.zeros_like(mean)
+        if sparse:
+            return cls(X.astype(np.float64), mean, scale, weight, vanishing)
+        matrix = X - mean
+        matrix[:, vanishing] = 0.0
+        matrix[weight == 0.0] = 0.0  # in units of the others, what such rows hold may be anything
+        matrix /= scale
+        return cls(matrix, mean, scale, weight, vanishing)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, D)."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is stored sparse."""
+        return bool(issparse(self.matrix))
+
+    def without_matrix(self) -> Design:
+        """Mean, scale and weights alone."""
+        return replace(self, matrix=None)
+
+    def gram(self) -> FloatArray:
+        """Weighted second moments Σ_i w_i x_i x_iᵀ of the standardised features, (D, D)."""
+        if self.is_sparse:
+            raw = (self.matrix.T @ self.matrix.multiply(self.weight[:, None])).toarray()
+            centred = raw - np.outer(self.mean, self.mean)
+            centred[self.vanishing] = centred[:, self.vanishing] = 0.0
+            return np.asarray(centred / np.outer(self.scale, self.scale))
+        total = np.zeros((self.shape[1], self.shape[1]))
+        for rows in row_blocks(self.shape[0], sparse=False):
+            total += self.matrix[rows].T @ (self.matrix[rows] * self.weight[rows, None])
+        return total
+
+
+def row_blocks(n_samples: int, *, sparse: bool) -> Iterator[slice]:
+    """Consecutive blocks of rows; every sum over rows is a sum over these."""
+    size = _SPARSE_BLOCK_ROWS if sparse else _BLOCK_ROWS
+    for start in range(0, n_samples, size):
+        yield slice(start, min(start + size, n_samples))
+
+
+def _dense_moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    mean = weight @ X
+    variance = np.zeros_like(mean)
+    for rows in row_blocks(len(X), sparse=False):
+        telling = weight[rows] > 0.0  # squares of others may overflow, and 0 times that is NaN
+        variance += weight[rows][telling] @ np.square(X[rows][telling] - mean)
+    return mean, variance
+
+
+def _sparse_moments(X: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    from sklearn.utils.sparsefuncs import mean_variance_axis
+
+    mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weight)
+    return mean, variance
+
+
+# Features in a basis in which the problem is round and has no null directions.
+
+_MAX_GRAM = 4000  # above this an eigendecomposition costs more than the iterations it saves
+_RELATIVE_RANK = 1e-11  # of the largest eigenvalue: condition numbers of X up to 3e5 are resolved
+BASIS_RIDGE = 1e-6  # keeps the round basis tame; any small number gives the same optimum
+
+
+@dataclass(frozen=True)
+class RoundFeatures:
+    r"""Rows :math:`\tilde x = B^\top x` with :math:`B^\top(G + \alpha I)B = I`, G the Gram matrix.
+
+    Coefficients are written :math:`\gamma = Bz`, so that :math:`x^\top\gamma = \tilde x^\top z`.
+    The ridge :math:`\alpha\|\gamma\|^2` is then diagonal in z, and leaving out the null space of G
+    makes the solution the one of minimum norm.
+
+    Parameters
+    ----------
+    design : Design
+        Where the features came from; its matrix is kept only if it is sparse.
+    basis : array of shape (D, r), or (D,) for a diagonal one
+    ridge : array of shape (r,)
+        α‖B_j‖², the penalty on each z_j.
+    matrix : array of shape (N, r), or None where the design is sparse
+    """
+
+    design: Design
+    basis: FloatArray
+    ridge: FloatArray
+    matrix: FloatArray | None
+
+    @classmethod
+    def build(cls, design: Design, alpha: float) -> RoundFeatures:
+        """Diagonalise the Gram matrix, or only scale it where that would be too dear.
+
+        Examples
+        --------
+        >>> X = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
+        >>> design = Design.build(X, np.full(3, 1 / 3), center=True, standardize=True)
+        >>> RoundFeatures.build(design, alpha=0.0).n_dropped
+        1
+        """
+        basis, ridge = _find_basis(design, alpha)
+        if design.is_sparse:
+            return cls(design, basis, ridge, None)
+        matrix = design.matrix * basis if basis.ndim == 1 else design.matrix @ basis
+        return cls(design.without_matrix(), basis, ridge, matrix)
+
+    @classmethod
+    def of_gram(cls, design: Design, gram: FloatArray, alpha: float) -> RoundFeatures:
+        """The same for features that are not here, from their Gram matrix (D, D)."""
+        basis, ridge = _round_basis(*np.linalg.eigh(gram), alpha)
+        return cls(design, basis, ridge, None)
+
+    @property
+    def n_samples(self) -> int:
+        """N."""
+        return len(self.design.weight)
+
+    @property
+    def rank(self) -> int:
+        """Number r of directions kept."""
+        return len(self.ridge)
+
+    @cached_property
+    def squared_norms(self) -> FloatArray:
+        """‖B_j‖² of every direction, (r,)."""
+        return np.square(self.basis) if self.basis.ndim == 1 else np.square(self.basis).sum(axis=0)
+
+    @property
+    def n_dropped(self) -> int:
+        """Number of null directions left out."""
+        return len(self.design.scale) - self.rank
+
+    def coefficients(self, z: FloatArray) -> FloatArray:
+        """γ = Bz of the standardised features, (D, A)."""
+        return _apply(self.basis, z)
+
+    def adjoint(self, slopes: FloatArray) -> FloatArray:
+        """Slopes by z from those by γ (D, A): the transpose of ``coefficients``."""
+        return _apply(self.basis.T, slopes)
+
+    def coordinates(self, gamma: FloatArray) -> FloatArray:
+        """The z with Bz nearest to coefficients γ (D, A): the inverse of ``coefficients``."""
+        return _apply(self.basis.T, gamma) / self.squared_norms[:, None]
+
+    def dependent_columns(self) -> BoolArray:
+        """Columns with a share in the directions that were left out, (D,)."""
+        if self.basis.ndim == 1:
+            return np.zeros(len(self.basis), dtype=np.bool_)
+        unit = self.basis / np.linalg.norm(self.basis, axis=0)
+        return np.asarray(np.square(unit).sum(axis=1) < 1.0 - 1e-6)
+
+    def blocks(self) -> Iterator[tuple[slice, Rows]]:
+        """The rows, block by block."""
+        if self.matrix is not None:
+            for rows in row_blocks(self.n_samples, sparse=False):
+                yield rows, DenseRows(self.matrix[rows])
+        else:
+            yield from self._sparse_blocks()
+
+    def rough_blocks(self) -> Iterator[tuple[slice, Rows]]:
+        """The rows in single precision where they are dense: twice as fast, for directions only."""
+        if self.matrix is not None:
+            for rows in row_blocks(self.n_samples, sparse=False):
+                yield rows, DenseRows(self._single[rows])
+        else:
+            yield from self._sparse_blocks()
+
+    @cached_property
+    def _single(self) -> Any:
+        assert self.matrix is not None
+        return self.matrix.astype(np.float32)
+
+    def _sparse_blocks(self) -> Iterator[tuple[slice, Rows]]:
+        to_raw = (self.basis.T / self.design.scale).T
+        shift = self.design.mean * to_raw if to_raw.ndim == 1 else self.design.mean @ to_raw
+        for rows in row_blocks(self.n_samples, sparse=True):
+            yield rows, SparseRows(self.design.matrix[rows], to_raw, shift)
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """Some rows of a dense matrix."""
+
+    matrix: Any
+
+    def forward(self, z: FloatArray) -> Any:
+        """Rows times z (r, A)."""
+        return self.matrix @ z.astype(self.matrix.dtype, copy=False)
+
+    def adjoint(self, values: Any) -> Any:
+        """Transposed rows times values (n, A)."""
+        return self.matrix.T @ values
+
+    def dense(self) -> FloatArray:
+        """The rows themselves, (n, r)."""
+        return np.asarray(self.matrix)
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Some rows of a sparse matrix, centred, scaled and rotated on the fly."""
+
+    matrix: Any
+    to_raw: FloatArray
+    shift: FloatArray
+
+    def forward(self, z: FloatArray) -> Any:
+        """Rows times z (r, A)."""
+        return self.matrix @ _apply(self.to_raw, z) - self.shift @ z
+
+    def adjoint(self, values: Any) -> Any:
+        """Transposed rows times values (n, A)."""
+        centre = np.outer(self.shift, values.sum(axis=0))
+        return _apply(self.to_raw.T, self.matrix.T @ values) - centre
+
+    def dense(self) -> FloatArray:
+        """The rows themselves, (n, r)."""
+        return np.asarray(self.forward(np.eye(len(self.shift))))
+
+
+Rows = DenseRows | SparseRows
+
+
+def _apply(basis: FloatArray, vectors: FloatArray) -> FloatArray:
+    """A basis, full (D, r) or diagonal (D,), times vectors (r, A)."""
+    return np.asarray(basis[:, None] * vectors if basis.ndim == 1 else basis @ vectors)
+
+
+def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:
+    n_samples, n_features = design.shape
+    if n_features > n_samples and n_samples <= _MAX_GRAM and not design.is_sparse:
+        return _round_basis(*_wide_spectrum(design), alpha)
+    if n_features <= _MAX_GRAM:
+        values, vectors = np.linalg.eigh(design.gram())
+        basis, ridge = _round_basis(values, vectors, alpha)
+        # A sparse column that is constant keeps its values, and a trace of it would be large.
+        basis[design.vanishing] = 0.0
+        kept = basis.any(axis=0)  # a direction of such columns alone is left with nothing
+        return basis[:, kept], ridge[kept]
+    diagonal = np.ones(n_features)
+    return diagonal / np.sqrt(1.0 + alpha), diagonal * alpha / (1.0 + alpha)
+
+
+def _round_basis(
+    values: FloatArray, vectors: FloatArray, alpha: float
+) -> tuple[FloatArray, FloatArray]:
+    """B and the ridge from the spectrum of G.
+
+    A direction is kept if something determines its coefficient: the rows, or a ridge that is meant
+    as a penalty. What is rounding and nothing else is left out in any case.
+    """
+    largest = values.max(initial=np.finfo(np.float64).tiny)
+    penalty = alpha if alpha > BASIS_RIDGE else 0.0
+    keep = values + penalty > _RELATIVE_RANK * largest
+    keep &= values > len(values) * np.finfo(np.float64).eps * largest
+    values, vectors = values[keep], vectors[:, keep]
+    return vectors / np.sqrt(values + alpha), alpha / (values + alpha)
+
+
+def _wide_spectrum(design: Design) -> tuple[FloatArray, FloatArray]:
+    """Eigenpairs of the Gram matrix with non-zero values, from the smaller N × N matrix."""
+    root = np.sqrt(design.weight)[:, None] * design.matrix
+    values, rows = np.linalg.eigh(root @ root.T)
+    keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
+    values, rows = values[keep], rows[:, keep]
+    return values, root.T @ rows / np.sqrt(values)
+
+
+# Features in their own basis, for penalties that tell one feature from another.
+
+
+@dataclass(frozen=True)
+class AlignedFeatures(RoundFeatures):
+    """The standardised features themselves, B = I, beside their round version.
+
+    Parameters
+    ----------
+    rounded : RoundFeatures
+        The same features in the basis in which problems without a choice of features are round.
+    """
+
+    rounded: RoundFeatures
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """Weighted second moments of the features, (D, D)."""
+        return replace(self.design, matrix=self._source).gram()
+
+    @property
+    def _source(self) -> object:
+        return self.design.matrix if self.matrix is None else self.matrix
+
+
+def round_features(features: RoundFeatures) -> RoundFeatures:
+    """The features in their round basis, whatever basis they are in."""
+    return features.rounded if isinstance(features, AlignedFeatures) else features
+
+
+def subspace_features(design: Design, feature_sparsity: float = 0.0) -> RoundFeatures:
+    """The features in the basis that suits the penalty of :class:`SubspaceProblem`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> design = Design.build(X, np.full(20, 1 / 20), center=True, standardize=True)
+    >>> type(subspace_features(design)).__name__, type(subspace_features(design, 0.5)).__name__
+    ('RoundFeatures', 'AlignedFeatures')
+    """
+    features = RoundFeatures.build(design, BASIS_RIDGE)
+    if feature_sparsity == 0.0:
+        return features
+    n_features = len(design.scale)
+    matrix = None if design.is_sparse else design.matrix
+    return AlignedFeatures(
+        features.design, np.ones(n_features), np.zeros(n_features), matrix, features
+    )

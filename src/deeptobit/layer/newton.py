@@ -1,0 +1,335 @@
+"""Newton's method for many small smooth problems at once, one per column.
+
+The problems share their data, so a Hessian product for all columns is two matrix products: each
+Newton system is solved by conjugate gradients on all columns together, and columns leave as they
+converge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.layer.parameters import Layer
+from deeptobit.layer.problem import LayerProblem
+
+# Newton systems of many problems, solved together by preconditioned conjugate gradients.
+
+_MAX_PRODUCTS = 200
+_FLAT = 1e-12  # relative curvature below which a step length means nothing
+
+
+class NewtonSystem(Protocol):
+    """H d = −g for every column."""
+
+    @property
+    def gradient(self) -> FloatArray:
+        """g, (P, A)."""
+        ...
+
+    def hessian_product(self, direction: FloatArray) -> FloatArray:
+        """H d, (P, A)."""
+        ...
+
+    def precondition(self, residual: FloatArray) -> FloatArray:
+        """M⁻¹r for some positive definite M near H, (P, A)."""
+        ...
+
+
+def newton_direction(
+    system: NewtonSystem, wanted: BoolArray, enough: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    r"""Descent directions, exact enough for superlinear convergence, and the least curvature met.
+
+    A column stops when its residual is below :math:`\min(0.1, \sqrt{\|g\|})\,\|g\|`, or below what
+    is ``enough``, or where it meets a direction without positive curvature (it then keeps what it
+    has: a descent direction).
+
+    Parameters
+    ----------
+    system : NewtonSystem
+    wanted : bool array of shape (A,)
+        Columns to solve; the others get a zero direction.
+    enough : array of shape (A,)
+        Residual norm below which further work would be wasted.
+
+    Returns
+    -------
+    direction : array of shape (P, A)
+    least_curvature : array of shape (A,)
+        Smallest pᵀHp / pᵀp over the search directions p.
+    """
+    residual = -system.gradient
+    size = np.linalg.norm(residual, axis=0)
+    goal = np.maximum(np.minimum(0.1, np.sqrt(size)) * size, enough)
+    direction = np.zeros_like(residual)
+    search, in_metric = system.precondition(residual), residual.copy()  # p and Mp
+    energy = (residual * search).sum(axis=0)
+    least = np.full(size.shape, np.inf)
+    going = wanted & (size > 0.0)
+    for product_count in range(_MAX_PRODUCTS):
+        if not going.any():
+            break
+        product = system.hessian_product(search)
+        curvature = (search * product).sum(axis=0)
+        metric = (search * in_metric).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = curvature / np.square(search).sum(axis=0)
+            least = np.where(going, np.minimum(least, slope), least)
+            curved = curvature > _FLAT * metric
+            length = np.where(going & curved, energy / curvature, 0.0)
+        flat = going & ~curved
+        if product_count == 0:
+            direction = np.where(flat, search, direction)
+        going &= ~flat
+        direction += length * search
+        residual -= length * product
+        going &= np.linalg.norm(residual, axis=0) > goal
+        scaled = system.precondition(residual)
+        fresh = (residual * scaled).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            keep = np.where(going, fresh / energy, 0.0)
+        search = np.where(going, scaled, 0.0) + keep * search
+        in_metric = np.where(going, residual, 0.0) + keep * in_metric
+        energy = fresh
+    return direction, least
+
+
+_ARMIJO = 1e-4
+_SHORTEST_STEP = 2.0**-40
+_VALUE_NOISE = 1e-9  # relative rounding error of a sum over many rows of a well-fitted task
+
+
+class Evaluation(Protocol):
+    """What the solver needs to know of a point; columns are problems."""
+
+    @property
+    def value(self) -> FloatArray:
+        """(A,)."""
+        ...
+
+    @property
+    def gradient(self) -> FloatArray:
+        """(P, A)."""
+        ...
+
+    def hessian_product(self, direction: FloatArray) -> FloatArray:
+        """(P, A) to (P, A)."""
+        ...
+
+    def precondition(self, residual: FloatArray) -> FloatArray:
+        """M⁻¹r for some positive definite M near the Hessian, (P, A)."""
+        ...
+
+
+class Problem(Protocol):
+    """Separate smooth problems, one per column of the point."""
+
+    def evaluate(self, point: FloatArray, tasks: NDArray[np.intp]) -> Evaluation:
+        """Value, gradient and curvature of the problems ``tasks`` at their columns."""
+        ...
+
+    def value(self, point: FloatArray, tasks: NDArray[np.intp]) -> FloatArray:
+        """Value alone."""
+        ...
+
+    def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
+        """The feasible point that a step along ``direction`` leads to."""
+        ...
+
+    def longest_step(self, direction: FloatArray) -> FloatArray:
+        """The longest step along ``direction`` worth trying, at most 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class NewtonResult:
+    """Where each problem ended.
+
+    Parameters
+    ----------
+    point : array of shape (P, T)
+    value : array of shape (T,)
+    gradient_norm : array of shape (T,)
+        Of the gradient in the preconditioned metric, before the last step for which it was needed.
+    n_iter : int array of shape (T,)
+    converged : bool array of shape (T,)
+    least_curvature : array of shape (T,)
+        Smallest curvature met on the way; near 0 where a direction is flat.
+    """
+
+    point: FloatArray
+    value: FloatArray
+    gradient_norm: FloatArray
+    n_iter: NDArray[np.intp]
+    converged: BoolArray
+    least_curvature: FloatArray
+
+
+Watch = Callable[[FloatArray, FloatArray, FloatArray], None]
+
+
+def solve_newton(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    tol: FloatArray,
+    max_iter: int,
+    watch: Watch | None = None,
+) -> NewtonResult:
+    """Minimise every column from ``start`` until its gradient norm is at most its ``tol``.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : array of shape (P, T)
+    tol : array of shape (T,)
+    max_iter : int
+    watch : function, optional
+        Called with point (P, T), value (T,) and gradient norm (T,) at the start and after a step.
+    """
+    n_tasks = start.shape[1]
+    point = start.copy()
+    value, norm = np.empty(n_tasks), np.empty(n_tasks)
+    least_curvature = np.full(n_tasks, np.inf)
+    n_iter = np.zeros(n_tasks, dtype=np.intp)
+    stuck = np.zeros(n_tasks, dtype=np.bool_)
+    active = np.arange(n_tasks)
+    here = problem.evaluate(point, active)
+    while True:
+        value[active] = here.value
+        norm[active] = np.linalg.norm(here.gradient, axis=0)
+        if watch is not None:
+            watch(point, value, norm)
+        going = (norm[active] > tol[active]) & (n_iter[active] < max_iter) & ~stuck[active]
+        if not going.any():
+            break
+        direction, curvature = newton_direction(here, going, 0.3 * tol[active])
+        moving = active[going]
+        least_curvature[moving] = np.minimum(least_curvature[moving], curvature[going])
+        direction, gradient = direction[:, going], here.gradient[:, going]
+        del here  # its curvature is as large as the data, and the next point needs the room
+        n_iter[moving] += 1
+        point[:, moving], here, stuck[moving] = _line_search(
+            problem, point[:, moving], value[moving], gradient, direction, moving
+        )
+        active = moving
+    return NewtonResult(point, value, norm, n_iter, norm <= tol, least_curvature)
+
+
+def _line_search(
+    problem: Problem,
+    point: FloatArray,
+    value: FloatArray,
+    gradient: FloatArray,
+    direction: FloatArray,
+    tasks: NDArray[np.intp],
+) -> tuple[FloatArray, Evaluation, BoolArray]:
+    """Take the full step where it descends enough, and halve it for the columns where not."""
+    step = problem.longest_step(direction)
+    slope = (gradient * direction).sum(axis=0)
+    slack = _VALUE_NOISE * np.maximum(np.abs(value), 1.0)
+    trial = problem.move(point, direction, step)
+    there = problem.evaluate(trial, tasks)
+    # Near the optimum the decrease drowns in the rounding of the value, but not of the gradient.
+    flatter = np.linalg.norm(there.gradient, axis=0) < 0.5 * np.linalg.norm(gradient, axis=0)
+    level = there.value <= value + slack
+    short = _too_high(there.value, value, step, slope) & ~(flatter & level)
+    if not short.any():
+        return trial, there, short
+    while short.any():
+        step[short] *= 0.5
+        ended = step < _SHORTEST_STEP
+        step[ended] = 0.0
+        trial[:, short] = problem.move(point[:, short], direction[:, short], step[short])
+        short[ended] = False
+        if not short.any():
+            break
+        again = problem.value(trial[:, short], tasks[short])
+        short[short] = _too_high(again, value[short], step[short], slope[short])
+    return trial, problem.evaluate(trial, tasks), np.asarray(step == 0.0)
+
+
+def _too_high(
+    trial: FloatArray, value: FloatArray, step: FloatArray, slope: FloatArray
+) -> BoolArray:
+    """Whether the value has not fallen enough; NaN counts as too high."""
+    return ~(trial <= value + _ARMIJO * step * slope)
+
+
+# The course of a batch solver, step by step.
+
+
+@dataclass(frozen=True)
+class Step:
+    """The state of the solver after a Newton step.
+
+    Parameters
+    ----------
+    n_iter : int
+        Steps taken.
+    objective : float
+        The penalised mean likelihood, in standard units; while features are being chosen, with
+        the penalty smoothed.
+    gradient_norm : float
+        Of the whole gradient, relative to that by W at W = 0.
+    subspace_change : float
+        ‖U_i − U_{i−1}‖/‖U_i‖, U_{i−1} being turned towards U_i first: a rotation of both factors
+        changes nothing.
+    """
+
+    n_iter: int
+    objective: float
+    gradient_norm: float
+    subspace_change: float
+
+
+@dataclass
+class Course:
+    """Steps as they are taken, each passed on to ``watch``, and where they led to ``keep``."""
+
+    gradient_scale: float
+    watch: Callable[[Step], None] | None = None
+    keep: Callable[[Layer], None] | None = None
+    steps: list[Step] = field(default_factory=list)
+
+    def follow(self, problem: LayerProblem) -> Callable[[FloatArray, FloatArray, FloatArray], None]:
+        """What to call with point, value and gradient norm: at the start, then after each step."""
+        before: FloatArray | None = None
+
+        def see(point: FloatArray, value: FloatArray, norm: FloatArray) -> None:
+            nonlocal before
+            layer = problem.unpack(point)
+            if before is not None:
+                self._add(float(value[0]), float(norm[0]), subspace_change(before, layer.U))
+                if self.keep is not None:
+                    self.keep(layer)
+            before = layer.U.copy()
+
+        return see
+
+    def _add(self, objective: float, norm: float, change: float) -> None:
+        step = Step(len(self.steps) + 1, objective, norm / self.gradient_scale, change)
+        self.steps.append(step)
+        if self.watch is not None:
+            self.watch(step)
+
+
+def subspace_change(before: FloatArray, after: FloatArray) -> float:
+    """‖after − before·Q‖/‖after‖ with the rotation Q that makes it least; 0 if both are 0.
+
+    Examples
+    --------
+    >>> U = np.array([[1.0, 0.0], [0.0, 2.0]])
+    >>> subspace_change(U[:, ::-1], U), subspace_change(2.0 * U, U)
+    (0.0, 1.0)
+    """
+    left, _, right = np.linalg.svd(before.T @ after)
+    distance = float(np.linalg.norm(after - before @ (left @ right)))
+    size = float(np.linalg.norm(after))
+    return distance / size if size > 0.0 else float(np.sign(distance))

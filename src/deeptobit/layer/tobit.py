@@ -1,0 +1,306 @@
+"""Maximum likelihood for all tasks at once, in standard units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit import likelihood
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.layer.features import RoundFeatures
+from deeptobit.layer.newton import NewtonResult, solve_newton
+from deeptobit.layer.parameters import TargetScaling
+from deeptobit.likelihood import Noise, OlsenRows
+from deeptobit.targets import CensoredTargets
+
+# The Tobit problems of all tasks on one set of features, in Olsen's convex coordinates.
+
+Tasks = NDArray[np.intp]
+_NO_CURVATURE = 1e-30  # below this, entries say nothing of the scale of a step
+
+
+@dataclass(frozen=True)
+class OlsenProblem:
+    r"""All tasks' Tobit problems, one column of parameters per task.
+
+    A column holds :math:`(z, b, \theta)`: coefficients in the round basis (γ = Bz = β/σ), intercept
+    and precision θ = 1/σ, all in standard units, so r + 2 rows. The objective of task t is
+
+    .. math::
+        \sum_i w_i\,\mathrm{nll}_{it} + \tfrac12 \sum_j ridge_j z_j^2,\qquad \sum_i w_i = 1.
+
+    Directions at a point are written (δ, ε, τ): δ and ε change the regression line (z by δ, b by ε
+    at a fixed θ), τ is the change of log θ at a fixed line. In plain coordinates a well-fitted task
+    is a long narrow valley along its own point, and conjugate gradients would crawl along it; in
+    these, location and scale hardly interact.
+
+    Parameters
+    ----------
+    features, targets, scaling, noise
+        The data in standard units and the model.
+    fit_intercept : bool
+    free_sigma : bool array of shape (T,)
+        Tasks whose σ is estimated; the others keep the θ they start with.
+    max_theta : float
+        1/σ may not exceed this: the floor of σ for a task that is fitted exactly.
+    """
+
+    features: RoundFeatures
+    targets: CensoredTargets
+    scaling: TargetScaling
+    noise: Noise
+    fit_intercept: bool
+    free_sigma: BoolArray
+    max_theta: float
+
+    @property
+    def weight(self) -> FloatArray:
+        """Row weights that sum to one, (N,)."""
+        return self.features.design.weight
+
+    def evaluate(self, point: FloatArray, tasks: Tasks) -> Evaluation:
+        """Objective, gradient and curvature of some tasks at ``point`` of shape (r + 2, A)."""
+        z, intercept, theta = point[:-2], point[-2], point[-1]
+        ridge = self.features.ridge[:, None]
+        u_u, u_tau = np.empty((2, self.features.n_samples, len(tasks)), dtype=np.float32)
+        value = 0.5 * (ridge * z**2).sum(axis=0)
+        tau_tau = (ridge * z**2).sum(axis=0)
+        gradient = np.vstack([ridge * z, np.zeros_like(theta), (ridge * z**2).sum(axis=0)])
+        for rows, block in self.features.blocks():
+            u = block.forward(z)
+            u += intercept
+            at = self._rows(rows, u, theta, tasks)
+            value += at.sums[0]
+            gradient[:-2] += block.adjoint(at.pull)
+            gradient[-2] += at.pull.sum(axis=0)
+            gradient[-1] += at.sums[1]
+            tau_tau += at.sums[2]
+            u_u[rows], u_tau[rows] = at.u_u, at.u_tau
+        free = self._free(theta, gradient[-1], tasks)
+        return Evaluation(self, z, value, gradient * free, free, u_u, u_tau, tau_tau)
+
+    def value(self, point: FloatArray, tasks: Tasks) -> FloatArray:
+        """The objective alone, (A,)."""
+        total = 0.5 * (self.features.ridge[:, None] * point[:-2] ** 2).sum(axis=0)
+        for rows, block in self.features.blocks():
+            u = block.forward(point[:-2]) + point[-2]
+            total += self._rows(rows, u, point[-1], tasks).sums[0]
+        return np.asarray(total)
+
+    def _rows(self, rows: slice, u: FloatArray, theta: FloatArray, tasks: Tasks) -> OlsenRows:
+        low = self.scaling.apply(self.targets.low[rows][:, tasks], tasks)
+        high = self.scaling.apply(self.targets.high[rows][:, tasks], tasks)
+        return likelihood.olsen_rows(self.noise, low, high, u, theta, self.weight[rows])
+
+    def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
+        """The point a step along (δ, ε, τ) leads to; θ respects its cap.
+
+        θ is multiplied with √((1 + τ)/(1 − τ)), which is 1 + τ to first order and, for uncensored
+        entries and a fixed line, leads a Newton step straight to the best θ.
+        """
+        tau = step * direction[-1]
+        stretch = np.minimum(np.sqrt((1.0 + tau) / (1.0 - tau)), self.max_theta / point[-1])
+        moved = point.copy()
+        moved[:-1] += step * direction[:-1]
+        return np.asarray(moved * stretch)
+
+    def longest_step(self, direction: FloatArray) -> FloatArray:
+        """The step (at most 1) that changes θ by a factor of at most 4.4, (A,)."""
+        return np.asarray(0.9 / np.maximum(np.abs(direction[-1]), 0.9))
+
+    def known_share(self) -> FloatArray:
+        """Total weight of the entries that are not missing, (T,)."""
+        return np.asarray(self.weight @ ~self.targets.missing)
+
+    def _free(self, theta: FloatArray, by_tau: FloatArray, tasks: Tasks) -> FloatArray:
+        """1 where a parameter may move, 0 where it is fixed or pressed against its cap."""
+        free = np.ones((self.features.rank + 2, len(tasks)))
+        free[-2] = self.fit_intercept
+        pressed = (theta >= self.max_theta) & (by_tau < 0.0)
+        free[-1] = self.free_sigma[tasks] & ~pressed
+        return free
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A point of :class:`OlsenProblem`: value (A,), gradient and Hessian products by (δ, ε, τ).
+
+    Entry-wise curvatures are kept in single precision: they only shape search directions.
+    """
+
+    problem: OlsenProblem
+    z: FloatArray
+    value: FloatArray
+    gradient: FloatArray
+    free: FloatArray
+    u_u: Any
+    u_tau: Any
+    tau_tau: FloatArray
+
+    def hessian_product(self, direction: FloatArray) -> FloatArray:
+        """Hessian of each task's objective times its column of ``direction``."""
+        direction = direction * self.free
+        delta, epsilon, tau = direction[:-2], direction[-2], direction[-1]
+        rough_epsilon, rough_tau = epsilon.astype(np.float32), tau.astype(np.float32)
+        ridge = self.problem.features.ridge[:, None] * (delta + self.z * tau)
+        by_tau = (self.z * (ridge - self.problem.features.ridge[:, None] * self.z * tau)).sum(
+            axis=0
+        )
+        product = np.vstack([ridge, np.zeros_like(tau), by_tau + self.tau_tau * tau])
+        for rows, block in self.problem.features.rough_blocks():
+            along = block.forward(delta)
+            along += rough_epsilon
+            product[-1] += np.einsum("it,it->t", self.u_tau[rows], along)
+            along *= self.u_u[rows]
+            along += self.u_tau[rows] * rough_tau
+            product[:-2] += block.adjoint(along)
+            product[-2] += along.sum(axis=0)
+        return product * self.free
+
+    def precondition(self, residual: FloatArray) -> FloatArray:
+        """Divide by a diagonal near the Hessian's: the basis makes z round by itself."""
+        return residual / self._diagonal
+
+    @cached_property
+    def _diagonal(self) -> FloatArray:
+        ridge = self.problem.features.ridge[:, None]
+        level = np.abs(self.u_u).sum(axis=0, dtype=np.float64)
+        level = np.where(level > _NO_CURVATURE, level, 1.0)
+        by_tau = np.where(np.abs(self.tau_tau) > _NO_CURVATURE, np.abs(self.tau_tau), level)
+        return np.vstack([level * (1.0 - ridge) + ridge, level, by_tau])
+
+
+_LEAST_FLATTENING = 0.1
+SIGMA_FLOOR = 1e-6  # of the task's standard deviation: reached when a task is fitted exactly
+
+
+@dataclass(frozen=True)
+class CensoringKinds:
+    """Tasks whose entries leave something undetermined.
+
+    Parameters
+    ----------
+    one_sided : bool array of shape (T,)
+        Every entry is censored, all on the same side: the likelihood has no maximum.
+    two_sided : bool array of shape (T,)
+        Every entry is censored, some on each side, and each side at one threshold only: σ is not
+        determined, the rest is. Thresholds that differ from row to row would determine it.
+    """
+
+    one_sided: BoolArray
+    two_sided: BoolArray
+
+    @classmethod
+    def of(cls, problem: OlsenProblem) -> CensoringKinds:
+        """Classify the tasks of a problem; rows of weight 0 do not count."""
+        present = problem.weight > 0.0
+        targets = problem.targets
+        left = targets.at_lower[present].any(axis=0)
+        right = targets.at_upper[present].any(axis=0)
+        open_ended = targets.at_lower | targets.at_upper | targets.missing
+        nothing_known = np.asarray(open_ended[present].all(axis=0))
+        two_sided = nothing_known & left & right
+        for task in np.flatnonzero(two_sided).tolist():
+            one_threshold = _is_constant(targets.high[present & targets.at_lower[:, task], task])
+            and_one_more = _is_constant(targets.low[present & targets.at_upper[:, task], task])
+            two_sided[task] = one_threshold and and_one_more
+        return cls(nothing_known & ~(left & right), two_sided)
+
+
+def _is_constant(values: FloatArray) -> bool:
+    return bool((values == values[0]).all())
+
+
+def fit_tobit(
+    problem: OlsenProblem,
+    fixed_theta: FloatArray | None,
+    *,
+    total_weight: float,
+    tol: float,
+    max_iter: int,
+) -> tuple[OlsenProblem, NewtonResult, CensoringKinds]:
+    """Solve every task; returns the problem as solved (with undetermined σ held fixed).
+
+    Parameters
+    ----------
+    problem : OlsenProblem
+    fixed_theta : array of shape (T,), optional
+        1/σ in standard units where σ is given instead of estimated.
+    total_weight : float
+        Sum of the row weights as given.
+    tol : float
+        Gradient norm at which a task has converged, for a task without missing entries.
+    max_iter : int
+    """
+    kinds = CensoringKinds.of(problem)
+    undetermined = kinds.one_sided | kinds.two_sided
+    problem = replace(problem, free_sigma=problem.free_sigma & ~undetermined)
+    start = least_squares_start(problem)
+    if fixed_theta is not None:
+        start[:-1] *= fixed_theta / start[-1]
+        start[-1] = fixed_theta
+    else:
+        start[:-1, undetermined] /= start[-1, undetermined]
+        start[-1, undetermined] = 1.0
+    beyond = _beyond_the_bound(problem, start[-1], total_weight)
+    start[:, kinds.one_sided] = beyond[:, kinds.one_sided]
+    # A constant cannot be improved upon where there is no maximum: such a task starts converged.
+    tolerance = np.where(kinds.one_sided, np.inf, tol * problem.known_share())
+    result = solve_newton(problem, start, tol=tolerance, max_iter=max_iter)
+    return problem, result, kinds
+
+
+def least_squares_start(problem: OlsenProblem) -> FloatArray:
+    """Least squares on the recorded values, corrected for censoring: two passes, (r + 2, T).
+
+    Least squares flattens slopes by about the share of uncensored entries (Greene 1981), so they
+    are divided by it; intercept and σ then come from the residuals of the uncensored entries.
+    """
+    share, weight = problem.known_share(), problem.weight[:, None]
+    values = np.nan_to_num(problem.scaling.apply(problem.targets.values))
+    exact = np.where(problem.targets.observed, weight, 0.0)
+    exact_share = exact.sum(axis=0)
+    usable = exact_share > 0.0
+    flattening = np.clip(exact_share / share, _LEAST_FLATTENING, 1.0)
+    slopes = np.zeros((problem.features.rank, len(share)))
+    for rows, block in problem.features.blocks():
+        slopes += block.adjoint(values[rows] * weight[rows])
+    slopes /= share * np.where(usable, flattening, 1.0)
+
+    total, squares = np.zeros((2, len(share)))
+    for rows, block in problem.features.blocks():
+        residual = values[rows] - block.forward(slopes)
+        weighted = exact[rows] * residual
+        total += weighted.sum(axis=0)
+        squares += (weighted * residual).sum(axis=0)
+    known = np.where(usable, exact_share, 1.0)
+    intercept = total / known if problem.fit_intercept else np.zeros_like(total)
+    variance = np.where(usable, squares / known - intercept**2, 1.0)
+    # A handful of uncensored entries says little of σ: two more with variance 1 are imagined.
+    n_exact = np.where(usable, exact_share * problem.features.n_samples, 0.0)
+    variance = (n_exact * np.maximum(variance, 1e-4) + 2.0) / (n_exact + 2.0)
+    theta = 1.0 / np.sqrt(variance)
+    return np.vstack([slopes * theta, intercept * theta, theta])
+
+
+def _beyond_the_bound(problem: OlsenProblem, theta: FloatArray, total_weight: float) -> FloatArray:
+    """Constant solutions for tasks that are censored throughout, on one side.
+
+    With n such entries the chance of the next one being inside is put at ½/(n + 1), Jeffreys' rule:
+    the prediction stays finite and close to the bound.
+    """
+    targets, scaling = problem.targets[problem.weight > 0.0], problem.scaling
+    low, high = scaling.apply(targets.low), scaling.apply(targets.high)
+    distance = -problem.noise.ppf(0.5 / (total_weight * problem.known_share() + 1.0))
+    lowest = np.where(targets.at_lower, high, np.inf).min(axis=0)
+    highest = np.where(targets.at_upper, low, -np.inf).max(axis=0)
+    left = targets.at_lower.any(axis=0)
+    point = np.zeros((problem.features.rank + 2, len(theta)))
+    with np.errstate(invalid="ignore"):
+        point[-2] = np.where(left, lowest * theta - distance, highest * theta + distance)
+    point[-1] = theta
+    return point

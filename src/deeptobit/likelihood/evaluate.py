@@ -1,0 +1,367 @@
+"""The negative log likelihood of every kind of entry, at the latent score and the noise scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from deeptobit.arrays import BoolArray, FloatArray, SingleArray
+from deeptobit.likelihood.gaussian import Gaussian
+from deeptobit.likelihood.noise import Derivatives, Noise, observed_entry
+from deeptobit.likelihood.tasks import at_entries, at_scores
+
+
+def reference_evaluate(
+    noise: Noise, low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
+) -> Derivatives:
+    r"""Entry-wise nll with first and second derivatives by the latent η and by log σ.
+
+    .. math::
+        \mathrm{nll} = \begin{cases}
+            -\log f\left(\frac{y-\eta}{\sigma}\right) + \log\sigma & \text{observed} \\
+            -\log\left[F\left(\frac{high-\eta}{\sigma}\right)
+                       - F\left(\frac{low-\eta}{\sigma}\right)\right] & \text{censored} \\
+            0 & \text{missing}
+        \end{cases}
+
+    Parameters
+    ----------
+    noise : Noise
+        The family of f and F. Where its spread changes with the score, derivatives are those at
+        the σ of each entry, held.
+    low, high : arrays of shape (N, T)
+        Ends of the intervals: equal where observed, ∓inf where open, NaN where missing.
+    latent : array of shape (N, T)
+    sigma : array of shape (T,) or (N, T)
+
+    Returns
+    -------
+    Derivatives
+        Fields of shape (N, T), all finite wherever the inputs are.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> low, high = np.array([[1.0], [-np.inf], [np.nan]]), np.array([[1.0], [0.0], [np.nan]])
+    >>> at = reference_evaluate(Gaussian(), low, high, np.full((3, 1), 2.0), np.array([0.5]))
+    >>> at.nll.ravel().round(4)
+    array([ 2.2258, 10.3601,  0.    ])
+    >>> at.latent.ravel().round(4)
+    array([4.    , 8.4512, 0.    ])
+    """
+    noise, sigma = at_scores(noise, latent, sigma)
+    low, high, latent, sigma = np.broadcast_arrays(low, high, latent, sigma)
+    out = Derivatives(*(np.zeros(latent.shape) for _ in Derivatives._fields))
+    exact = low == high
+    narrow = _is_narrow(low, high, latent, sigma) & ~exact
+    wide = ~exact & ~narrow & ~np.isnan(low)
+
+    def place(where: BoolArray, entries: Derivatives, shift: FloatArray | float) -> None:
+        scale = sigma[where]
+        out.nll[where] = entries.nll + shift
+        out.latent[where] = entries.latent / scale
+        out.log_sigma[where] = entries.log_sigma
+        out.latent_latent[where] = entries.latent_latent / scale / scale  # a square may overflow
+        out.latent_log_sigma[where] = entries.latent_log_sigma / scale
+        out.log_sigma_log_sigma[where] = entries.log_sigma_log_sigma
+
+    z = (low[exact] - latent[exact]) / sigma[exact]
+    place(exact, observed_entry(at_entries(noise, exact), z), np.log(sigma[exact]))
+    width = high[narrow] - low[narrow]
+    middle = (low[narrow] + 0.5 * width - latent[narrow]) / sigma[narrow]
+    density = observed_entry(at_entries(noise, narrow), middle)
+    place(narrow, density, np.log(sigma[narrow]) - np.log(width))
+    a, b = ((end[wide] - latent[wide]) / sigma[wide] for end in (low, high))
+    place(wide, at_entries(noise, wide).interval(a, b), 0.0)
+    return out
+
+
+def _is_narrow(
+    low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
+) -> BoolArray:
+    """Intervals over which the density is constant to 1e-11: the mass is density times width.
+
+    Further out the standardised ends round towards the same number, and a density that changes by
+    a factor of up to e over the interval is the better approximation.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinite product is not narrow
+        distance = np.maximum(np.abs(low - latent) / sigma, 1.0)
+        width = (high - low) / sigma
+        merged = (width <= 1e-9 * distance) & (width * distance <= 1.0)
+        return np.asarray((width * distance <= 1e-5) | merged)
+
+
+# The likelihood in Olsen's coordinates u = η/σ and θ = 1/σ, where it is convex.
+
+
+class OlsenDerivatives(NamedTuple):
+    """Negative log likelihood of entries and its derivatives by u and by θ."""
+
+    nll: FloatArray
+    u: FloatArray
+    theta: FloatArray
+    u_u: FloatArray
+    u_theta: FloatArray
+    theta_theta: FloatArray
+
+
+def evaluate_olsen(
+    noise: Noise, low: FloatArray, high: FloatArray, u: FloatArray, theta: FloatArray
+) -> OlsenDerivatives:
+    """Entry-wise nll with first and second derivatives by u = η/σ and θ = 1/σ.
+
+    Parameters
+    ----------
+    noise : Noise
+    low, high, u : arrays of shape (N, T)
+    theta : array of shape (T,) or (N, T)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deeptobit.likelihood import Gaussian
+    >>> y, u, theta = np.ones((1, 1)), np.zeros((1, 1)), np.full(1, 2.0)
+    >>> at = evaluate_olsen(Gaussian(), y, y, u, theta)
+    >>> at.u.round(6), at.theta.round(6)  # θy − u = 2, so −2 and 2y − 1/θ
+    (array([[-2.]]), array([[1.5]]))
+    """
+    sigma = 1.0 / theta
+    latent = u * sigma
+    return _from_latent(reference_evaluate(noise, low, high, latent, sigma), latent, sigma)
+
+
+def _from_latent(at: Derivatives, latent: FloatArray, sigma: FloatArray) -> OlsenDerivatives:
+    """Chain rule from (η, log σ) to (u, θ), where η = u/θ and log σ = −log θ."""
+    square = sigma**2
+    pull = latent * at.latent
+    bend = latent * at.latent_latent + at.latent_log_sigma
+    stretch = latent * (bend + at.latent_log_sigma) + at.log_sigma_log_sigma
+    return OlsenDerivatives(
+        nll=at.nll,
+        u=sigma * at.latent,
+        theta=-sigma * (pull + at.log_sigma),
+        u_u=square * at.latent_latent,
+        u_theta=-square * (at.latent + bend),
+        theta_theta=square * (2.0 * pull + at.log_sigma + stretch),
+    )
+
+
+# The likelihood by the fastest means at hand.
+
+
+def evaluate(
+    noise: Noise, low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
+) -> Derivatives:
+    """Same as :func:`reference_evaluate`, compiled where a kernel exists.
+
+    Parameters
+    ----------
+    noise : Noise
+        The Gaussian has a kernel; any other family takes the NumPy path.
+    low, high, latent : arrays of shape (N, T)
+    sigma : array of shape (T,), or (N, T) without a kernel
+
+    Examples
+    --------
+    >>> low, high = np.array([[1.0], [-np.inf]]), np.array([[1.0], [0.0]])
+    >>> evaluate(Gaussian(), low, high, np.full((2, 1), 2.0), np.array([0.5])).nll.ravel().round(4)
+    array([ 2.2258, 10.3601])
+    """
+    if not isinstance(noise, Gaussian) or np.ndim(sigma) > 1:
+        return reference_evaluate(noise, low, high, latent, sigma)
+    from deeptobit.likelihood.kernels import fill_latent
+
+    out = np.empty((6, *latent.shape))
+    if fill_latent(low, high, latent, sigma, out):
+        closed = closed_intervals(low, high)
+        scale = np.broadcast_to(sigma, latent.shape)[closed]
+        out[:, closed] = reference_evaluate(noise, low[closed], high[closed], latent[closed], scale)
+    return Derivatives(*out)
+
+
+def closed_intervals(low: FloatArray, high: FloatArray) -> BoolArray:
+    """Intervals with two finite ends: rare, so the NumPy path serves them."""
+    return np.isfinite(low) & np.isfinite(high) & (low < high)
+
+
+# Sums over rows of the likelihood in Olsen's coordinates, as a Newton step needs them.
+
+
+@dataclass(frozen=True)
+class OlsenRows:
+    """Some rows' weighted contributions at (u, θ); τ is the change of log θ at a fixed line.
+
+    Parameters
+    ----------
+    pull : array of shape (n, A)
+        Derivatives by u.
+    u_u, u_tau : single-precision arrays of shape (n, A)
+        Curvatures by u, and by u and τ; they only shape search directions.
+    sums : array of shape (3, A)
+        Negative log likelihood, derivative and curvature by τ, summed over the rows.
+    """
+
+    pull: FloatArray
+    u_u: SingleArray
+    u_tau: SingleArray
+    sums: FloatArray
+
+    def __add__(self, other: OlsenRows) -> OlsenRows:
+        """Entry-wise sum."""
+        return OlsenRows(
+            self.pull + other.pull,
+            self.u_u + other.u_u,
+            self.u_tau + other.u_tau,
+            self.sums + other.sums,
+        )
+
+
+def olsen_rows(
+    noise: Noise,
+    low: FloatArray,
+    high: FloatArray,
+    u: FloatArray,
+    theta: FloatArray,
+    weight: FloatArray,
+) -> OlsenRows:
+    """Contributions of some rows, compiled where the noise has a kernel.
+
+    Parameters
+    ----------
+    noise : Noise
+    low, high, u : arrays of shape (n, A)
+    theta : array of shape (A,)
+    weight : array of shape (n,)
+
+    Examples
+    --------
+    >>> low, high = np.array([[1.0], [-np.inf]]), np.array([[1.0], [0.0]])
+    >>> u, theta, weight = np.full((2, 1), 4.0), np.array([2.0]), np.array([0.5, 0.5])
+    >>> olsen_rows(Gaussian(), low, high, u, theta, weight).pull.ravel().round(4)
+    array([1.    , 2.1128])
+    """
+    if not isinstance(noise, Gaussian):
+        return reference_olsen_rows(noise, low, high, u, theta, weight)
+    from deeptobit.likelihood.kernels import add_olsen
+
+    rows = OlsenRows(
+        np.empty(u.shape),
+        np.empty(u.shape, dtype=np.float32),
+        np.empty(u.shape, dtype=np.float32),
+        np.zeros((3, len(theta))),
+    )
+    if add_olsen(low, high, u, theta, weight, rows.pull, rows.u_u, rows.u_tau, rows.sums):
+        closed = closed_intervals(low, high)
+        low, high = np.where(closed, low, np.nan), np.where(closed, high, np.nan)
+        rows += reference_olsen_rows(noise, low, high, u, theta, weight)
+    return rows
+
+
+def reference_olsen_rows(
+    noise: Noise,
+    low: FloatArray,
+    high: FloatArray,
+    u: FloatArray,
+    theta: FloatArray,
+    weight: FloatArray,
+) -> OlsenRows:
+    """NumPy reference of :func:`olsen_rows`, for every noise family and kind of entry."""
+    at = evaluate_olsen(noise, low, high, u, theta)
+    share = weight[:, None]
+    # A change τ of log θ at a fixed line moves u by uτ and θ by θτ.
+    by_tau = u * at.u + theta * at.theta
+    u_tau = u * at.u_u + theta * at.u_theta
+    tau_tau = u * (u_tau + theta * at.u_theta) + theta**2 * at.theta_theta
+    return OlsenRows(
+        share * at.u,
+        (share * at.u_u).astype(np.float32),
+        (share * u_tau).astype(np.float32),
+        np.stack([weight @ at.nll, weight @ by_tau, weight @ tau_tau]),
+    )
+
+
+# Moments of Gaussian noise that is known to lie in an interval.
+
+_GAUSSIAN = Gaussian()
+
+
+def truncated_moments(
+    low: FloatArray, high: FloatArray, latent: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    r"""Mean and variance of ε given low ≤ η + ε ≤ high, with ε ~ N(0, 1).
+
+    .. math:: E[\varepsilon] = -\partial_\eta \mathrm{nll},\qquad
+        \mathrm{Var}[\varepsilon] = 1 - \partial_\eta^2 \mathrm{nll}
+
+    An observed entry has variance 0, one of which nothing is known has mean 0 and variance 1.
+
+    Parameters
+    ----------
+    low, high, latent : arrays of shape (N, T)
+        In units of the noise; NaN ends where nothing is known.
+
+    Examples
+    --------
+    >>> low, high = np.array([[1.5, -np.inf, np.nan]]), np.array([[1.5, 0.0, np.nan]])
+    >>> mean, variance = truncated_moments(low, high, np.ones((1, 3)))
+    >>> mean.round(4), variance.round(4)
+    (array([[ 0.5   , -1.5251,  0.    ]]), array([[0.    , 0.1991, 1.    ]]))
+    """
+    from deeptobit.likelihood.kernels import fill_moments
+
+    mean, variance = np.empty(latent.shape), np.empty(latent.shape)
+    if fill_moments(low, high, latent, mean, variance):
+        closed = closed_intervals(low, high)
+        at = reference_evaluate(
+            _GAUSSIAN, low[closed], high[closed], latent[closed], np.ones(int(closed.sum()))
+        )
+        mean[closed] = -at.latent
+        variance[closed] = np.maximum(1.0 - at.latent_latent, 0.0)
+    return mean, variance
+
+
+# The noise of entries that are missing, as that of the other outcomes of the row tells it.
+
+
+def missing_noise(noise: FloatArray, missing: BoolArray, correlation: FloatArray) -> FloatArray:
+    r"""The noise of every row, with its expectation where it is missing, (N, T).
+
+    .. math:: E[\varepsilon_m \mid \varepsilon_k] = -P_{mm}^{-1} P_{mk} \varepsilon_k,\qquad
+        P = R^{-1}
+
+    Parameters
+    ----------
+    noise : array of shape (N, T)
+        0 where it is missing.
+    missing : bool array of shape (N, T)
+    correlation : array of shape (T, T)
+        R, positive definite.
+
+    Examples
+    --------
+    >>> missing = np.array([[False, True]])
+    >>> missing_noise(np.array([[2.0, 0.0]]), missing, np.array([[1.0, 0.5], [0.5, 1.0]]))
+    array([[2., 1.]])
+    """
+    from deeptobit.likelihood.kernels import fill_missing
+
+    filled = noise.copy()
+    fill_missing(filled, missing, np.asarray(np.linalg.inv(correlation), dtype=np.float64))
+    return filled
+
+
+def reference_missing_noise(
+    noise: FloatArray, missing: BoolArray, correlation: FloatArray
+) -> FloatArray:
+    r"""NumPy reference of :func:`missing_noise`, by the correlation instead of its inverse.
+
+    .. math:: E[\varepsilon_m \mid \varepsilon_k] = R_{mk} R_{kk}^{-1} \varepsilon_k
+    """
+    filled = noise.copy()
+    for row, gone in enumerate(missing):
+        between = correlation[np.ix_(gone, ~gone)]
+        within = correlation[np.ix_(~gone, ~gone)]
+        filled[row, gone] = between @ np.linalg.solve(within, noise[row, ~gone])
+    return filled

@@ -1,0 +1,304 @@
+"""The Gaussian Tobit likelihood, one fused pass over the entries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.arrays import BoolArray, FloatArray, SingleArray
+from deeptobit.likelihood import normal
+
+# How kernels are compiled: cached, without the interpreter's lock, and with NaN respected.
+
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
+
+
+def jit(function: Callable[Args, Result]) -> Callable[Args, Result]:
+    """Compile ``function`` on first call.
+
+    No ``fastmath``: it deletes NaN tests, and NaN is how a missing entry looks. No
+    ``parallel``: it is not safe under other people's threads.
+    """
+    compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return cast("Callable[Args, Result]", compiled)
+
+
+def jit_sums(function: Callable[Args, Result]) -> Callable[Args, Result]:
+    """Compile ``function`` with sums in any order, so that they use the whole width of the machine.
+
+    Of ``fastmath`` only what leaves NaN and infinity alone: a missing entry is still seen.
+    """
+    compiled = numba.njit(
+        cache=True,
+        nogil=True,
+        error_model="numpy",
+        fastmath={"reassoc", "contract", "arcp", "nsz"},
+    )(function)
+    return cast("Callable[Args, Result]", compiled)
+
+
+@jit
+def is_finite(number: float) -> bool:
+    """Whether a number is neither NaN nor infinite, also where sums may take any order.
+
+    ``math.isfinite`` compares x − x with 0, which is then simplified to True.
+    """
+    return abs(number) < math.inf
+
+
+_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+_SQRT_HALF = math.sqrt(0.5)
+_FAR_TAIL = -5.0
+_FRACTION_TERMS = 30
+_CERTAIN = 39.0  # φ(z) and 1 − Φ(z) are 0 in double precision
+
+
+@jit
+def log_ndtr_mills_excess(z: float) -> tuple[float, float, float]:
+    """Log Φ(z), λ(z) = φ(z)/Φ(z) and λ(z) + z for one number.
+
+    In the far tail λ + z is a continued fraction, and log Φ = log φ − log λ follows from it.
+    """
+    log_pdf = -0.5 * z * z - _LOG_SQRT_2PI
+    if z < _FAR_TAIL:
+        excess = 0.0
+        for term in range(_FRACTION_TERMS, 0, -1):
+            excess = term / (excess - z)
+        mills = excess - z
+        return log_pdf - math.log(mills), mills, excess
+    if z > _CERTAIN:
+        return 0.0, 0.0, z
+    tail = 0.5 * math.erfc(abs(z) * _SQRT_HALF)
+    cdf = tail if z < 0.0 else 1.0 - tail
+    log_cdf = math.log(tail) if z < 0.0 else math.log1p(-tail)
+    mills = math.exp(log_pdf) / cdf
+    return log_cdf, mills, mills + z
+
+
+@jit
+def fill_latent(
+    low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray, out: FloatArray
+) -> int:
+    """Write nll and its derivatives by η and log σ; count the closed intervals, left at 0.
+
+    Parameters
+    ----------
+    low, high, latent : arrays of shape (N, T)
+    sigma : array of shape (T,)
+    out : array of shape (6, N, T)
+        In the order of ``Derivatives``.
+    """
+    closed = 0
+    log_sigma = np.log(sigma)
+    for row in range(latent.shape[0]):
+        for task in range(latent.shape[1]):
+            start, end, eta = low[row, task], high[row, task], latent[row, task]
+            precision = 1.0 / sigma[task]
+            out[:, row, task] = 0.0
+            if start == end:
+                z = (start - eta) * precision
+                out[0, row, task] = 0.5 * z * z + _LOG_SQRT_2PI + log_sigma[task]
+                out[1, row, task] = -z * precision
+                out[2, row, task] = 1.0 - z * z
+                out[3, row, task] = precision * precision
+                out[4, row, task] = 2.0 * z * precision
+                out[5, row, task] = 2.0 * z * z
+            elif math.isinf(start) or math.isinf(end):
+                sign = 1.0 if math.isinf(start) else -1.0
+                z = (end - eta) * precision if math.isinf(start) else (eta - start) * precision
+                log_cdf, mills, excess = log_ndtr_mills_excess(z)
+                bend = mills * (1.0 - z * excess)
+                out[0, row, task] = -log_cdf
+                out[1, row, task] = sign * mills * precision
+                out[2, row, task] = z * mills
+                out[3, row, task] = mills * excess * precision * precision
+                out[4, row, task] = -sign * bend * precision
+                out[5, row, task] = -z * bend
+            elif not math.isnan(start):
+                closed += 1
+    return closed
+
+
+@jit
+def fill_moments(
+    low: FloatArray, high: FloatArray, latent: FloatArray, mean: FloatArray, variance: FloatArray
+) -> int:
+    """Write mean and variance of the noise given its interval; count the closed ones, left as is.
+
+    Parameters
+    ----------
+    low, high, latent, mean, variance : arrays of shape (N, T)
+        In units of the noise.
+    """
+    closed = 0
+    for row in range(latent.shape[0]):
+        for task in range(latent.shape[1]):
+            start, end, eta = low[row, task], high[row, task], latent[row, task]
+            if start == end:
+                mean[row, task], variance[row, task] = start - eta, 0.0
+            elif math.isnan(start):
+                mean[row, task], variance[row, task] = 0.0, 1.0
+            elif math.isinf(start) or math.isinf(end):
+                sign = 1.0 if math.isinf(start) else -1.0
+                z = end - eta if math.isinf(start) else eta - start
+                _, mills, excess = log_ndtr_mills_excess(z)
+                mean[row, task] = -sign * mills
+                variance[row, task] = max(1.0 - mills * excess, 0.0)
+            else:
+                closed += 1
+    return closed
+
+
+@jit
+def add_olsen(
+    low: FloatArray,
+    high: FloatArray,
+    u: FloatArray,
+    theta: FloatArray,
+    weight: FloatArray,
+    pull: FloatArray,
+    u_u: SingleArray,
+    u_tau: SingleArray,
+    sums: FloatArray,
+) -> int:
+    """Gaussian twin of ``reference_olsen``; counts the closed intervals, which it leaves at 0.
+
+    An entry with one end e depends on (u, θ) through z = θe − u alone, and moving log θ at a fixed
+    regression line stretches z.
+    """
+    closed = 0
+    log_theta = np.log(theta)
+    for row in range(u.shape[0]):
+        share = weight[row]
+        for task in range(u.shape[1]):
+            start, end = low[row, task], high[row, task]
+            if start == end:
+                z = theta[task] * end - u[row, task]
+                nll = 0.5 * z * z + _LOG_SQRT_2PI - log_theta[task]
+                by_u, by_u_u, by_log_theta = -z, 1.0, 1.0
+            elif math.isinf(start) or math.isinf(end):
+                sign = 1.0 if math.isinf(start) else -1.0
+                edge = end if math.isinf(start) else start
+                z = theta[task] * edge - u[row, task]
+                log_cdf, mills, excess = log_ndtr_mills_excess(sign * z)
+                nll, by_u, by_u_u, by_log_theta = -log_cdf, sign * mills, mills * excess, 0.0
+            else:
+                pull[row, task] = u_u[row, task] = u_tau[row, task] = 0.0
+                closed += 0 if math.isnan(start) else 1
+                continue
+            pull[row, task] = share * by_u
+            u_u[row, task] = share * by_u_u
+            u_tau[row, task] = -share * by_u_u * z
+            sums[0, task] += share * nll
+            sums[1, task] += share * (-z * by_u - by_log_theta)
+            sums[2, task] += share * (by_u_u * z * z + by_log_theta)
+    return closed
+
+
+# Log Φ(z) and the inverse Mills ratio λ(z) = φ(z)/Φ(z) from piecewise polynomials.
+
+TABLE_START, TABLE_END = -40.0, 9.0
+TABLE_CELLS_PER_UNIT = 16
+_DEGREE = 5
+
+
+def _cell_polynomials() -> FloatArray:
+    """Coefficients (cell, 7), lowest power first: log Φ at the centre, then six of λ·h.
+
+    The variable t runs over [−1, 1] within a cell, h is half the cell's width; interpolation is
+    at Chebyshev points. As λ = d log Φ/dz, the integral of the six by t gives log Φ.
+    """
+    n_cells = round((TABLE_END - TABLE_START) * TABLE_CELLS_PER_UNIT) + 1  # the end is inside
+    centres = TABLE_START + (np.arange(n_cells) + 0.5) / TABLE_CELLS_PER_UNIT
+    points = np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
+    half = 0.5 / TABLE_CELLS_PER_UNIT
+    inverse = np.linalg.inv(np.vander(points, increasing=True)).T
+    mills = normal.mills(centres[:, None] + points * half)
+    return np.column_stack([normal.log_ndtr(centres), half * mills @ inverse])
+
+
+TABLE = _cell_polynomials()
+
+
+@jit_sums
+def table_log_ndtr_mills(z: float) -> tuple[float, float]:
+    """Log Φ(z) and λ(z) for one number within the table."""
+    place = (z - TABLE_START) * TABLE_CELLS_PER_UNIT
+    cell = int(place)
+    t = 2.0 * (place - cell) - 1.0
+    c = TABLE[cell]
+    a, b = c[5] * (1.0 / 5.0) + t * c[6] * (1.0 / 6.0), c[5] + t * c[6]
+    a, b = c[4] * (1.0 / 4.0) + t * a, c[4] + t * b
+    a, b = c[3] * (1.0 / 3.0) + t * a, c[3] + t * b
+    a, b = c[2] * (1.0 / 2.0) + t * a, c[2] + t * b
+    a, b = c[1] + t * a, c[1] + t * b
+    return c[0] + t * a, 2.0 * TABLE_CELLS_PER_UNIT * b
+
+
+@jit
+def log_ndtr_mills(z: float) -> tuple[float, float]:
+    """Log Φ(z) and λ(z) for one number."""
+    if TABLE_START <= z <= TABLE_END:
+        return table_log_ndtr_mills(z)
+    log_cdf, mills, _ = log_ndtr_mills_excess(z)
+    return log_cdf, mills
+
+
+# What the errors of a row tell about those of its entries that are missing.
+
+
+@jit
+def fill_missing(residual: FloatArray, missing: BoolArray, precision: FloatArray) -> None:
+    """Put E[e_m | e_k] into the missing entries m of every row, where ``residual`` holds 0."""
+    n_rows, n_tasks = residual.shape
+    tasks = np.empty(n_tasks, dtype=np.int64)
+    right, root = np.empty(n_tasks), np.empty((n_tasks, n_tasks))
+    for row in range(n_rows):
+        n_missing = _list_missing(missing[row], tasks)
+        if n_missing in (0, n_tasks):
+            continue
+        for i in range(n_missing):
+            right[i] = 0.0
+            for task in range(n_tasks):
+                right[i] -= precision[tasks[i], task] * residual[row, task]
+        _solve(precision, tasks[:n_missing], root, right)
+        for i in range(n_missing):
+            residual[row, tasks[i]] = right[i]
+
+
+@jit
+def _list_missing(missing: BoolArray, tasks: NDArray[np.int64]) -> int:
+    """Write the tasks that are missing to the beginning of ``tasks``; how many they are."""
+    count = 0
+    for task in range(len(missing)):
+        if missing[task]:
+            tasks[count] = task
+            count += 1
+    return count
+
+
+@jit
+def _solve(
+    precision: FloatArray, tasks: NDArray[np.int64], root: FloatArray, right: FloatArray
+) -> None:
+    """Solve with the part of ``precision`` that belongs to some tasks, by its Cholesky root."""
+    n = len(tasks)
+    for i in range(n):
+        for j in range(i + 1):
+            rest = precision[tasks[i], tasks[j]]
+            for k in range(j):
+                rest -= root[i, k] * root[j, k]
+            root[i, j] = np.sqrt(rest) if i == j else rest / root[j, j]
+        for k in range(i):
+            right[i] -= root[i, k] * right[k]
+        right[i] /= root[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            right[i] -= root[k, i] * right[k]
+        right[i] /= root[i, i]

@@ -1,0 +1,335 @@
+"""What users pass to a measure, checked and brought to (N, T)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deeptobit.arrays import BoolArray, FloatArray, without_mask
+from deeptobit.likelihood import Noise, Predictive, at_entries, of_tasks
+from deeptobit.targets import BoundsLike, CensoredTargets, read_bounded
+
+TargetsLike: TypeAlias = ArrayLike | CensoredTargets
+
+
+def read_targets(
+    Y: TargetsLike, lower: BoundsLike = None, upper: BoundsLike = None
+) -> CensoredTargets:
+    """Outcomes with their bounds, which are per task or, with the shape of Y, per entry.
+
+    Examples
+    --------
+    >>> read_targets([[0.0, 3.0], [1.0, 9.0]], 0, [[9.0, 9.0], [1.0, 9.0]]).at_upper
+    array([[False, False],
+           [ True,  True]])
+    """
+    if isinstance(Y, CensoredTargets):
+        if lower is not None or upper is not None:
+            raise ValueError(
+                "a CensoredTargets brings its own bounds; pass lower and upper with a plain array "
+                "only"
+            )
+        return Y
+    lower_by_entry, upper_by_entry = _is_per_entry(lower, Y), _is_per_entry(upper, Y)
+    bounded = read_bounded(
+        Y,
+        None if lower_by_entry else lower,
+        None if upper_by_entry else upper,
+        entry_lower=cast(ArrayLike, lower) if lower_by_entry else None,
+        entry_upper=cast(ArrayLike, upper) if upper_by_entry else None,
+        advice="or pass CensoredTargets.from_bounds(…, outside='clip') as Y to treat them as "
+        "censored there",
+    )
+    return CensoredTargets(*bounded)
+
+
+def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> FloatArray:
+    """Predictions as finite (N, T) floats, in the order of the targets.
+
+    Examples
+    --------
+    >>> read_predictions([1, 2], read_targets([0.5, 0.7]), "P")
+    array([[1.],
+           [2.]])
+    """
+    refuse_other_order(P, targets, what)
+    values = np.asarray(without_mask(P), dtype=np.float64)
+    given = values.shape
+    if values.ndim == 1 and targets.shape[1] == 1:
+        values = values[:, None]
+    if values.shape != targets.shape:
+        expected = targets.shape[:1] if targets.one_dimensional else targets.shape
+        raise ValueError(f"Y has shape {expected} but {what} has shape {given}")
+    for row, task in np.argwhere(~np.isfinite(values))[:1].tolist():
+        raise ValueError(
+            f"{what} is {values[row, task]:g} for target {targets.names[task]!r} in row {row}; "
+            "predictions must be finite"
+        )
+    return values
+
+
+def refuse_other_order(P: ArrayLike, targets: CensoredTargets, what: str) -> None:
+    """A data frame with the targets' names in another order would be scored task against task."""
+    columns = tuple(str(name) for name in getattr(P, "columns", ()))
+    if columns != targets.names and sorted(columns) == sorted(targets.names):
+        raise ValueError(
+            f"the columns of {what} are the targets in another order: {', '.join(columns)} against "
+            f"{', '.join(targets.names)}"
+        )
+
+
+def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
+    """Noise scales, positive and finite, broadcast to (N, T).
+
+    Examples
+    --------
+    >>> read_sigma([2.0, 3.0], read_targets([[0.5, 0.7], [0.1, 0.2]]))
+    array([[2., 3.],
+           [2., 3.]])
+    """
+    scales = np.asarray(without_mask(sigma), dtype=np.float64)
+    shape = targets.shape
+    if scales.shape not in ((), shape[1:], shape) and not (
+        shape[1] == 1 and scales.shape == shape[:1]
+    ):
+        raise ValueError(
+            f"sigma must be a number, one per target or one per entry of Y, which has shape "
+            f"{shape}; got shape {scales.shape}"
+        )
+    if shape[1] == 1 and scales.shape == shape[:1]:
+        scales = scales[:, None]
+    scales = np.broadcast_to(scales, shape)
+    wrong = ~((scales > 0.0) & np.isfinite(scales))
+    for row, task in np.argwhere(wrong)[:1].tolist():
+        raise ValueError(
+            f"sigma must be positive and finite; got {scales[row, task]:g} for target "
+            f"{targets.names[task]!r}"
+        )
+    return scales
+
+
+def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
+    """One weight per row, 1 by default; a weight of 0 is as if the row were not there.
+
+    Examples
+    --------
+    >>> read_weights(None, 3)
+    array([1., 1., 1.])
+    """
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one per row; got {weights.shape}"
+        )
+    for row in np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))[:1].tolist():
+        raise ValueError(
+            f"sample_weight must not be negative, NaN or infinite; got {weights[row]:g} in row "
+            f"{row}"
+        )
+    if n_samples > 0 and not weights.any():
+        raise ValueError("sample_weight is 0 in every row")
+    return weights
+
+
+def _is_per_entry(bound: BoundsLike, Y: ArrayLike) -> bool:
+    """Whether a bound has the shape of Y: 2-d, or as long as the column of a single task."""
+    if isinstance(bound, Mapping) or np.ndim(cast(ArrayLike, bound)) == 0:
+        return False
+    shape = np.shape(cast(ArrayLike, bound))
+    if len(shape) > 1:
+        return True
+    rows = np.shape(Y)
+    return shape != (1,) and shape == rows[:1] and rows[1:] in ((), (1,))
+
+
+# Means over the known entries of a task, and over tasks.
+
+Multioutput: TypeAlias = Literal["uniform_average", "raw_values"] | ArrayLike
+
+
+def weigh_known(known: BoolArray, weights: FloatArray, names: Sequence[str]) -> FloatArray:
+    """Weights of shape (N, T), 0 where an entry is not known; every task must have some.
+
+    Examples
+    --------
+    >>> weigh_known(np.array([[True], [False]]), np.array([2.0, 2.0]), ["MMSE"])
+    array([[2.],
+           [0.]])
+    """
+    entries = np.where(known, weights[:, None], 0.0)
+    for task in np.flatnonzero(~entries.any(axis=0)).tolist():
+        raise ValueError(
+            f"target {names[task]!r} has no known entry (of positive weight) to score; leave it out"
+        )
+    return entries
+
+
+def average_rows(losses: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted mean of each task over the N rows; a loss of weight 0 may be anything, even NaN.
+
+    Examples
+    --------
+    >>> average_rows(np.array([[1.0], [4.0], [np.nan]]), np.array([[2.0], [1.0], [0.0]]))
+    array([2.])
+    """
+    counted = np.where(weights > 0.0, losses, 0.0)
+    return np.asarray((weights * counted).sum(axis=0) / weights.sum(axis=0))
+
+
+def combine_tasks(
+    per_task: FloatArray, multioutput: Multioutput, names: Sequence[str]
+) -> float | FloatArray:
+    """All T values, their mean, or their weighted mean; NaN is never among them.
+
+    Examples
+    --------
+    >>> combine_tasks(np.array([1.0, 4.0]), "uniform_average", ["a", "b"])
+    2.5
+    >>> combine_tasks(np.array([1.0, 4.0]), [2.0, 1.0], ["a", "b"])
+    2.0
+    """
+    for task in np.flatnonzero(np.isnan(per_task)).tolist():
+        raise ValueError(
+            f"the score of target {names[task]!r} is not a number: outcomes or predictions are too "
+            "large to compute with"
+        )
+    if isinstance(multioutput, str):
+        if multioutput == "raw_values":
+            return per_task
+        if multioutput == "uniform_average":
+            return float(per_task.mean())
+        raise ValueError(
+            "multioutput must be 'uniform_average', 'raw_values' or one weight per target; "
+            f"got {multioutput!r}"
+        )
+    weights = np.asarray(multioutput, dtype=np.float64)
+    if weights.shape != per_task.shape:
+        raise ValueError(
+            f"multioutput must have one weight per target, shape {per_task.shape}; "
+            f"got shape {weights.shape}"
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0.0).all() and weights.any()):
+        raise ValueError(
+            "the target weights in multioutput must be finite, not negative and not all 0; "
+            f"got {weights.tolist()}"
+        )
+    counted = weights > 0.0
+    return float(np.average(per_task[counted], weights=weights[counted]))
+
+
+# Entries that have one recorded value, with the bounds at which that value was cut.
+
+
+class Recorded(NamedTuple):
+    """Recorded values of the K entries that have one.
+
+    Attributes
+    ----------
+    known : array of shape (N, T)
+        Where the K entries are: observed, at a bound, or censored at a limit of their own.
+    y, lower, upper : arrays of shape (K,)
+        The value and the bounds in force.
+    on_scale : array of shape (K,)
+        False where an entry is censored at a limit of its own, which no rounding touches.
+    """
+
+    known: BoolArray
+    y: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    on_scale: BoolArray
+
+    def predictive(self, noise: Noise, latent: FloatArray, sigma: FloatArray) -> Predictive:
+        """Predictive distributions of the K entries, from latent and sigma of shape (N, T)."""
+        known = self.known
+        noise = at_entries(noise, known)
+        return Predictive(noise, latent[known], sigma[known], self.lower, self.upper)
+
+
+def recorded(targets: CensoredTargets) -> Recorded:
+    """The entries with one recorded value.
+
+    An entry that is left-censored at a limit c of its own (not at the bound of the scale) was
+    recorded as max(c, y): c is its lower bound. The right side is the mirror image.
+
+    Examples
+    --------
+    >>> low, high = [[2.0], [-np.inf]], [[2.0], [0.5]]
+    >>> recorded(CensoredTargets.from_intervals(low, high, lower=0)).lower
+    array([0. , 0.5])
+    """
+    known = targets.has_value
+    y = targets.values[known]
+    scale_lower = np.broadcast_to(targets.lower_bounds, targets.shape)[known]
+    scale_upper = np.broadcast_to(targets.upper_bounds, targets.shape)[known]
+    _refuse_off_scale(targets, known, (y < scale_lower) | (y > scale_upper))
+    at_lower, at_upper = targets.at_lower[known], targets.at_upper[known]
+    lower = np.where(at_lower, y, scale_lower)
+    upper = np.where(at_upper, y, scale_upper)
+    return Recorded(known, y, lower, upper, (lower == scale_lower) & (upper == scale_upper))
+
+
+def _refuse_off_scale(targets: CensoredTargets, known: BoolArray, outside: BoolArray) -> None:
+    for row, task in np.argwhere(known)[outside][:1].tolist():
+        raise ValueError(
+            f"target {targets.names[task]!r}: the value {targets.values[row, task]:g} in row {row} "
+            "lies outside the bounds of its scale, where the predictive distribution has no mass"
+        )
+
+
+# Some of the targets.
+
+
+def some_targets(targets: CensoredTargets, tasks: Sequence[int]) -> CensoredTargets:
+    """Outcomes of some tasks, with their bounds.
+
+    Examples
+    --------
+    >>> both = CensoredTargets.from_bounds([[0.0, 3.0]], lower=[0, 1], names=["ADAS", "MMSE"])
+    >>> one = some_targets(both, [1])
+    >>> one.names, one.values, one.lower
+    (('MMSE',), array([[3.]]), array([1.]))
+    """
+    chosen = list(tasks)
+
+    def entries(limits: FloatArray | None) -> FloatArray | None:
+        return None if limits is None else limits[:, chosen]
+
+    return replace(
+        targets,
+        low=targets.low[:, chosen],
+        high=targets.high[:, chosen],
+        lower=targets.lower[chosen],
+        upper=targets.upper[chosen],
+        names=tuple(targets.names[task] for task in chosen),
+        entry_lower=entries(targets.entry_lower),
+        entry_upper=entries(targets.entry_upper),
+    )
+
+
+def some_predictive(predictive: Predictive, tasks: Sequence[int]) -> Predictive:
+    """Predictive distributions of some tasks; bounds and σ are arrays, per task or per entry.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> bounds = np.zeros(2), np.full(2, 9.0)
+    >>> both = Predictive(Gaussian(), np.array([[1.0, 2.0]]), np.array([1.0, 3.0]), *bounds)
+    >>> some_predictive(both, [1]).sigma
+    array([3.])
+    """
+    chosen = list(tasks)
+    return replace(
+        predictive,
+        noise=of_tasks(predictive.noise, chosen),
+        latent=predictive.latent[:, chosen],
+        sigma=predictive.sigma[..., chosen],
+        lower=np.asarray(predictive.lower)[..., chosen],
+        upper=np.asarray(predictive.upper)[..., chosen],
+    )

@@ -1,0 +1,348 @@
+"""Proper scores of a censored predictive distribution; lower is better."""
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deeptobit.arrays import FloatArray
+from deeptobit.likelihood import Noise, Predictive, at_entries, resolve_noise
+from deeptobit.metrics.inputs import (
+    Multioutput,
+    TargetsLike,
+    average_rows,
+    combine_tasks,
+    read_predictions,
+    read_sigma,
+    read_targets,
+    read_weights,
+    recorded,
+    weigh_known,
+)
+from deeptobit.targets import BoundsLike, CensoredTargets
+
+
+def censored_log_score(
+    Y: TargetsLike,
+    latent: ArrayLike,
+    sigma: ArrayLike,
+    *,
+    lower: BoundsLike = None,
+    upper: BoundsLike = None,
+    noise: str | Noise = "gaussian",
+    sample_weight: ArrayLike | None = None,
+    multioutput: Multioutput = "uniform_average",
+) -> float | FloatArray:
+    r"""Mean negative log likelihood of the outcomes; lower is better.
+
+    .. math::
+        -\log f\left(\frac{y-\eta}{\sigma}\right) + \log\sigma \text{ (observed)},\qquad
+        -\log\left[F\left(\frac{high-\eta}{\sigma}\right)
+                   - F\left(\frac{low-\eta}{\sigma}\right)\right] \text{ (censored)}
+
+    per known entry: a density where y is observed, the mass at or beyond the bound where it is
+    censored, the mass of the interval where only that is known. Densities have a unit: the score
+    of a task measured in other units differs by a constant, and may be negative. Where the noise
+    knows the scores that there are, the density of a score is its probability over the step.
+
+    Parameters
+    ----------
+    Y : array or DataFrame of shape (N,) or (N, T), or CensoredTargets
+        Outcomes, NaN where missing. A value beyond its bound is an error; pass
+        ``CensoredTargets.from_bounds(..., outside="clip")`` to treat it as censored.
+    latent : array of the shape of Y
+        Predicted scores η before censoring.
+    sigma : number, or array of shape (T,) or (N, T)
+        Noise scales.
+    lower, upper : number, one per task, dict by target name, array of the shape of Y, or None
+        Bounds; a CensoredTargets brings its own.
+    noise : {"gaussian", "logistic", "student_t"} or Noise
+        The family of f and F.
+    sample_weight : array of shape (N,), optional
+        Weight 2 counts a row twice.
+    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
+        Mean over tasks, all T values, or the mean with these task weights.
+
+    Returns
+    -------
+    float, or array of shape (T,) for "raw_values"
+
+    Examples
+    --------
+    >>> round(censored_log_score([27.0, 30.0, np.nan], [28.0, 31.0, 20.0], 2.0, upper=30), 4)
+    1.053
+    """
+    targets = read_targets(Y, lower, upper)
+    eta = read_predictions(latent, targets, "latent")
+    scale = read_sigma(sigma, targets)
+    known = ~targets.missing
+    rows = read_weights(sample_weight, len(targets))
+    weights = weigh_known(known, rows, targets.names)
+    family = at_entries(resolve_noise(noise), known)
+    lower_at, upper_at = (
+        np.broadcast_to(bounds, targets.shape)[known]
+        for bounds in (targets.lower_bounds, targets.upper_bounds)
+    )
+    predictive = Predictive(family, eta[known], scale[known], lower_at, upper_at)
+    losses = np.full(targets.shape, np.nan)
+    losses[known] = -predictive.log_density(targets.low[known], targets.high[known])
+    return combine_tasks(average_rows(losses, weights), multioutput, targets.names)
+
+
+def crps(
+    Y: TargetsLike,
+    latent: ArrayLike,
+    sigma: ArrayLike,
+    *,
+    lower: BoundsLike = None,
+    upper: BoundsLike = None,
+    noise: str | Noise = "gaussian",
+    sample_weight: ArrayLike | None = None,
+    multioutput: Multioutput = "uniform_average",
+) -> float | FloatArray:
+    r"""Continuous ranked probability score of the censored distribution; lower is better.
+
+    .. math:: \int_{lower}^{upper} \left(F_Y(x) - 1[x \ge y]\right)^2 dx
+
+    per known entry, with F_Y the distribution function of y = clip(η + σε, lower, upper), whose
+    mass at the bounds is the mass beyond them, or that of y on the scores that the noise knows of.
+    It has the units of y, and is the absolute error of a forecast without spread.
+
+    Parameters
+    ----------
+    Y : array or DataFrame of shape (N,) or (N, T), or CensoredTargets
+        Outcomes, NaN where missing. Entries of a CensoredTargets known only as intervals are
+        skipped; an entry censored at a limit of its own is scored as if that were its bound.
+    latent : array of the shape of Y
+        Predicted scores η before censoring.
+    sigma : number, or array of shape (T,) or (N, T)
+        Noise scales.
+    lower, upper : number, one per task, dict by target name, array of the shape of Y, or None
+        Bounds; a CensoredTargets brings its own.
+    noise : {"gaussian", "logistic", "student_t"} or Noise
+        The family of ε.
+    sample_weight : array of shape (N,), optional
+        Weight 2 counts a row twice.
+    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
+        Mean over tasks, all T values, or the mean with these task weights.
+
+    Returns
+    -------
+    float, or array of shape (T,) for "raw_values"
+
+    Examples
+    --------
+    >>> round(crps([27.0, 30.0, np.nan], [28.0, 31.0, 20.0], 2.0, upper=30), 4)
+    0.3586
+    """
+    targets = read_targets(Y, lower, upper)
+    eta = read_predictions(latent, targets, "latent")
+    scale = read_sigma(sigma, targets)
+    entries = recorded(targets)
+    rows = read_weights(sample_weight, len(targets))
+    weights = weigh_known(entries.known, rows, targets.names)
+    losses = np.full(targets.shape, np.nan)
+    losses[entries.known] = entries.predictive(resolve_noise(noise), eta, scale).crps(entries.y)
+    return combine_tasks(average_rows(losses, weights), multioutput, targets.names)
+
+
+# The probability integral transform: where outcomes fall in their predictive distributions.
+
+RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+
+
+def pit(
+    Y: TargetsLike,
+    latent: ArrayLike,
+    sigma: ArrayLike,
+    *,
+    lower: BoundsLike = None,
+    upper: BoundsLike = None,
+    noise: str | Noise = "gaussian",
+    random_state: RandomStateLike = None,
+    step: ArrayLike | None = None,
+) -> FloatArray:
+    r"""Randomised probability integral transform: uniform on [0, 1] if the model is true.
+
+    .. math:: u \sim \mathrm{Uniform}\left[P(Y < y),\; P(Y \le y)\right]
+
+    for y = clip(η + σε, lower, upper). The two ends differ only at a bound, where the mass beyond
+    it is spread evenly. A histogram that is U-shaped says σ is too small, a hump that it is too
+    large, a slope that the predictions are biased.
+
+    Scores recorded on a grid, such as whole points of the MMSE, have mass at every value: with
+    ``step`` h the ends are P(Y < y − h/2) and P(Y ≤ y + h/2), which at a bound include all that
+    lies beyond it.
+
+    Parameters
+    ----------
+    Y : array or DataFrame of shape (N,) or (N, T), or CensoredTargets
+        Outcomes, NaN where missing. An entry of a CensoredTargets that is censored at a limit of
+        its own is spread over all that lies beyond the limit.
+    latent : array of the shape of Y
+        Predicted scores η before censoring.
+    sigma : number, or array of shape (T,) or (N, T)
+        Noise scales.
+    lower, upper : number, one per task, dict by target name, array of the shape of Y, or None
+        Bounds; a CensoredTargets brings its own. With ``step`` they should lie on the grid.
+    noise : {"gaussian", "logistic", "student_t"} or Noise
+        The family of ε.
+    random_state : int, Generator, RandomState or None
+        Source of the uniform draws. One is drawn for every entry, missing or not.
+    step : number or array of shape (T,), optional
+        Distance between neighbouring scores; 0 or None where y is continuous.
+
+    Returns
+    -------
+    array of the shape of Y
+        NaN where an entry is missing, or known only as an interval.
+
+    Examples
+    --------
+    >>> Y, latent = [27.0, 30.0, np.nan], [28.0, 31.0, 20.0]
+    >>> pit(Y, latent, 2.0, upper=30, random_state=0).round(4)
+    array([0.3085, 0.4951,    nan])
+    >>> pit(Y, latent, 2.0, upper=30, random_state=0, step=1).round(4)
+    array([0.3379, 0.4353,    nan])
+    """
+    targets = read_targets(Y, lower, upper)
+    eta = read_predictions(latent, targets, "latent")
+    scale = read_sigma(sigma, targets)
+    steps = _read_step(step, targets)
+    entries = recorded(targets)
+    predictive = entries.predictive(resolve_noise(noise), eta, scale)
+    half = np.where(entries.on_scale, 0.5 * steps[entries.known], 0.0)
+    below, _ = predictive.cdf(entries.y - half)
+    _, up_to = predictive.cdf(entries.y + half)
+    known_draws = _uniform(random_state, targets.shape)[entries.known]
+    transformed = np.full(targets.shape, np.nan)
+    transformed[entries.known] = below + known_draws * (up_to - below)
+    return transformed[:, 0] if targets.one_dimensional else transformed
+
+
+def _read_step(step: ArrayLike | None, targets: CensoredTargets) -> FloatArray:
+    """Rounding steps, broadcast to (N, T)."""
+    steps = np.asarray(0.0 if step is None else step, dtype=np.float64)
+    if steps.shape not in ((), targets.shape[1:]):
+        raise ValueError(
+            f"step must be a number or one per target ({targets.shape[1]}); got shape {steps.shape}"
+        )
+    steps = np.broadcast_to(steps, targets.shape[1:])
+    for task in np.flatnonzero(~((steps >= 0.0) & np.isfinite(steps))).tolist():
+        raise ValueError(
+            f"step must be finite and not negative; got {steps[task]:g} for target "
+            f"{targets.names[task]!r}"
+        )
+    return np.broadcast_to(steps, targets.shape)
+
+
+def _uniform(random_state: RandomStateLike, shape: tuple[int, ...]) -> FloatArray:
+    if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
+        return random_state.uniform(size=shape)
+    return np.random.default_rng(random_state).uniform(size=shape)
+
+
+# Whether outcomes are at their bound as often as predicted.
+
+
+class BoundCalibration(NamedTuple):
+    """Predicted and observed shares at a bound, in bins of the predicted probability.
+
+    Attributes
+    ----------
+    expected_error : float
+        Mean over entries of the distance between the two shares of their bin.
+    predicted, observed : arrays of shape (B,)
+        Mean predicted probability and share at the bound, of the B bins that are not empty.
+    count : array of shape (B,)
+        Entries in each bin; their total weight if there are weights.
+    """
+
+    expected_error: float
+    predicted: FloatArray
+    observed: FloatArray
+    count: FloatArray  # type: ignore[assignment]  # a tuple has a method of that name
+
+
+def bound_calibration(
+    at_bound: ArrayLike,
+    probability: ArrayLike,
+    *,
+    n_bins: int = 10,
+    sample_weight: ArrayLike | None = None,
+) -> BoundCalibration:
+    r"""Expected calibration error of the probability of being at a bound; lower is better.
+
+    .. math:: \sum_b \frac{W_b}{W} \left|\mathrm{observed}_b - \mathrm{predicted}_b\right|
+
+    over bins of equal width on [0, 1], pooled over all entries of all tasks; W_b is the number
+    (or weight) of entries in bin b.
+
+    Parameters
+    ----------
+    at_bound : array of shape (N,) or (N, T)
+        Whether each entry is at the bound: booleans, or 0 and 1 with NaN where missing. Of a
+        CensoredTargets: ``np.where(targets.missing, np.nan, targets.at_lower)``.
+    probability : array of the same shape
+        Predicted probability of it, in [0, 1].
+    n_bins : int
+        Number of bins.
+    sample_weight : array of shape (N,), optional
+        Weight 2 counts a row twice.
+
+    Returns
+    -------
+    BoundCalibration
+        Named tuple (expected_error, predicted, observed, count); empty bins are left out.
+
+    Examples
+    --------
+    >>> at_bound = [1, 0, 1, 1, np.nan]
+    >>> result = bound_calibration(at_bound, [0.4, 0.3, 0.9, 0.8, 0.5], n_bins=2)
+    >>> round(result.expected_error, 4)
+    0.15
+    >>> result.predicted, result.observed, result.count
+    (array([0.35, 0.85]), array([0.5, 1. ]), array([2., 2.]))
+    """
+    happened = _read_at_bound(at_bound)
+    predicted = _read_probability(probability, happened)
+    if n_bins != int(n_bins) or n_bins < 1:
+        raise ValueError(f"n_bins must be a positive whole number; got {n_bins}")
+    rows = read_weights(sample_weight, len(happened))
+    weights = np.broadcast_to(rows.reshape(-1, *[1] * (happened.ndim - 1)), happened.shape)
+    known = ~np.isnan(happened) & (weights > 0.0)
+    if not known.any():
+        raise ValueError("at_bound has no known entry (of positive weight)")
+    happened, predicted, weights = happened[known], predicted[known], weights[known]
+    bins = np.minimum((predicted * n_bins).astype(np.intp), int(n_bins) - 1)
+    totals = np.bincount(bins, weights).astype(np.float64)
+    filled = totals > 0.0
+    count = totals[filled]
+    by_bin = np.bincount(bins, weights * predicted)[filled] / count
+    seen = np.bincount(bins, weights * happened)[filled] / count
+    error = float(np.average(np.abs(seen - by_bin), weights=count))
+    return BoundCalibration(error, by_bin, seen, count)
+
+
+def _read_at_bound(at_bound: ArrayLike) -> FloatArray:
+    happened = np.asarray(at_bound, dtype=np.float64)
+    if happened.ndim not in (1, 2):
+        raise ValueError(f"at_bound must be 1-d or 2-d; got {happened.ndim} dimensions")
+    wrong = ~(np.isnan(happened) | (happened == 0.0) | (happened == 1.0))
+    if wrong.any():
+        raise ValueError(
+            f"at_bound must hold True and False (or 1, 0 and NaN); got {happened[wrong][0]:g}"
+        )
+    return happened
+
+
+def _read_probability(probability: ArrayLike, happened: FloatArray) -> FloatArray:
+    predicted = np.asarray(probability, dtype=np.float64)
+    if predicted.shape != happened.shape:
+        raise ValueError(
+            f"at_bound has shape {happened.shape} but probability has shape {predicted.shape}"
+        )
+    wrong = ~((predicted >= 0.0) & (predicted <= 1.0))
+    if wrong.any():
+        raise ValueError(f"probability must lie between 0 and 1; got {predicted[wrong][0]:g}")
+    return predicted

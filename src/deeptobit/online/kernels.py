@@ -1,0 +1,469 @@
+"""Per-task sums over a block of rows, and the entries of a block, for the online solver.
+
+Kernels with a ``first`` work on the tasks from there on, as many as they are given σ for.
+"""
+
+import math
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.likelihood.kernels import (
+    TABLE_END,
+    TABLE_START,
+    is_finite,
+    jit,
+    jit_sums,
+    log_ndtr_mills,
+    table_log_ndtr_mills,
+)
+from deeptobit.online.reference import EXPLODED
+from deeptobit.online.rows import Block, Iterate
+
+# Censored Gaussian entries at σ = 1: likelihood and derivatives, compiled.
+
+Entry = tuple[float, float, float, float, float, float]
+
+_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NARROW = 1e-5  # the density is constant over the interval
+_SHORT, _LEVEL = 2.0, 8.0  # 16 nodes are exact below, and nothing cancels above
+
+
+@jit
+def standard_entries(
+    low: FloatArray,
+    high: FloatArray,
+    location: FloatArray,
+    precision: FloatArray,
+    out: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+) -> int:
+    """Write ends in standard units, edge and sign of a row; count those with two finite ends.
+
+    An entry that is open on both sides becomes a missing one.
+    """
+    start, end, edge, sign = out
+    closed = 0
+    for task in range(len(low)):
+        a = (low[task] - location[task]) * precision[task]
+        b = (high[task] - location[task]) * precision[task]
+        left, right = a == -math.inf, b == math.inf
+        # Not "and": that would be a branch, mispredicted half of the time.
+        inside, nothing = (a < b) & (not left) & (not right), left & right
+        closed += 1 if inside else 0
+        start[task] = math.nan if nothing else a
+        end[task] = math.nan if nothing else b
+        value = b if left else a
+        edge[task] = math.nan if inside | nothing else value
+        sign[task] = (1.0 if left else 0.0) - (1.0 if right else 0.0)
+    return closed
+
+
+@jit_sums
+def row_entries(
+    edge: FloatArray,
+    sign: FloatArray,
+    latent: FloatArray,
+    precision: FloatArray,
+    z: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Distances z and, at σ = 1, nll, score, curvature and pull on log σ of one row, (4, T).
+
+    Missing entries give zeros.
+    """
+    for task in range(len(edge)):
+        z[task] = (edge[task] - latent[task]) * precision[task]
+    far = False
+    for task in range(len(edge)):
+        turned = sign[task] * z[task]
+        far |= turned < TABLE_START
+        turned = turned if turned >= TABLE_START else TABLE_START  # and what is missing
+        turned = TABLE_END if turned > TABLE_END else turned  # both are below 1e-18 from there on
+        log_cdf, out[1, task] = table_log_ndtr_mills(turned)
+        out[0, task] = -log_cdf
+    if far:
+        for task in range(len(edge)):
+            if sign[task] * z[task] < TABLE_START:
+                log_cdf, out[1, task] = log_ndtr_mills(sign[task] * z[task])
+                out[0, task] = -log_cdf
+    # Every load comes before the choices: a load inside a choice would make it a branch.
+    for task in range(len(edge)):
+        side, distance, tail, mills = sign[task], z[task], out[0, task], out[1, task]
+        exact, known = side == 0.0, distance == distance
+        here = distance if known else 0.0
+        turned = side * here
+        square = here * here
+        nll = 0.5 * square + _LOG_SQRT_2PI if exact else tail
+        score = -here if exact else side * mills
+        curvature = 1.0 if exact else mills * (mills + turned)
+        pull = 1.0 - square if exact else turned * mills
+        out[0, task] = nll if known else 0.0
+        out[1, task] = score if known else 0.0
+        out[2, task] = curvature if known else 0.0
+        out[3, task] = pull if known else 0.0
+
+
+@jit
+def fill_closed(
+    low: FloatArray,
+    high: FloatArray,
+    latent: FloatArray,
+    precision: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Overwrite the entries of one row that have two different finite ends, (4, T)."""
+    for task in range(len(low)):
+        start, end = low[task], high[task]
+        if start < end and not math.isinf(start) and not math.isinf(end):
+            a = (start - latent[task]) * precision[task]
+            b = (end - latent[task]) * precision[task]
+            nll, score, pull, curvature, _, _ = two_sided(a, b)
+            out[0, task] = nll
+            out[1, task] = score
+            out[2, task] = curvature
+            out[3, task] = pull
+
+
+@jit
+def two_sided(a: float, b: float) -> Entry:
+    """Fields of ``Derivatives`` for an interval [a, b] around a latent score of 0."""
+    width = b - a
+    middle = 0.5 * (a + b)
+    if width * max(1.0, abs(middle)) <= _NARROW:
+        z = middle
+        nll = 0.5 * z * z + _LOG_SQRT_2PI - math.log(width)
+        return nll, -z, 1.0 - z * z, 1.0, 2.0 * z, 2.0 * z * z
+    near, far = (a, b) if middle >= 0.0 else (-b, -a)
+    fall = math.exp(-width * abs(middle))  # of the density, from the near to the far end
+    if width <= _SHORT and width * abs(middle) <= _LEVEL:
+        mass = 0.0  # over the density at the near end
+        for node in range(16):
+            t = 0.5 * width * (1.0 + _NODES[node])
+            mass += 0.5 * width * _WEIGHTS[node] * math.exp(-t * (near + 0.5 * t))
+        at_near = 1.0 / mass
+        nll = 0.5 * near * near + _LOG_SQRT_2PI - math.log(mass)
+    else:
+        log_near, mills_near = log_ndtr_mills(-near)
+        log_far, _ = log_ndtr_mills(-far)
+        rest = -math.expm1(log_far - log_near)
+        at_near = mills_near / rest
+        nll = -log_near - math.log(rest)
+    at_a, at_b = (at_near, at_near * fall) if middle >= 0.0 else (at_near * fall, at_near)
+    pull, stretch = at_b - at_a, b * at_b - a * at_a
+    square = b * b * at_b - a * a * at_a
+    cube = b * b * b * at_b - a * a * a * at_a
+    return (
+        nll,
+        pull,
+        stretch,
+        min(max(stretch + pull * pull, 0.0), 1.0),
+        square + pull * stretch - pull,
+        cube + stretch * stretch - stretch,
+    )
+
+
+@jit
+def standard_units(
+    values: FloatArray, location: FloatArray, precision: FloatArray, out: FloatArray
+) -> None:
+    """(values − location) · precision, column by column; infinite ends stay infinite."""
+    for row in range(values.shape[0]):
+        for column in range(values.shape[1]):
+            out[row, column] = (values[row, column] - location[column]) * precision[column]
+
+
+@jit
+def fill_middles(low: FloatArray, high: FloatArray, values: FloatArray, known: FloatArray) -> None:
+    """Compiled twin of ``reference_middles``."""
+    for row in range(len(low)):
+        starts, ends, mine, there = low[row], high[row], values[row], known[row]
+        for task in range(len(starts)):
+            a, b = starts[task], ends[task]
+            start, end = b if a == -math.inf else a, a if b == math.inf else b
+            value = start + 0.5 * (end - start)
+            finite = (value - value) == 0.0
+            mine[task] = value if finite else 0.0
+            there[task] = 1.0 if finite else 0.0
+
+
+@jit_sums
+def add_squares(X: FloatArray, weight: FloatArray, out: FloatArray) -> None:
+    """Add the weighted sums of squares of the columns."""
+    for row in range(len(X)):
+        x, share = X[row], weight[row]
+        for column in range(len(x)):
+            out[column] += share * x[column] * x[column]
+
+
+@jit
+def standard_targets(
+    low: FloatArray,
+    high: FloatArray,
+    first: int,
+    location: FloatArray,
+    precision: FloatArray,
+    out: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+) -> int:
+    """Entries of all rows in standard units; how many have two finite ends."""
+    start, end, edge, sign = out
+    last = first + len(location)
+    closed = 0
+    for row in range(len(low)):
+        closed += standard_entries(
+            low[row, first:last],
+            high[row, first:last],
+            location,
+            precision,
+            (
+                start[row, first:last],
+                end[row, first:last],
+                edge[row, first:last],
+                sign[row, first:last],
+            ),
+        )
+    return closed
+
+
+@jit_sums
+def add_null(
+    block: Block,
+    first: int,
+    mean: FloatArray,
+    sigma: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Gaussian twin of ``reference_null_sums``, (6, T)."""
+    _, low, high, edge, sign, weight, closed = block
+    n_tasks = len(sigma)
+    last = first + n_tasks
+    precision = 1.0 / sigma
+    z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
+    for row in range(low.shape[0]):
+        share = weight[row]
+        sides = sign[row, first:last]
+        row_entries(edge[row, first:last], sides, mean, precision, z, entry)
+        for task in range(n_tasks):
+            side, distance, g = sides[task], z[task], entry[1, task]
+            exact = side == 0.0
+            here = distance if distance == distance else 0.0
+            bend = -2.0 * g if exact else -g * (1.0 - here * (g + here))
+            out[0, task] += share * entry[0, task]
+            out[1, task] += share * g
+            out[2, task] += share * entry[3, task]
+            out[3, task] += share * entry[2, task]
+            out[4, task] += share * bend
+            out[5, task] += share * here * bend
+        if closed:
+            starts, ends = low[row, first:last], high[row, first:last]
+            for task in range(n_tasks):
+                start, end = starts[task], ends[task]
+                if start < end and not math.isinf(start) and not math.isinf(end):
+                    a = (start - mean[task]) * precision[task]
+                    b = (end - mean[task]) * precision[task]
+                    fields = two_sided(a, b)
+                    for field in range(6):
+                        out[field, task] += share * fields[field]
+
+
+@jit_sums
+def add_evidence(
+    block: Block,
+    first: int,
+    linear: FloatArray,
+    intercept: FloatArray,
+    sigma: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Gaussian twin of ``reference_evidence``, (6, T)."""
+    _, low, high, edge, sign, weight, closed = block
+    n_tasks = len(sigma)
+    last = first + n_tasks
+    precision = 1.0 / sigma
+    z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
+    latent = np.empty(n_tasks)
+    for row in range(len(linear)):
+        share, lifts = weight[row], linear[row]
+        for task in range(n_tasks):
+            latent[task] = lifts[task] + intercept[task]
+        edges, sides = edge[row, first:last], sign[row, first:last]
+        starts, ends = edges, edges  # enough to tell what is known, and less to read
+        row_entries(edges, sides, latent, precision, z, entry)
+        if closed:
+            starts, ends = low[row, first:last], high[row, first:last]
+            fill_closed(starts, ends, latent, precision, entry)
+        for task in range(n_tasks):
+            start, end, side = starts[task], ends[task], sides[task]
+            known = share if start == start else 0.0
+            exact = share if start == end else 0.0
+            lift = lifts[task] * precision[task]
+            out[0, task] += share * entry[0, task]
+            out[1, task] += share * entry[1, task] * lift
+            out[2, task] += share * entry[2, task] * lift * lift
+            out[3, task] += share * entry[3, task]
+            out[4, task] += known
+            out[5, task] += exact if side == 0.0 else 0.0
+
+
+@jit_sums
+def fill_scores(
+    block: Block,
+    first: int,
+    latent: FloatArray,
+    sigma: FloatArray,
+    reach: float,
+    score: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Gaussian twin of ``reference_scores``: (n, T) and (5, T)."""
+    _, low, high, edge, sign, weight, closed = block
+    n_tasks = len(sigma)
+    last = first + n_tasks
+    precision = 1.0 / sigma
+    z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
+    for row in range(len(latent)):
+        share = weight[row]
+        edges, sides = edge[row, first:last], sign[row, first:last]
+        starts = edges
+        row_entries(edges, sides, latent[row], precision, z, entry)
+        if closed:
+            starts = low[row, first:last]
+            fill_closed(starts, high[row, first:last], latent[row], precision, entry)
+        for task in range(n_tasks):
+            start, side, g = starts[task], sides[task], entry[1, task]
+            known = share if start == start else 0.0
+            g = reach if g > reach else (-reach if g < -reach else g)
+            score[row, task] = share * g * precision[task]
+            out[0, task] += share * entry[0, task]
+            out[1, task] += share * entry[2, task]
+            out[2, task] += share * entry[3, task]
+            out[3, task] += known
+            out[4, task] += known if side == 0.0 else 0.0
+
+
+@jit_sums
+def fill_entries(
+    block: Block,
+    latent: FloatArray,
+    sigma: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Gaussian twin of ``reference_entries``: nll, score, curvature, pull at σ = 1, (n, 4, T)."""
+    _, low, high, edge, sign, _, closed = block
+    precision = 1.0 / sigma
+    z = np.empty(low.shape[1])
+    for row in range(low.shape[0]):
+        row_entries(edge[row], sign[row], latent[row], precision, z, out[row])
+        if closed:
+            fill_closed(low[row], high[row], latent[row], precision, out[row])
+
+
+# Small matrices of the online solver, compiled: ten by ten numbers are all overhead in NumPy.
+
+
+@jit_sums
+def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compiled twin of ``reference_whitening``."""
+    values, vectors = np.linalg.eigh(second_moments)
+    tiny = 1e-8 * max(values[-1], 1e-12)
+    there, back = np.empty(vectors.shape), np.empty(vectors.shape)
+    for k in range(len(values)):
+        root = math.sqrt(values[k]) if values[k] > tiny else 1.0
+        for r in range(len(values)):
+            there[r, k] = vectors[r, k] / root
+            back[r, k] = vectors[r, k] * root
+    return np.dot(there, vectors.T), np.dot(back, vectors.T)
+
+
+@jit_sums
+def turn(
+    both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
+) -> tuple[FloatArray, float]:
+    """Compiled twin of ``reference_turn``."""
+    rank = len(now[0])
+    there, back = whitening(np.ascontiguousarray(both[:rank, :rank]))
+    for part in (now, mean):
+        part[0][:] = np.dot(there, part[0])
+        part[1][:] = np.dot(back, part[1])
+    for r in range(rank):
+        mine = _form(there[r], both[:rank, :rank])
+        cross = _form(there[r], both[:rank, rank:])
+        other = _form(there[r], both[rank:, rank:])
+        mine, other = math.sqrt(max(mine, 0.0)), math.sqrt(max(other, 0.0))
+        cosine = cross / max(mine * other, 1e-150)
+        if other < 0.1 * mine or other > 10.0 * mine or cosine < 0.3:
+            mean[0][r] = now[0][r]
+            mean[1][r] = now[1][r]
+    return sketch_metric(now[1], now[3], curvature, damping)
+
+
+@jit_sums
+def _form(direction: FloatArray, matrix: FloatArray) -> float:
+    """The quadratic form of a matrix."""
+    total = 0.0
+    for r in range(len(direction)):
+        for k in range(len(direction)):
+            total += direction[r] * matrix[r, k] * direction[k]
+    return total
+
+
+@jit_sums
+def sketch_metric(
+    Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
+) -> tuple[FloatArray, float]:
+    """Compiled twin of ``reference_sketch_metric``."""
+    rank, n_tasks = Ut.shape
+    scaled, heavy = np.empty(Ut.shape), np.empty(Ut.shape)
+    for r in range(rank):
+        for t in range(n_tasks):
+            scaled[r, t] = Ut[r, t] / sigma[t]
+            heavy[r, t] = scaled[r, t] * curvature[t]
+    mean, most = np.dot(heavy, scaled.T), np.dot(scaled, scaled.T)
+    ridge = 1e-4 * np.trace(mean) / rank + damping
+    for r in range(rank):
+        mean[r, r] += ridge
+    inverse = np.linalg.inv(mean)
+    spread = np.sum(inverse * most) / rank
+    return 0.5 * (inverse + inverse.T), max(1.0, spread)
+
+
+@jit_sums
+def settle(
+    both: FloatArray,
+    now: Iterate,
+    mean: Iterate,
+    most: FloatArray,
+    lowest: FloatArray,
+    highest: FloatArray,
+) -> bool:
+    """Compiled twin of ``reference_settle``."""
+    rank = len(now[0])
+    total, square = now[0].sum() + now[1].sum() + now[2].sum() + now[3].sum(), 0.0
+    for r in range(rank):
+        square += both[r, r]
+    if not (is_finite(total) and square <= EXPLODED * rank):
+        return False
+    _limit_linear(now[1], both[:rank, :rank], most)
+    _limit_linear(mean[1], both[rank:, rank:], most)
+    for part in (now, mean):
+        for task in range(len(most)):
+            part[2][task] = min(max(part[2][task], lowest[task]), highest[task])
+    return True
+
+
+@jit_sums
+def _limit_linear(Ut: FloatArray, second_moments: FloatArray, most: FloatArray) -> None:
+    """Shorten each U_t so that U_tᵀVx has at most that deviation."""
+    rank, n_tasks = Ut.shape
+    variance = np.zeros(n_tasks)
+    for r in range(rank):
+        for k in range(rank):
+            scale, mine, other = second_moments[r, k], Ut[r], Ut[k]
+            for task in range(n_tasks):
+                variance[task] += scale * mine[task] * other[task]
+    for task in range(n_tasks):
+        length = math.sqrt(max(variance[task], 1e-300))
+        variance[task] = min(1.0, most[task] / length)
+    for r in range(rank):
+        for task in range(n_tasks):
+            Ut[r, task] *= variance[task]

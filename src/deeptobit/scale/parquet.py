@@ -1,0 +1,372 @@
+"""Rows of Parquet files, read again for every pass."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.extras import require
+from deeptobit.scale.source import Block, LocalSource
+
+if TYPE_CHECKING:
+    from deeptobit.scale.cluster import DaskRows
+
+
+# A piece of a Parquet file, which any process can read.
+
+_NAMES_SHOWN = 10
+_BUFFER_BYTES = 2**16
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are what."""
+
+    features: tuple[str, ...]
+    targets: tuple[str, ...]
+    weight: str | None
+    lower: dict[str, str]
+    upper: dict[str, str]
+
+    def __post_init__(self) -> None:
+        """Refuse a column in two roles, and bounds of what is no target."""
+        if not self.targets:
+            raise ValueError("targets is empty: name at least one column to predict")
+        roles = [*self.features, *self.targets, *([self.weight] if self.weight else [])]
+        for name in roles:
+            if roles.count(name) > 1:
+                raise ValueError(f"column {name!r} is named twice; each has one role")
+        for side, bounds in (("lower", self.lower), ("upper", self.upper)):
+            for target in bounds:
+                if target not in self.targets:
+                    raise ValueError(f"{side} names {target!r}, which is not among the targets")
+
+    def with_features(self, features: tuple[str, ...]) -> Columns:
+        """The same with features."""
+        if not features:
+            raise ValueError("there is no column left to predict from; name some as features")
+        return Columns(features, self.targets, self.weight, self.lower, self.upper)
+
+    def check(self, schema: Any, elsewhere: list[str], path: str) -> None:
+        """Refuse a file that lacks a column, or has one that does not hold numbers."""
+        for name in self.names:
+            if name in elsewhere:
+                continue
+            if name not in schema.names:
+                raise ValueError(f"{path} has no column {name!r}; it has {listed(schema.names)}")
+            kind = schema.field(name).type
+            if not _is_number(kind):
+                raise ValueError(
+                    f"{path}: column {name!r} holds {kind}, not numbers. Encode it before, or name "
+                    "the columns to use as features"
+                )
+
+    @property
+    def names(self) -> list[str]:
+        """All columns to read, each once."""
+        roles = [*self.features, *self.targets, *([self.weight] if self.weight else [])]
+        return list(dict.fromkeys([*roles, *self.lower.values(), *self.upper.values()]))
+
+
+@dataclass(frozen=True)
+class ParquetShard:
+    """Some row groups of one file; it can be sent to another process, which reads it there.
+
+    Parameters
+    ----------
+    fragment : pyarrow.dataset.ParquetFileFragment
+        The file.
+    row_groups : tuple of int
+    columns : Columns
+    constants : dict of float
+        Columns by which the data set is partitioned: the file has one value of each.
+    singles : frozenset of str
+        Columns that the file stores in single precision.
+    n_rows, first_row, batch_rows : int
+        ``first_row`` is counted within the file.
+    """
+
+    fragment: Any
+    row_groups: tuple[int, ...]
+    columns: Columns
+    constants: dict[str, float]
+    singles: frozenset[str]
+    n_rows: int
+    first_row: int
+    batch_rows: int
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return str(self.fragment.path)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the rows, with features and outcomes in the precision of the file."""
+        columns = self.columns
+        parts = [(len(names), self.kind(names)) for names in (columns.features, columns.targets)]
+        n_bounds = len(columns.targets) * (bool(columns.lower) + bool(columns.upper))
+        parts.append((n_bounds + (columns.weight is not None), "float64"))
+        return self.n_rows * sum(width * np.dtype(kind).itemsize for width, kind in parts)
+
+    def kind(self, names: Sequence[str]) -> str:
+        """The type of numbers that holds some columns as they are stored."""
+        stored = {name for name in names if name not in self.constants}
+        return "float32" if stored and stored <= self.singles else "float64"
+
+    def blocks(self, skip: int = 0) -> Iterator[Block]:
+        """The rows in their order, from the row number ``skip`` on."""
+        names = [name for name in self.columns.names if name not in self.constants]
+        row = 0
+        with naming(self.path), open_file(self.fragment) as file:
+            batches = file.iter_batches(
+                self.batch_rows, row_groups=list(self.row_groups), columns=names, use_threads=False
+            )
+            for batch in batches:
+                first, row = row, row + batch.num_rows
+                if row > skip:
+                    yield self._block(batch.slice(max(skip - first, 0)), max(first, skip))
+
+    def _block(self, batch: Any, first: int) -> Block:
+        columns = self.columns
+        shape = batch.num_rows, len(columns.targets)
+        weight = None if columns.weight is None else self._matrix(batch, (columns.weight,))[:, 0]
+        return Block(
+            X=self._matrix(batch, columns.features),
+            Y=self._matrix(batch, columns.targets),
+            weight=weight,
+            lower=self._bounds(batch, columns.lower, shape),
+            upper=self._bounds(batch, columns.upper, shape),
+            where=self.path,
+            first_row=self.first_row + first,
+        )
+
+    def _matrix(self, batch: Any, names: Sequence[str]) -> FloatArray:
+        """Some columns as numbers, (n, K); null is NaN."""
+        kind = self.kind(names)  # in single precision there is half as much to turn around
+        matrix = np.empty((len(names), batch.num_rows), dtype=kind)
+        for index, name in enumerate(names):
+            if name in self.constants:
+                matrix[index] = self.constants[name]
+            else:
+                matrix[index] = batch.column(name).cast(kind).to_numpy(zero_copy_only=False)
+        return matrix.T.astype(np.float64, order="C")
+
+    def _bounds(
+        self, batch: Any, bounds: Mapping[str, str], shape: tuple[int, int]
+    ) -> FloatArray | None:
+        """Bounds per entry, NaN where the target has none."""
+        if not bounds:
+            return None
+        found = np.full(shape, np.nan)
+        for target, name in bounds.items():
+            found[:, self.columns.targets.index(target)] = self._matrix(batch, [name])[:, 0]
+        return found
+
+
+@contextmanager
+def open_file(fragment: Any) -> Iterator[Any]:
+    """A file to read batches from.
+
+    A row group may be as large as memory: its columns are read through small buffers.
+    """
+    parquet = require("pyarrow.parquet", "scale")
+    with fragment.open() as handle:
+        yield parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Name the file in whatever pyarrow has to say."""
+    arrow = require("pyarrow", "scale")
+    try:
+        yield
+    except (arrow.ArrowException, OSError) as error:
+        reason = str(error).split("\n")[0]
+        raise ValueError(
+            f"{path} cannot be read as Parquet ({reason}); write the file again, or leave it out"
+        ) from error
+
+
+def _is_number(kind: Any) -> bool:
+    types = require("pyarrow.types", "scale")
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Name the first few, and count the rest."""
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return ", ".join(map(repr, names[:_NAMES_SHOWN])) + more
+
+
+_BATCH_ROWS = 16_384
+_SHARD_ROWS = 131_072  # row groups are joined up to this: fewer tasks, and each takes a while
+_INDEX = re.compile(r"__index_level_\d+__")  # how pandas stores an index that has no name
+
+
+class ParquetRows(LocalSource):
+    """A Parquet file, a folder of them, or a partitioned data set, as rows to learn from.
+
+    Memory holds some thousand rows at a time, whatever the size of the files. Rows come in the
+    order of the files' names.
+
+    Parameters
+    ----------
+    path : str, Path or list of them
+        A file, a folder, or files.
+    targets : sequence of str
+        Columns of the outcomes, null or NaN where missing.
+    features : sequence of str, optional
+        By default all other columns of the files, those by which a data set is partitioned
+        excepted.
+    weight : str, optional
+        Column of row weights.
+    lower, upper : dict of str, optional
+        Columns that hold bounds per entry, by target: detection limits that differ from row to
+        row. Targets that are not named have the bounds of the model's constructor.
+    batch_rows : int
+        Rows in memory at a time.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit import SubspaceTobitRegressor
+    >>> from deeptobit.scale import ParquetRows
+    >>> table = pd.DataFrame({"age": [60.0, 70.0, 80.0], "MMSE": [30, 28, 25]})
+    >>> with TemporaryDirectory() as folder:
+    ...     table.to_parquet(Path(folder, "cohort.parquet"))
+    ...     rows = ParquetRows(folder, targets=["MMSE"])
+    >>> rows.n_rows, rows.features
+    (3, ('age',))
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        *,
+        targets: Sequence[str],
+        features: Sequence[str] | None = None,
+        weight: str | None = None,
+        lower: Mapping[str, str] | None = None,
+        upper: Mapping[str, str] | None = None,
+        batch_rows: int = _BATCH_ROWS,
+    ) -> None:
+        if batch_rows < 1:
+            raise ValueError(f"batch_rows must be at least 1; got {batch_rows}")
+        if isinstance(targets, str):
+            raise ValueError(f"targets must be a list of columns; write targets=[{targets!r}]")
+        dataset = open_dataset(path)
+        columns = Columns(
+            features=(),
+            targets=tuple(targets),
+            weight=weight,
+            lower=dict(lower or {}),
+            upper=dict(upper or {}),
+        )
+        if features is None:
+            keys = set(partition_keys(dataset))
+            taken = {*columns.names, *keys}
+            features = [field.name for field in fields_of(dataset) if field.name not in taken]
+        columns = columns.with_features(tuple(features))
+        self.columns = columns
+        self.features, self.targets = columns.features, columns.targets
+        self.shards = _shards(dataset, columns, int(batch_rows))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, from the files' own counts."""
+        return sum(shard.n_rows for shard in self.shards)
+
+    def on_cluster(self) -> DaskRows:
+        """The same rows, read by the workers of the running ``dask.distributed.Client``."""
+        from deeptobit.scale.cluster import ParquetPartitions
+
+        return ParquetPartitions(self)
+
+    def blocks(self, skip: int = 0) -> Iterator[Block]:
+        """All blocks in their order, from the row number ``skip`` on."""
+        for shard in self.shards:
+            if skip < shard.n_rows:
+                yield from shard.blocks(skip)
+            skip = max(skip - shard.n_rows, 0)
+
+
+def open_dataset(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Any:
+    """The data set at a path."""
+    dataset = require("pyarrow.dataset", "scale")
+    one = isinstance(path, (str, os.PathLike))
+    paths = [os.fspath(path)] if one else [os.fspath(part) for part in path]  # type: ignore[arg-type, union-attr]
+    for part in paths:
+        if "://" not in part and not Path(part).exists():
+            raise FileNotFoundError(f"there is no file or folder {part}")
+    with naming(", ".join(paths)):
+        return dataset.dataset(paths[0] if one else paths, format="parquet", partitioning="hive")
+
+
+def fields_of(dataset: Any) -> list[Any]:
+    """Columns of a data set as the user named them."""
+    return [field for field in dataset.schema if not _INDEX.fullmatch(field.name)]
+
+
+def partition_keys(dataset: Any) -> list[str]:
+    """Columns by which a data set is partitioned: folders are named by them, files lack them."""
+    for fragment in dataset.get_fragments():
+        inside = fragment.physical_schema.names
+        return [name for name in dataset.schema.names if name not in inside]
+    return []
+
+
+def _shards(dataset: Any, columns: Columns, batch_rows: int) -> tuple[ParquetShard, ...]:
+    """All files in pieces, after a look at every file's columns."""
+    keys = partition_keys(dataset)
+    shards: list[ParquetShard] = []
+    for fragment in sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path)):
+        with naming(fragment.path):
+            physical, groups = fragment.physical_schema, fragment.row_groups
+        columns.check(physical, keys, fragment.path)
+        constants, first = _constants(fragment, set(columns.names) & set(keys)), 0
+        singles = frozenset(field.name for field in physical if str(field.type) == "float")
+        for ids, n_rows in _joined([group.num_rows for group in groups]):
+            shards.append(
+                ParquetShard(fragment, ids, columns, constants, singles, n_rows, first, batch_rows)
+            )
+            first += n_rows
+    if not shards:
+        raise ValueError("the Parquet files hold no rows")
+    return tuple(shards)
+
+
+def _constants(fragment: Any, keys: set[str]) -> dict[str, float]:
+    """What the folders that hold a file say of it."""
+    dataset = require("pyarrow.dataset", "scale")
+    found = dataset.get_partition_keys(fragment.partition_expression)
+    try:
+        return {key: float(found[key]) for key in keys}
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            f"{fragment.path}: the data set is partitioned by {', '.join(sorted(keys))}, whose "
+            "values are not numbers here; leave it out of the features"
+        ) from None
+
+
+def _joined(sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Consecutive row groups, joined while they are small."""
+    ids, n_rows = list[int](), 0
+    for index, size in enumerate(sizes):
+        if ids and n_rows + size > _SHARD_ROWS:
+            yield tuple(ids), n_rows
+            ids, n_rows = [], 0
+        ids, n_rows = [*ids, index], n_rows + size
+    if n_rows:
+        yield tuple(ids), n_rows

@@ -1,0 +1,255 @@
+"""Where a fit stands: what a checkpoint has to remember."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.layer import Layer, Step
+from deeptobit.network import NetworkLayer
+from deeptobit.online import OnlineSolver, RawRows
+from deeptobit.scale.sums import Moments, Shift
+
+# What earlier rounds tell of curvature: one secant per task and round.
+
+_PAIRS = 2  # older ones mislead more than they tell, because curvature changes on the way
+_LEAST_CURVATURE = 1e-3  # of a secant, relative to what was expected along it
+
+
+@dataclass
+class Secants:
+    """The last rounds' changes of position and slope, each (P, T), a column per task.
+
+    Parameters
+    ----------
+    position, slope : arrays of shape (P, T), optional
+        Of the last round.
+    pairs : list of pairs of arrays of shape (P, T)
+        The oldest first.
+    """
+
+    position: FloatArray | None = None
+    slope: FloatArray | None = None
+    pairs: list[tuple[FloatArray, FloatArray]] = field(default_factory=list)
+
+    def add(self, position: FloatArray, slope: FloatArray) -> None:
+        """Remember a round."""
+        if self.position is not None and self.slope is not None:
+            if np.array_equal(position, self.position):
+                return  # the first round after a fit was taken up again
+            self.pairs.append((position - self.position, slope - self.slope))
+            del self.pairs[:-_PAIRS]
+        self.position, self.slope = position, slope
+
+    def correct(self, product: Callable[[FloatArray], FloatArray]) -> Correction:
+        r"""The BFGS updates of every task's Hessian, of which ``product`` is the first guess.
+
+        .. math:: B \leftarrow B - \frac{Bss^\top B}{s^\top Bs} + \frac{yy^\top}{s^\top y}
+
+        A task skips a pair along which its curvature is not positive.
+        """
+        correction = Correction([], [])
+        for s, y in self.pairs:
+            expected = product(s) + correction.apply(s)
+            before, after = (s * expected).sum(axis=0), (s * y).sum(axis=0)
+            sound = (before > 0.0) & (after > _LEAST_CURVATURE * before)
+            correction.removed.append(_unit(expected, before, sound))
+            correction.added.append(_unit(y, after, sound))
+        return correction
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Terms Σ aaᵀ − Σ rrᵀ of every task's Hessian, vectors being (P, T)."""
+
+    added: list[FloatArray]
+    removed: list[FloatArray]
+
+    def apply(self, direction: FloatArray) -> FloatArray:
+        """The terms times a direction, (P, T)."""
+        total = np.zeros_like(direction)
+        for sign, vectors in ((1.0, self.added), (-1.0, self.removed)):
+            for vector in vectors:
+                total += sign * vector * (vector * direction).sum(axis=0)
+        return total
+
+
+def _unit(vectors: FloatArray, curvature: FloatArray, sound: np.ndarray) -> FloatArray:
+    """Vectors over the roots of their curvatures; 0 where a task skips the pair."""
+    return np.where(sound, vectors / np.sqrt(np.where(sound, curvature, 1.0)), 0.0)
+
+
+@dataclass(frozen=True)
+class RoundState:
+    """A layer that is fitted by rounds: everything the next round depends on.
+
+    Parameters
+    ----------
+    shift, moments
+        Of the first pass.
+    layer : Layer, optional
+        The last accepted point, in standard units.
+    steps : tuple of Step
+    secants : Secants
+    """
+
+    shift: Shift
+    moments: Moments
+    layer: Layer | None = None
+    steps: tuple[Step, ...] = ()
+    secants: Secants = field(default_factory=Secants)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a pass has seen of the rows.
+
+    Parameters
+    ----------
+    n_rows, weight : float
+    known : array of shape (T,)
+        Total weight of the entries that are not missing.
+    mean, deviations : arrays of shape (D,)
+        Weighted means of the features, and sums of squared deviations from them.
+    sample : RawRows
+        Some of the rows, evenly spread.
+    """
+
+    n_rows: float
+    weight: float
+    known: FloatArray
+    mean: FloatArray
+    deviations: FloatArray
+    sample: RawRows
+
+    @classmethod
+    def nothing(cls, n_features: int, n_tasks: int) -> Seen:
+        """Before the first row."""
+        shapes = ((0, n_features), (0, n_tasks), (0, n_tasks), (0,))
+        sample = RawRows(*(np.zeros(shape) for shape in shapes))
+        known, mean, deviations = np.zeros(n_tasks), np.zeros(n_features), np.zeros(n_features)
+        return cls(0.0, 0.0, known, mean, deviations, sample)
+
+    def more(self, rows: RawRows, stride: int) -> Seen:
+        """With some more rows, every so many of which are kept as a sample."""
+        n_rows, weight = float(len(rows.weight)), float(rows.weight.sum())
+        mean = rows.weight @ rows.X / (weight or 1.0)
+        deviations = rows.weight @ np.square(rows.X - mean)
+        known = rows.weight @ ~np.isnan(rows.low)
+        sample = rows.part(slice(-int(self.n_rows) % stride, None, stride))
+        return self + Seen(n_rows, weight, known, mean, deviations, sample)
+
+    def __add__(self, other: Seen) -> Seen:
+        """What both have seen; deviations are those from the common mean (Chan et al. 1983)."""
+        weight = self.weight + other.weight
+        share, step = other.weight / (weight or 1.0), other.mean - self.mean
+        samples = zip(self.sample, other.sample, strict=True)
+        return Seen(
+            self.n_rows + other.n_rows,
+            weight,
+            self.known + other.known,
+            self.mean + share * step,
+            self.deviations + other.deviations + self.weight * share * step**2,
+            RawRows(*(np.concatenate(parts) for parts in samples)),
+        )
+
+    @property
+    def variance(self) -> FloatArray:
+        """Of the features, (D,)."""
+        return self.deviations / (self.weight or 1.0)
+
+
+@dataclass(frozen=True)
+class OnlineState:
+    """A layer that is learned online.
+
+    Parameters
+    ----------
+    solver : OnlineSolver
+    seen : Seen
+        In the first pass of the first layer; complete from then on.
+    n_read, n_passes : int
+        Rows read so far in this pass, whatever their weight, and passes that are complete.
+    """
+
+    solver: OnlineSolver
+    seen: Seen
+    n_read: int = 0
+    n_passes: int = 0
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """What an estimator has to know of the rows behind it.
+
+    Parameters
+    ----------
+    n_rows, weight : float
+        Rows of positive weight, and their total weight.
+    known : array of shape (T,)
+        Total weight of the entries that are not missing.
+    mean_squares : array of shape (D,)
+        Of the features.
+    scale : array of shape (D,)
+        Their standard deviations.
+    one_sided, two_sided : bool arrays of shape (T,)
+        Tasks whose entries leave something undetermined, where this was looked into.
+    """
+
+    n_rows: float
+    weight: float
+    known: FloatArray
+    mean_squares: FloatArray
+    scale: FloatArray
+    one_sided: BoolArray
+    two_sided: BoolArray
+
+
+@dataclass(frozen=True)
+class FinishedLayer:
+    """A layer in the user's units, and how it was found.
+
+    Parameters
+    ----------
+    layer : NetworkLayer
+    alpha : float
+    nll : float
+        Mean negative log likelihood of a row under the network up to here.
+    n_iter : int
+    history : dict
+    """
+
+    layer: NetworkLayer
+    alpha: float
+    nll: float
+    n_iter: int
+    history: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The layers that are finished, and the one under way.
+
+    Parameters
+    ----------
+    finished : tuple of FinishedLayer
+    now : RoundState or OnlineState, optional
+    summary : DataSummary, optional
+        Known once the first layer is finished.
+    seen : Seen, optional
+        What the first pass of an online fit saw.
+    """
+
+    finished: tuple[FinishedLayer, ...] = ()
+    now: RoundState | OnlineState | None = None
+    summary: DataSummary | None = None
+    seen: Seen | None = None
+
+    @property
+    def layers(self) -> tuple[NetworkLayer, ...]:
+        """The finished layers."""
+        return tuple(finished.layer for finished in self.finished)

@@ -1,0 +1,489 @@
+"""One round: what a pass over the rows tells of the objective at a point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit import likelihood
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.layer import BASIS_RIDGE, CensoringKinds, Design, RoundFeatures, TargetScaling
+from deeptobit.likelihood import Gaussian, Noise
+from deeptobit.network import NetworkLayer, latents, layer_inputs
+from deeptobit.online import RawRows
+from deeptobit.scale.source import sum_of
+from deeptobit.targets import recorded_values
+
+# What a layer sees of raw features, given the layers below it.
+
+
+@dataclass(frozen=True)
+class LayerInputs:
+    """x, [f; x] or f: computed for some rows at a time, because all of them would not fit.
+
+    Parameters
+    ----------
+    lower, upper : arrays of shape (T,)
+        Bounds at which the outputs of layers are censored.
+    layers : tuple of NetworkLayer
+        Those below, in the user's units; none below the first.
+    skip_connection : bool
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    layers: tuple[NetworkLayer, ...] = ()
+    skip_connection: bool = True
+
+    @property
+    def n_outputs(self) -> int:
+        """How many inputs are outputs of the layer below: they come first, in units of outcomes."""
+        return len(self.lower) if self.layers else 0
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Inputs of the rows of X, (n, D_k)."""
+        below = None
+        for latent in latents(self.layers, X, self.lower, self.upper):
+            below = np.clip(latent, self.lower, self.upper)
+        return np.asarray(layer_inputs(X, below, skip_connection=self.skip_connection))
+
+
+# What one pass tells of the data: units, second moments, how much is censored.
+
+_MOMENTS_ROWS = 2048
+
+
+class Shift(NamedTuple):
+    """What is taken off inputs (D,) and outcomes (T,) before they are squared.
+
+    Any numbers near the data do; sums of squares about a far origin would lose their digits.
+    """
+
+    X: FloatArray
+    Y: FloatArray
+
+    @classmethod
+    def near(cls, inputs: FloatArray, Y: FloatArray) -> Shift:
+        """The means of some rows; 0 for an outcome that none of them has."""
+        known = ~np.isnan(Y)
+        count = np.maximum(known.sum(axis=0), 1)
+        return cls(inputs.mean(axis=0), np.where(known, Y, 0.0).sum(axis=0) / count)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weighted sums over rows, about a common :class:`Shift`; those of shards add up.
+
+    Parameters
+    ----------
+    n_rows, weight : float
+    x, xx : arrays of shape (D,) and (D, D)
+        Inputs and their products.
+    known, y, yy : arrays of shape (T,)
+        Weights of the entries that are not missing, their recorded values (a bound counts as its
+        value) and squares.
+    x_known, xy : arrays of shape (D, T)
+        Inputs of these entries, and their products with the values.
+    left, right : arrays of shape (T,)
+        Weights of the entries that are censored at a bound.
+    y_inside, yy_inside : arrays of shape (T,)
+        Values and squares of those that are not.
+    at_lower, at_upper : arrays of shape (2, T)
+        Least and largest bound among the left- and the right-censored entries; inf and −inf where
+        there are none.
+    """
+
+    n_rows: float
+    weight: float
+    x: FloatArray
+    xx: FloatArray
+    known: FloatArray
+    y: FloatArray
+    yy: FloatArray
+    x_known: FloatArray
+    xy: FloatArray
+    left: FloatArray
+    right: FloatArray
+    y_inside: FloatArray
+    yy_inside: FloatArray
+    at_lower: FloatArray
+    at_upper: FloatArray
+
+    @property
+    def inside(self) -> FloatArray:
+        """Weights of the entries that are neither missing nor censored at a bound, (T,)."""
+        return np.maximum(self.known - self.left - self.right, 0.0)
+
+    def __add__(self, other: Moments) -> Moments:
+        """The moments of both."""
+        parts = {
+            field.name: getattr(self, field.name) + getattr(other, field.name)
+            for field in fields(self)
+        }
+        for side in ("at_lower", "at_upper"):
+            parts[side] = _extremes(getattr(self, side), getattr(other, side))
+        return Moments(**parts)
+
+
+@dataclass(frozen=True)
+class SumMoments:
+    """The moments of some rows, as inputs of a layer; a task for a shard."""
+
+    inputs: LayerInputs
+    shift: Shift
+
+    def __call__(self, rows: RawRows) -> Moments:
+        """Sum over blocks of the rows."""
+        return sum_of(self._sum(part) for part in blocks_of(rows, _MOMENTS_ROWS))
+
+    def _sum(self, rows: RawRows) -> Moments:
+        x = self.inputs(rows.X) - self.shift.X
+        values = recorded_values(rows.low, rows.high) - self.shift.Y
+        known = np.where(np.isnan(values), 0.0, rows.weight[:, None])
+        y = np.nan_to_num(values)
+        left, right = np.isneginf(rows.low), np.isposinf(rows.high)
+        heavy_y = known * y
+        inside = np.where(left | right, 0.0, heavy_y)
+        return Moments(
+            n_rows=float(len(x)),
+            weight=float(rows.weight.sum()),
+            x=rows.weight @ x,
+            xx=x.T @ (x * rows.weight[:, None]),
+            known=known.sum(axis=0),
+            y=heavy_y.sum(axis=0),
+            yy=(heavy_y * y).sum(axis=0),
+            x_known=x.T @ known,
+            xy=x.T @ heavy_y,
+            left=rows.weight @ left,
+            right=rows.weight @ right,
+            y_inside=inside.sum(axis=0),
+            yy_inside=(inside * y).sum(axis=0),
+            at_lower=_range(rows.high, left),
+            at_upper=_range(rows.low, right),
+        )
+
+
+def blocks_of(rows: RawRows, size: int) -> Iterator[RawRows]:
+    """Consecutive blocks of at most ``size`` rows; one, if there are none."""
+    for start in range(0, max(len(rows.weight), 1), size):
+        yield rows.part(slice(start, start + size))
+
+
+def _range(bounds: FloatArray, chosen: np.ndarray) -> FloatArray:
+    least = np.where(chosen, bounds, np.inf).min(axis=0, initial=np.inf)
+    largest = np.where(chosen, bounds, -np.inf).max(axis=0, initial=-np.inf)
+    return np.stack([least, largest])
+
+
+def _extremes(one: FloatArray, two: FloatArray) -> FloatArray:
+    return np.stack([np.minimum(one[0], two[0]), np.maximum(one[1], two[1])])
+
+
+_ROWS = 512  # a block of scores stays in the cache while the likelihood is evaluated on it
+
+
+class RowUnits(NamedTuple):
+    """Centre and scale of inputs (D,) and of outcomes (T,)."""
+
+    mean: FloatArray
+    scale: FloatArray
+    location: FloatArray
+    spread: FloatArray
+
+
+class LayerSums(NamedTuple):
+    """Sums over rows at a point, each row counting with its weight; those of shards add up.
+
+    Parameters
+    ----------
+    nll : array of shape ()
+    by_coef : array of shape (D, T)
+        Slopes by the coefficients W, transposed, of standardised inputs.
+    by_intercept, by_scale, scale_scale : arrays of shape (T,)
+        Slopes by intercept and log σ, and the curvature by log σ.
+    curvature : array of shape (T, R + 1, R + 1)
+        Σ c [q; 1][q; 1]ᵀ with the curvature c of an entry by its score.
+    cross : array of shape (T, R + 1)
+        The same sum between score and log σ.
+    """
+
+    nll: FloatArray
+    by_coef: FloatArray
+    by_intercept: FloatArray
+    by_scale: FloatArray
+    scale_scale: FloatArray
+    curvature: FloatArray
+    cross: FloatArray
+
+    def __add__(self, other: object) -> LayerSums:
+        """The sums of both."""
+        if not isinstance(other, LayerSums):
+            return NotImplemented
+        return LayerSums(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True)
+class SumLayer:
+    """The sums of some rows at a point; a task for a shard.
+
+    Scores are Sq + b with q = Qᵀx, where Q spans the rows of V: what a round needs to know of
+    curvature within the subspace is then as small as the subspace is.
+
+    Parameters
+    ----------
+    inputs : LayerInputs
+    units : RowUnits
+    noise : Noise
+    silent : bool array of shape (T,)
+        Tasks that say nothing, because every entry is censored on the same side.
+    directions : array of shape (D, R)
+        Q, of standardised inputs.
+    slopes : array of shape (T, R)
+        S.
+    intercept, sigma : arrays of shape (T,)
+    """
+
+    inputs: LayerInputs
+    units: RowUnits
+    noise: Noise
+    silent: BoolArray
+    directions: FloatArray
+    slopes: FloatArray
+    intercept: FloatArray
+    sigma: FloatArray
+
+    def __call__(self, rows: RawRows) -> LayerSums:
+        """Sum over blocks of the rows."""
+        return sum_of(self._sum(part) for part in blocks_of(rows, _ROWS))
+
+    def _sum(self, rows: RawRows) -> LayerSums:
+        units, weight = self.units, rows.weight
+        x = self.inputs(rows.X) - units.mean
+        x /= units.scale
+        q = np.hstack([x @ self.directions, np.ones((len(x), 1))])
+        latent = q[:, :-1] @ self.slopes.T + self.intercept
+        at = likelihood.evaluate(self.noise, *self._ends(rows), latent, self.sigma)
+        share = weight[:, None]
+        pull, cross = at.latent * share, at.latent_log_sigma * share
+        return LayerSums(
+            nll=np.asarray(weight @ at.nll.sum(axis=1)),
+            by_coef=x.T @ pull,
+            by_intercept=pull.sum(axis=0),
+            by_scale=weight @ at.log_sigma,
+            scale_scale=weight @ at.log_sigma_log_sigma,
+            curvature=_outer_sums(at.latent_latent * share, q),
+            cross=cross.T @ q,
+        )
+
+    def _ends(self, rows: RawRows) -> tuple[FloatArray, FloatArray]:
+        """Ends of the intervals in standard units, missing for silent tasks."""
+        low = (rows.low - self.units.location) / self.units.spread
+        high = (rows.high - self.units.location) / self.units.spread
+        low[:, self.silent] = high[:, self.silent] = np.nan
+        return low, high
+
+
+def _outer_sums(weights: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Σ_i w_it v_i v_iᵀ for every column of weights, (T, P, P), as one matrix product."""
+    size = vectors.shape[1]
+    first, second = _upper_triangle(size)
+    upper = weights.T @ (vectors[:, first] * vectors[:, second])
+    sums = np.empty((weights.shape[1], size, size))
+    sums[:, first, second] = sums[:, second, first] = upper
+    return sums
+
+
+@cache
+def _upper_triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Its indices, which take longer to find than to use on a block."""
+    return np.triu_indices(size)
+
+
+# The normal distribution of scores that outcomes alone determine.
+
+_STEPS = 20
+_LONGEST = 0.5  # step of the mean, in units of the spread, and of the spread's logarithm
+
+
+def marginal(
+    moments: Moments, shift: Shift, scaling: TargetScaling
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and spread of every task's scores in standard units, by maximum likelihood, each (T,).
+
+    The likelihood of the uncensored entries depends on their number, mean and variance alone, so
+    that two entries in their place do as well; entries at a bound are counted. Where bounds differ
+    from row to row, the middle is taken: it is a start. 0 and 1 where nothing is uncensored.
+    """
+    usable = moments.inside > 0.0
+    inside = np.where(usable, moments.inside, 1.0)
+    mean = moments.y_inside / inside + shift.Y
+    deviation = np.sqrt(
+        np.maximum(moments.yy_inside / inside - (moments.y_inside / inside) ** 2, 0)
+    )
+    below, above = (_middle(side) for side in (moments.at_lower, moments.at_upper))
+    never = np.full_like(mean, np.inf)
+    low = scaling.apply(np.stack([mean - deviation, mean + deviation, -never, above]))
+    high = scaling.apply(np.stack([mean - deviation, mean + deviation, below, never]))
+    half = 0.5 * moments.inside
+    weight = np.stack([half, half, moments.left, moments.right]) / np.maximum(moments.known, 1e-300)
+    centre, log_spread = np.where(usable, low[:2].mean(axis=0), 0.0), np.zeros_like(mean)
+    for _ in range(_STEPS):
+        latent, sigma = np.tile(centre, (len(low), 1)), np.exp(log_spread)
+        at = likelihood.evaluate(Gaussian(), low, high, latent, sigma)
+        _, slope, by_spread, bend, cross, curve = ((weight * part).sum(axis=0) for part in at)
+        slope, bend, cross = slope * sigma, np.maximum(bend * sigma**2, 0.1), cross * sigma
+        curve = np.maximum(curve, 0.1)
+        determinant = np.maximum(bend * curve - cross**2, 0.1 * bend * curve)
+        move = (curve * slope - cross * by_spread) / determinant
+        stretch = (bend * by_spread - cross * slope) / determinant
+        centre = centre - sigma * np.clip(move, -_LONGEST, _LONGEST)
+        log_spread = log_spread - np.clip(stretch, -_LONGEST, _LONGEST)
+    return np.where(usable, centre, 0.0), np.where(usable, np.exp(log_spread), 1.0)
+
+
+def _middle(extremes: FloatArray) -> FloatArray:
+    """The middle of the bounds; 0 where there are none."""
+    return np.asarray(0.5 * np.where(np.isfinite(extremes), extremes, 0.0).sum(axis=0))
+
+
+# From the moments of the data to a layer's problem, and where to begin.
+
+_LEAST_SHARE = 0.1
+_LEAST_VARIANCE = 0.01
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """The moments in standard units.
+
+    Parameters
+    ----------
+    moments : Moments
+    features : RoundFeatures
+        Without a matrix.
+    scaling : TargetScaling
+    cross : array of shape (r, T)
+        Mean products of the inputs, in the round basis, with recorded values; missing ones are 0.
+    """
+
+    moments: Moments
+    shift: Shift
+    features: RoundFeatures
+    scaling: TargetScaling
+    cross: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        moments: Moments,
+        shift: Shift,
+        *,
+        fit_intercept: bool,
+        standardize: bool,
+        n_outputs: int = 0,
+    ) -> Standardised:
+        """Units of inputs and outcomes; the first ``n_outputs`` inputs are outcomes too."""
+        scaling = _scaling(moments, shift, center=fit_intercept)
+        mean = shift.X + moments.x / moments.weight
+        centre = mean if fit_intercept else np.zeros_like(mean)
+        second = _about(moments, centre - shift.X)
+        variance = np.diagonal(second) if fit_intercept else np.diagonal(second) - mean**2
+        constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
+        vanishing = constant & (fit_intercept | (mean == 0.0))
+        scale = np.sqrt(np.where(vanishing, 1.0, np.diagonal(second)))
+        scale = scale if standardize else np.ones_like(scale)
+        scale[:n_outputs] = scaling.scale[:n_outputs]
+        gram = np.where(np.logical_or.outer(vanishing, vanishing), 0.0, second)
+        gram = gram / np.outer(scale, scale)
+        design = Design(None, centre, scale, np.empty(0), vanishing)
+        features = RoundFeatures.of_gram(design, gram, BASIS_RIDGE)
+        cross = _cross(moments, centre - shift.X, scaling.location - shift.Y)
+        cross = cross / np.outer(scale, scaling.scale)
+        return cls(moments, shift, features, scaling, features.adjoint(cross))
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of entries that are not missing, (T,)."""
+        return self.moments.known / self.moments.weight
+
+    @property
+    def gradient_scale(self) -> float:
+        """Norm of the gradient of least squares by W at W = 0, the unit of every tolerance."""
+        norms = np.sqrt(self.features.squared_norms)[:, None]
+        return max(float(np.linalg.norm(self.cross / norms)), 1e-6)
+
+    def kinds(self) -> CensoringKinds:
+        """Tasks whose entries leave something undetermined."""
+        moments = self.moments
+        left, right = np.isfinite(moments.at_lower[0]), np.isfinite(moments.at_upper[0])
+        censored = moments.inside == 0.0
+        constant = (np.diff(_finite(moments.at_lower), axis=0)[0] == 0.0) & (
+            np.diff(_finite(moments.at_upper), axis=0)[0] == 0.0
+        )
+        return CensoringKinds(censored & ~(left & right), censored & left & right & constant)
+
+    def line(
+        self, kinds: CensoringKinds, noise: Noise
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        r"""Where to begin: slopes (r, T), intercepts and σ (T,).
+
+        For Gaussian features each has a closed form. Least squares on recorded values finds
+        :math:`\beta` times the share of uncensored entries (Stein's lemma), and the scores are
+        normal, with a mean and a variance that outcomes alone determine; what β does not explain
+        of the variance is σ².
+        """
+        moments = self.moments
+        usable = moments.inside > 0.0
+        share = np.clip(moments.inside / moments.known, _LEAST_SHARE, 1.0)
+        slopes = self.cross / self.share / np.where(usable, share, 1.0)
+        mean, spread = marginal(moments, self.shift, self.scaling)
+        variance = spread**2
+        explained = np.square(slopes).sum(axis=0)
+        sigma = np.sqrt(np.maximum(variance - explained, _LEAST_VARIANCE * variance))
+        undetermined = kinds.one_sided | kinds.two_sided
+        sigma = np.where(undetermined, 1.0, sigma)
+        slopes = np.where(kinds.one_sided, 0.0, slopes)
+        return slopes, np.where(kinds.one_sided, self._beyond_the_bound(noise), mean), sigma
+
+    def _beyond_the_bound(self, noise: Noise) -> FloatArray:
+        """Constants for tasks that are censored throughout, on one side, at σ = 1 (Jeffreys)."""
+        moments = self.moments
+        distance = -noise.ppf(0.5 / (moments.known + 1.0))
+        lowest = self.scaling.apply(moments.at_lower[:1])[0] - distance
+        highest = self.scaling.apply(moments.at_upper[1:])[0] + distance
+        return np.asarray(np.where(np.isfinite(moments.at_lower[0]), lowest, highest))
+
+
+def _finite(extremes: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(extremes), extremes, 0.0)
+
+
+def _scaling(moments: Moments, shift: Shift, *, center: bool) -> TargetScaling:
+    mean = moments.y / moments.known
+    variance = np.maximum(moments.yy / moments.known - mean**2, 0.0)
+    return TargetScaling.of_moments(mean + shift.Y, variance, center=center)
+
+
+def _about(moments: Moments, origin: FloatArray) -> FloatArray:
+    """Mean products of inputs about an origin that is relative to the shift, (D, D)."""
+    mean = moments.x / moments.weight
+    both = np.outer(mean, origin)
+    return np.asarray(moments.xx / moments.weight - both - both.T + np.outer(origin, origin))
+
+
+def _cross(moments: Moments, x_origin: FloatArray, y_origin: FloatArray) -> FloatArray:
+    """Mean products of inputs and recorded values about origins, (D, T)."""
+    total = moments.xy - np.outer(x_origin, moments.y)
+    total = total - (moments.x_known - np.outer(x_origin, moments.known)) * y_origin
+    return np.asarray(total / moments.weight)
+
+
+def truncated(slopes: FloatArray, sigma: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
+    """U (T, R) and Z (r, R) nearest to slopes (r, T) in units of σ."""
+    left, singular, right = np.linalg.svd(slopes / sigma, full_matrices=False)
+    return (right[:rank].T * singular[:rank]) * sigma[:, None], left[:, :rank]

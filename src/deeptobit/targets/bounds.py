@@ -1,0 +1,461 @@
+"""Bounds as users write them: a number, one per task, a dict by name, ``None``; or per entry."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from deeptobit.arrays import BoolArray, FloatArray, column_names, refuse_dates, without_mask
+
+_LARGEST = 1e150  # beyond this, squares overflow
+
+BoundsLike: TypeAlias = (
+    float | Sequence[float | None] | Mapping[Any, float | None] | ArrayLike | None
+)
+
+
+def task_bounds(
+    lower: BoundsLike, upper: BoundsLike, names: Sequence[str]
+) -> tuple[FloatArray, FloatArray]:
+    """One lower and one upper bound per task; −inf and +inf where a side is open.
+
+    Parameters
+    ----------
+    lower, upper : number, sequence of T, dict or Series by target name, or None
+        ``None`` (also inside a sequence or dict) is an open side; a dict may leave names out.
+    names : sequence of str
+        The T target names.
+
+    Returns
+    -------
+    lower, upper : arrays of shape (T,)
+
+    Examples
+    --------
+    >>> task_bounds(0, {"MMSE": 30}, ["MMSE", "errors"])
+    (array([0., 0.]), array([30., inf]))
+    """
+    low = _one_per_task(lower, names, "lower", -np.inf)
+    high = _one_per_task(upper, names, "upper", np.inf)
+    for task in np.flatnonzero(~(low < high)).tolist():
+        raise ValueError(
+            f"target {names[task]!r}: the lower bound {low[task]:g} is not below the upper bound "
+            f"{high[task]:g}"
+        )
+    return low, high
+
+
+def by_name(values: Any) -> Any:
+    """A Series whose index holds names as the dict that it is; anything else as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> by_name(pd.Series({"MMSE": 30, "ADAS": 70})), by_name(pd.Series([30, 70])).tolist()
+    ({'MMSE': 30, 'ADAS': 70}, [30, 70])
+    """
+    named = _is_series(values) and any(isinstance(label, str) for label in values.index)
+    return values.to_dict() if named else values
+
+
+def by_target(values: Any, names: Sequence[str], what: str) -> Any:
+    """Values by the targets' names, which are strings, as a dict; anything else as it is.
+
+    A column 0 of a data frame is the target ``"0"``, and so is the key 0. A Series of numbers
+    for labels is by name if these are names of targets, and in the order of the targets if not.
+
+    Parameters
+    ----------
+    values : Any
+        A mapping or a Series by name, or what a user may write instead.
+    names : sequence of str
+        The T target names.
+    what : str
+        What the values are, for errors.
+
+    Examples
+    --------
+    >>> by_target({0: 30, 1: None}, ["0", "1"], "upper"), by_target(30, ["0", "1"], "upper")
+    ({'0': 30, '1': None}, 30)
+    """
+    if _is_series(values):
+        labels = [str(label) for label in values.index]
+        if not (isinstance(by_name(values), dict) or (labels and set(labels) <= set(names))):
+            return values
+    elif not isinstance(values, Mapping):
+        return values
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if str(key) in found:
+            raise ValueError(f"{what} names target {str(key)!r} twice")
+        found[str(key)] = value
+    return found
+
+
+def entry_bounds(
+    bound: ArrayLike | None, n_samples: int, names: Sequence[str], side: str
+) -> FloatArray | None:
+    """Per-entry bounds of shape (N, T), checked; ``None`` stays ``None``.
+
+    Examples
+    --------
+    >>> entry_bounds([0.5, 0.1], 2, ["assay"], "lower")
+    array([[0.5],
+           [0.1]])
+    """
+    if bound is None:
+        return None
+    _refuse_other_order(bound, names, side)
+    shape = (n_samples, len(names))
+    entries = np.array(_as_floats(bound, side, -np.inf if side == "lower" else np.inf))
+    if entries.ndim == 1 and shape[1] == 1:
+        entries = entries[:, None]
+    if entries.shape != shape:
+        raise ValueError(
+            f"{side} holds one bound per entry and must have the shape of Y, {shape}; "
+            f"got {entries.shape}"
+        )
+    if np.isnan(entries).any():
+        row, task = np.argwhere(np.isnan(entries))[0]
+        raise ValueError(
+            f"{side} is NaN in row {row}, column {task}; write -inf or inf where there is no bound"
+        )
+    _refuse_large(entries, names, side)
+    return entries
+
+
+def _one_per_task(
+    bound: BoundsLike, names: Sequence[str], side: str, open_side: float
+) -> FloatArray:
+    bound = by_target(bound, names, side)
+    if isinstance(bound, dict):
+        bound = _from_mapping(bound, names, side)
+    values = _as_floats(bound, side, open_side)
+    if values.ndim == 0:
+        values = np.full(len(names), values)
+    if values.shape != (len(names),):
+        raise ValueError(
+            f"{side} must be a number, a dict by target name or one value per target "
+            f"({len(names)}); got {values.size} values of shape {values.shape}"
+        )
+    if np.isnan(values).any():
+        name = names[int(np.flatnonzero(np.isnan(values))[0])]
+        raise ValueError(f"{side} bound of target {name!r} is NaN; use None for an open side")
+    _refuse_large(values[None], names, side)
+    return values
+
+
+def _is_series(values: Any) -> bool:
+    return hasattr(values, "index") and hasattr(values, "to_dict")
+
+
+def _refuse_large(bounds: FloatArray, names: Sequence[str], side: str) -> None:
+    """Bounds (N, T) of which nothing can be computed: some mean by 1e300 that there is none."""
+    large = np.isfinite(bounds) & (np.abs(bounds) > _LARGEST)
+    for row, task in np.argwhere(large)[:1].tolist():
+        raise ValueError(
+            f"{side} bound of target {names[task]!r} is too large ({bounds[row, task]:g}); use "
+            "None for an open side, or rescale the target"
+        )
+
+
+def _from_mapping(
+    bound: Mapping[str, float | None], names: Sequence[str], side: str
+) -> list[float | None]:
+    unknown = [name for name in bound if name not in names]
+    if unknown:
+        raise ValueError(
+            f"{side} names unknown target(s) {', '.join(map(repr, unknown))}; "
+            f"the targets are {', '.join(map(repr, names))}"
+        )
+    return [bound.get(name) for name in names]
+
+
+def _refuse_other_order(bound: object, names: Sequence[str], side: str) -> None:
+    """A data frame of bounds must not hold the targets in another order than Y does."""
+    columns = [str(name) for name in getattr(bound, "columns", names)]
+    if columns != list(names) and sorted(columns) == sorted(names):
+        raise ValueError(
+            f"the columns of {side} are {', '.join(columns)}, but the targets are "
+            f"{', '.join(names)}, in this order"
+        )
+
+
+def _as_floats(bound: object, side: str, open_side: float) -> FloatArray:
+    values = np.asarray(without_mask(bound), dtype=object)
+    try:
+        return np.asarray(np.where(values == np.array(None), open_side, values), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{side} must hold numbers or None; got {bound!r}") from None
+
+
+# From values and bounds to intervals.
+
+_PIECE = 256  # rows: what is computed on the way stays in the processor's cache
+
+
+def censor(
+    values: FloatArray, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of the intervals of values (N, T) within bounds (T,) or (N, T); NaN stays NaN.
+
+    Examples
+    --------
+    >>> low, high = censor(np.array([[0.0], [4.0], [9.0]]), np.zeros(1), np.full(1, 9.0))
+    >>> low.ravel(), high.ravel()
+    (array([-inf,   4.,   9.]), array([ 0.,  4., inf]))
+    """
+    low, high = np.empty(values.shape), np.empty(values.shape)
+    for first in range(0, len(values), _PIECE):
+        rows = slice(first, first + _PIECE)
+        floor, ceiling = (bound[rows] if bound.ndim == 2 else bound for bound in (lower, upper))
+        _censor_piece(values[rows], floor, ceiling, low[rows], high[rows])
+    return low, high
+
+
+def _censor_piece(
+    values: FloatArray, lower: FloatArray, upper: FloatArray, low: FloatArray, high: FloatArray
+) -> None:
+    """Write the ends; a side that is open for all costs hardly anything."""
+    starts: FloatArray | float = 0.0
+    ends: FloatArray | float = 0.0
+    top = bottom = values
+    if np.isfinite(lower).any():
+        bottom, starts = np.maximum(values, lower), _infinite_unless(values > lower, -np.inf)
+    if np.isfinite(upper).any():
+        top, ends = np.minimum(values, upper), _infinite_unless(values < upper, np.inf)
+    np.add(top, starts, out=low)
+    np.add(bottom, ends, out=high)
+
+
+def _infinite_unless(inside: BoolArray, infinity: float) -> FloatArray:
+    """``where(inside, 0, infinity)`` without a branch for every entry: three times as fast."""
+    sign = np.copysign(1.0, infinity)
+    with np.errstate(divide="ignore"):
+        result = np.divide(sign, inside)  # ±1 or ±inf
+    result -= sign
+    return np.asarray(result)
+
+
+# Errors in outcomes and bounds, each naming the target, the count and the first rows.
+
+_ROWS_SHOWN = 5
+
+
+def _first_rows(rows: NDArray[np.intp]) -> str:
+    shown = ", ".join(str(row) for row in rows[:_ROWS_SHOWN])
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{', …' if len(rows) > _ROWS_SHOWN else ''}"
+
+
+def check_order(lower: FloatArray, upper: FloatArray, names: Sequence[str]) -> None:
+    """Bounds must be in order in every row.
+
+    Examples
+    --------
+    >>> check_order(np.array([0.0]), np.array([0.0]), ["MMSE"])
+    Traceback (most recent call last):
+        ...
+    ValueError: target 'MMSE': the lower bound is not below the upper bound in 1 row(s) (row 0)
+    """
+    wrong = np.atleast_2d(~(lower < upper))
+    for task in np.flatnonzero(wrong.any(axis=0)).tolist():
+        rows = np.flatnonzero(wrong[:, task])
+        raise ValueError(
+            f"target {names[task]!r}: the lower bound is not below the upper bound in "
+            f"{len(rows)} row(s) ({_first_rows(rows)})"
+        )
+
+
+def refuse_outside(
+    values: FloatArray, lower: FloatArray, upper: FloatArray, names: Sequence[str], advice: str
+) -> None:
+    """A value beyond its bound is an error that names target, count and first rows.
+
+    ``advice`` begins with "or": what can be done beside correcting the data or the bound.
+    """
+    for side, compare, bound in (
+        ("below its lower", np.less, lower),
+        ("above its upper", np.greater, upper),
+    ):
+        if not np.isfinite(bound).any():
+            continue
+        outside = compare(values, bound)
+        if not outside.any():
+            continue
+        for task in np.flatnonzero(outside.any(axis=0)).tolist():
+            rows = np.flatnonzero(outside[:, task])
+            at = np.broadcast_to(bound, values.shape)[rows[0], task]
+            raise ValueError(
+                f"target {names[task]!r}: {len(rows)} value(s) lie {side} bound "
+                f"({_first_rows(rows)}; the first is {values[rows[0], task]:g}, the bound {at:g}). "
+                f"Correct the data or the bound, {advice}"
+            )
+
+
+def check_intervals(
+    low: FloatArray, high: FloatArray, missing: BoolArray, names: Sequence[str]
+) -> None:
+    """An interval must not be empty, nor known on one side and missing on the other."""
+    impossible = np.isposinf(low) | np.isneginf(high)
+    wrong = ~missing & (~(low <= high) | impossible)
+    for task in np.flatnonzero(wrong.any(axis=0)).tolist():
+        rows = np.flatnonzero(wrong[:, task])
+        raise ValueError(
+            f"target {names[task]!r}: {len(rows)} interval(s) are empty or half missing "
+            f"({_first_rows(rows)}; the first is [{low[rows[0], task]:g}, "
+            f"{high[rows[0], task]:g}]); low must not exceed high, and both are NaN where an entry "
+            "is missing"
+        )
+
+
+# Outcomes from arrays and data frames, with their names.
+
+
+def read_outcomes(
+    Y: Any, names: Sequence[str] | None, *, what: str = "Y", infinite: bool = False
+) -> tuple[FloatArray, tuple[str, ...], bool]:
+    """Outcomes as a fresh (N, T) float array, their names, and whether they were 1-d."""
+    found = _names_of(Y) if names is None else tuple(str(name) for name in names)
+    values = _read_as_floats(Y, what)
+    one_dimensional = values.ndim == 1
+    if one_dimensional:
+        values = values[:, None]
+    if values.ndim != 2:
+        raise ValueError(
+            f"{what} must be 1-d or 2-d (rows by targets); got {values.ndim} dimensions"
+        )
+    if values.shape[1] == 0:
+        raise ValueError(f"{what} has no column: there is no target to learn")
+    found = found or default_names(values.shape[1])
+    if len(found) != values.shape[1]:
+        raise ValueError(
+            f"{what} has {values.shape[1]} target(s) but {len(found)} name(s) were given"
+        )
+    if len(set(found)) < len(found):
+        twice = sorted({name for name in found if found.count(name) > 1})
+        raise ValueError(f"target names must differ; {', '.join(map(repr, twice))} occur(s) twice")
+    if not infinite and np.isinf(values).any():
+        row, task = np.argwhere(np.isinf(values))[0]
+        raise ValueError(
+            f"{what} contains infinity or a value too large: target {found[task]!r}, row {row}. "
+            "Missing entries are NaN; entries known only as intervals go through "
+            "CensoredTargets.from_intervals"
+        )
+    return values, found, one_dimensional
+
+
+def default_names(n_tasks: int) -> tuple[str, ...]:
+    """Names of targets that came without any."""
+    return ("y",) if n_tasks == 1 else tuple(f"y{task}" for task in range(n_tasks))
+
+
+def _names_of(Y: Any) -> tuple[str, ...]:
+    columns = column_names(Y)
+    if columns is not None:
+        return tuple(columns)
+    name = getattr(Y, "name", None)
+    return (name,) if isinstance(name, str) and name else ()  # polars names with "" what has none
+
+
+def _read_as_floats(Y: Any, what: str) -> FloatArray:
+    if Y is None:
+        raise ValueError(f"{what} is None: this requires y to be passed, but the target y is None")
+    if issparse(Y):
+        raise TypeError(f"{what} is sparse; pass a dense array: zeros are values, NaN is missing")
+    refuse_dates(Y, what)
+    try:
+        values = np.asarray(without_mask(Y))
+        if values.dtype == object:
+            values = _without_na(values)
+        if not np.iscomplexobj(values):
+            return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{what} must hold numbers (NaN where missing); {_first_word(Y)}"
+        ) from None
+    raise ValueError(f"Complex data not supported in {what}")
+
+
+def _without_na(values: NDArray[np.object_]) -> NDArray[np.object_]:
+    """NaN for what the nullable types of pandas write as <NA>."""
+    import pandas as pd
+
+    return np.where(pd.isna(values), np.nan, values)
+
+
+def _first_word(Y: Any) -> str:
+    """Name the first entry that is not a number."""
+    try:
+        frame = np.asarray(Y, dtype=object)
+    except ValueError:
+        return "its rows have different lengths"
+    for index, value in np.ndenumerate(frame):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return f"found {value!r} at row {index[0]}" + (
+                f", column {index[1]}" if len(index) > 1 else ""
+            )
+    return "its rows have different lengths"
+
+
+# Outcomes on bounded scales, from what users write to intervals.
+
+
+class Bounded(NamedTuple):
+    """The fields of :class:`CensoredTargets`, in their order."""
+
+    low: FloatArray
+    high: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    names: tuple[str, ...]
+    entry_lower: FloatArray | None
+    entry_upper: FloatArray | None
+    one_dimensional: bool
+
+
+def read_bounded(
+    Y: Any,
+    lower: BoundsLike = None,
+    upper: BoundsLike = None,
+    *,
+    entry_lower: ArrayLike | None = None,
+    entry_upper: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    outside: Literal["raise", "clip"] = "raise",
+    advice: str = "or pass outside='clip' to treat them as censored there",
+) -> Bounded:
+    """Outcomes and their bounds, checked; see :meth:`CensoredTargets.from_bounds`.
+
+    ``advice`` says what a caller can do about values beyond a bound, beside correcting either.
+
+    Examples
+    --------
+    >>> read_bounded([0.0, 4.0], lower=0).low.ravel()
+    array([-inf,   4.])
+    """
+    values, found_names, one_dimensional = read_outcomes(Y, names)
+    task_lower, task_upper = task_bounds(lower, upper, found_names)
+    by_row_lower = entry_bounds(entry_lower, len(values), found_names, "lower")
+    by_row_upper = entry_bounds(entry_upper, len(values), found_names, "upper")
+    lower_at = task_lower if by_row_lower is None else by_row_lower
+    upper_at = task_upper if by_row_upper is None else by_row_upper
+    check_order(lower_at, upper_at, found_names)
+    if outside == "raise":
+        refuse_outside(values, lower_at, upper_at, found_names, advice)
+    elif outside != "clip":
+        raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
+    low, high = censor(values, lower_at, upper_at)
+    return Bounded(
+        low,
+        high,
+        task_lower,
+        task_upper,
+        found_names,
+        by_row_lower,
+        by_row_upper,
+        one_dimensional,
+    )

@@ -1,0 +1,83 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from deeptobit import __version__, cli
+from deeptobit.app.cli.app import app
+
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib"}
+
+
+def test_help_lists_the_commands() -> None:
+    result = CliRunner().invoke(app, ["--help"])
+    assert result.exit_code == 0
+    assert "demo" in result.output
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['deeptobit', '--help']\n"
+        "from deeptobit.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        "print('LOADED', *{name.split('.')[0] for name in sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split("LOADED")[1].split())
+    assert "typer" in loaded
+    assert not loaded & HEAVY
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.output.strip() == f"deeptobit {__version__}"
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    words = [sys.executable, "-m", "deeptobit", "--version"]
+    run = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == f"deeptobit {__version__}"
+
+
+def test_an_unknown_command_is_refused() -> None:
+    result = CliRunner().invoke(app, ["no-such-command"])
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_a_missing_extra_is_one_sentence(
+    package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 1
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert f"{package} is not installed" in message
+    assert "pip install 'deeptobit[app]'" in message
+
+
+def test_the_demo_prints_every_score_and_beats_the_model_without_features() -> None:
+    result = CliRunner().invoke(app, ["demo", "--json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    scores = report["scores"]
+    assert len(scores) == 30
+    assert report["n_train"] == 402
+    gain = [s["log_score_without_features"] - s["log_score"] for s in scores]
+    assert sum(gain) / 30 > 0.04
+    assert sum(s["r2"] for s in scores) / 30 > 0.1
+    assert 0.88 < sum(s["coverage"] for s in scores) / 30 < 0.97
+
+
+def test_the_demo_is_a_readable_table() -> None:
+    result = CliRunner().invoke(app, ["demo", "--seed", "1"])
+    assert result.exit_code == 0, result.output
+    assert "MMSE_bl" in result.output
+    assert "0 – 30" in result.output
+    assert "coverage" in result.output
+    assert max(map(len, result.output.splitlines())) <= 80

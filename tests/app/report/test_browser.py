@@ -1,0 +1,127 @@
+"""The report in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.app.report.browsing import LOADED, SIZES, find_chromium, open_page
+from tests.app.report.studies import HOSTILE_TARGET, N_TARGETS, cohort_page
+
+SMALLEST = """() => Math.min(...[...document.querySelectorAll("svg[role=img]")].flatMap((svg) => {
+  const box = svg.getBoundingClientRect();
+  return [box.width, box.height];
+}))"""
+
+CUT_AND_TOLD = """() => [...document.querySelectorAll(".scroll + .sideways")].map((hint) => {
+  const scrolled = hint.previousElementSibling;
+  return [scrolled.scrollWidth > scrolled.clientWidth, hint.getBoundingClientRect().height > 0];
+})"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("report") / "cohort.html"
+    path.write_text(cohort_page(), encoding="utf-8")
+    return path.as_uri()
+
+
+def _column(page: Page, number: int) -> list[str]:
+    rows = page.locator("table.sortable tbody tr").all()
+    return [row.locator("th, td").nth(number).inner_text() for row in rows]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_opens_without_a_complaint(
+    browser: Browser, address: str, size: str, dark: bool, tmp_path: Path
+) -> None:
+    opened = open_page(browser, address, size, dark=dark)
+    page = opened.page
+    page.evaluate("document.querySelectorAll('details').forEach((folded) => folded.open = true)")
+    widths = page.evaluate(LOADED)
+    assert len(widths) >= N_TARGETS
+    assert min(widths) > 0
+    assert page.evaluate(SMALLEST) > 100
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, background[4:-1].split(","))) < 200) == dark
+    shot = page.screenshot(path=tmp_path / "report.png", full_page=True)
+    assert len(shot) > 50_000
+    assert opened.complaints == []
+    assert opened.refused == []
+    page.context.close()
+
+
+def test_the_table_sorts_by_mouse_and_by_keyboard(browser: Browser, address: str) -> None:
+    opened = open_page(browser, address)
+    page = opened.page
+    before = _column(page, 0)
+    button = page.get_by_role("button", name="Sort by R² of the model")
+    button.click()
+    header = page.locator("th[aria-sort]")
+    assert header.get_attribute("aria-sort") == "descending"
+    r2 = [float(text.replace("−", "-")) for text in _column(page, 5)]
+    assert r2 == sorted(r2, reverse=True)
+    assert sorted(_column(page, 0)) == sorted(before)
+    assert page.locator("#sorted").inner_text() == "Sorted by R² of the model, descending."
+    button.press("Enter")
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert [float(text.replace("−", "-")) for text in _column(page, 5)] == r2[::-1]
+    page.get_by_role("button", name="Sort by Outcome").press("Space")
+    assert header.count() == 1
+    assert _column(page, 0)[-2:] == ["MMSE_bl", "MOCA_bl"]
+    assert opened.complaints == []
+    page.context.close()
+
+
+def test_it_is_readable_without_scripts(browser: Browser, address: str) -> None:
+    opened = open_page(browser, address, script=False)
+    page = opened.page
+    assert len(_column(page, 0)) == N_TARGETS
+    assert page.locator("button").count() == 0
+    assert page.get_by_role("heading", name="Model card").is_visible()
+    page.locator("summary").first.click()
+    assert page.locator("details p").first.is_visible()
+    assert opened.refused == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_goes_on_beyond_the_edge_is_told(browser: Browser, address: str, size: str) -> None:
+    page = open_page(browser, address, size).page
+    places = page.evaluate(CUT_AND_TOLD)
+    assert len(places) >= 4
+    assert all(cut == told for cut, told in places)
+    assert any(cut for cut, _ in places) == (size == "phone")
+    page.context.close()
+
+
+def test_names_do_not_run(browser: Browser, address: str) -> None:
+    page = open_page(browser, address).page
+    assert page.locator("script").count() == 1
+    assert page.locator("img").count() == 0
+    assert page.locator("table.sortable tbody tr", has_text=HOSTILE_TARGET).count() == 1
+    page.context.close()
+
+
+def test_paper_shows_what_is_folded(browser: Browser, address: str) -> None:
+    page = open_page(browser, address).page
+    assert page.pdf(format="A4")[:4] == b"%PDF"
+    assert page.locator("details:not([open])").count() == 0
+    page.context.close()
+
+
+def test_without_a_browser_the_tests_fail_in_ci_and_skip_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no chromium"):
+        find_chromium()
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="no chromium"):
+        find_chromium()

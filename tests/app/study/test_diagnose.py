@@ -1,0 +1,195 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deeptobit.app.study import build_data, diagnose, read_data, read_study
+from deeptobit.app.study.doctor import dependent_features, same_pairs
+from tests.app.study.problems import write_study
+
+N_ROWS = 60
+
+
+def _findings(folder: Path, study: str, data: str = "", **columns: object) -> list[str]:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(70, 5, N_ROWS), "y": rng.normal(size=N_ROWS)})
+    table = frame.assign(**columns).to_csv(index=False)  # type: ignore[arg-type]
+    settings = read_study(write_study(folder, study, table, data=data))
+    found = diagnose(settings, build_data(settings, read_data(settings)))
+    return [f"{level} {about}: {message}" for level, about, message in found]
+
+
+def test_nothing_to_say(tmp_path: Path) -> None:
+    assert _findings(tmp_path, "[targets.y]\n") == []
+
+
+def test_targets(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    latent = rng.normal(size=N_ROWS)
+    mmse = np.clip(np.round(26 + 3 * latent), 0, 30)
+    found = _findings(
+        tmp_path,
+        "[targets.floor]\n[targets.MMSE]\nlower = 0\n[targets.stuck]\nlower = 0\n[targets.rare]\n",
+        floor=np.maximum(latent, -0.5),
+        MMSE=mmse,
+        stuck=np.where(np.arange(N_ROWS) < 1, 1.0, 0.0),
+        rare=np.where(np.arange(N_ROWS) < 25, latent, np.nan),
+    )
+    assert found[0].startswith("warning floor: ")
+    assert found[0].endswith("of the values are -0.5: is lower = -0.5 missing?")
+    assert found[1] == "warning MMSE: no upper bound, but MMSE has one: upper = 30"
+    assert found[2] == "warning stuck: 98% of the values are at its lower bound"
+    assert found[3] == "warning stuck: only 1 values lie between its bounds"
+    assert found[4] == "warning rare: 58% of the values are missing"
+    assert len(found) == 5
+
+
+def test_features(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    left, right = rng.normal(size=(2, N_ROWS))
+    found = _findings(
+        tmp_path,
+        "[targets.y]\n",
+        constant=1,
+        grams=1000 * left,
+        left=left,
+        right=right,
+        both=left + right,
+        site=["a"] * 40 + ["b"] * 18 + ["c"] * 2,
+        blank=np.where(np.arange(N_ROWS) < 45, np.nan, right**2),
+    )
+    assert found[0] == "warning features: the same value in every row; exclude 'constant'"
+    assert found[1] == "warning features: at least 50% of the cells missing in 'blank'"
+    assert found[2] == "warning left: correlation 1 with 'grams'; exclude one"
+    assert found[3].startswith("warning features: linear combinations of other features: ")
+    assert found[4] == "note site: categories with fewer than 5 rows: 'c'"
+    assert len(found) == 5
+
+
+def test_features_that_look_like_identifiers(tmp_path: Path) -> None:
+    rows = np.arange(N_ROWS)
+    found = _findings(
+        tmp_path,
+        "[targets.y]\n",
+        PATNO=7 * rows + 3,
+        scan=[f"{row * row:04d}" for row in rows],
+        line=1001 + rows,
+        age=30 + rows,
+        year=1950 + rows,
+        count=rows % 25,
+        pid=rows % 2,
+        code=rows % 3,
+    )
+    end = ", and is a feature; exclude it"
+    assert found[:3] == [
+        f"warning PATNO: looks like an identifier (by its name){end}",
+        f"warning scan: looks like an identifier (by its leading zeros){end}",
+        f"warning line: looks like an identifier (it counts the rows){end}",
+    ]
+    assert not [message for message in found[3:] if "identifier" in message]
+
+
+@pytest.mark.parametrize("features", ["", '[features]\nexclude = ["Pat-ID"]\n'])
+def test_people_whose_rows_would_be_split(features: str, tmp_path: Path) -> None:
+    people = {"Pat-ID": np.arange(N_ROWS) // 2}
+    assert _findings(tmp_path, f"{features}[targets.y]\n", "", **people) == [
+        "warning Pat-ID: looks like an identifier that repeats, so that some rows of a person are "
+        "held out and others not; group = 'Pat-ID' under [data] keeps them together"
+    ]
+    assert _findings(tmp_path, "[targets.y]\n", 'group = "Pat-ID"', **people) == []
+
+
+def test_codes_for_missing_that_are_taken_for_numbers(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    bmi, volume, years = rng.normal(26, 3, N_ROWS), rng.normal(3e3, 300, N_ROWS), 9 + rng.random(60)
+    weight = rng.normal(80, 12, N_ROWS).round()
+    smokes = rng.integers(0, 2, N_ROWS)
+    bmi[:3], volume[5:9], years[7:9], smokes[:2], weight[:3] = 999, -9, 99, -9, [97, 99, 101]
+    columns = {"bmi": bmi, "volume": volume, "years": years, "smokes": smokes, "weight": weight}
+    far = ", far from all other values: if it means missing, "
+    expected = [
+        f"warning features: -9 repeats in 'volume', 'smokes'{far}write missing = [-4, -9, "
+        '"-9.0"] under [data]',
+        f"warning features: 99 repeats in 'years'{far}leave those cells blank ('weight' may mean "
+        "it)",
+        f"warning features: 999 repeats in 'bmi'{far}write missing = [-4, \"999.0\"] under [data]",
+    ]
+    found = _findings(tmp_path, "[targets.y]\n", "missing = [-4]", **columns)
+    assert sorted(found) == expected
+    declared = 'missing = [-4, -9, "-9.0", "999.0"]'
+    assert _findings(tmp_path, "[targets.y]\n", declared, **columns) == expected[1:2]
+
+
+def test_numbers_that_only_look_like_codes(tmp_path: Path) -> None:
+    rows = np.arange(N_ROWS)
+    rng = np.random.default_rng(4)
+    columns = {
+        "day": np.array([-7, 0, 7, 28])[rows % 4],
+        "answer": rows % 3 - 1,
+        "z": np.r_[-4, -4, rng.normal(0, 2, N_ROWS - 2)],
+        "percent": rng.integers(80, 100, N_ROWS),
+        "cells": np.r_[999, 999, rng.integers(200, 700, N_ROWS - 2)],
+        "once": np.r_[999, rng.normal(26, 3, N_ROWS - 1)],
+        "mostly": np.where(rows < 40, 999, rng.normal(size=N_ROWS)),
+    }
+    assert _findings(tmp_path, "[targets.y]\n", "", **columns) == []
+
+
+def test_numbers_that_are_taken_for_categories(tmp_path: Path) -> None:
+    dose = [f"{5 * (row % 4)}%" for row in range(N_ROWS)]
+    message = "taken for categories, but holds numbers with %; take the sign out of the cells"
+    assert _findings(tmp_path, "[targets.y]\n", dose=dose) == [f"warning dose: {message}"]
+    declared = '[features]\ncategorical = ["dose"]\n[targets.y]\n'
+    assert _findings(tmp_path, declared, dose=dose) == []
+
+
+def test_groups(tmp_path: Path) -> None:
+    site = ["a"] * 40 + ["b"] * 19 + ["c"]
+    found = _findings(tmp_path, "[targets.y]\n", 'group = "site"', site=site)
+    assert found == [
+        "warning site: 3 groups for 5 folds, which never split one: too few",
+        "warning site: its largest group has 67% of the rows",
+        "note site: 1 of 3 groups have one row",
+    ]
+
+
+def test_an_id_that_repeats_once_is_perhaps_a_mistake(tmp_path: Path) -> None:
+    person = ["a", "a", *(f"p{row}" for row in range(2, N_ROWS))]
+    found = _findings(tmp_path, "[targets.y]\n", 'group = "person"', person=person)
+    assert len(found) == 1
+    assert found[0].startswith("warning person: nearly all groups have one row; if one is an id")
+    assert "id = 'person' in place of group says where" in found[0]
+
+
+def test_a_target_of_one_value(tmp_path: Path) -> None:
+    found = _findings(tmp_path, "[targets.flat]\n", flat=[25] * N_ROWS)
+    assert found == ["warning flat: all values between its bounds are the same; leave it out"]
+
+
+def test_what_fit_will_refuse(tmp_path: Path) -> None:
+    few = np.where(np.arange(N_ROWS) < 9, np.arange(N_ROWS), np.nan)
+    found = _findings(tmp_path, "[targets.few]\n", few=few)
+    assert found[-1].startswith("warning fit: will refuse: study.toml, line ")
+    assert "target 'few' has values in 9 rows and needs at least 10" in found[-1]
+
+
+def test_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    many = {f"x{i}": rng.normal(size=N_ROWS) for i in range(60)}
+    y = np.where(np.arange(N_ROWS) < 3, np.nan, rng.normal(size=N_ROWS))
+    assert _findings(tmp_path, "[targets.y]\n", "", y=y, **many) == [
+        "note features: 61 features for 60 rows: the model relies on its prior",
+        "note rows: 3 rows have no target and teach nothing",
+    ]
+
+
+def test_dependence_knows_scale_sign_and_constants() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 30))
+    X = pd.DataFrame({"a": a, "minus": 5.0 - 1e6 * a, "b": b, "one": 1.0})
+    assert same_pairs(X) == [("a", "minus", -1.0)]
+    assert dependent_features(X[["a", "b", "one"]]) == []
+    assert len(dependent_features(X.assign(c=a - 2 * b).drop(columns="minus"))) == 1
+    assert dependent_features(X.head(3)) == []
+    assert dependent_features(X[["one"]]) == []

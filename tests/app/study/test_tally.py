@@ -1,0 +1,97 @@
+"""What is learned chunk by chunk is what the whole table teaches."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deeptobit.app.study import StudyError, Table, build_data, read_data, read_study
+from deeptobit.app.study.chunks import MOST_DECLARED, ChunkedTable, ColumnTally, survey_table
+from deeptobit.app.study.columns import kind_of
+from tests.app.study.streams import chunks_of
+
+N_ROWS = 60
+
+
+def _frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    some = rng.uniform(size=N_ROWS) < 0.8
+    return pd.DataFrame(
+        {
+            "age": np.where(some, rng.normal(70.0, 8.0, N_ROWS), np.nan),
+            "visits": rng.integers(0, 4, N_ROWS),
+            "code": np.where(some, rng.choice([-4, 1, 2], N_ROWS), np.nan),
+            "flag": pd.Series(rng.integers(0, 2, N_ROWS)).astype("boolean").where(some),
+            "sure": rng.uniform(size=N_ROWS) < 0.5,
+            "sex": rng.choice(["f", "m", "NA", " f"], N_ROWS),
+            "typed": [f"{value:.1f}" for value in rng.normal(size=N_ROWS)],
+            "rare": ["common"] * 57 + ["odd"] * 3,
+            "y": rng.normal(size=N_ROWS),
+        }
+    )
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 1000])
+def test_the_encoder_is_that_of_the_whole_table(
+    n_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _frame().to_parquet(tmp_path / "a.parquet")
+    path = tmp_path / "a.toml"
+    path.write_text(
+        'data = {file = "a.parquet", missing = [-4]}\n'
+        'features.categorical = ["visits", "code"]\n[targets.y]'
+    )
+    study = read_study(path)
+    whole = build_data(study, read_data(study)).encoder
+    with chunks_of(n_rows, monkeypatch):
+        table = ChunkedTable(study, tmp_path / "a.parquet", lambda *state: None)
+        survey = survey_table(study, table)
+    assert survey.known.tolist() == [N_ROWS]
+    assert survey.encoder.features == whole.features
+    assert any("(missing)" in name for name in whole.features)
+    for one, other in zip(survey.encoder.columns, whole.columns, strict=True):
+        assert (one.name, one.levels, one.reference) == (other.name, other.levels, other.reference)
+        assert (one.indicator, one.few) == (other.indicator, other.few)
+        np.testing.assert_allclose(one.means, other.means, rtol=1e-12)
+
+
+COLUMNS = {
+    "numbers": ["1", "2.5", None],
+    "empty": [None, None, None],
+    "long": ["12345678901234567890", "1", "2"],
+    "dates": ["2020-01-02", None, "2021-12-31"],
+    "mixed": ["1", "2", "x"],
+    "categories": ["a", "b", "a"],
+    "names": [f"person {k}" for k in range(40)],
+    "repeated": ["a", "b", "c"],
+    "dates and words": ["2020-01-02", "late", "early"],
+    "dates and numbers": ["2020-01-02", "2020-01-02", "5"],
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("step", [1, 2, 100])
+def test_kinds_do_not_depend_on_the_parts(name: str, step: int) -> None:
+    cells = pd.DataFrame({"c": COLUMNS[name]}, dtype=object)
+    tally = ColumnTally("c")
+    for start in range(0, len(cells), step):
+        part = cells.iloc[start : start + step]
+        tally.add(Table(part, "a.parquet", part.index.to_numpy() + 2))
+    assert tally.kind == kind_of(Table(cells, "a.parquet", np.arange(len(cells))), "c")
+
+
+def test_dates_that_are_stored_as_such() -> None:
+    cells = pd.DataFrame({"c": [pd.Timestamp("2020-01-02"), pd.NaT]})
+    tally = ColumnTally("c")
+    tally.add(Table(cells, "a.parquet", np.arange(2)))
+    assert tally.kind == "dates"
+
+
+def test_categories_are_counted_up_to_a_limit() -> None:
+    tally = ColumnTally("ward", declared=True)
+    cells = pd.DataFrame({"ward": [f"w{k}" for k in range(MOST_DECLARED + 1)]})
+    tally.add(Table(cells, "a.parquet", np.arange(len(cells))))
+    assert tally.levels is None
+    with pytest.raises(StudyError, match="has over 1,000 categories, more than a table"):
+        tally.encoded()

@@ -1,0 +1,172 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from deeptobit import SubspaceNetworkCV, load
+from deeptobit.arrays import FloatArray
+from deeptobit.auto import HeldOutScores
+from deeptobit.auto.noise import TAILS, ErrorModel, fit_errors
+from deeptobit.estimators import (
+    estimator_from_state,
+    estimator_state,
+    noise_from_state,
+    noise_state,
+)
+from deeptobit.exceptions import ModelFileError
+from deeptobit.likelihood import (
+    Gaussian,
+    Noise,
+    NoiseByTask,
+    Predictive,
+    StudentT,
+    TwoPiece,
+    of_task,
+)
+from deeptobit.targets import CensoredTargets
+
+N = 1500
+SKEWED = TwoPiece(StudentT(2.5), 0.7)
+
+
+def _draw(noises: list[Noise], seed: int = 0) -> tuple[FloatArray, CensoredTargets]:
+    rng = np.random.default_rng(seed)
+    latent = 2.0 + rng.normal(size=(N, len(noises)))
+    errors = np.stack([noise.sample(rng, (N,)) for noise in noises], axis=1)
+    return latent, CensoredTargets.from_bounds(np.maximum(latent + errors, 0.0), 0.0)
+
+
+def _fit(latent: FloatArray, targets: CensoredTargets, free: list[bool]) -> ErrorModel:
+    ones = np.ones(latent.shape[1])
+    scores = HeldOutScores.build(
+        latent, targets, np.ones(N), ones, np.array(free), fit_intercept=True
+    )
+    return fit_errors(scores, TAILS)
+
+
+def test_every_task_finds_its_own_noise() -> None:
+    truth: list[Noise] = [Gaussian(), SKEWED, TwoPiece(Gaussian(), -0.7), StudentT(2.5)]
+    line, noise = _fit(*_draw(truth), [True] * 4)
+    assert isinstance(noise, NoiseByTask)
+    assert [repr(family) for family in noise.families] == [repr(family) for family in truth]
+    np.testing.assert_allclose(line.slope, 1.0, atol=0.1)
+    np.testing.assert_allclose(line.sigma, 1.0, atol=0.1)
+
+
+def test_means_are_right_whatever_the_noise() -> None:
+    latent, targets = _draw([Gaussian(), SKEWED])
+    line, noise = _fit(latent, targets, [True, True])
+    fresh, new = _draw([Gaussian(), SKEWED], seed=1)
+    mean = Predictive(noise, line.level + line.slope * fresh, line.sigma, 0.0, np.inf).mean()
+    np.testing.assert_allclose((new.values - mean).mean(axis=0), 0.0, atol=0.15)
+
+
+def test_a_task_that_says_nothing_keeps_the_first_family() -> None:
+    latent, targets = _draw([SKEWED, SKEWED])
+    line, noise = _fit(latent, targets, [True, False])
+    assert repr(of_task(noise, 1)) == "Gaussian()"
+    assert (line.slope[1], line.sigma[1]) == (1.0, 1.0)
+    assert repr(of_task(noise, 0)) != "Gaussian()"
+
+
+def _skewed_cohort() -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 4))
+    errors = np.stack([rng.normal(size=300), SKEWED.sample(rng, (300,))], axis=1)
+    return X, np.maximum(1.0 + X[:, :2] + errors, 0.0)
+
+
+def test_a_model_with_noise_by_task_predicts_and_is_saved(tmp_path: Path) -> None:
+    X, Y = _skewed_cohort()
+    model = SubspaceNetworkCV(random_state=0).fit(X, Y)
+    assert isinstance(model.noise_, NoiseByTask)
+    low, high = model.predict_interval(X, 0.9)
+    assert ((low <= Y) & (high >= Y)).mean(axis=0).min() > 0.85
+    model.save(tmp_path / "mine.model")
+    again = load(tmp_path / "mine.model")
+    assert repr(again.noise_) == repr(model.noise_)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.score_log(X, Y) > SubspaceNetworkCV(noise="gaussian", random_state=0).fit(
+        X, Y
+    ).score_log(X, Y)
+    calibrated = model.calibrate_intervals(X, Y)
+    assert calibrated.predict_interval(X, 0.8)[0].shape == Y.shape
+
+
+def test_a_file_whose_noise_is_not_that_of_its_targets_is_refused() -> None:
+    X, Y = _skewed_cohort()
+    model = SubspaceNetworkCV(random_state=0).fit(X, Y)
+    state = estimator_state(model)
+    model.best_estimator_._chosen_noise = NoiseByTask([Gaussian(), StudentT(), Gaussian()])
+    with pytest.raises(ValueError, match="its noise is not that of its targets"):
+        estimator_state(model)
+    with pytest.raises(ModelFileError, match="its noise is not that of its targets"):
+        estimator_from_state(_with_three_families(state))
+
+
+def test_a_stream_whose_noise_is_not_that_of_its_targets_is_refused() -> None:
+    X, Y = _skewed_cohort()
+    network = SubspaceNetworkCV(max_layers=1, random_state=0).fit(X, Y).best_estimator_
+    state = estimator_state(network.partial_fit(X[:100], Y[:100]))
+    fitted = state["model"]["fields"]["fitted"]
+    fitted["_stream"] = _with_three_families(fitted["_stream"])
+    with pytest.raises(ModelFileError, match="its noise is not that of its targets"):
+        estimator_from_state(state)
+
+
+def test_the_chosen_network_can_be_fitted_again_and_goes_on() -> None:
+    X, Y = _skewed_cohort()
+    model = SubspaceNetworkCV(random_state=0).fit(X, Y)
+    best = model.best_estimator_
+    assert best.noise == "gaussian"
+    again = clone(best).fit(X, Y)
+    assert again.noise_ == Gaussian()
+    before = best.score_log(X, Y)
+    best.partial_fit(X[:100], Y[:100])
+    assert best.noise_ == model.noise_
+    assert abs(best.score_log(X, Y) - before) < 0.1
+    assert best.fit(X, Y).noise_ == Gaussian()
+
+
+def test_families_are_told_apart_by_their_parameters() -> None:
+    near = [TwoPiece(Gaussian(), 0.35), TwoPiece(Gaussian(), 0.35 + 1e-9)]
+    assert near[0] != near[1]
+    assert NoiseByTask(near) != NoiseByTask(near[:1] * 2)
+    assert NoiseByTask(near).at(np.array([0, 1, 1])).mean().shape == (3,)
+    assert {StudentT(4.0), StudentT(), TwoPiece(StudentT(), 0.1)} == {
+        StudentT(),
+        TwoPiece(StudentT(4.0), 0.1),
+    }
+
+
+def test_a_given_noise_by_task_must_be_that_of_the_targets() -> None:
+    X, Y = _skewed_cohort()
+    given = NoiseByTask([Gaussian(), SKEWED])
+    assert SubspaceNetworkCV(noise=given, random_state=0).fit(X, Y).noise_ == given
+    with pytest.raises(ValueError, match=r"noise is that of 2 target\(s\), but y has 1"):
+        SubspaceNetworkCV(noise=given).fit(X, Y[:, 0])
+
+
+def test_a_noise_by_name_and_one_that_there_is_not() -> None:
+    assert repr(noise_from_state("logistic")) == "Logistic()"
+    assert repr(noise_from_state(noise_state(SKEWED))) == repr(SKEWED)
+    with pytest.raises(ModelFileError, match="its noise is unknown: noise must be one of"):
+        noise_from_state("cauchy")
+
+
+def _with_three_families(state: dict[str, object]) -> dict[str, object]:
+    """The state of the model with a family too many."""
+
+    def add(value: object) -> object:
+        if isinstance(value, dict):
+            changed = {key: add(item) for key, item in value.items()}
+            if value.get("is") == "NoiseByTask":
+                items = value["fields"]["families"]["items"]
+                changed["fields"] = {"families": {"is": "tuple", "items": [*items, items[0]]}}
+            return changed
+        return [add(item) for item in value] if isinstance(value, list) else value
+
+    found = add(state)
+    assert isinstance(found, dict)
+    return found

@@ -1,0 +1,174 @@
+"""Weights of a stack, and what held-out rows say of slopes, levels and noise."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from deeptobit import TobitRegressor
+from deeptobit.arrays import FloatArray
+from deeptobit.auto import EvidenceMember
+from deeptobit.auto.folds import Fold, HeldOut
+from deeptobit.auto.recalibration import (
+    _GROWTH_WIDTH,
+    _SLOPE_PRECISION,
+    HeldOutScores,
+    Line,
+    recalibrate,
+    shift_of_level,
+)
+from deeptobit.auto.stack import average, error_moments, layer_scores, simplex_weights
+from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, bend, evaluate
+from deeptobit.targets import CensoredTargets
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_direction_of_the_simplex_lowers_the_error(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    errors = rng.normal(size=(6, 40)) + rng.normal(size=40)
+    moments = errors @ errors.T
+    weights = simplex_weights(moments)
+    assert weights.sum() == pytest.approx(1.0)
+    assert (weights >= 0.0).all()
+    slope = moments @ weights
+    np.testing.assert_allclose(slope[weights > 0.0], slope.min(), rtol=1e-3)
+
+
+def test_twins_and_perfect_members_are_no_trouble() -> None:
+    errors = np.ones((3, 5))
+    np.testing.assert_allclose(simplex_weights(errors @ errors.T).sum(), 1.0)
+    perfect = simplex_weights(np.diag([1.0, 0.0, 1.0]))
+    np.testing.assert_allclose(perfect, [0.0, 1.0, 0.0], atol=1e-3)
+    assert np.isfinite(simplex_weights(np.zeros((2, 2)))).all()
+
+
+def test_an_average_averages() -> None:
+    one, two = (
+        EvidenceMember(np.full((1, 2), k), np.full(1, k), np.full(1, k), k, {}) for k in (1.0, 4.0)
+    )
+    mean = average([one, two], np.array([0.5, 0.5]))
+    np.testing.assert_allclose(mean.coef, 2.5)
+    assert mean.alpha == pytest.approx(2.0)
+
+
+BOUNDS = 7.0, 12.0
+
+
+def _refit(
+    latent: FloatArray,
+    targets: CensoredTargets,
+    weight: FloatArray,
+    sigma: FloatArray,
+    noise: Noise,
+    free: Any,
+    *,
+    fit_intercept: bool = True,
+    grows: bool = False,
+) -> Line:
+    scores = HeldOutScores.build(latent, targets, weight, sigma, free, fit_intercept=fit_intercept)
+    return recalibrate(scores if grows else scores.without_growth(), noise).line
+
+
+def _held_out(seed: int = 0) -> tuple[FloatArray, CensoredTargets, FloatArray]:
+    rng = np.random.default_rng(seed)
+    latent = 10.0 + 2.0 * rng.normal(size=(400, 2))
+    Y = np.clip(1.0 + 0.8 * latent + 3.0 * rng.normal(size=(400, 2)), 7.0, 12.0)
+    Y[::9, 0] = np.nan
+    return latent, CensoredTargets.from_bounds(Y, 7.0, 12.0), rng.uniform(0.5, 2.0, 400)
+
+
+@pytest.mark.parametrize("grows", [False, True])
+@pytest.mark.parametrize("noise", [Gaussian(), StudentT(4)])
+def test_the_line_is_the_penalised_maximum(noise: Noise, grows: bool) -> None:
+    latent, targets, weight = _held_out()
+    free = np.array([True, True])
+    line = _refit(latent, targets, weight, np.ones(2), noise, free, grows=grows)
+    assert line.growth.any() == grows
+    middle = np.average(latent, axis=0, weights=weight)
+    width = np.sqrt(np.average(np.square(latent - middle), axis=0, weights=weight))
+    bent = bend((latent - middle) / width)
+    mean = Predictive(Gaussian(), latent, np.ones(2), *BOUNDS).mean()
+    spread = np.nanmean(weight[:, None] * np.square(targets.values - mean), axis=0)
+    spread /= np.nanmean(np.where(targets.missing, np.nan, weight[:, None]), axis=0)
+    for task in range(2):
+
+        def objective(point: Any, task: int = task) -> float:
+            scores = point[0] + point[1] * latent[:, [task]]
+            low, high = targets.low[:, [task]], targets.high[:, [task]]
+            growth = point[3] if grows else 0.0
+            sigma = np.exp(point[2] + growth * bent[:, [task]])
+            nll = evaluate(noise, low, high, scores, sigma).nll[:, 0]
+            mean = Predictive(noise, scores, sigma, *BOUNDS).mean()[:, 0]
+            error = np.nan_to_num(0.5 * np.square(targets.values[:, task] - mean) / spread[task])
+            prior = _SLOPE_PRECISION * (point[1] - 1.0) ** 2 + (growth / _GROWTH_WIDTH) ** 2
+            return float(weight @ (nll + error) + 0.5 * prior)
+
+        level, slope, sigma, growth = (part[task] for part in line)
+        found = np.array([level, slope, np.log(sigma), growth][: 4 if grows else 3])
+        best = minimize(objective, found, method="Nelder-Mead", options={"xatol": 1e-6})
+        assert objective(found) <= best.fun + 1e-6
+
+
+def test_without_the_prior_it_is_the_tobit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deeptobit.auto.recalibration._SLOPE_PRECISION", 0.0)
+    latent, targets, weight = _held_out()
+    monkeypatch.setattr("deeptobit.auto.recalibration._MEAN_WEIGHT", 0.0)
+    line = _refit(latent, targets, weight, np.ones(2), Gaussian(), np.ones(2, dtype=bool))
+    tobit = TobitRegressor().fit(latent[:, [1]], targets[:, ...], sample_weight=weight)
+    np.testing.assert_allclose(line.slope[1], tobit.coef_[1, 0], rtol=1e-6)
+    np.testing.assert_allclose(line.level[1], tobit.intercept_[1], rtol=1e-6)
+    np.testing.assert_allclose(line.sigma[1], tobit.sigma_[1], rtol=1e-6)
+
+
+def test_tasks_that_are_not_free_stay_and_no_intercept_means_none() -> None:
+    latent, targets, weight = _held_out()
+    one = np.array([True, False])
+    start = np.array([1.0, 5.0])
+    line = _refit(latent, targets, weight, start, Gaussian(), one, fit_intercept=False)
+    assert line.level.tolist() == [0.0, 0.0]
+    assert (line.slope[1], line.sigma[1]) == (1.0, 5.0)
+    assert line.sigma[0] != 1.0
+
+
+def test_units_of_the_outcomes_do_not_matter() -> None:
+    latent, targets, weight = _held_out()
+    scaled = CensoredTargets.from_bounds(1e3 * targets.values - 5.0, 6995.0, 11995.0)
+    free = np.ones(2, dtype=bool)
+    plain = _refit(latent, targets, weight, np.ones(2), Gaussian(), free)
+    moved = _refit(1e3 * latent - 5.0, scaled, weight, 1e3 * np.ones(2), Gaussian(), free)
+    np.testing.assert_allclose(moved.slope, plain.slope, rtol=1e-7)
+    np.testing.assert_allclose(moved.sigma, 1e3 * plain.sigma, rtol=1e-7)
+
+
+def test_a_clear_bias_of_the_mean_is_removed_and_chance_is_not() -> None:
+    rng = np.random.default_rng(1)
+    latent = rng.normal(size=(4000, 2))
+    y = np.maximum(latent + np.array([0.3, 0.0]) + rng.normal(size=latent.shape), 0.0)
+    predictive = Predictive(Gaussian(), latent, np.ones(2), 0.0, np.inf)
+    share = np.ones_like(y)
+    # The second task is right up to chance: make it so exactly.
+    y[:, 1] += (predictive.mean()[:, 1] - y[:, 1]).mean()
+    shift = shift_of_level(predictive, y, share)
+    assert shift[1] == 0.0
+    assert shift[0] == pytest.approx(0.3, abs=0.05)
+    moved = Predictive(Gaussian(), latent + shift, np.ones(2), 0.0, np.inf)
+    assert abs((y - moved.mean())[:, 0].mean()) < 0.01
+
+
+def test_products_of_errors_add_up_over_blocks_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(1500, 2)), np.maximum(rng.normal(size=(1500, 2)), -0.5)
+    targets = CensoredTargets.from_bounds(Y, -0.5, None)
+    rows = np.arange(1500)
+    held_out = HeldOut(targets, np.ones(1500), [Fold(rows[:100], rows[100:])], (Gaussian(),))
+    fold = held_out.folds[0]
+    members = [
+        EvidenceMember(rng.normal(size=(2, 2)), rng.normal(size=2), np.ones(2), 1.0, {})
+        for _ in range(3)
+    ]
+    errors = np.stack(
+        [held_out.errors(fold, layer_scores(X[100:], one), one.sigma).ravel() for one in members]
+    )
+    moments = error_moments(held_out, fold, X[100:], members)
+    np.testing.assert_allclose(moments, errors @ errors.T, rtol=1e-12)

@@ -1,0 +1,1 @@
+"""Checks of whole estimators: inputs, outputs, copies, streams."""

@@ -1,0 +1,265 @@
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from deeptobit.arrays import FloatArray
+from deeptobit.likelihood import Gaussian, Logistic, StudentT
+from deeptobit.online import dispatch as compiled
+from deeptobit.online import reference as reference
+from deeptobit.online.dispatch import batches_by_pieces, learn_batches
+from deeptobit.online.rows import Block, Iterate, PlainPlan, RowPlan, rows_of
+
+N, D, T, R = 40, 5, 7, 3
+GAUSSIAN = Gaussian()
+
+
+class Case(NamedTuple):
+    block: Block
+    now: Iterate
+    rng: np.random.Generator
+
+
+def make_case(*, intervals: bool, far: float = 1.0) -> Case:
+    """Every kind of entry, weights among them 0, and z up to ±10 × far."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, D))
+    y, kind = 3.0 * far * rng.normal(size=(N, T)), rng.integers(0, 5, size=(N, T))
+    width = rng.choice([1e-7, 0.1, 1.0, 5.0, 40.0], size=(N, T))
+    low = np.choose(kind, [y, np.full_like(y, -np.inf), y, np.full_like(y, np.nan), y])
+    high = np.choose(kind, [y, y, np.full_like(y, np.inf), np.full_like(y, np.nan), y])
+    if intervals:
+        high = np.where(kind == 4, y + width, high)
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0], size=N)
+    zero, one = np.zeros, np.ones
+    block = compiled.standard_block(X, low, high, weight, (zero(D), one(D)), (zero(T), one(T)))
+    sigma = rng.uniform(0.5, 2.0, T)
+    now = Iterate(rng.normal(size=(R, D)), rng.normal(size=(R, T)), rng.normal(size=T), sigma)
+    return Case(block, now, rng)
+
+
+CASES = pytest.mark.parametrize(
+    ("intervals", "far"), [(False, 1.0), (True, 1.0), (False, 30.0), (True, 30.0)]
+)
+
+
+def latent_of(case: Case) -> FloatArray:
+    return np.asarray(case.block.X @ case.now.V.T @ case.now.Ut + case.now.intercept)
+
+
+def plan_of(case: Case, every: int) -> RowPlan:
+    return RowPlan(
+        case.block.X @ (np.eye(D) + 0.1),
+        np.full(N, 0.05),
+        np.full(N, 0.02),
+        np.eye(R) + 0.05,
+        1.3,
+        np.full(T, 0.3),
+        np.full(T, 3.0),
+        1.0,
+        1.0,
+        every,
+    )
+
+
+@CASES
+def test_entries_and_scores(intervals: bool, far: float) -> None:
+    case = make_case(intervals=intervals, far=far)
+    latent, sigma = latent_of(case), case.now.sigma
+    block = case.block
+    found = compiled.entries(GAUSSIAN, block, latent, sigma)
+    expected = reference.reference_entries(GAUSSIAN, block.low, block.high, latent, sigma)
+    # The curvature of a short interval is a difference of large numbers.
+    tolerance = 1e-6 if intervals else 1e-10
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    for mine, other in zip(
+        compiled.scores(GAUSSIAN, block, slice(0, T), latent, sigma),
+        reference.reference_scores(GAUSSIAN, block, latent, sigma),
+        strict=True,
+    ):
+        np.testing.assert_allclose(mine, other, rtol=tolerance, atol=tolerance)
+
+
+@CASES
+def test_sums(intervals: bool, far: float) -> None:
+    case = make_case(intervals=intervals, far=far)
+    mean, sigma = case.now.intercept, case.now.sigma
+    found = compiled.null_sums(GAUSSIAN, case.block, mean, sigma)
+    expected = reference.reference_null_sums(GAUSSIAN, case.block, mean, sigma)
+    np.testing.assert_allclose(found[:4], expected[:4], rtol=1e-7, atol=1e-7)
+    if not intervals:  # second derivatives of a narrow interval cancel, and only steer a step
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
+    linear = latent_of(case) - mean
+    np.testing.assert_allclose(
+        compiled.evidence(GAUSSIAN, case.block, case.now, sigma),
+        reference.reference_evidence(GAUSSIAN, case.block, linear, mean, sigma),
+        rtol=1e-7,  # an interval of 1e-7 at z = 300 is known to 3e-7 of itself
+        atol=1e-7,
+    )
+
+
+def test_sums_of_squares() -> None:
+    block = make_case(intervals=False).block
+    found = np.ones(D)
+    compiled.add_squares(block.X, block.weight, found)
+    np.testing.assert_allclose(found, 1.0 + block.weight @ block.X**2, rtol=1e-12)
+
+
+def test_middles() -> None:
+    block = make_case(intervals=True).block
+    low, high = np.array(block.low), np.array(block.high)
+    low[0, :3], high[0, :3] = -np.inf, np.inf  # nothing is known
+    for mine, other in zip(
+        compiled.middles(low, high), reference.reference_middles(low, high), strict=True
+    ):
+        np.testing.assert_array_equal(mine, other)
+
+
+def both_moments(now: Iterate, mean: Iterate) -> FloatArray:
+    V = np.concatenate([now.V, mean.V])[:, : D - 1]  # one feature does not vary
+    return np.asarray(V @ V.T)
+
+
+def test_whitening() -> None:
+    case = make_case(intervals=False)
+    moments = case.now.V[:, :2] @ case.now.V[:, :2].T  # of rank two
+    for mine, other in zip(
+        compiled.whitening(moments), reference.reference_whitening(moments), strict=True
+    ):
+        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("lost", ["none", "scale", "direction"])
+def test_turn(lost: str) -> None:
+    case = make_case(intervals=False)
+    mean = case.now.copy()
+    mean.V[...] += 0.01 * case.rng.normal(size=(R, D))
+    mean.V[1] *= {"none": 1.0, "scale": 100.0, "direction": -1.0}[lost]
+    curvature = case.rng.uniform(0.0, 1.0, T)
+    states = []
+    for run in (compiled.turn, reference.reference_turn):
+        now, middle = case.now.copy(), mean.copy()
+        inverse, spread = run(both_moments(now, middle), now, middle, curvature, 0.1)
+        states.append([inverse, np.array(spread), *now, *middle])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
+    _, _, V, _, _, _, mean_V, _, _, _ = states[0]
+    np.testing.assert_allclose(V[:, : D - 1] @ V[:, : D - 1].T, np.eye(R), atol=1e-9)
+    assert (mean_V == V).all(axis=1).any() == (lost != "none")
+
+
+def test_settle() -> None:
+    case = make_case(intervals=False)
+    most = case.rng.uniform(0.1, 5.0, T)
+    states = []
+    for run in (compiled.settle, reference.reference_settle):
+        now, mean = case.now.copy(), case.now.copy()
+        mean.Ut[...] *= 2.0
+        moments = both_moments(now, mean)
+        assert run(moments, now, mean, most, np.full(T, -0.5), np.full(T, 0.5))
+        states.append([*now, *mean])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12)
+    _, Ut, intercept, _, *_ = states[0]
+    length = np.sqrt(np.sum(Ut * (moments[:R, :R] @ Ut), axis=0))
+    assert (length <= most * (1.0 + 1e-12)).all()
+    assert 0 < (Ut == case.now.Ut).all(axis=0).sum() < T
+    assert np.abs(intercept).max() == 0.5
+
+
+@pytest.mark.parametrize("wrong", ["V", "Ut", "intercept", "sigma", "size"])
+def test_an_iterate_that_ran_away_is_left_alone(wrong: str) -> None:
+    case = make_case(intervals=False)
+    spoiled = case.now.copy()
+    if wrong == "size":
+        spoiled.V[...] *= 1e3
+    else:
+        getattr(spoiled, wrong)[0] = np.inf if wrong == "sigma" else np.nan
+    limits = np.full(T, 0.1), np.full(T, -0.1), np.full(T, 0.1)
+    for run in (compiled.settle, reference.reference_settle):
+        now, mean = spoiled.copy(), case.now.copy()
+        assert not run(both_moments(now, mean), now, mean, *limits)
+        for mine, other in zip([*now, *mean], [*spoiled, *case.now], strict=True):
+            np.testing.assert_array_equal(mine, other)
+
+
+@CASES
+def test_adaptive_rows(intervals: bool, far: float) -> None:
+    case = make_case(intervals=intervals, far=far)
+    plan = plan_of(case, every=8)
+    states = []
+    for run in (compiled.learn_rows, reference.reference_learn_rows):
+        now, mean = case.now.copy(), case.now.copy()
+        moments, out = np.tile([[0.5], [0.4], [0.9]], T), np.zeros(2)
+        averaged = run(GAUSSIAN, case.block, plan, now, mean, moments, 4, out)
+        assert averaged == 4 + N // 8
+        states.append([*now, *mean, moments, out])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-7, atol=1e-8)
+    assert not np.array_equal(states[0][0], case.now.V)
+
+
+@CASES
+@pytest.mark.parametrize("size", [1, 16, N])
+def test_adaptive_batches(intervals: bool, far: float, size: int) -> None:
+    """The last batch of 16 is half full."""
+    case = make_case(intervals=intervals, far=far)
+    count = -(-N // size)
+    plan = plan_of(case, every=size)._replace(
+        step=np.linspace(0.05, 0.02, count), forget=np.linspace(0.02, 0.01, count)
+    )
+    states = []
+    for run in (learn_batches, batches_by_pieces):
+        now, mean = case.now.copy(), case.now.copy()
+        moments, out = np.tile([[0.5], [0.4], [0.9]], T), np.zeros(2)
+        averaged = run(GAUSSIAN, case.block, plan, now, mean, moments, 4, out, 1)
+        assert averaged == 4 + count
+        states.append([*now, *mean, moments, out])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-7, atol=1e-8)
+    assert not np.array_equal(states[0][0], case.now.V)
+
+
+@pytest.mark.parametrize("run", [learn_batches, batches_by_pieces])
+def test_a_batch_survives_numbers_that_are_not(run: Any) -> None:
+    """A singular metric may round below 0; what overflows shows as NaN and raises nothing."""
+    case = make_case(intervals=False)
+    plan = plan_of(case, every=N)
+    for Z, finite in ((-100.0 * case.block.X, True), (np.full((N, D), np.inf), False)):
+        now = case.now.copy()
+        with np.errstate(all="ignore"):
+            run(
+                GAUSSIAN, case.block, plan._replace(Z=Z), now, now.copy(), np.full((3, T), 0.5),
+                0, np.zeros(2), 1,
+            )  # fmt: skip
+        assert now.is_finite() == finite
+
+
+@CASES
+def test_plain_rows(intervals: bool, far: float) -> None:
+    case = make_case(intervals=intervals, far=far)
+    plan = PlainPlan(np.full(N, 1e-4), np.full(N, 0.02), 0.1, 1.0, 1.0)
+    states = []
+    for run in (compiled.plain_rows, reference.reference_plain_rows):
+        now, out = case.now.copy(), np.zeros(2)
+        run(GAUSSIAN, case.block, plan, now, np.full(T, 0.4), out)
+        states.append([*now, out])
+    for mine, other in zip(*states, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("noise", [Logistic(), StudentT()], ids=repr)
+def test_other_families_take_the_reference_path(noise: Logistic | StudentT) -> None:
+    case = make_case(intervals=True)
+    found = compiled.entries(noise, case.block, latent_of(case), case.now.sigma)
+    expected = reference.reference_entries(
+        noise, case.block.low, case.block.high, latent_of(case), case.now.sigma
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_of_a_block_are_rows() -> None:
+    block = make_case(intervals=True).block
+    part = rows_of(block, slice(3, 5))
+    np.testing.assert_array_equal(part.X, block.X[3:5])
+    np.testing.assert_array_equal(part.edge, block.edge[3:5])

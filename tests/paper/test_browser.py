@@ -1,0 +1,101 @@
+"""The page of a reproduction in a real browser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, expect
+
+from paper.page import render_reproduction
+from paper.registry import reproduce
+from paper.section import SMALL, Context, FigureOf, Section, TableOf
+from tests.app.report.browsing import LOADED, SIZES, open_page
+from tests.paper.sections import HOSTILE, quick_section
+from tests.paper.test_page import BRAIN
+
+SHARES = ("40%", "50%", "60%", "70%", "80%")
+OVERFLOWING = """() => [...document.querySelectorAll("section table")]
+  .filter((table) => table.scrollWidth > table.parentElement.clientWidth
+    || table.getBoundingClientRect().right > window.innerWidth)
+  .map((table) => table.caption?.textContent ?? "claims")"""
+
+
+def _wide() -> TableOf:
+    """As many columns as the paper's largest table."""
+    rows = ["SN, the paper's recipe, layer 3", "Multi ℓ2,1, censored", HOSTILE[:8]]
+    cells = {f"{share}{by}": "0.0369 (0.0012)" for share in SHARES for by in ("", ", paper")}
+    ratios = {"over SN, our defaults": "1.000", "paper, over SN, the paper's recipe": "3.753"}
+    lines = [{"method": row, "splits": "10", **cells, **ratios} for row in rows]
+    return TableOf("Methods by share", pd.DataFrame(lines))
+
+
+def _sections() -> list[Section]:
+    quick = quick_section(SMALL, Context())
+    maps = FigureOf("Maps", "brain", BRAIN)
+    wide = replace(quick, name="wide", title="Wide table", tables=(_wide(),), figures=(maps,))
+    return [reproduce("fig-network", SMALL, Context()), quick, wide]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("reproduction") / "index.html"
+    path.write_text(render_reproduction(_sections()), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_opens_without_a_complaint(
+    browser: Browser, address: str, size: str, dark: bool, tmp_path: Path
+) -> None:
+    opened = open_page(browser, address, size, dark=dark)
+    page = opened.page
+    widths = page.evaluate(LOADED)
+    assert len(widths) >= 4  # views of the brain
+    assert min(widths) > 0
+    pictures = page.locator("svg[role=img]")
+    assert pictures.count() == 3
+    for picture in pictures.all():
+        box = picture.bounding_box()
+        assert box is not None
+        assert min(box["width"], box["height"]) > 100
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert len(page.screenshot(path=tmp_path / "page.png", full_page=True)) > 50_000
+    assert opened.complaints == []
+    assert opened.refused == []
+    page.context.close()
+
+
+def test_every_table_fits_a_desk(browser: Browser, address: str) -> None:
+    page = open_page(browser, address).page
+    page.set_viewport_size({"width": 1200, "height": 900})
+    assert page.locator("section table").count() == 6
+    assert page.evaluate(OVERFLOWING) == []
+    page.context.close()
+
+
+def test_links_lead_to_sections(browser: Browser, address: str) -> None:
+    page = open_page(browser, address).page
+    titles = ["Figure 1: the Subspace Network", "Quick section", "Wide table", "Settings"]
+    links = page.get_by_role("navigation", name="Sections").get_by_role("link")
+    assert links.all_inner_texts() == titles
+    for title in titles:
+        page.get_by_role("link", name=title).click()
+        target = page.locator("section:target")
+        assert target.locator("h2").inner_text() == title
+        expect(target.locator("h2")).to_be_in_viewport()  # scrolling is smooth: it waits
+    page.context.close()
+
+
+def test_verdicts_are_words_that_are_seen(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, script=False).page
+    assert page.get_by_text("Of 6 claims 2 hold, 2 do not, and 2 cannot be told.").is_visible()
+    for words in ("holds", "does not hold", "cannot be told"):
+        badges = page.locator(".verdict", has_text=words)
+        assert badges.count() == 4  # in the overview and in both sections
+        assert all(badge.is_visible() for badge in badges.all())
+    assert page.get_by_text(HOSTILE).first.is_visible()
+    page.context.close()

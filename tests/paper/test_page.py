@@ -1,0 +1,135 @@
+"""The page and the files of a reproduction."""
+
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deeptobit.exceptions import MissingExtraError
+from paper import drawing as _reproduction_figures
+from paper.page import render_reproduction, write_reproduction
+from paper.section import SMALL, Context, FigureOf, Section
+from tests.paper.sections import HOSTILE, quick_section
+
+NETWORK = {
+    "n_features": 138,
+    "n_tasks": 30,
+    "layers": [
+        {"inputs": 138, "rank": 5, "outputs": 30, "parameters": 815},
+        {"inputs": 168, "rank": 5, "outputs": 30, "parameters": 815},
+    ],
+}
+WEIGHTS = {
+    "true": np.arange(6.0).reshape(2, 3),
+    "predicted": np.arange(6.0).reshape(2, 3) ** 1.1,
+    "correlations": np.linspace(0.5, 1.0, 40),
+    "threshold": 0.9,
+}
+BRAIN = {
+    "features": ["lh_entorhinal_thickness", "rh_precuneus_thickness", "age"],
+    "loadings": np.array([[1.0], [-0.5], [0.2]]),
+    "names": ["subspace 1 (100%)"],
+    "tasks": ["+ MMSE"],
+}
+
+
+@pytest.fixture(scope="module")
+def section() -> Section:
+    return quick_section(SMALL, Context())
+
+
+@pytest.fixture(scope="module")
+def page(section: Section) -> str:
+    return render_reproduction([section, replace(section, name="other", title="Other section")])
+
+
+def test_names_do_not_run(page: str) -> None:
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;" in page
+    assert HOSTILE not in page
+
+
+def test_it_loads_nothing(page: str) -> None:
+    assert "default-src 'none'" in unescape(page)
+    addresses = re.findall(r'(?:src|href)="([^"]*)"', page)
+    assert all(address.startswith(("#", "data:")) for address in addresses)
+    assert "@import" not in page
+
+
+def test_ids_are_unique(page: str) -> None:
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(ids) == len(set(ids)) > 5
+    for target in re.findall(r'href="#([^"]*)"', page):
+        assert target in ids
+
+
+def test_every_claim_has_its_verdict_and_all_are_counted(page: str) -> None:
+    assert "Of 6 claims 2 hold, 2 do not, and 2 cannot be told." in page
+    # Once in the overview and once in its section.
+    assert page.count('class="verdict holds"') == 4
+    assert page.count('class="verdict does-not-hold"') == 4
+
+
+def test_numbers_are_written_for_people(page: str) -> None:
+    assert "−0.20" in page
+    assert ">0.1235<" in page
+    assert ">–<" in page
+    assert ">nan<" not in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "texts"),
+    [
+        ("network", NETWORK, ["layer 2", "138 features", "R = 5"]),
+        ("weights", WEIGHTS, ["task 1", "of tasks above 0.9"]),
+        ("brain", BRAIN, ["left lateral", "subspace 1"]),
+    ],
+)
+def test_figures_are_drawn(
+    section: Section, kind: str, data: dict[str, object], texts: list[str]
+) -> None:
+    figure = FigureOf("Caption of it", kind, data)
+    page = render_reproduction([replace(section, figures=(figure,))])
+    assert "Caption of it" in page
+    for text in texts:
+        assert text in page
+    assert "mathdefault" not in page
+
+
+def test_a_missing_extra_is_a_sentence(section: Section, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MissingExtraError("nilearn is not installed")
+
+    monkeypatch.setattr(_reproduction_figures, "draw_brain_maps", fail)
+    figure = FigureOf("Maps", "brain", BRAIN)
+    page = render_reproduction([replace(section, figures=(figure,))])
+    assert "regions of the cortex, but nilearn is not installed." in page
+
+
+def test_files_hold_tables_and_figures(section: Section, tmp_path: Path) -> None:
+    files = write_reproduction(tmp_path / "out", [section], "quick")
+    names = {path.relative_to(tmp_path / "out").as_posix() for path in files}
+    assert names == {
+        "quick.html",
+        "quick.md",
+        "tables/quick-1.csv",
+        "tables/quick-1.parquet",
+        "figures/quick-1.png",
+        "figures/quick-1.svg",
+    }
+    table = pd.read_csv(tmp_path / "out" / "tables" / "quick-1.csv")
+    assert table["method"].tolist() == ["SN", HOSTILE]
+    assert pd.read_parquet(tmp_path / "out" / "tables" / "quick-1.parquet")["value"].item() == 0.5
+    assert (tmp_path / "out" / "figures" / "quick-1.png").read_bytes()[:4] == b"\x89PNG"
+    text = (tmp_path / "out" / "quick.md").read_text(encoding="utf-8")
+    assert "**does not hold**" in text
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4, 6}
+
+
+def test_the_same_section_gives_the_same_page(section: Section) -> None:
+    assert render_reproduction([section]) == render_reproduction([section])
