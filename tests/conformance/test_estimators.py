@@ -13,8 +13,8 @@ from deeptobit import (
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
     TobitRegressor,
-    baselines,
 )
+from paper import baselines
 from tests.conformance.suite import Check, all_checks
 
 SCALES: dict[str, Any] = {"lower": [0.0, -np.inf, 10.0], "upper": [30.0, np.inf, np.inf]}

@@ -18,8 +18,9 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from deeptobit import SubspaceNetworkCV, baselines
+from deeptobit import SubspaceNetworkCV
 from deeptobit.arrays import FloatArray
+from paper import baselines
 from tests.estimators.models import EVERY_MODEL, MODELS
 from tests.estimators.problems import assert_close, censored
 

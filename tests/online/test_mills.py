@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from deeptobit import special
+from deeptobit.likelihood import normal as special
 from deeptobit.likelihood.kernels import log_ndtr_mills
 
 

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from deeptobit.arrays import FloatArray
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_step_follows_the_gradient_of_the_censored_likelihood(

@@ -5,7 +5,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from deeptobit import __version__, cli
+from deeptobit import __version__
+from deeptobit.app import cli
 from deeptobit.app.cli.app import app
 
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib"}

@@ -7,7 +7,8 @@ import onnx
 import pytest
 from typer.testing import CliRunner
 
-from deeptobit import TobitRegressor, cli
+from deeptobit import TobitRegressor
+from deeptobit.app import cli
 from deeptobit.app.cli.app import app
 from deeptobit.app.study import FittedStudy, load_fitted, save_fitted
 from tests.app.report.studies import QUICK, fit_text

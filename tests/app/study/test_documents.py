@@ -16,7 +16,7 @@ from deeptobit.app.study.config import (
     TargetSettings,
 )
 
-TEXT = (Path(__file__).parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[3] / "docs" / "study.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
