@@ -113,11 +113,11 @@ def _machine() -> Machine:
     rows = _rows(Shape(N_FEATURES, N_TASKS, RANK))
     low, high = rows.low[:512], rows.high[:512]
     latent, sigma = rng.normal(size=low.shape), np.ones(N_TASKS)
-    _, likelihood = _timed(lambda: likelihood.evaluate(Gaussian(), low, high, latent, sigma))
+    _, entries = _timed(lambda: likelihood.evaluate(Gaussian(), low, high, latent, sigma))
     mean, scale = rng.normal(size=1000), np.ones(1000)
     _, centring = _timed(lambda: (block - mean) / scale)
     return Machine(
-        product / (2 * block.size * narrow.shape[1]), likelihood / low.size, centring / block.size
+        product / (2 * block.size * narrow.shape[1]), entries / low.size, centring / block.size
     )
 
 

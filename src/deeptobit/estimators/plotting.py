@@ -20,7 +20,7 @@ from deeptobit.metrics import centred_anmse, some_predictive, some_targets
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
-    from deeptobit.plots import Axes
+    from deeptobit.inspection import Axes
 
 
 # Why a model may have nothing to show, by its solver.
