@@ -43,11 +43,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
     if name in _ROOMS:
         return import_module(f"deeptobit.{name}")
-    raise AttributeError(f"module 'deeptobit' has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'deeptobit' has no attribute {name!r}")
+    room = import_module(_HOME[name])
+    globals().update(
+        {public: getattr(room, public) for public in _HOME if _HOME[public] == _HOME[name]}
+    )
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -30,6 +30,11 @@ def in_precision_of(X: Any, result: FloatArray) -> FloatArray:
     return single if (np.isinf(single) == np.isinf(result)).all() else result
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection; Dask need not be installed."""
+    return hasattr(X, "__dask_graph__")
+
+
 def refuse_dates(table: Any, what: str) -> None:
     """Dates and durations are no numbers, although NumPy turns them into counts of nanoseconds.
 

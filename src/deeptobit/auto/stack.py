@@ -19,8 +19,8 @@ from deeptobit.auto.path import EvidenceMember, evidence_path
 from deeptobit.layer import CensoringKinds
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import NetworkLayer
+from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
-from deeptobit.threads import one_blas_thread
 
 # Many layers into one: weights that predict held-out rows best.
 

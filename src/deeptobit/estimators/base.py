@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deeptobit.estimators.formula import FormulaMixin
 from deeptobit.estimators.plotting import PlotMixin
@@ -13,14 +13,6 @@ if TYPE_CHECKING:
     from deeptobit.files import Precision
 
 
-# What belongs to one fit, by the attribute that every later fit sets anew: the first with the
-# parameters, the second with the features (``partial_fit`` keeps those it began with).
-_FORGOTTEN_WITH = {
-    "sigma_": ("_calibration",),
-    "n_features_in_": ("feature_scale_", "formula_", "_chosen_noise"),
-}
-
-
 class CensoredRegressor(PlotMixin, FormulaMixin):
     """Base of the estimators: predictions, calibrated intervals, explanations, pictures, formulas.
 
@@ -28,12 +20,6 @@ class CensoredRegressor(PlotMixin, FormulaMixin):
     ``_one_dimensional`` in ``fit``, and computes latent scores. ``feature_scale_`` is set where
     the standard deviations of the features are known.
     """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; one that marks a new fit makes forget what belongs to the old."""
-        for stale in _FORGOTTEN_WITH.get(name, ()):
-            self.__dict__.pop(stale, None)
-        super().__setattr__(name, value)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file, which :func:`deeptobit.load` reads: arrays and JSON, no pickle.

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.sparse import hstack, issparse
 from sklearn.metrics.pairwise import cosine_similarity
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators.inputs import check_count, check_lengths, feature_names
+from deeptobit.estimators.inputs import check_count, check_lengths, feature_names, feature_scale
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.inspection import Subspace, canonical_subspaces
 from deeptobit.likelihood import Predictive
@@ -211,22 +210,6 @@ class ExplainMixin(PredictiveRegressor):
 
         index = pd.Index(feature_names(self), name="feature")
         return pd.DataFrame(rows.T, index=index, columns=[*self.target_names_, "shared"])
-
-
-def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:
-    """Standard deviations of the columns, dense or sparse, (D,).
-
-    Examples
-    --------
-    >>> feature_scale(np.array([[1.0, 5.0], [3.0, 5.0]]))
-    array([1., 0.])
-    """
-    sparse = bool(issparse(matrix))
-    matrix = matrix.astype(np.float64) if sparse else matrix  # squares would overflow in single
-    share = None if weight is None else weight / weight.max()  # large weights would overflow
-    with np.errstate(invalid="ignore"):  # the variance of a constant may round to below 0
-        scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=share)
-    return np.asarray(np.sqrt(np.maximum(scaler.var_, 0.0)))
 
 
 def _scores(targets: CensoredTargets, predictive: Predictive, scoring: Scoring) -> FloatArray:

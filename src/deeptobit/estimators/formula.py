@@ -251,13 +251,6 @@ class FormulaMixin(PredictiveRegressor):
         """Remember how raw columns become features."""
         self.formula_ = design
 
-    def _read_features(self, X: Any) -> Any:
-        """Features of new rows; a data frame of raw columns is encoded first."""
-        if hasattr(self, "formula_") and hasattr(X, "columns"):
-            encoded = list(map(str, X.columns)) == list(self.feature_names_in_)
-            X = X if encoded else self.formula_.columns(X)
-        return super()._read_features(X)
-
 
 def _check_frame(data: Any) -> None:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""What users pass, read once and checked with errors that say what and where."""
+"""Inputs and parameters of the estimators, read once and checked; errors say what and where."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
@@ -8,6 +8,7 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import validate_data
 
 from deeptobit.arrays import (
@@ -157,6 +158,22 @@ def check_lengths(X: Any, targets: CensoredTargets) -> None:
             "Found input variables with inconsistent numbers of samples: "
             f"X has {X.shape[0]} rows but Y has {len(targets)}"
         )
+
+
+def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:
+    """Standard deviations of the columns, dense or sparse, (D,).
+
+    Examples
+    --------
+    >>> feature_scale(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    array([1., 0.])
+    """
+    sparse = bool(issparse(matrix))
+    matrix = matrix.astype(np.float64) if sparse else matrix  # squares would overflow in single
+    share = None if weight is None else weight / weight.max()  # large weights would overflow
+    with np.errstate(invalid="ignore"):  # the variance of a constant may round to below 0
+        scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=share)
+    return np.asarray(np.sqrt(np.maximum(scaler.var_, 0.0)))
 
 
 def _refuse_non_finite(matrix: Any, names: list[str]) -> None:

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, is_dask
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import (
     SolverName,
@@ -20,15 +20,13 @@ from deeptobit.estimators.inputs import (
     check_settings,
     check_sparsity,
     check_switches,
-    read_features,
-    read_targets,
     read_threads,
     read_weights,
 )
 from deeptobit.estimators.source import SourceFit
 from deeptobit.likelihood import one_family
-from deeptobit.online import OnlineSettings, add_squares
-from deeptobit.scale import DaskRows, RowSource, is_dask
+from deeptobit.online import OnlineSettings
+from deeptobit.scale import DaskRows, RowSource
 from deeptobit.targets import CensoredTargets
 
 
@@ -58,12 +56,6 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
     n_features_in_: int
     _rows_behind: RowsBehind
 
-    def __sklearn_tags__(self) -> Any:
-        """Coordinates in single precision for features in single precision."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def _read(
         self,
         X: Any,
@@ -84,22 +76,11 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         check_sparsity(self.feature_sparsity)
         if not reset:
             return self._read_more(X, y, sample_weight, lower, upper)
-        matrix = read_features(self, X, reset=True)
-        targets = read_targets(
-            y,
-            self.lower,
-            self.upper,
-            entry_lower=lower,
-            entry_upper=upper,
-            outside=self.outside,
-        )
-        check_lengths(matrix, targets)
-        weight = read_weights(sample_weight, len(targets))
+        rows = self._read_rows(X, y, sample_weight, lower, upper)
         check_count("rank", self.rank)
-        n_features, n_tasks = self.n_features_in_, len(targets.names)
-        self.rank_ = min(int(self.rank), n_features, n_tasks)
+        self.rank_ = min(int(self.rank), self.n_features_in_, len(rows[1].names))
         self.alpha_ = float(given)
-        return matrix, targets, weight
+        return rows
 
     def _read_more(
         self,
@@ -152,7 +133,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         lower: ArrayLike | None,
         upper: ArrayLike | None,
     ) -> RowSource | None:
-        """Rows that are not in memory, if that is what X is."""
+        """X as rows beyond memory, or None if X is in memory."""
         if is_dask(X):
             return DaskRows.of_collections(X, y, sample_weight, lower, upper)
         if not isinstance(X, RowSource):
@@ -166,7 +147,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         return X
 
     def _remember_source(self, fit: SourceFit) -> None:
-        """What ``fit`` leaves behind for later, beside the layers."""
+        """Store everything of a fit to rows beyond memory but its layers."""
         summary = fit.summary
         self.alpha_, self.n_iter_ = fit.alpha, max(fit.n_iter, 1)
         self._name_targets(fit.targets)
@@ -181,7 +162,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         self._n_features_out = self.rank_
 
     def _remember_rows(self, matrix: Any, weight: FloatArray) -> None:
-        """What ``partial_fit`` must know of the rows behind a fitted model."""
+        """Store what ``partial_fit`` needs to know of the rows of this fit."""
         relative = weight / weight.max()  # large weights would overflow
         self._rows_behind = RowsBehind(float(weight.sum()), _mean_squares(matrix, relative))
         self.__dict__.pop("_stream", None)
@@ -195,7 +176,7 @@ class RowsBehind(NamedTuple):
 
 
 def refuse_checkpoint(checkpoint: Any, resume: bool) -> None:
-    """Rows in memory are fitted in one go."""
+    """Refuse a checkpoint for rows in memory."""
     if checkpoint is not None or resume:
         raise ValueError(
             "checkpoint and resume are for rows beyond memory, deeptobit.scale.ParquetRows or Dask "
@@ -207,6 +188,5 @@ def _mean_squares(matrix: Any, weight: FloatArray) -> FloatArray:
     sparse = bool(issparse(matrix))
     if sparse:
         return np.asarray(matrix.multiply(matrix).T @ weight / weight.sum())
-    squares = np.zeros(matrix.shape[1])
-    add_squares(matrix, weight, squares)
+    squares = np.einsum("ij,ij,i->j", matrix, matrix, weight, dtype=np.float64)
     return np.asarray(squares / weight.sum())

@@ -20,13 +20,14 @@ from deeptobit.estimators.diagnosis import (
     check_telling,
     warn_of_censoring,
 )
-from deeptobit.estimators.effects import LayerEffects, feature_scale
+from deeptobit.estimators.effects import LayerEffects
 from deeptobit.estimators.inputs import (
     NEEDS_BATCH,
     SolverName,
     check_count,
     check_kind,
     feature_names,
+    feature_scale,
     read_layer,
     read_sigma,
 )

@@ -23,13 +23,14 @@ from deeptobit.auto import (
 )
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.diagnosis import check_determined, warn_of_censoring
-from deeptobit.estimators.effects import LayerEffects, feature_scale
+from deeptobit.estimators.effects import LayerEffects
 from deeptobit.estimators.formula import FormulaDesign
 from deeptobit.estimators.inputs import (
     check_count,
     check_lengths,
     check_settings,
     check_switches,
+    feature_scale,
     read_features,
     read_targets,
     read_weights,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray, in_precision_of
+from deeptobit.arrays import FloatArray, in_precision_of, is_dask
 from deeptobit.estimators.inputs import (
     check_count,
     check_kind,
@@ -25,14 +25,21 @@ from deeptobit.estimators.inputs import (
     read_targets,
     read_weights,
 )
-from deeptobit.layer import Step
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive, some_targets
 from deeptobit.network import NetworkLayer, latents
-from deeptobit.scale import is_dask, predict_lazily
+from deeptobit.scale import predict_lazily
 from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
 
 PredictionKind = Literal["mean", "clip", "latent"]
+
+
+# What a new fit discards, by the attribute whose assignment marks it: parameters, or features
+# (``partial_fit`` keeps the features it began with).
+_STATE_OF_A_FIT = {
+    "sigma_": ("_calibration",),
+    "n_features_in_": ("feature_scale_", "formula_", "_chosen_noise"),
+}
 
 
 class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
@@ -55,8 +62,16 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
     upper_: FloatArray
     sigma_: FloatArray
     target_names_: list[str]
+    formula_: Any
+    feature_names_in_: Any
     _one_dimensional: bool
     _chosen_noise: Noise
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; one that a new fit sets discards state of the previous fit."""
+        for stale in _STATE_OF_A_FIT.get(name, ()):
+            self.__dict__.pop(stale, None)
+        super().__setattr__(name, value)
 
     @abstractmethod
     def _latent(self, X: Any) -> FloatArray:
@@ -203,7 +218,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether ``fit`` came to its end."""
+        """Whether ``fit`` has finished."""
         return hasattr(self, "sigma_")
 
     def __sklearn_tags__(self) -> Any:
@@ -212,6 +227,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         tags.target_tags.multi_output = True
         tags.target_tags.positive_only = _all_non_negative(self.lower)
         tags.input_tags.sparse = True
+        if tags.transformer_tags is not None:  # coordinates keep the precision of the features
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _predictive(
@@ -236,12 +253,13 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         upper: ArrayLike | None,
     ) -> Predictive:
         """The predictive distribution around given scores (N, T)."""
-        names = self.target_names_
-        row_lower = entry_bounds(lower, len(latent), names, "lower")
-        row_upper = entry_bounds(upper, len(latent), names, "upper")
-        lower_at = self.lower_ if row_lower is None else row_lower
-        upper_at = self.upper_ if row_upper is None else row_upper
-        check_order(lower_at, upper_at, names)
+        lower_at, upper_at, names = self.lower_, self.upper_, self.target_names_
+        if lower is not None:
+            lower_at = entry_bounds(lower, len(latent), names, "lower")
+        if upper is not None:
+            upper_at = entry_bounds(upper, len(latent), names, "upper")
+        if lower is not None or upper is not None:
+            check_order(lower_at, upper_at, names)
         return Predictive(noise, latent, sigma, lower_at, upper_at)
 
     def _predictive_by_layer(
@@ -257,8 +275,29 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         for layer, latent, noise in zip(layers, scores, noises, strict=True):
             yield self._predictive_of(latent, layer.sigma, noise, lower, upper)
 
+    def _read_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+    ) -> tuple[Any, CensoredTargets, FloatArray]:
+        """Features (N, D), outcomes (N, T) and weights (N,) of a first fit, checked."""
+        matrix = read_features(self, X, reset=True)
+        bounds = {"entry_lower": lower, "entry_upper": upper, "outside": self.outside}
+        targets = read_targets(y, self.lower, self.upper, **bounds)
+        check_lengths(matrix, targets)
+        return matrix, targets, read_weights(sample_weight, len(targets))
+
     def _read_features(self, X: Any) -> Any:
-        """Features of new rows, checked against those of the fit."""
+        """Features of new rows, checked against those of the fit.
+
+        A model that was fitted from a formula encodes a data frame of raw columns first.
+        """
+        if hasattr(self, "formula_") and hasattr(X, "columns"):
+            encoded = list(map(str, X.columns)) == list(self.feature_names_in_)
+            X = X if encoded else self.formula_.columns(X)
         return read_features(self, X, reset=False)
 
     def _read_again(
@@ -333,6 +372,8 @@ def _varying(targets: CensoredTargets, weight: FloatArray) -> NDArray[np.intp]:
 
 def _all_non_negative(lower: Any) -> bool:
     """Whether a constructor's lower bounds are known to be non-negative for every task."""
+    if isinstance(lower, Real):
+        return bool(lower >= 0.0)
     lower = by_name(lower)
     if lower is None or isinstance(lower, dict):
         return False
@@ -340,31 +381,3 @@ def _all_non_negative(lower: Any) -> bool:
         return bool(np.all(np.asarray(lower, dtype=np.float64) >= 0.0))
     except (TypeError, ValueError):
         return False
-
-
-# Progress of the subspace solvers, on one line of stderr.
-
-
-def show_rows(done: int, total: int) -> None:
-    """Rows that the online solver has learned."""
-    show(f"{done:,} of {total:,} rows ({done / total:.0%})")
-    if done == total:
-        end_line()
-
-
-def show_step(step: Step) -> None:
-    """A step of the batch solver."""
-    show(
-        f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
-        f"relative gradient norm {step.gradient_norm:.1e}"
-    )
-
-
-def end_line() -> None:
-    """Leave the line of progress."""
-    print(file=sys.stderr)
-
-
-def show(text: str) -> None:
-    """Write over the line of progress."""
-    print(f"\r{text:<70}", end="", file=sys.stderr)

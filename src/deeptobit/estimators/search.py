@@ -24,7 +24,7 @@ from deeptobit.estimators.subspace import pose_layer, user_units
 from deeptobit.layer import NullModel, fit_null, solve_path
 from deeptobit.likelihood import NoiseByTask
 from deeptobit.network import latents
-from deeptobit.threads import one_blas_thread
+from deeptobit.runtime import one_blas_thread
 
 # What cross-validation compares, and the table it leaves.
 

@@ -16,10 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators.diagnosis import check_counts, warn_of_censoring
 from deeptobit.estimators.inputs import NEEDS_BATCH, automatic_alpha, choose_solver, read_sigma
-from deeptobit.estimators.prediction import end_line, show
 from deeptobit.layer import CensoringKinds, Step
 from deeptobit.likelihood import one_family
 from deeptobit.network import deepened, paying_depth
+from deeptobit.runtime import end_progress, show_progress
 from deeptobit.scale import (
     DataSummary,
     Moments,
@@ -103,7 +103,7 @@ class SourceTraining:
         with nullcontext(source) if once else source.kept() as kept:
             progress = train(self._rows(kept), progress, keep)
         if model.verbose:
-            end_line()
+            end_progress()
         assert progress.summary is not None
         self._diagnose(progress, progress.summary)
         return self._fitted(progress, progress.summary, history)
@@ -213,7 +213,7 @@ class SourceTraining:
     def _show_step(self, depth: int, step: Step) -> None:
         if self._model.verbose:
             rate = step.n_iter * self._source.n_rows / (time.monotonic() - self._started)
-            show(
+            show_progress(
                 f"layer {depth + 1}: step {step.n_iter}, objective {step.objective:.6g}, "
                 f"gradient {step.gradient_norm:.1e}, {rate:,.0f} rows/s"
             )
@@ -221,7 +221,7 @@ class SourceTraining:
     def _show_rows(self, depth: int, done: int, total: int) -> None:
         if self._model.verbose:
             rate = (depth * total + done) / (time.monotonic() - self._started)
-            show(f"layer {depth + 1}: {done:,} of {total:,} rows, {rate:,.0f} rows/s")
+            show_progress(f"layer {depth + 1}: {done:,} of {total:,} rows, {rate:,.0f} rows/s")
 
 
 def refuse_in_source(model: Any) -> None:

@@ -19,21 +19,22 @@ from deeptobit.estimators.diagnosis import (
     check_telling,
     warn_of_censoring,
 )
-from deeptobit.estimators.effects import feature_scale
 from deeptobit.estimators.inputs import (
     NEEDS_BATCH,
     SolverName,
     automatic_alpha,
     choose_solver,
+    feature_scale,
     read_sigma,
 )
 from deeptobit.estimators.lowrank import LowRankRegressor, refuse_checkpoint
-from deeptobit.estimators.prediction import PredictionKind, end_line, show_rows, show_step
+from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.layer import (
     Design,
     Layer,
     NullModel,
+    Step,
     SubspaceFit,
     SubspaceProblem,
     TargetScaling,
@@ -48,6 +49,7 @@ from deeptobit.layer import (
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import NetworkLayer
 from deeptobit.online import OnlineResult, OnlineSolver, RecursiveTobit, learn_passes
+from deeptobit.runtime import end_progress, show_progress
 from deeptobit.scale import RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -390,10 +392,10 @@ class SubspaceTobitRegressor(LowRankRegressor):
             alpha=self.alpha_,
             tol=self.tol,
             max_iter=self.max_iter,
-            watch=show_step if self.verbose else None,
+            watch=_show_step if self.verbose else None,
         )
         if self.verbose:
-            end_line()
+            end_progress()
         if not fit.converged:
             warn_of_convergence(fit, self.tol)
         U, V, intercept, sigma = user_units(null, fit.layer, self.rank_)
@@ -428,7 +430,10 @@ class SubspaceTobitRegressor(LowRankRegressor):
         solver = self._online_solver(targets.names)
         for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
             if self.verbose:
-                show_rows(done, self.n_passes * len(targets))
+                total = self.n_passes * len(targets)
+                show_progress(f"{done:,} of {total:,} rows ({done / total:.0%})")
+        if self.verbose:
+            end_progress()
         self._store_online(solver, targets)
 
     def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:
@@ -470,3 +475,11 @@ class SubspaceTobitRegressor(LowRankRegressor):
 
     def _latent(self, X: Any) -> FloatArray:
         return np.asarray(X @ self.coef_.T + self.intercept_)
+
+
+def _show_step(step: Step) -> None:
+    """Progress of the batch solver."""
+    show_progress(
+        f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
+        f"relative gradient norm {step.gradient_norm:.1e}"
+    )

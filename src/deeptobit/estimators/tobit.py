@@ -18,17 +18,13 @@ from deeptobit.estimators.diagnosis import (
     warn_of_convergence,
     warn_of_separation,
 )
-from deeptobit.estimators.effects import feature_scale
 from deeptobit.estimators.inference import EffectsMixin
 from deeptobit.estimators.inputs import (
-    check_lengths,
     check_settings,
     check_switches,
     feature_names,
-    read_features,
+    feature_scale,
     read_sigma,
-    read_targets,
-    read_weights,
 )
 from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.inspection import TrainedTobit
@@ -179,17 +175,7 @@ class TobitRegressor(EffectsMixin):
         """
         check_settings(self.alpha, self.tol, self.max_iter, self.prediction)
         check_switches(self.get_params(deep=False))
-        matrix = read_features(self, X, reset=True)
-        targets = read_targets(
-            y,
-            self.lower,
-            self.upper,
-            entry_lower=lower,
-            entry_upper=upper,
-            outside=self.outside,
-        )
-        check_lengths(matrix, targets)
-        weight = read_weights(sample_weight, len(targets))
+        matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
         self.feature_scale_ = feature_scale(matrix, weight)
         check_determined(targets, weight, self.n_features_in_, self.alpha)
         check_sigma(read_sigma(self.sigma, targets.names), targets, weight)

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators.diagnosis import check_determined
 from deeptobit.estimators.inputs import SolverName, automatic_alpha, choose_solver
-from deeptobit.estimators.prediction import end_line, show
 from deeptobit.layer import CensoringKinds, Design, TargetScaling
 from deeptobit.likelihood import evaluate
 from deeptobit.network import (
@@ -26,6 +25,7 @@ from deeptobit.network import (
     train,
 )
 from deeptobit.online import OnlineSettings
+from deeptobit.runtime import end_progress, show_progress
 from deeptobit.targets import CensoredTargets
 
 
@@ -93,7 +93,7 @@ class NetworkTraining:
         else:
             network = self._train(X, targets, weight, alphas, history)
         if self.verbose:
-            end_line()
+            end_progress()
         return network
 
     def _train(
@@ -197,11 +197,11 @@ class NetworkTraining:
 
     def _show_step(self, stage: str, step: int, objective: float) -> None:
         if self.verbose:
-            show(f"{stage}: step {step}, objective {objective:.4f}")
+            show_progress(f"{stage}: step {step}, objective {objective:.4f}")
 
     def _show_rows(self, layer: int, done: int, total: int) -> None:
         if self.verbose:
-            show(f"layer {layer + 1}: {done:,} of {total:,} rows")
+            show_progress(f"layer {layer + 1}: {done:,} of {total:,} rows")
 
 
 def _fitted(

@@ -16,8 +16,8 @@ from deeptobit.layer import Design, RoundFeatures, SubspaceProblem, TargetScalin
 from deeptobit.likelihood import Noise
 from deeptobit.network.layer import NetworkLayer, Units, layer_inputs
 from deeptobit.penalties import FeaturePenalty, group_share
+from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
-from deeptobit.threads import one_blas_thread
 
 # What all layers of a network share: data in standard units, and the model.
 

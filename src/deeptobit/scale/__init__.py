@@ -1,6 +1,6 @@
 """Rows beyond memory: sources that are read again for every pass, and sums over them."""
 
-from deeptobit.scale.cluster import DaskRows, is_dask, predict_lazily
+from deeptobit.scale.cluster import DaskRows, predict_lazily
 from deeptobit.scale.online import OnlineFit
 from deeptobit.scale.parquet import ParquetRows
 from deeptobit.scale.rounds import RoundSettings, grow_by_rounds
@@ -40,6 +40,5 @@ __all__ = [
     "Shift",
     "csv_to_parquet",
     "grow_by_rounds",
-    "is_dask",
     "predict_lazily",
 ]

@@ -458,11 +458,6 @@ def _add(parts: Sequence[S | None]) -> S | None:
     return total
 
 
-def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, which need not be installed to ask."""
-    return hasattr(X, "__dask_graph__")
-
-
 # Predictions for Dask collections: lazy, one partition at a time.
 
 Predict = Callable[..., Any]

@@ -24,8 +24,8 @@ from deeptobit.app.study.predict import predict_rows
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
 from deeptobit.likelihood import Predictive
+from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
-from deeptobit.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -34,9 +34,9 @@ from deeptobit.app.study.outcomes import Entries, limits_by_row, read_entries, t
 from deeptobit.app.study.predict import predict_rows
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import SubspaceNetworkRegressor
+from deeptobit.runtime import one_blas_thread
 from deeptobit.scale import Block, LocalSource
 from deeptobit.targets import CensoredTargets
-from deeptobit.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,5 +1,6 @@
-"""How many threads products of matrices may use."""
+"""How long work runs: threads of matrix products, and progress on one line of stderr."""
 
+import sys
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -30,3 +31,13 @@ def _libraries() -> ThreadpoolController:
     import scipy.linalg  # noqa: F401  (brings a BLAS of its own)
 
     return ThreadpoolController()
+
+
+def show_progress(text: str) -> None:
+    """Write over the line of progress on stderr."""
+    print(f"\r{text:<70}", end="", file=sys.stderr)
+
+
+def end_progress() -> None:
+    """End the line of progress."""
+    print(file=sys.stderr)
