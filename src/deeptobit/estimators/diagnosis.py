@@ -1,4 +1,8 @@
-"""Whether a problem is determined, and if not, which target or feature is at fault."""
+"""Checks that the data determine a fit; errors and warnings name the target or feature at fault.
+
+Too few rows, collinear or constant features, targets that are all censored, separation, and noise
+scales in the wrong unit.
+"""
 
 import warnings
 from collections.abc import Sequence
@@ -15,8 +19,9 @@ from deeptobit.exceptions import CensoringWarning, CollinearityWarning, Separati
 from deeptobit.layer import CensoringKinds, OlsenProblem, RoundFeatures, TargetScaling
 from deeptobit.targets import CensoredTargets
 
-_NAMES_SHOWN = 10
-_FURTHEST = 1e9  # from a target's spread to a given sigma: beyond, squares lose all digits
+_NAMES_SHOWN, _FEATURES_SHOWN = 10, 5
+_NULL_SPACE = 1e-10  # relative to the largest eigenvalue of the second moments
+_FURTHEST = 1e9  # ratio of a target's spread to a given sigma: beyond, squares lose all digits
 _REACH = 1e60  # in units of sigma: beyond, powers overflow
 _SMALLEST = 1e-140  # below this, the square of a noise of a millionth vanishes
 
@@ -39,12 +44,11 @@ def check_determined(
     _refuse_small(targets)
 
 
-def check_telling(targets: CensoredTargets, weight: FloatArray) -> None:
-    """The first rows of a stream must have something to begin with."""
+def check_first_rows(targets: CensoredTargets, weight: FloatArray) -> None:
+    """The first rows of a stream must hold at least one outcome."""
     if not (~targets.missing.all(axis=1) & (weight > 0.0)).any():
         raise ValueError(
-            "no row has an outcome and a weight, so that there is nothing to begin with; leave "
-            "such rows out until the first that has"
+            "no row has both an outcome and a positive weight; start with rows that have"
         )
 
 
@@ -70,7 +74,7 @@ def check_sigma(sigma: FloatArray | None, targets: CensoredTargets, weight: Floa
 
 
 def check_reach(sigma: FloatArray | None, targets: CensoredTargets) -> None:
-    """Of some rows of a stream no spread is known; but they must be within reach of sigma."""
+    """Values of a stream must be in the unit of a given sigma, whose squares must not overflow."""
     _refuse_small(targets)
     if sigma is None:
         return
@@ -90,7 +94,7 @@ def check_counts(
     n_features: int,
     weighted: bool = False,
 ) -> None:
-    """The same for numbers of rows and of known entries; ``n_features`` is 0 under a penalty."""
+    """:func:`check_determined` for counts (T,); ``n_features`` is 0 where there is a penalty."""
     if n_rows < 2:
         raise ValueError(f"{n_rows} row (n_samples = {n_rows}) is not enough to learn from")
     for task in np.flatnonzero(counts == 0).tolist():
@@ -136,7 +140,7 @@ def warn_of_constant_where_known(
     known = np.where(targets.missing, 0.0, everywhere)
     known /= known.sum(axis=0)
     if not issparse(matrix):
-        matrix = matrix - everywhere.T @ matrix  # or a large mean would hide a small deviation
+        matrix = matrix - everywhere.T @ matrix  # a large mean would hide a small deviation
     constant = _variances(matrix, known) <= 1e-12 * _variances(matrix, everywhere)
     constant &= _variances(matrix, everywhere) > 0.0
     for task in np.flatnonzero(constant.any(axis=0)).tolist():
@@ -191,44 +195,34 @@ def warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: i
         )
 
 
-# Directions of the regression line that the rows of a task say nothing about.
-
-_FLAT = 1e-10  # of the largest eigenvalue of the rows' second moments
-
-
-def line_rows(problem: OlsenProblem) -> FloatArray:
-    """Features in the round basis and, with an intercept, a column of ones, (N, r or r + 1)."""
+def regression_rows(problem: OlsenProblem) -> FloatArray:
+    """Features in the basis of the problem and, with an intercept, ones, (N, r or r + 1)."""
     rows = np.vstack([block.dense() for _, block in problem.features.blocks()])
     return np.column_stack([rows, np.ones(len(rows))]) if problem.fit_intercept else rows
 
 
-def flat_directions(rows: FloatArray) -> FloatArray:
-    """Orthonormal directions along which the scores of all ``rows`` stay as they are, (P, k)."""
+def null_directions(rows: FloatArray) -> FloatArray:
+    """Orthonormal basis of the null space of ``rows``, (P, k)."""
     values, vectors = np.linalg.eigh(rows.T @ rows)
-    return np.asarray(vectors[:, values <= _FLAT * values.max(initial=0.0)])
+    return np.asarray(vectors[:, values <= _NULL_SPACE * values.max(initial=0.0)])
 
 
 def take_minimum_norm(problem: OlsenProblem, point: FloatArray, tasks: BoolArray) -> FloatArray:
-    """Move the ``tasks`` along their flat directions to the smallest coefficients, (r + 2, T)."""
+    """Move ``tasks`` within their null spaces to the coefficients of minimum norm, (r + 2, T)."""
     point = point.copy()
     for task in np.flatnonzero(tasks).tolist():
         entry = ~problem.targets.missing[:, task] & (problem.weight > 0.0)
-        flat = flat_directions(line_rows(problem)[entry])
+        null = null_directions(regression_rows(problem)[entry])
         rank = problem.features.rank
-        along = problem.features.coefficients(flat[:rank])
+        along = problem.features.coefficients(null[:rank])
         gamma = problem.features.coefficients(point[:-2, [task]])[:, 0]
         shift, *_ = np.linalg.lstsq(along, -gamma, rcond=None)
-        point[: len(flat), task] += flat @ shift
+        point[: len(null), task] += null @ shift
     return point
 
 
-# Separation: directions along which the likelihood rises forever.
-
-_SEPARATION_NAMES_SHOWN = 5
-
-
 def warn_of_separation(problem: OlsenProblem, suspects: BoolArray, names: list[str]) -> BoolArray:
-    """Diagnose the tasks that ended on a flat stretch; returns those that are separated, (T,)."""
+    """Warn of separation among the suspects; returns the tasks that are separated, (T,)."""
     separated = np.zeros_like(suspects)
     for task in np.flatnonzero(suspects).tolist():
         direction = separating_direction(problem, task)
@@ -237,12 +231,10 @@ def warn_of_separation(problem: OlsenProblem, suspects: BoolArray, names: list[s
         separated[task] = True
         strength = np.abs(problem.features.coefficients(direction[:-1, None])[:, 0])
         order = np.argsort(-strength)
-        involved = [
-            names[d] for d in order[:_SEPARATION_NAMES_SHOWN].tolist() if strength[d] > 1e-6
-        ]
+        involved = [names[d] for d in order[:_FEATURES_SHOWN].tolist() if strength[d] > 1e-6]
         warnings.warn(
             f"target {problem.targets.names[task]!r}: a combination of features "
-            f"({', '.join(map(repr, involved)) or 'the intercept'}) tells censored from observed "
+            f"({', '.join(map(repr, involved)) or 'the intercept'}) separates censored from observed "
             "entries perfectly, so some coefficients have no finite estimate; those reported are "
             "where the search stopped. Set alpha > 0, or drop or merge the features",
             SeparationWarning,
@@ -254,18 +246,18 @@ def warn_of_separation(problem: OlsenProblem, suspects: BoolArray, names: list[s
 def separating_direction(problem: OlsenProblem, task: int) -> FloatArray | None:
     r"""A direction of (z, b) along which no entry becomes less likely and some more, or None.
 
-    It leaves the scores of known entries as they are and moves those of censored ones outward, at
+    It leaves the scores of known entries unchanged and moves those of censored ones outward, at
     least one of them strictly. Found by linear programming in the unit box.
     """
-    rows = line_rows(problem)
+    rows = regression_rows(problem)
     present = problem.weight > 0.0
     targets = problem.targets
     left = targets.at_lower[:, task] & present
     right = targets.at_upper[:, task] & present
     known = present & ~targets.missing[:, task] & ~left & ~right
     outward = np.vstack([-rows[left], rows[right]])
-    if not len(outward) or not flat_directions(rows[known]).size:
-        return None  # no direction leaves all known scores as they are
+    if not len(outward) or not null_directions(rows[known]).size:
+        return None  # no direction leaves all known scores unchanged
     solution = linprog(
         -outward.sum(axis=0),
         A_ub=-outward,

@@ -17,7 +17,7 @@ from deeptobit.estimators.diagnosis import (
     check_determined,
     check_reach,
     check_sigma,
-    check_telling,
+    check_first_rows,
     warn_of_censoring,
 )
 from deeptobit.estimators.effects import LayerEffects
@@ -297,7 +297,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
         check_reach(self._given_sigma(targets), targets)
         if first:
-            check_telling(targets, weight)
+            check_first_rows(targets, weight)
         if not hasattr(self, "_stream"):
             self._stream = self._continued() if fitted else self._begun(targets)
         self._stream.learn(matrix, targets.low, targets.high, weight)

@@ -16,7 +16,7 @@ from deeptobit.estimators.diagnosis import (
     check_determined,
     check_reach,
     check_sigma,
-    check_telling,
+    check_first_rows,
     warn_of_censoring,
 )
 from deeptobit.estimators.inputs import (
@@ -323,7 +323,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
         check_reach(read_sigma(self.sigma, targets.names), targets)
         if first:
-            check_telling(targets, weight)
+            check_first_rows(targets, weight)
         if first and self.feature_sparsity > 0.0:
             raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
         if not hasattr(self, "_stream"):

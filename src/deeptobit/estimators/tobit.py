@@ -39,8 +39,8 @@ from deeptobit.layer import (
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.targets import BoundsLike, CensoredTargets
 
-# A task is examined for separation if it met a flat direction or took its time.
-_FLAT, _MANY_STEPS = 1e-2, 12
+# A task is checked for separation if its curvature is small or it took many steps.
+_LITTLE_CURVATURE, _MANY_STEPS = 1e-2, 12
 
 
 class TobitRegressor(EffectsMixin):
@@ -179,7 +179,7 @@ class TobitRegressor(EffectsMixin):
         self.feature_scale_ = feature_scale(matrix, weight)
         check_determined(targets, weight, self.n_features_in_, self.alpha)
         check_sigma(read_sigma(self.sigma, targets.names), targets, weight)
-        flat = warn_of_constant_where_known(
+        undetermined = warn_of_constant_where_known(
             matrix, targets, weight, feature_names(self), self.alpha
         )
         problem, fixed_theta = self._pose(matrix, targets, weight)
@@ -191,7 +191,7 @@ class TobitRegressor(EffectsMixin):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        point = take_minimum_norm(problem, result.point, flat)
+        point = take_minimum_norm(problem, result.point, undetermined)
         self._store(TrainedTobit(problem, point, result.value, float(weight.sum()), kinds))
         self.n_iter_ = max(int(result.n_iter.max()), 1)
         self.history_ = {
@@ -200,7 +200,7 @@ class TobitRegressor(EffectsMixin):
             "converged": result.converged,
         }
         warn_of_censoring(kinds, targets, given_sigma=fixed_theta is not None)
-        suspects = (result.least_curvature < _FLAT) | (result.n_iter > _MANY_STEPS)
+        suspects = (result.least_curvature < _LITTLE_CURVATURE) | (result.n_iter > _MANY_STEPS)
         suspects &= ~kinds.one_sided & (self.alpha == 0.0)
         separated = warn_of_separation(problem, suspects, feature_names(self))
         warn_of_convergence(~result.converged & ~separated, targets, self.max_iter)

@@ -35,7 +35,7 @@ def read_targets(
             )
         return Y
     lower_by_entry, upper_by_entry = _is_per_entry(lower, Y), _is_per_entry(upper, Y)
-    bounded = read_bounded(
+    return read_bounded(
         Y,
         None if lower_by_entry else lower,
         None if upper_by_entry else upper,
@@ -44,7 +44,6 @@ def read_targets(
         advice="or pass CensoredTargets.from_bounds(…, outside='clip') as Y to treat them as "
         "censored there",
     )
-    return CensoredTargets(*bounded)
 
 
 def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> FloatArray:

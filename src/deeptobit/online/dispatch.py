@@ -177,9 +177,9 @@ def learn_rows(
     """Compiled twin of :func:`reference_learn_rows`."""
     if not isinstance(noise, Gaussian):
         return reference.reference_learn_rows(noise, block, plan, now, mean, moments, averaged, out)
-    from deeptobit.online import step as _online_rows
+    from deeptobit.online import step as _onregression_rows
 
-    return _online_rows.learn_rows(block, plan, now, mean, moments, averaged, out)
+    return _onregression_rows.learn_rows(block, plan, now, mean, moments, averaged, out)
 
 
 def plain_rows(

@@ -7,10 +7,15 @@ from deeptobit.targets.bounds import (
     check_order,
     default_names,
     entry_bounds,
-    read_bounded,
     task_bounds,
 )
-from deeptobit.targets.censored import OFF_GRID, CensoredTargets, find_step, recorded_values
+from deeptobit.targets.censored import (
+    OFF_GRID,
+    CensoredTargets,
+    find_step,
+    read_bounded,
+    recorded_values,
+)
 
 __all__ = [
     "OFF_GRID",

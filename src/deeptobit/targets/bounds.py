@@ -1,7 +1,11 @@
-"""Bounds as users write them: a number, one per task, a dict by name, ``None``; or per entry."""
+"""Outcomes and bounds as users write them, read and checked.
+
+Bounds are a number, one per task, a dict by target name or ``None``; or one per entry. Errors name
+the target, the number of rows and the first of them.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +14,7 @@ from scipy.sparse import issparse
 from deeptobit.arrays import BoolArray, FloatArray, column_names, refuse_dates, without_mask
 
 _LARGEST = 1e150  # beyond this, squares overflow
+_ROWS_SHOWN = 5
 
 BoundsLike: TypeAlias = (
     float | Sequence[float | None] | Mapping[Any, float | None] | ArrayLike | None
@@ -109,7 +114,7 @@ def entry_bounds(
         return None
     _refuse_other_order(bound, names, side)
     shape = (n_samples, len(names))
-    entries = np.array(_as_floats(bound, side, -np.inf if side == "lower" else np.inf))
+    entries = np.array(_bounds_as_floats(bound, side, -np.inf if side == "lower" else np.inf))
     if entries.ndim == 1 and shape[1] == 1:
         entries = entries[:, None]
     if entries.shape != shape:
@@ -132,7 +137,7 @@ def _one_per_task(
     bound = by_target(bound, names, side)
     if isinstance(bound, dict):
         bound = _from_mapping(bound, names, side)
-    values = _as_floats(bound, side, open_side)
+    values = _bounds_as_floats(bound, side, open_side)
     if values.ndim == 0:
         values = np.full(len(names), values)
     if values.shape != (len(names),):
@@ -152,7 +157,7 @@ def _is_series(values: Any) -> bool:
 
 
 def _refuse_large(bounds: FloatArray, names: Sequence[str], side: str) -> None:
-    """Bounds (N, T) of which nothing can be computed: some mean by 1e300 that there is none."""
+    """Refuse bounds (N, T) whose squares overflow; some people write 1e300 for an open side."""
     large = np.isfinite(bounds) & (np.abs(bounds) > _LARGEST)
     for row, task in np.argwhere(large)[:1].tolist():
         raise ValueError(
@@ -183,7 +188,7 @@ def _refuse_other_order(bound: object, names: Sequence[str], side: str) -> None:
         )
 
 
-def _as_floats(bound: object, side: str, open_side: float) -> FloatArray:
+def _bounds_as_floats(bound: object, side: str, open_side: float) -> FloatArray:
     values = np.asarray(without_mask(bound), dtype=object)
     try:
         return np.asarray(np.where(values == np.array(None), open_side, values), dtype=np.float64)
@@ -191,9 +196,7 @@ def _as_floats(bound: object, side: str, open_side: float) -> FloatArray:
         raise ValueError(f"{side} must hold numbers or None; got {bound!r}") from None
 
 
-# From values and bounds to intervals.
-
-_PIECE = 256  # rows: what is computed on the way stays in the processor's cache
+_PIECE = 256  # rows at a time, so that temporary arrays stay in the processor's cache
 
 
 def censor(
@@ -218,7 +221,7 @@ def censor(
 def _censor_piece(
     values: FloatArray, lower: FloatArray, upper: FloatArray, low: FloatArray, high: FloatArray
 ) -> None:
-    """Write the ends; a side that is open for all costs hardly anything."""
+    """Write the ends; a side that is open for all tasks costs almost nothing."""
     starts: FloatArray | float = 0.0
     ends: FloatArray | float = 0.0
     top = bottom = values
@@ -237,11 +240,6 @@ def _infinite_unless(inside: BoolArray, infinity: float) -> FloatArray:
         result = np.divide(sign, inside)  # ±1 or ±inf
     result -= sign
     return np.asarray(result)
-
-
-# Errors in outcomes and bounds, each naming the target, the count and the first rows.
-
-_ROWS_SHOWN = 5
 
 
 def _first_rows(rows: NDArray[np.intp]) -> str:
@@ -310,15 +308,12 @@ def check_intervals(
         )
 
 
-# Outcomes from arrays and data frames, with their names.
-
-
 def read_outcomes(
     Y: Any, names: Sequence[str] | None, *, what: str = "Y", infinite: bool = False
 ) -> tuple[FloatArray, tuple[str, ...], bool]:
     """Outcomes as a fresh (N, T) float array, their names, and whether they were 1-d."""
     found = _names_of(Y) if names is None else tuple(str(name) for name in names)
-    values = _read_as_floats(Y, what)
+    values = _outcomes_as_floats(Y, what)
     one_dimensional = values.ndim == 1
     if one_dimensional:
         values = values[:, None]
@@ -356,10 +351,10 @@ def _names_of(Y: Any) -> tuple[str, ...]:
     if columns is not None:
         return tuple(columns)
     name = getattr(Y, "name", None)
-    return (name,) if isinstance(name, str) and name else ()  # polars names with "" what has none
+    return (name,) if isinstance(name, str) and name else ()  # polars writes "" for no name
 
 
-def _read_as_floats(Y: Any, what: str) -> FloatArray:
+def _outcomes_as_floats(Y: Any, what: str) -> FloatArray:
     if Y is None:
         raise ValueError(f"{what} is None: this requires y to be passed, but the target y is None")
     if issparse(Y):
@@ -379,7 +374,7 @@ def _read_as_floats(Y: Any, what: str) -> FloatArray:
 
 
 def _without_na(values: NDArray[np.object_]) -> NDArray[np.object_]:
-    """NaN for what the nullable types of pandas write as <NA>."""
+    """NaN for pandas' <NA>."""
     import pandas as pd
 
     return np.where(pd.isna(values), np.nan, values)
@@ -399,63 +394,3 @@ def _first_word(Y: Any) -> str:
                 f", column {index[1]}" if len(index) > 1 else ""
             )
     return "its rows have different lengths"
-
-
-# Outcomes on bounded scales, from what users write to intervals.
-
-
-class Bounded(NamedTuple):
-    """The fields of :class:`CensoredTargets`, in their order."""
-
-    low: FloatArray
-    high: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    names: tuple[str, ...]
-    entry_lower: FloatArray | None
-    entry_upper: FloatArray | None
-    one_dimensional: bool
-
-
-def read_bounded(
-    Y: Any,
-    lower: BoundsLike = None,
-    upper: BoundsLike = None,
-    *,
-    entry_lower: ArrayLike | None = None,
-    entry_upper: ArrayLike | None = None,
-    names: Sequence[str] | None = None,
-    outside: Literal["raise", "clip"] = "raise",
-    advice: str = "or pass outside='clip' to treat them as censored there",
-) -> Bounded:
-    """Outcomes and their bounds, checked; see :meth:`CensoredTargets.from_bounds`.
-
-    ``advice`` says what a caller can do about values beyond a bound, beside correcting either.
-
-    Examples
-    --------
-    >>> read_bounded([0.0, 4.0], lower=0).low.ravel()
-    array([-inf,   4.])
-    """
-    values, found_names, one_dimensional = read_outcomes(Y, names)
-    task_lower, task_upper = task_bounds(lower, upper, found_names)
-    by_row_lower = entry_bounds(entry_lower, len(values), found_names, "lower")
-    by_row_upper = entry_bounds(entry_upper, len(values), found_names, "upper")
-    lower_at = task_lower if by_row_lower is None else by_row_lower
-    upper_at = task_upper if by_row_upper is None else by_row_upper
-    check_order(lower_at, upper_at, found_names)
-    if outside == "raise":
-        refuse_outside(values, lower_at, upper_at, found_names, advice)
-    elif outside != "clip":
-        raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
-    low, high = censor(values, lower_at, upper_at)
-    return Bounded(
-        low,
-        high,
-        task_lower,
-        task_upper,
-        found_names,
-        by_row_lower,
-        by_row_upper,
-        one_dimensional,
-    )

@@ -12,55 +12,20 @@ from numpy.typing import ArrayLike
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.targets.bounds import (
     BoundsLike,
+    censor,
     check_intervals,
-    read_bounded,
+    check_order,
+    entry_bounds,
     read_outcomes,
     refuse_outside,
     task_bounds,
 )
 
 if TYPE_CHECKING:
-    pass  # FIXME self import
     import pandas as pd
 
 
-# Outcomes in a line.
-
-_NAMES_SHOWN = 3
-
-
-def summarise(targets: CensoredTargets) -> str:
-    """Rows, targets and shares of all entries that are not observed.
-
-    Examples
-    --------
-    >>> from deeptobit.targets import CensoredTargets
-    >>> summarise(CensoredTargets.from_bounds([0.0, 4.0, 9.0, 5.0], lower=0))
-    'CensoredTargets(4 rows, 1 target: y; 25 % at lower)'
-    """
-    n_rows, n_tasks = targets.shape
-    names = ", ".join(targets.names[:_NAMES_SHOWN]) + (", …" if n_tasks > _NAMES_SHOWN else "")
-    kinds = {
-        "at lower": targets.at_lower,
-        "at upper": targets.at_upper,
-        "intervals": ~(targets.missing | targets.has_value),
-        "missing": targets.missing,
-    }
-    shares = [f"{_percent(entries)} {kind}" for kind, entries in kinds.items() if entries.any()]
-    if n_rows and not shares:
-        shares = ["all observed"]
-    return (
-        f"CensoredTargets({n_rows:,} row{'s' if n_rows != 1 else ''}, "
-        f"{n_tasks:,} target{'s' if n_tasks != 1 else ''}: {names}"
-        f"{'; ' if shares else ''}{', '.join(shares)})"
-    )
-
-
-def _percent(entries: BoolArray) -> str:
-    percent = 100.0 * float(np.mean(entries))
-    return "<1 %" if percent < 0.5 else f"{percent:.0f} %"
-
-
+_NAMES_SHOWN = 3  # in the repr
 _OPEN = "or open their intervals on that side, with -inf as low or inf as high"
 
 
@@ -133,11 +98,26 @@ class CensoredTargets:
         self.__post_init__()
 
     def __repr__(self) -> str:
-        """Rows, targets and how many entries are not observed, in a line."""
-        return summarise(self)
+        """Rows, targets and shares of the entries that are not observed, in a line."""
+        n_rows, n_tasks = self.shape
+        names = ", ".join(self.names[:_NAMES_SHOWN]) + (", …" if n_tasks > _NAMES_SHOWN else "")
+        kinds = {
+            "at lower": self.at_lower,
+            "at upper": self.at_upper,
+            "intervals": ~(self.missing | self.has_value),
+            "missing": self.missing,
+        }
+        shares = [f"{_percent(entries)} {kind}" for kind, entries in kinds.items() if entries.any()]
+        if n_rows and not shares:
+            shares = ["all observed"]
+        return (
+            f"CensoredTargets({n_rows:,} row{'s' if n_rows != 1 else ''}, "
+            f"{n_tasks:,} target{'s' if n_tasks != 1 else ''}: {names}"
+            f"{'; ' if shares else ''}{', '.join(shares)})"
+        )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        """Refuse: an array of numbers would forget which entries are censored."""
+        """Refuse: an array of numbers would lose which entries are censored."""
         raise TypeError(
             "CensoredTargets is not an array: pass it to estimators and measures of deeptobit as "
             "it is; for all else its .values hold y or the bound it is censored at, .low and "
@@ -171,17 +151,8 @@ class CensoredTargets:
         outside : {"raise", "clip"}
             A value beyond its bound is an error, or is treated as censored at the bound.
         """
-        return cls(
-            *read_bounded(
-                Y,
-                lower,
-                upper,
-                entry_lower=entry_lower,
-                entry_upper=entry_upper,
-                names=names,
-                outside=outside,
-            )
-        )
+        rows = {"entry_lower": entry_lower, "entry_upper": entry_upper}
+        return read_bounded(Y, lower, upper, **rows, names=names, outside=outside)
 
     @classmethod
     def from_intervals(
@@ -300,7 +271,7 @@ class CensoredTargets:
         import pandas as pd
 
         known = np.maximum((~self.missing).sum(axis=0), 1)
-        between = ~(self.missing | self.observed | self.at_lower | self.at_upper)
+        between = ~(self.missing | self.has_value)
         table = {
             "entries": (~self.missing).sum(axis=0),
             "missing": self.missing.sum(axis=0),
@@ -313,8 +284,49 @@ class CensoredTargets:
         return pd.DataFrame(table, index=pd.Index(self.names, name="target"))
 
 
+def _percent(entries: BoolArray) -> str:
+    percent = 100.0 * float(np.mean(entries))
+    return "<1 %" if percent < 0.5 else f"{percent:.0f} %"
+
+
+def read_bounded(
+    Y: Any,
+    lower: BoundsLike = None,
+    upper: BoundsLike = None,
+    *,
+    entry_lower: ArrayLike | None = None,
+    entry_upper: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    outside: Literal["raise", "clip"] = "raise",
+    advice: str = "or pass outside='clip' to treat them as censored there",
+) -> CensoredTargets:
+    """Outcomes and their bounds, checked; see :meth:`CensoredTargets.from_bounds`.
+
+    ``advice`` says what a caller can do about values beyond a bound, beside correcting either.
+
+    Examples
+    --------
+    >>> read_bounded([0.0, 4.0], lower=0).low.ravel()
+    array([-inf,   4.])
+    """
+    values, found_names, one_dimensional = read_outcomes(Y, names)
+    task_lower, task_upper = task_bounds(lower, upper, found_names)
+    by_row_lower = entry_bounds(entry_lower, len(values), found_names, "lower")
+    by_row_upper = entry_bounds(entry_upper, len(values), found_names, "upper")
+    lower_at = task_lower if by_row_lower is None else by_row_lower
+    upper_at = task_upper if by_row_upper is None else by_row_upper
+    check_order(lower_at, upper_at, found_names)
+    if outside == "raise":
+        refuse_outside(values, lower_at, upper_at, found_names, advice)
+    elif outside != "clip":
+        raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
+    low, high = censor(values, lower_at, upper_at)
+    rows = by_row_lower, by_row_upper
+    return CensoredTargets(low, high, task_lower, task_upper, found_names, *rows, one_dimensional)
+
+
 def recorded_values(low: FloatArray, high: FloatArray) -> FloatArray:
-    """The y of intervals, or the bound it is censored at, or the middle; NaN where missing.
+    """Y where observed, the bound where censored, the middle of an interval; NaN where missing.
 
     Examples
     --------
@@ -335,8 +347,6 @@ def _per_task(bounds: FloatArray) -> FloatArray:
     same = (bounds == bounds[:1]).all(axis=0)
     return np.where(same, bounds[0], np.nan)
 
-
-# Steps between neighbouring scores, where outcomes are whole numbers or multiples of a step.
 
 OFF_GRID = 0.01  # of a step: thirds of 100 are recorded as 33.33 and 66.67
 _FEWEST = 3  # different values: any two are a step apart
