@@ -29,7 +29,7 @@ REFUSALS = tuple(
         r"^(target|feature) .* is too small \(at most .*\); rescale it$",
         r"^X contains infinity \(inf\): feature ",
         r"^cv=\d+ needs at least \d+ (rows|groups), and there are \d+; choose a smaller cv$",
-        r"^no row has an outcome and a weight, so that there is nothing to begin with; leave such",
+        r"^no row has both an outcome and a positive weight; start with",
         r"sigma = .* cannot belong to values (that spread by|up to) .*; give sigma in the unit",
         r"bound of target .* is too large \(.*\); use None for an open side, or rescale the",
         r"feature_sparsity > 0 needs all rows at once; call fit with solver='batch', or set",

@@ -234,8 +234,8 @@ def warn_of_separation(problem: OlsenProblem, suspects: BoolArray, names: list[s
         involved = [names[d] for d in order[:_FEATURES_SHOWN].tolist() if strength[d] > 1e-6]
         warnings.warn(
             f"target {problem.targets.names[task]!r}: a combination of features "
-            f"({', '.join(map(repr, involved)) or 'the intercept'}) separates censored from observed "
-            "entries perfectly, so some coefficients have no finite estimate; those reported are "
+            f"({', '.join(map(repr, involved)) or 'the intercept'}) separates censored from "
+            "observed entries perfectly, so some coefficients have no finite estimate; those reported are "
             "where the search stopped. Set alpha > 0, or drop or merge the features",
             SeparationWarning,
             stacklevel=4,

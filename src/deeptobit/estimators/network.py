@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit.arrays import FloatArray, in_precision_of
 from deeptobit.estimators.diagnosis import (
     check_determined,
+    check_first_rows,
     check_reach,
     check_sigma,
-    check_first_rows,
     warn_of_censoring,
 )
 from deeptobit.estimators.effects import LayerEffects
