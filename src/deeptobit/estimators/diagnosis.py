@@ -235,8 +235,8 @@ def warn_of_separation(problem: OlsenProblem, suspects: BoolArray, names: list[s
         warnings.warn(
             f"target {problem.targets.names[task]!r}: a combination of features "
             f"({', '.join(map(repr, involved)) or 'the intercept'}) separates censored from "
-            "observed entries perfectly, so some coefficients have no finite estimate; those reported are "
-            "where the search stopped. Set alpha > 0, or drop or merge the features",
+            "observed entries perfectly, so some coefficients have no finite estimate; those "
+            "reported are where the search stopped. Set alpha > 0, or drop or merge the features",
             SeparationWarning,
             stacklevel=4,
         )

@@ -253,14 +253,13 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         upper: ArrayLike | None,
     ) -> Predictive:
         """The predictive distribution around given scores (N, T)."""
-        lower_at, upper_at, names = self.lower_, self.upper_, self.target_names_
-        if lower is not None:
-            lower_at = entry_bounds(lower, len(latent), names, "lower")
-        if upper is not None:
-            upper_at = entry_bounds(upper, len(latent), names, "upper")
+        bounds = [self.lower_, self.upper_]
+        for k, (given, side) in enumerate([(lower, "lower"), (upper, "upper")]):
+            if given is not None:
+                bounds[k] = entry_bounds(given, len(latent), self.target_names_, side)
         if lower is not None or upper is not None:
-            check_order(lower_at, upper_at, names)
-        return Predictive(noise, latent, sigma, lower_at, upper_at)
+            check_order(*bounds, self.target_names_)
+        return Predictive(noise, latent, sigma, *bounds)
 
     def _predictive_by_layer(
         self,
@@ -285,7 +284,11 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
     ) -> tuple[Any, CensoredTargets, FloatArray]:
         """Features (N, D), outcomes (N, T) and weights (N,) of a first fit, checked."""
         matrix = read_features(self, X, reset=True)
-        bounds = {"entry_lower": lower, "entry_upper": upper, "outside": self.outside}
+        bounds: dict[str, Any] = {
+            "entry_lower": lower,
+            "entry_upper": upper,
+            "outside": self.outside,
+        }
         targets = read_targets(y, self.lower, self.upper, **bounds)
         check_lengths(matrix, targets)
         return matrix, targets, read_weights(sample_weight, len(targets))
@@ -373,7 +376,7 @@ def _varying(targets: CensoredTargets, weight: FloatArray) -> NDArray[np.intp]:
 def _all_non_negative(lower: Any) -> bool:
     """Whether a constructor's lower bounds are known to be non-negative for every task."""
     if isinstance(lower, Real):
-        return bool(lower >= 0.0)
+        return float(lower) >= 0.0
     lower = by_name(lower)
     if lower is None or isinstance(lower, dict):
         return False

@@ -99,10 +99,8 @@ def by_target(values: Any, names: Sequence[str], what: str) -> Any:
     return found
 
 
-def entry_bounds(
-    bound: ArrayLike | None, n_samples: int, names: Sequence[str], side: str
-) -> FloatArray | None:
-    """Per-entry bounds of shape (N, T), checked; ``None`` stays ``None``.
+def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: str) -> FloatArray:
+    """Per-entry bounds of shape (N, T), checked.
 
     Examples
     --------
@@ -110,8 +108,6 @@ def entry_bounds(
     array([[0.5],
            [0.1]])
     """
-    if bound is None:
-        return None
     _refuse_other_order(bound, names, side)
     shape = (n_samples, len(names))
     entries = np.array(_bounds_as_floats(bound, side, -np.inf if side == "lower" else np.inf))

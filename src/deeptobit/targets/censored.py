@@ -151,7 +151,7 @@ class CensoredTargets:
         outside : {"raise", "clip"}
             A value beyond its bound is an error, or is treated as censored at the bound.
         """
-        rows = {"entry_lower": entry_lower, "entry_upper": entry_upper}
+        rows: dict[str, Any] = {"entry_lower": entry_lower, "entry_upper": entry_upper}
         return read_bounded(Y, lower, upper, **rows, names=names, outside=outside)
 
     @classmethod
@@ -311,17 +311,18 @@ def read_bounded(
     """
     values, found_names, one_dimensional = read_outcomes(Y, names)
     task_lower, task_upper = task_bounds(lower, upper, found_names)
-    by_row_lower = entry_bounds(entry_lower, len(values), found_names, "lower")
-    by_row_upper = entry_bounds(entry_upper, len(values), found_names, "upper")
-    lower_at = task_lower if by_row_lower is None else by_row_lower
-    upper_at = task_upper if by_row_upper is None else by_row_upper
+    rows = [
+        None if given is None else entry_bounds(given, len(values), found_names, side)
+        for given, side in [(entry_lower, "lower"), (entry_upper, "upper")]
+    ]
+    lower_at = task_lower if rows[0] is None else rows[0]
+    upper_at = task_upper if rows[1] is None else rows[1]
     check_order(lower_at, upper_at, found_names)
     if outside == "raise":
         refuse_outside(values, lower_at, upper_at, found_names, advice)
     elif outside != "clip":
         raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
     low, high = censor(values, lower_at, upper_at)
-    rows = by_row_lower, by_row_upper
     return CensoredTargets(low, high, task_lower, task_upper, found_names, *rows, one_dimensional)
 
 
