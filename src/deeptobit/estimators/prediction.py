@@ -253,13 +253,14 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         upper: ArrayLike | None,
     ) -> Predictive:
         """The predictive distribution around given scores (N, T)."""
-        bounds = [self.lower_, self.upper_]
-        for k, (given, side) in enumerate([(lower, "lower"), (upper, "upper")]):
-            if given is not None:
-                bounds[k] = entry_bounds(given, len(latent), self.target_names_, side)
+        lower_at, upper_at, names = self.lower_, self.upper_, self.target_names_
+        if lower is not None:
+            lower_at = entry_bounds(lower, len(latent), names, "lower")
+        if upper is not None:
+            upper_at = entry_bounds(upper, len(latent), names, "upper")
         if lower is not None or upper is not None:
-            check_order(*bounds, self.target_names_)
-        return Predictive(noise, latent, sigma, *bounds)
+            check_order(lower_at, upper_at, names)
+        return Predictive(noise, latent, sigma, lower_at, upper_at)
 
     def _predictive_by_layer(
         self,
@@ -284,12 +285,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
     ) -> tuple[Any, CensoredTargets, FloatArray]:
         """Features (N, D), outcomes (N, T) and weights (N,) of a first fit, checked."""
         matrix = read_features(self, X, reset=True)
-        bounds: dict[str, Any] = {
-            "entry_lower": lower,
-            "entry_upper": upper,
-            "outside": self.outside,
-        }
-        targets = read_targets(y, self.lower, self.upper, **bounds)
+        rows: dict[str, Any] = {"entry_lower": lower, "entry_upper": upper}
+        targets = read_targets(y, self.lower, self.upper, **rows, outside=self.outside)
         check_lengths(matrix, targets)
         return matrix, targets, read_weights(sample_weight, len(targets))
 

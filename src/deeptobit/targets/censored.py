@@ -311,19 +311,21 @@ def read_bounded(
     """
     values, found_names, one_dimensional = read_outcomes(Y, names)
     task_lower, task_upper = task_bounds(lower, upper, found_names)
-    rows = [
+    row_lower, row_upper = (
         None if given is None else entry_bounds(given, len(values), found_names, side)
         for given, side in [(entry_lower, "lower"), (entry_upper, "upper")]
-    ]
-    lower_at = task_lower if rows[0] is None else rows[0]
-    upper_at = task_upper if rows[1] is None else rows[1]
+    )
+    lower_at = task_lower if row_lower is None else row_lower
+    upper_at = task_upper if row_upper is None else row_upper
     check_order(lower_at, upper_at, found_names)
     if outside == "raise":
         refuse_outside(values, lower_at, upper_at, found_names, advice)
     elif outside != "clip":
         raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
     low, high = censor(values, lower_at, upper_at)
-    return CensoredTargets(low, high, task_lower, task_upper, found_names, *rows, one_dimensional)
+    return CensoredTargets(
+        low, high, task_lower, task_upper, found_names, row_lower, row_upper, one_dimensional
+    )
 
 
 def recorded_values(low: FloatArray, high: FloatArray) -> FloatArray:
