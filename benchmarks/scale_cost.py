@@ -16,8 +16,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.report import Number
 from benchmarks.scale_data import N_FEATURES, N_TASKS, RANK, folder
 from deeptobit.likelihood import Gaussian
+from deeptobit.network import LayerInputs
 from deeptobit.online import RawRows
-from deeptobit.scale.sums import LayerInputs, LayerSums, RowUnits, Shift, SumLayer, SumMoments
+from deeptobit.scale.sums import LayerSums, RowUnits, Shift, SumLayer, SumMoments
 
 _ROWS = 8192
 _FILE_ROWS = 50_000

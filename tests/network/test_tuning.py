@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deeptobit.network import JointProblem, NetworkLayer, NetworkProblem
-from deeptobit.network.grow import grow
+from deeptobit.network.grow import train
 from deeptobit.network.joint import TunedNetwork, balanced, tune
 from tests.network.problems import bent, joint, some_layers
 
@@ -57,14 +57,14 @@ def test_the_objective_falls_step_by_step_to_that_of_the_result(options: dict[st
 
 def test_tuning_a_grown_network_gains_where_the_truth_is_bent() -> None:
     network = bent(300)
-    layers = [step.layer for step in grow(network, tol=1e-4, max_iter=100)]
+    layers = train(network, joint_tuning=False, tol=1e-4).layers
     found = tuned(joint(network), layers)
     assert found.objectives[-1] < found.objectives[0] - 0.05
 
 
 def test_it_ends_at_a_stationary_point_of_one_layer() -> None:
     network = bent(150, alphas=[0.3])
-    (grown,) = (step.layer for step in grow(network, tol=1e-8, max_iter=100))
+    (grown,) = train(network, joint_tuning=False, tol=1e-8).layers
     found = tuned(joint(network), [grown])
     np.testing.assert_allclose(found.layers[0].coef, grown.coef, atol=1e-4)
     assert found.objectives[-1] == pytest.approx(found.objectives[0], abs=1e-8)
@@ -131,7 +131,7 @@ def test_a_bad_start_stays_finite_and_never_gets_worse(on_U: float, on_V: float)
 
 def test_a_start_below_the_floor_is_kept_if_the_floor_is_worse() -> None:
     network = bent(150, alphas=[1e-3])
-    (grown,) = (step.layer for step in grow(network, tol=1e-8, max_iter=100))
+    (grown,) = train(network, joint_tuning=False, tol=1e-8).layers
     found = tuned(joint(network), [grown], np.log(50.0))
     assert found.layers[0] is grown
     assert len(found.objectives) == 1

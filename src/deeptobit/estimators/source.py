@@ -19,17 +19,17 @@ from deeptobit.estimators.inputs import NEEDS_BATCH, automatic_alpha, choose_sol
 from deeptobit.estimators.prediction import end_line, show
 from deeptobit.layer import CensoringKinds, Step
 from deeptobit.likelihood import one_family
-from deeptobit.network import deepened, paying_depth
+from deeptobit.network import grow, prune
 from deeptobit.scale import (
     DataSummary,
+    FitByRounds,
+    FitOnline,
     Moments,
-    OnlineFit,
     Progress,
     RoundSettings,
     RowReader,
     Rows,
     RowSource,
-    grow_by_rounds,
 )
 from deeptobit.targets import CensoredTargets
 
@@ -98,55 +98,44 @@ class SourceTraining:
         solver, reason = choose_solver(model.solver, shape, len(source.targets))
         history: dict[str, Any] = {"solver": solver, "reason": reason}
         keep, progress = _checkpointing(model, source, solver, checkpoint, resume=resume)
-        train = self._by_rounds if solver == "batch" else self._online
         once = solver == "online" and self._n_layers * model.n_passes == 1
         with nullcontext(source) if once else source.kept() as kept:
-            progress = train(self._rows(kept), progress, keep)
+            fit_layer = self._fit_layer(solver, self._rows(kept), progress, keep)
+            grow(
+                fit_layer,
+                self._n_layers,
+                self.targets.lower,
+                self.targets.upper,
+                skip_connection=self._skip_connection,
+                grown=progress.finished,
+            )
+        progress = fit_layer.progress
         if model.verbose:
             end_line()
         assert progress.summary is not None
         self._diagnose(progress, progress.summary)
         return self._fitted(progress, progress.summary, history)
 
-    def _by_rounds(
-        self, rows: Rows, progress: Progress | None, keep: Callable[[Progress], None]
-    ) -> Progress:
+    def _fit_layer(
+        self, solver: str, rows: Rows, progress: Progress, keep: Callable[[Progress], None]
+    ) -> FitByRounds | FitOnline:
+        """How one layer is fitted."""
         model = self._model
+        sigma = read_sigma(model.sigma, self.targets.names)
+        if solver == "online":
+            settings = model._online_settings(sigma)
+            return FitOnline(rows, settings, model.n_passes, progress, keep, self._show_rows)
         settings = RoundSettings(
             rank=model.rank_,
             alpha=self._alpha,
             noise=one_family(model.noise),
-            sigma=read_sigma(model.sigma, self.targets.names),
+            sigma=sigma,
             fit_intercept=model.fit_intercept,
             standardize=model.standardize,
             tol=model.tol,
             max_iter=model.max_iter,
         )
-        return grow_by_rounds(
-            rows,
-            (self.targets.lower, self.targets.upper),
-            settings,
-            n_layers=self._n_layers,
-            skip_connection=self._skip_connection,
-            progress=progress,
-            keep=keep,
-            watch=self._show_step,
-        )
-
-    def _online(
-        self, rows: Rows, progress: Progress | None, keep: Callable[[Progress], None]
-    ) -> Progress:
-        model = self._model
-        fit = OnlineFit(
-            rows,
-            self.targets.lower,
-            self.targets.upper,
-            model._online_settings(read_sigma(model.sigma, self.targets.names)),
-            n_layers=self._n_layers,
-            n_passes=model.n_passes,
-            skip_connection=self._skip_connection,
-        )
-        return fit.run(progress, keep, self._show_rows)
+        return FitByRounds(rows, settings, progress, keep, self._show_step)
 
     def _rows(self, source: RowSource) -> Rows:
         targets = self.targets
@@ -191,18 +180,21 @@ class SourceTraining:
     def _fitted(
         self, progress: Progress, summary: DataSummary, history: dict[str, Any]
     ) -> SourceFit:
-        layers, depth = progress.layers, self._n_layers
-        nlls = tuple(layer.nll for layer in progress.finished)
-        if self._skip_connection:
-            per_layer = self._model.rank_ * len(self.targets.names)
-            depth = paying_depth(nlls, summary.weight, per_layer)
+        finished = progress.finished
+        nlls = tuple(layer.nll for layer in finished)
+        depth, layers = prune(
+            [found.layer for found in finished],
+            nlls,
+            summary.weight,
+            skip_connection=self._skip_connection,
+        )
         history |= {
-            "layers": [layer.history for layer in progress.finished],
+            "layers": [layer.history for layer in finished],
             "nll": nlls,
             "paying_depth": depth,
         }
         return SourceFit(
-            deepened(layers[:depth], self._n_layers),
+            layers,
             progress.finished[0].alpha,
             self.targets,
             summary,
@@ -258,13 +250,13 @@ def _checkpointing(
     path: str | os.PathLike[str] | None,
     *,
     resume: bool,
-) -> tuple[Callable[[Progress], None], Progress | None]:
-    """What to call with progress, and what an earlier fit left."""
+) -> tuple[Callable[[Progress], None], Progress]:
+    """What to call with progress, and where an earlier fit was interrupted."""
     if path is None:
         if resume:
             raise ValueError("resume=True needs the checkpoint of the earlier fit: checkpoint=PATH")
-        return (lambda progress: None), None
+        return (lambda progress: None), Progress()
     from deeptobit.estimators.checkpoint import Checkpoint
 
     found = Checkpoint.of(model, source, solver, path)
-    return found.write, found.read() if resume else None
+    return found.write, found.read() if resume else Progress()

@@ -14,7 +14,7 @@ from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import Design, RoundFeatures, SubspaceProblem, TargetScaling, subspace_features
 from deeptobit.likelihood import Noise
-from deeptobit.network.layer import NetworkLayer, Units, layer_inputs
+from deeptobit.network.layer import NetworkLayer, concatenate
 from deeptobit.penalties import FeaturePenalty, group_share
 from deeptobit.targets import CensoredTargets
 from deeptobit.threads import one_blas_thread
@@ -75,15 +75,9 @@ class NetworkProblem:
         return self.targets.shape[1]
 
     @property
-    def units(self) -> Units:
-        """Between the user's units and these."""
-        scaling, design = self.scaling, self.design
-        return Units(design.mean, design.scale, scaling.location, scaling.scale)
-
-    @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the tasks in standard units, each (T,)."""
-        return self.units.outcome(self.targets.lower), self.units.outcome(self.targets.upper)
+        return self.scaling.apply(self.targets.lower), self.scaling.apply(self.targets.upper)
 
     @property
     def features(self) -> RoundFeatures:
@@ -150,10 +144,9 @@ class NetworkProblem:
             return Design(below - centre, centre, ones, design.weight, flat)
         # Folding a mean into products is for sparse features; dense ones lose theirs at once.
         outputs = below if design.is_sparse else below - centre
-        matrix = layer_inputs(design.matrix, outputs, skip_connection=True)
         return replace(
             design,
-            matrix=matrix,
+            matrix=concatenate(outputs, design.matrix),
             mean=np.append(centre, design.mean),
             scale=np.append(ones, design.scale),
             vanishing=np.append(flat, design.vanishing),

@@ -1,9 +1,9 @@
 """Rows beyond memory: sources that are read again for every pass, and sums over them."""
 
 from deeptobit.scale.cluster import DaskRows, is_dask, predict_lazily
-from deeptobit.scale.online import OnlineFit
+from deeptobit.scale.online import FitOnline
 from deeptobit.scale.parquet import ParquetRows
-from deeptobit.scale.rounds import RoundSettings, grow_by_rounds
+from deeptobit.scale.rounds import FitByRounds, RoundSettings
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, RowSource
 from deeptobit.scale.state import (
     DataSummary,
@@ -22,10 +22,11 @@ __all__ = [
     "DaskRows",
     "DataSummary",
     "FinishedLayer",
+    "FitByRounds",
+    "FitOnline",
     "Frame",
     "LocalSource",
     "Moments",
-    "OnlineFit",
     "OnlineState",
     "ParquetRows",
     "ParquetTable",
@@ -39,7 +40,6 @@ __all__ = [
     "Seen",
     "Shift",
     "csv_to_parquet",
-    "grow_by_rounds",
     "is_dask",
     "predict_lazily",
 ]

@@ -23,7 +23,7 @@ from deeptobit.layer import (
     to_user,
 )
 from deeptobit.likelihood import Noise
-from deeptobit.network import NetworkLayer, on_top
+from deeptobit.network import LayerInputs, NetworkLayer, newton_history
 from deeptobit.scale.source import Rows
 from deeptobit.scale.state import (
     Correction,
@@ -34,7 +34,6 @@ from deeptobit.scale.state import (
     Secants,
 )
 from deeptobit.scale.sums import (
-    LayerInputs,
     LayerSums,
     Moments,
     RowUnits,
@@ -344,76 +343,51 @@ def _begin(
     return problem.balance(Layer(U, Z, intercept, log_sigma))
 
 
-# A network to the optimum of every layer, by rounds over all rows.
-
-Keep = Callable[[Progress], None]
-
-
-def grow_by_rounds(
-    rows: Rows,
-    bounds: tuple[FloatArray, FloatArray],
-    settings: RoundSettings,
-    *,
-    n_layers: int,
-    skip_connection: bool = True,
-    progress: Progress | None = None,
-    keep: Keep = lambda progress: None,
-    watch: Callable[[int, Step], None] = lambda depth, step: None,
-) -> Progress:
-    """Fit layer after layer, each to its optimum on [f; x] of those below.
+@dataclass
+class FitByRounds:
+    """The ``fit_layer`` of :func:`grow` that makes rounds over all rows of a source.
 
     Parameters
     ----------
     rows : Rows
-    bounds : arrays of shape (T,)
-        Lower and upper bounds at which outputs are censored.
     settings : RoundSettings
-    n_layers : int
-    skip_connection : bool
-    progress : Progress, optional
-        Where an earlier fit was interrupted.
+    progress : Progress
+        Where the fit stands.
     keep : function
         Called with the progress after every round.
     watch : function
         Called with the layer's number and every step.
-
-    Returns
-    -------
-    Progress
-        With ``n_layers`` finished layers.
     """
-    progress = progress or Progress()
-    n_features = len(rows.source.features)
-    while len(progress.finished) < n_layers:
-        layers, before = progress.layers, progress
-        depth = len(layers)
-        start = on_top(layers[-1], n_features) if layers and skip_connection else None
+
+    rows: Rows
+    settings: RoundSettings
+    progress: Progress
+    keep: Callable[[Progress], None]
+    watch: Callable[[int, Step], None]
+
+    def __call__(self, inputs: LayerInputs, start: NetworkLayer | None) -> FinishedLayer:
+        """The layer at its optimum."""
+        before, depth = self.progress, len(inputs.layers)
         found = fit_layer(
-            rows,
-            LayerInputs(*bounds, layers, skip_connection),
-            settings,
+            self.rows,
+            inputs,
+            self.settings,
             start=start,
-            state=progress.now if isinstance(progress.now, RoundState) else None,
-            keep=lambda state, before=before: keep(replace(before, now=state)),  # type: ignore[misc]
-            watch=lambda step, depth=depth: watch(depth, step),  # type: ignore[misc]
+            state=before.now if isinstance(before.now, RoundState) else None,
+            keep=lambda state: self.keep(replace(before, now=state)),
+            watch=lambda step: self.watch(depth, step),
         )
-        progress = Progress(
-            (*progress.finished, _finished(found)), None, progress.summary or _summary(found)
+        finished = FinishedLayer(
+            layer=found.layer,
+            alpha=found.alpha,
+            n_iter=found.fit.n_iter,
+            history=newton_history(found.fit),
+            nll=found.nll,
         )
-        keep(progress)
-    return progress
-
-
-def _finished(found: RoundsFit) -> FinishedLayer:
-    fit = found.fit
-    history = {
-        "objective": fit.objective,
-        "gradient_norm": fit.gradient_norm,
-        "certificate": fit.certificate,
-        "converged": fit.converged,
-        "course": list(fit.course),
-    }
-    return FinishedLayer(found.layer, found.alpha, found.nll, fit.n_iter, history)
+        summary = before.summary or _summary(found)
+        self.progress = Progress((*before.finished, finished), None, summary)
+        self.keep(self.progress)
+        return finished
 
 
 def _summary(found: RoundsFit) -> DataSummary:

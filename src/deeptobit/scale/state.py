@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import Layer, Step
-from deeptobit.network import NetworkLayer
+from deeptobit.network import GrownLayer
 from deeptobit.online import OnlineSolver, RawRows
 from deeptobit.scale.sums import Moments, Shift
 
@@ -210,24 +209,18 @@ class DataSummary:
 
 
 @dataclass(frozen=True)
-class FinishedLayer:
-    """A layer in the user's units, and how it was found.
+class FinishedLayer(GrownLayer):
+    """A layer in the user's units, and the mean negative log likelihood up to it.
 
     Parameters
     ----------
-    layer : NetworkLayer
-    alpha : float
+    layer, alpha, n_iter, history
+        As in :class:`GrownLayer`.
     nll : float
         Mean negative log likelihood of a row under the network up to here.
-    n_iter : int
-    history : dict
     """
 
-    layer: NetworkLayer
-    alpha: float
     nll: float
-    n_iter: int
-    history: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -248,8 +241,3 @@ class Progress:
     now: RoundState | OnlineState | None = None
     summary: DataSummary | None = None
     seen: Seen | None = None
-
-    @property
-    def layers(self) -> tuple[NetworkLayer, ...]:
-        """The finished layers."""
-        return tuple(finished.layer for finished in self.finished)

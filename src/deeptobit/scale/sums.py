@@ -14,44 +14,10 @@ from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import BASIS_RIDGE, CensoringKinds, Design, RoundFeatures, TargetScaling
 from deeptobit.likelihood import Gaussian, Noise
-from deeptobit.network import NetworkLayer, latents, layer_inputs
+from deeptobit.network import LayerInputs
 from deeptobit.online import RawRows
 from deeptobit.scale.source import sum_of
 from deeptobit.targets import recorded_values
-
-# What a layer sees of raw features, given the layers below it.
-
-
-@dataclass(frozen=True)
-class LayerInputs:
-    """x, [f; x] or f: computed for some rows at a time, because all of them would not fit.
-
-    Parameters
-    ----------
-    lower, upper : arrays of shape (T,)
-        Bounds at which the outputs of layers are censored.
-    layers : tuple of NetworkLayer
-        Those below, in the user's units; none below the first.
-    skip_connection : bool
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-    layers: tuple[NetworkLayer, ...] = ()
-    skip_connection: bool = True
-
-    @property
-    def n_outputs(self) -> int:
-        """How many inputs are outputs of the layer below: they come first, in units of outcomes."""
-        return len(self.lower) if self.layers else 0
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """Inputs of the rows of X, (n, D_k)."""
-        below = None
-        for latent in latents(self.layers, X, self.lower, self.upper):
-            below = np.clip(latent, self.lower, self.upper)
-        return np.asarray(layer_inputs(X, below, skip_connection=self.skip_connection))
-
 
 # What one pass tells of the data: units, second moments, how much is censored.
 
