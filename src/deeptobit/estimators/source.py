@@ -99,8 +99,8 @@ class SourceTraining:
         history: dict[str, Any] = {"solver": solver, "reason": reason}
         keep, progress = _checkpointing(model, source, solver, checkpoint, resume=resume)
         once = solver == "online" and self._n_layers * model.n_passes == 1
-        with nullcontext(source) if once else source.kept() as kept:
-            fit_layer = self._fit_layer(solver, self._rows(kept), progress, keep)
+        with nullcontext(source) if once else source.cached() as cached:
+            fit_layer = self._fit_layer(solver, self._rows(cached), progress, keep)
             grow(
                 fit_layer,
                 self._n_layers,

@@ -6,7 +6,6 @@ from deeptobit.scale.parquet import ParquetRows
 from deeptobit.scale.rounds import FitByRounds, RoundSettings
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, RowSource
 from deeptobit.scale.state import (
-    DataSummary,
     FinishedLayer,
     OnlineState,
     Progress,
@@ -14,7 +13,7 @@ from deeptobit.scale.state import (
     Secants,
     Seen,
 )
-from deeptobit.scale.sums import Moments, Shift
+from deeptobit.scale.sums import DataSummary, Moments, Shift
 from deeptobit.scale.table import Frame, ParquetTable, csv_to_parquet
 
 __all__ = [

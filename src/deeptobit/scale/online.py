@@ -14,7 +14,8 @@ from deeptobit.network import LayerInputs, NetworkLayer, OnlineInputs, nll_by_de
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, Record
 from deeptobit.scale.cluster import DaskRows
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, read_ahead, sum_of
-from deeptobit.scale.state import DataSummary, FinishedLayer, OnlineState, Progress, Seen
+from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, Seen
+from deeptobit.scale.sums import DataSummary
 
 # Online learning on a cluster: learners of their own for groups of partitions, then their mean.
 
@@ -55,7 +56,7 @@ class LearnMore:
     inputs: Callable[[FloatArray], FloatArray]
     stride: int
 
-    def __call__(self, learner: Learner, blocks: Iterable[Block]) -> Learner:
+    def __call__(self, blocks: Iterable[Block], learner: Learner) -> Learner:
         """The learner after these rows; the one before is left alone, for it may be asked again."""
         solver, seen = copy.deepcopy(learner.solver), learner.seen
         sums = learner.sums.copy()

@@ -176,8 +176,8 @@ class RowSource(ABC):
         """Add up a task's results over all shards; the task sees the blocks of one shard."""
 
     @contextmanager
-    def kept(self) -> Iterator[RowSource]:
-        """The same rows for several passes; whoever has memory for them may keep them meanwhile."""
+    def cached(self) -> Iterator[RowSource]:
+        """The same rows for several passes, in memory meanwhile where there is enough of it."""
         yield self
 
 

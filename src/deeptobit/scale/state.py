@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.layer import Layer, Step
 from deeptobit.network import GrownLayer
 from deeptobit.online import OnlineSolver, RawRows
-from deeptobit.scale.sums import Moments, Shift
+from deeptobit.scale.sums import DataSummary, Moments, Shift
 
 # What earlier rounds tell of curvature: one secant per task and round.
 
@@ -179,33 +179,6 @@ class OnlineState:
     seen: Seen
     n_read: int = 0
     n_passes: int = 0
-
-
-@dataclass(frozen=True)
-class DataSummary:
-    """What an estimator has to know of the rows behind it.
-
-    Parameters
-    ----------
-    n_rows, weight : float
-        Rows of positive weight, and their total weight.
-    known : array of shape (T,)
-        Total weight of the entries that are not missing.
-    mean_squares : array of shape (D,)
-        Of the features.
-    scale : array of shape (D,)
-        Their standard deviations.
-    one_sided, two_sided : bool arrays of shape (T,)
-        Tasks whose entries leave something undetermined, where this was looked into.
-    """
-
-    n_rows: float
-    weight: float
-    known: FloatArray
-    mean_squares: FloatArray
-    scale: FloatArray
-    one_sided: BoolArray
-    two_sided: BoolArray
 
 
 @dataclass(frozen=True)
