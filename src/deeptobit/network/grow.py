@@ -307,20 +307,21 @@ def train(
     if joint_tuning is False or problem.n_layers == 1:
         return network
 
-    def gain(tuned: Sequence[NetworkLayer]) -> float:
-        return tuning_gain(nlls[depth - 1], joint.nll(tuned), n_rows, layers[:depth], tuned)
+    def gain(candidate: Sequence[NetworkLayer]) -> float:
+        after = joint.nll(candidate)
+        return tuning_gain(nlls[depth - 1], after, n_rows, layers[:depth], candidate)
 
-    found = tune(
+    tuned, objectives = tune(
         joint,
         layers,
         null.problem.min_log_sigma,
         problem.free_sigma & ~null.kinds.two_sided,
         progress=lambda step, objective: progress("tuning", step, objective),
-        promising=lambda tuned: joint_tuning is True or gain(tuned) > _PROMISING,
+        promising=lambda candidate: joint_tuning is True or gain(candidate) > _PROMISING,
     )
-    network = replace(network, tuning=tuple(found.objectives))
-    if joint_tuning is True or gain(found.layers) > 1.0:
-        return replace(network, layers=_with_own_sigmas(joint, found.layers), tuned=True)
+    network = replace(network, tuning=tuple(objectives))
+    if joint_tuning is True or gain(tuned) > 1.0:
+        return replace(network, layers=_with_own_sigmas(joint, tuned), tuned=True)
     return network
 
 

@@ -3,7 +3,7 @@
 from deeptobit.scale.cluster import DaskRows, is_dask, predict_lazily
 from deeptobit.scale.online import FitOnline
 from deeptobit.scale.parquet import ParquetRows
-from deeptobit.scale.rounds import FitByRounds, RoundSettings
+from deeptobit.scale.rounds import FitByRounds
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, RowSource
 from deeptobit.scale.state import (
     FinishedLayer,
@@ -30,7 +30,6 @@ __all__ = [
     "ParquetRows",
     "ParquetTable",
     "Progress",
-    "RoundSettings",
     "RoundState",
     "RowReader",
     "RowSource",

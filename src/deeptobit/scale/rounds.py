@@ -21,8 +21,8 @@ from deeptobit.layer import (
     to_standard,
     to_user,
 )
-from deeptobit.likelihood import Noise
 from deeptobit.network import LayerInputs, NetworkLayer, newton_history
+from deeptobit.online import OnlineSettings
 from deeptobit.scale.source import Rows
 from deeptobit.scale.state import Correction, FinishedLayer, Progress, RoundState, Secants
 from deeptobit.scale.sums import (
@@ -173,35 +173,6 @@ class ShardedEvaluation(LayerEvaluation):
         return np.vstack([by_W, by_line[:, -1], by_scale])
 
 
-@dataclass(frozen=True)
-class RoundSettings:
-    """The settings of a layer.
-
-    Parameters
-    ----------
-    rank : int
-    alpha : function
-        The penalty for given moments of the data; it may refuse them.
-    noise : Noise
-    sigma : array of shape (T,), optional
-        Given noise scales in the user's units.
-    fit_intercept, standardize : bool
-    tol : float
-        Norm of the gradient at which to stop, relative to that of least squares at W = 0.
-    max_iter : int
-        Newton steps, each of at least one round.
-    """
-
-    rank: int
-    alpha: Callable[[Moments], float]
-    noise: Noise
-    sigma: FloatArray | None
-    fit_intercept: bool
-    standardize: bool
-    tol: float
-    max_iter: int
-
-
 @dataclass
 class FitByRounds:
     """The ``fit_layer`` of :func:`grow` that makes rounds over all rows of a source.
@@ -211,7 +182,14 @@ class FitByRounds:
     Parameters
     ----------
     rows : Rows
-    settings : RoundSettings
+    settings : OnlineSettings
+        Of which rank, noise, sigma, intercept and standardisation are used.
+    alpha : function
+        The penalty for given moments of the data; it may refuse them.
+    tol : float
+        Norm of the gradient at which to stop, relative to that of least squares at W = 0.
+    max_iter : int
+        Newton steps, each of at least one round.
     progress : Progress
         Where the fit stands.
     keep : function
@@ -221,7 +199,10 @@ class FitByRounds:
     """
 
     rows: Rows
-    settings: RoundSettings
+    settings: OnlineSettings
+    alpha: Callable[[Moments], float]
+    tol: float
+    max_iter: int
     progress: Progress
     keep: Callable[[Progress], None]
     watch: Callable[[int, Step], None]
@@ -234,7 +215,7 @@ class FitByRounds:
             first = self.rows.first()
             shift = Shift.near(inputs(first.X), first.Y)
             state = RoundState(shift, self.rows.total(SumMoments(inputs, shift)))
-        alpha = settings.alpha(state.moments)
+        alpha = self.alpha(state.moments)
         data = Standardised.of(
             state.moments,
             state.shift,
@@ -256,7 +237,7 @@ class FitByRounds:
 
         remember(begin)
         course.keep = remember
-        fit = solve_layer(problem, course, begin, tol=settings.tol, max_iter=settings.max_iter)
+        fit = solve_layer(problem, course, begin, tol=self.tol, max_iter=self.max_iter)
         finished = FinishedLayer(
             layer=NetworkLayer(*to_user(data.features, data.scaling, fit.layer, settings.rank)),
             alpha=alpha,
