@@ -24,11 +24,11 @@ def rows(X: Any, Y: Any) -> DaskRows:
     ("X", "Y", "message"),
     [
         (THREE, THREE[:2], "partition 0: X has 3 rows, but y, the weights or bounds have 2"),
-        (THREE, [["a", "b"]] * 3, "partition 0: y must hold numbers; convert it before"),
+        (THREE, [["a", "b"]] * 3, "partition 0: y must hold numbers; convert it first"),
         (
             pd.DataFrame({"sex": ["f", "m", "f"]}),
             THREE,
-            "column 'sex' of X holds .*, not numbers; encode it before",
+            "column 'sex' of X holds .*, not numbers; encode it first",
         ),
     ],
 )

@@ -118,10 +118,9 @@ class OnlineInputs:
     @classmethod
     def of(cls, inputs: LayerInputs, X: Any, weight: FloatArray) -> OnlineInputs:
         """Residuals from the regression on some rows; none are needed for the first layer."""
-        if not (inputs.layers and inputs.skip_connection):
+        outputs = inputs.outputs(X) if inputs.skip_connection else None
+        if outputs is None:
             return cls(inputs, None)
-        outputs = inputs.outputs(X)
-        assert outputs is not None
         return cls(inputs, ResidualOutputs.of(inputs.layers, outputs, X, weight))
 
     def __call__(self, X: Any) -> Any:

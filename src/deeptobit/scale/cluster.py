@@ -18,7 +18,7 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
 from deeptobit.scale.parquet import ParquetShard
-from deeptobit.scale.source import Block, RowSource, S, read_ahead
+from deeptobit.scale.source import Block, RowSource, S, read_ahead, sum_of
 
 if TYPE_CHECKING:
     from deeptobit.scale.parquet import ParquetRows
@@ -174,11 +174,8 @@ def _skip_empty(blocks: Iterator[Block], task: Callable[[Iterable[Block]], S]) -
 
 
 def _add(parts: Sequence[S | None]) -> S | None:
-    total: S | None = None
-    for part in parts:
-        if part is not None:
-            total = part if total is None else total + part
-    return total
+    known = [part for part in parts if part is not None]
+    return sum_of(known) if known else None
 
 
 @cache
@@ -263,9 +260,9 @@ def _numbers(part: Any, where: str, name: str) -> FloatArray:
             if part[column].dtype.kind not in "biuf":
                 raise ValueError(
                     f"{where}: column {column!r} of {name} holds {part[column].dtype}, "
-                    "not numbers; encode it before"
+                    "not numbers; encode it first"
                 ) from None
-        raise ValueError(f"{where}: {name} must hold numbers; convert it before") from None
+        raise ValueError(f"{where}: {name} must hold numbers; convert it first") from None
 
 
 def _names(X: Any) -> list[str] | None:

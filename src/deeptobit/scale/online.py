@@ -1,4 +1,4 @@
-"""Layers learned online, in one pass over a source for each."""
+"""The layers of a network learned online, in one pass over a source for each."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, Record
 from deeptobit.scale.cluster import DaskRows
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, read_ahead, sum_of
 from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, Seen
-from deeptobit.scale.sums import DataSummary
 
-# Online learning on a cluster: learners of their own for groups of partitions, then their mean.
-
-_ROWS_PER_LEARNER = 50_000  # a learner with fewer has not yet forgotten where it began
+_ROWS_PER_LEARNER = 50_000  # with fewer, the result still depends on the start
 
 
 @dataclass(frozen=True)
 class Learner:
-    """An online solver and what it has seen.
+    """The online solver of one group of partitions of a cluster.
 
     Parameters
     ----------
@@ -41,7 +38,7 @@ class Learner:
 
 @dataclass(frozen=True)
 class LearnMore:
-    """A step of a learner: the rows of a partition.
+    """Teaches a learner the rows of a partition.
 
     Parameters
     ----------
@@ -49,7 +46,7 @@ class LearnMore:
     inputs : function
         From features to what the layer sees.
     stride : int
-        Every so many rows are kept as a sample; 0 keeps what was seen as it is.
+        Every so many rows join the sample; 0 leaves ``seen`` as it is.
     """
 
     reader: RowReader
@@ -57,7 +54,7 @@ class LearnMore:
     stride: int
 
     def __call__(self, blocks: Iterable[Block], learner: Learner) -> Learner:
-        """The learner after these rows; the one before is left alone, for it may be asked again."""
+        """The learner after these rows; Dask may use the one before again, so it is not changed."""
         solver, seen = copy.deepcopy(learner.solver), learner.seen
         sums = learner.sums.copy()
         for block in blocks:
@@ -67,22 +64,6 @@ class LearnMore:
             sums += [np.full(x.shape[1], rows.weight.sum()), rows.weight @ x, rows.weight @ x**2]
             seen = seen.more(rows, self.stride) if self.stride else seen
         return Learner(solver, seen, sums)
-
-
-def learn_on_cluster(
-    source: DaskRows, step: LearnMore, solver: OnlineSolver, seen: Seen, n_passes: int
-) -> list[Learner]:
-    """Learn a layer on groups of partitions, each on its own.
-
-    The number of groups depends on the number of rows alone, so that the result does not depend on
-    the cluster.
-    """
-    n_groups = int(np.clip(source.n_rows // _ROWS_PER_LEARNER, 1, source.n_partitions))
-    learners = [Learner(solver, seen, np.zeros((3, solver.n_features)))] * n_groups
-    for turn in range(n_passes):
-        first = step if turn == 0 else LearnMore(step.reader, step.inputs, 0)
-        learners = source.fold(first, learners)
-    return learners
 
 
 def average(learners: Sequence[Learner]) -> OnlineResult:
@@ -113,7 +94,7 @@ def average(learners: Sequence[Learner]) -> OnlineResult:
     )
 
 
-_SAMPLE_ROWS = 4096  # they tell how outputs of a layer depend on x, and whether its depth pays
+_SAMPLE_ROWS = 4096  # for the residual outputs, and for whether a layer pays
 _SECONDS_BETWEEN = 30.0  # checkpoints within a pass
 
 _Learned = tuple[OnlineResult, Seen, list[Record]]
@@ -164,7 +145,7 @@ class FitOnline:
             history={"course": records},
             nll=float(nlls[-1] / sample.weight.sum()),
         )
-        summary = before.summary or _summary(seen)
+        summary = before.summary or seen.summary()
         self.progress = Progress((*before.finished, finished), None, summary, seen)
         self.keep(self.progress)
         return finished
@@ -172,7 +153,7 @@ class FitOnline:
     def _in_order(self, source: LocalSource, inputs: OnlineInputs, state: OnlineState) -> _Learned:
         """Learn all rows in their order."""
         before, n_rows = self.progress, source.n_rows
-        depth, kept = len(before.finished), time.monotonic()
+        depth, saved = len(before.finished), time.monotonic()
         stride = max(1, n_rows // _SAMPLE_ROWS)
         while state.n_passes < self.n_passes:
             for block in read_ahead(source.blocks(skip=state.n_read)):
@@ -182,32 +163,25 @@ class FitOnline:
                     seen = seen.more(rows, stride)
                 state = replace(state, seen=seen, n_read=state.n_read + len(block.X))
                 self.watch(depth, state.n_passes * n_rows + state.n_read, self.n_passes * n_rows)
-                if time.monotonic() - kept > _SECONDS_BETWEEN:
+                if time.monotonic() - saved > _SECONDS_BETWEEN:
                     self.keep(replace(before, now=state))
-                    kept = time.monotonic()
+                    saved = time.monotonic()
             state = replace(state, n_read=0, n_passes=state.n_passes + 1)
         return state.solver.result(), state.seen, state.solver.history
 
     def _on_cluster(self, source: DaskRows, inputs: OnlineInputs, state: OnlineState) -> _Learned:
-        """Learn groups of partitions independently, and average."""
-        first = state.seen.n_rows == 0.0
-        stride = max(1, source.n_rows // _SAMPLE_ROWS) if first else 0
-        step = LearnMore(self.rows.reader, inputs, stride)
-        learners = learn_on_cluster(source, step, state.solver, state.seen, self.n_passes)
+        """Learn groups of partitions independently, and average.
+
+        Their number depends on the number of rows alone, so the result does not depend on the
+        cluster.
+        """
+        solver, first, n_rows = state.solver, state.seen.n_rows == 0.0, source.n_rows
+        n_groups = int(np.clip(n_rows // _ROWS_PER_LEARNER, 1, source.n_partitions))
+        learners = [Learner(solver, state.seen, np.zeros((3, solver.n_features)))] * n_groups
+        stride = max(1, n_rows // _SAMPLE_ROWS) if first else 0
+        for _ in range(self.n_passes):
+            learners = source.fold(LearnMore(self.rows.reader, inputs, stride), learners)
+            stride = 0
         seen = sum_of(learner.seen for learner in learners) if first else state.seen
-        n_rows = self.n_passes * source.n_rows
-        self.watch(len(self.progress.finished), n_rows, n_rows)
+        self.watch(len(self.progress.finished), self.n_passes * n_rows, self.n_passes * n_rows)
         return average(learners), seen, learners[0].solver.history
-
-
-def _summary(seen: Seen) -> DataSummary:
-    unclear = np.zeros(len(seen.known), dtype=np.bool_)
-    return DataSummary(
-        seen.n_rows,
-        seen.weight,
-        seen.known,
-        seen.variance + seen.mean**2,
-        np.sqrt(seen.variance),
-        unclear,
-        unclear,
-    )

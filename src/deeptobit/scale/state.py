@@ -1,4 +1,4 @@
-"""Where a fit stands: what a checkpoint has to remember."""
+"""Where a fit stands: what a checkpoint stores."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from deeptobit.network import GrownLayer
 from deeptobit.online import OnlineSolver, RawRows
 from deeptobit.scale.sums import DataSummary, Moments, Shift
 
-# What earlier rounds tell of curvature: one secant per task and round.
-
-_PAIRS = 2  # older ones mislead more than they tell, because curvature changes on the way
+_PAIRS = 2  # older ones mislead, because curvature changes on the way
 _LEAST_CURVATURE = 1e-3  # of a secant, relative to what was expected along it
 
 
@@ -39,7 +37,7 @@ class Secants:
         """Remember a round."""
         if self.position is not None and self.slope is not None:
             if np.array_equal(position, self.position):
-                return  # the first round after a fit was taken up again
+                return  # the first round after a fit was resumed
             self.pairs.append((position - self.position, slope - self.slope))
             del self.pairs[:-_PAIRS]
         self.position, self.slope = position, slope
@@ -105,7 +103,7 @@ class RoundState:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a pass has seen of the rows.
+    """Counts, moments and a sample of the rows of a pass.
 
     Parameters
     ----------
@@ -134,7 +132,7 @@ class Seen:
         return cls(0.0, 0.0, known, mean, deviations, sample)
 
     def more(self, rows: RawRows, stride: int) -> Seen:
-        """With some more rows, every so many of which are kept as a sample."""
+        """With some more rows, of which every ``stride``-th joins the sample."""
         n_rows, weight = float(len(rows.weight)), float(rows.weight.sum())
         mean = rows.weight @ rows.X / (weight or 1.0)
         deviations = rows.weight @ np.square(rows.X - mean)
@@ -143,7 +141,7 @@ class Seen:
         return self + Seen(n_rows, weight, known, mean, deviations, sample)
 
     def __add__(self, other: Seen) -> Seen:
-        """What both have seen; deviations are those from the common mean (Chan et al. 1983)."""
+        """Of the rows of both; deviations are those from the common mean (Chan et al. 1983)."""
         weight = self.weight + other.weight
         share, step = other.weight / (weight or 1.0), other.mean - self.mean
         samples = zip(self.sample, other.sample, strict=True)
@@ -156,10 +154,11 @@ class Seen:
             RawRows(*(np.concatenate(parts) for parts in samples)),
         )
 
-    @property
-    def variance(self) -> FloatArray:
-        """Of the features, (D,)."""
-        return self.deviations / (self.weight or 1.0)
+    def summary(self) -> DataSummary:
+        """The numbers of the rows that an estimator keeps."""
+        variance, unknown = self.deviations / (self.weight or 1.0), np.zeros(len(self.known), bool)
+        squares, scale = variance + self.mean**2, np.sqrt(variance)
+        return DataSummary(self.n_rows, self.weight, self.known, squares, scale, unknown, unknown)
 
 
 @dataclass(frozen=True)
