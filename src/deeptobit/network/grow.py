@@ -302,8 +302,8 @@ def train(
     joint = JointProblem(problem, null.problem.targets)
     n_rows = problem.total_weight
     nlls = tuple(joint.nll(layers[:depth]) for depth in range(1, len(layers) + 1))
-    depth, kept = prune(layers, nlls, n_rows, skip_connection=problem.skip_connection)
-    network = TrainedNetwork(kept, grown, nlls, depth, null.kinds)
+    depth, pruned = prune(layers, nlls, n_rows, skip_connection=problem.skip_connection)
+    network = TrainedNetwork(pruned, grown, nlls, depth, null.kinds)
     if joint_tuning is False or problem.n_layers == 1:
         return network
 

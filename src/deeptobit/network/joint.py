@@ -340,7 +340,7 @@ def tune(
             )
             for layer in layers
         ],
-        free_sigma,
+        free_sigma.astype(np.float64),
     )
     low, high = np.full(len(mask), -np.inf), np.full(len(mask), np.inf)
     low[-len(min_log_sigma) :] = min_log_sigma

@@ -156,7 +156,8 @@ def to_user(
     Outputs of a layer are standardised as outcomes are, whatever the layer makes of them: the
     meaning of a penalty on V does not change while a network is trained.
     """
-    location, scale, result = scaling.location, scaling.scale, []
+    location, scale = scaling.location, scaling.scale
+    result: list[NetworkLayer] = []
     for layer in layers:
         centre, unit = _input_units(layer, design, scaling, first=not result)
         U, V = layer.U * scale[:, None], layer.V / unit
@@ -169,7 +170,8 @@ def to_standard(
     layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
 ) -> tuple[NetworkLayer, ...]:
     """The inverse of :func:`to_user`."""
-    location, scale, result = scaling.location, scaling.scale, []
+    location, scale = scaling.location, scaling.scale
+    result: list[NetworkLayer] = []
     for layer in layers:
         centre, unit = _input_units(layer, design, scaling, first=not result)
         intercept = (layer.intercept + layer.coef @ centre - location) / scale

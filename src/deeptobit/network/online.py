@@ -175,7 +175,7 @@ def nll_by_depth(
     return np.array([float(rows.weight @ nll.sum(axis=1)) for nll in entries])
 
 
-_JUDGING_ROWS = 512  # evenly spread; enough to tell whether a layer pays
+_JUDGING_ROWS = 512  # evenly spread; enough to judge whether a layer pays
 
 
 def grow_online(
@@ -224,8 +224,8 @@ def grow_online(
     sample = RawRows(X[some], targets.low[some], targets.high[some], weight[some])
     sums = nll_by_depth(layers, sample, settings.noise, lower, upper)
     nlls = tuple((sums / sample.weight.sum()).tolist())
-    depth, kept = prune(layers, nlls, float(weight.sum()), skip_connection=skip_connection)
-    return TrainedNetwork(kept, grown, nlls, depth)
+    depth, pruned = prune(layers, nlls, float(weight.sum()), skip_connection=skip_connection)
+    return TrainedNetwork(pruned, grown, nlls, depth)
 
 
 @dataclass(frozen=True)
@@ -306,8 +306,8 @@ class NetworkStream:
         X, low, high, weight = telling_rows(X, low, high, weight)
         first, n_rows = 0, X.shape[0]
         while first < n_rows:
-            room = slice(first, first + self._segment - self._pending.n_rows)
-            rows = read_rows(X, low, high, weight, room)
+            missing = self._segment - self._pending.n_rows
+            rows = read_rows(X, low, high, weight, slice(first, first + missing))
             first += len(rows.weight)
             self._pending.add(rows)
             if self._pending.n_rows == self._segment:

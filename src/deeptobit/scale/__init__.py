@@ -14,7 +14,7 @@ from deeptobit.scale.state import (
     Seen,
 )
 from deeptobit.scale.sums import DataSummary, Moments, Shift
-from deeptobit.scale.table import Frame, ParquetTable, csv_to_parquet
+from deeptobit.scale.table import ParquetTable, csv_to_parquet
 
 __all__ = [
     "Block",
@@ -23,7 +23,6 @@ __all__ = [
     "FinishedLayer",
     "FitByRounds",
     "FitOnline",
-    "Frame",
     "LocalSource",
     "Moments",
     "OnlineState",

@@ -386,7 +386,7 @@ class ParquetPartitions(DaskRows):
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, which need not be installed to ask."""
+    """Whether X is a Dask collection; Dask need not be installed."""
     return hasattr(X, "__dask_graph__")
 
 

@@ -47,8 +47,9 @@ class Block(NamedTuple):
 
     def part(self, rows: slice) -> Block:
         """Some of the first rows."""
-        arrays: list[Any] = [None if part is None else part[rows] for part in self[:5]]
-        return Block(*arrays, self.where, self.first_row)
+        parts = zip(self._fields[:5], self[:5], strict=True)
+        found: dict[str, Any] = {name: part[rows] for name, part in parts if part is not None}
+        return self._replace(**found)
 
 
 @dataclass(frozen=True)
