@@ -15,9 +15,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
 from benchmarks.scale_data import N_FEATURES, N_TASKS, RANK, folder
+from deeptobit import likelihood
+from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Gaussian
+from deeptobit.network import LayerInputs
 from deeptobit.online import RawRows
-from deeptobit.scale.sums import LayerInputs, LayerSums, RowUnits, Shift, SumLayer, SumMoments
+from deeptobit.scale.sums import LayerSums, Shift, SumLayer, SumMoments
 
 _ROWS = 8192
 _FILE_ROWS = 50_000
@@ -150,9 +153,10 @@ def _sum_layer(shape: Shape) -> SumLayer:
 
     return SumLayer(
         inputs=_inputs(T),
-        units=RowUnits(np.zeros(D), np.ones(D), np.zeros(T), np.ones(T)),
+        design=Design(None, np.zeros(D), np.ones(D), np.empty(0), np.zeros(D, dtype=bool)),
+        scaling=TargetScaling(np.zeros(T), np.ones(T)),
         noise=Gaussian(),
-        silent=np.zeros(T, dtype=bool),
+        censored=np.zeros(T, dtype=bool),
         directions=np.asarray(directions),
         slopes=rng.normal(size=(T, R)) / np.sqrt(R),
         intercept=np.zeros(T),

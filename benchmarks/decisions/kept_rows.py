@@ -24,5 +24,5 @@ def measure() -> Table:
 def _seconds(n_workers: int, *, keep: bool) -> float:
     if keep:
         return fit_on_workers(n_workers)[1]
-    with patch.object(ParquetPartitions, "kept", RowSource.kept):
+    with patch.object(ParquetPartitions, "cached", RowSource.cached):
         return fit_on_workers(n_workers)[1]

@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 
 from deeptobit.layer import SIGMA_FLOOR, TargetScaling
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, evaluate
-from deeptobit.network.grow import likelihood_sigma, residual_sigma
+from deeptobit.network.grow import calibrate, likelihood_sigma
 from deeptobit.targets import CensoredTargets
 from tests.network.problems import build, joint, some_layers
 
@@ -16,7 +16,7 @@ PLAIN = TargetScaling(np.zeros(1), np.ones(1))
 def test_residuals_count_a_censored_entry_with_its_bound_and_a_missing_one_not() -> None:
     targets = CensoredTargets.from_bounds([[0.0], [3.0], [np.nan]], lower=0.0)
     weight, latent = np.array([0.25, 0.25, 0.5]), np.array([[-2.0], [1.0], [77.0]])
-    (sigma,) = residual_sigma(targets, weight, latent, PLAIN)
+    (sigma,) = calibrate(targets, weight, latent, PLAIN)
     assert sigma == pytest.approx(np.sqrt((4.0 + 4.0) / 2.0))
 
 
@@ -24,7 +24,7 @@ def test_a_perfect_fit_has_a_floor_and_an_empty_task_the_unit() -> None:
     targets = CensoredTargets.from_bounds([[1.0, np.nan], [2.0, np.nan]], lower=0.0)
     scaling = TargetScaling(np.zeros(2), np.ones(2))
     latent = np.array([[1.0, 5.0], [2.0, 5.0]])
-    sigma = residual_sigma(targets, np.full(2, 0.5), latent, scaling)
+    sigma = calibrate(targets, np.full(2, 0.5), latent, scaling)
     np.testing.assert_allclose(sigma, [SIGMA_FLOOR, 1.0])
 
 
@@ -57,7 +57,7 @@ def test_scales_do_not_depend_on_what_is_missing() -> None:
     gap = problem.targets.missing
     other = np.where(gap, 1e6, latent)
     for one, two in (
-        (residual_sigma(*entries, at, problem.scaling) for at in (latent, other)),
+        (calibrate(*entries, at, problem.scaling) for at in (latent, other)),
         (likelihood_sigma(*entries, at, problem.scaling, problem.noise) for at in (latent, other)),
     ):
         np.testing.assert_array_equal(one, two)

@@ -8,7 +8,15 @@ import pytest
 
 from deeptobit.layer import fit_null
 from deeptobit.network import JointProblem, NetworkProblem, latents
-from deeptobit.network.grow import GrownLayer, _start, grow, residual_sigma
+from deeptobit.network.grow import (
+    FitToOptimum,
+    GrownLayer,
+    calibrate,
+    grow,
+    standard_start,
+    train,
+)
+from deeptobit.network.layer import start_above
 from tests.network.problems import bent, build, joint
 
 DATA: dict[str, dict[str, Any]] = {
@@ -22,18 +30,18 @@ DATA: dict[str, dict[str, Any]] = {
 EVERY_KIND = pytest.mark.parametrize("options", DATA.values(), ids=DATA.keys())
 
 
-def grown(problem: NetworkProblem, tol: float = 1e-6) -> list[GrownLayer]:
-    return list(grow(problem, tol=tol, max_iter=100))
+def grown(problem: NetworkProblem, tol: float = 1e-6) -> tuple[GrownLayer, ...]:
+    return train(problem, joint_tuning=False, tol=tol).grown
 
 
 @EVERY_KIND
 def test_a_layer_starts_with_the_prediction_of_the_layer_below(options: dict[str, Any]) -> None:
     problem = build(alphas=[0.05, 0.05], **options)
-    (first,) = grow(replace(problem, alphas=(0.05,)), tol=1e-6, max_iter=100)
+    (first,) = grown(replace(problem, alphas=(0.05,)))
     expected = joint(problem).latent([first.layer])
     below = np.clip(expected, *problem.bounds)
     null, centre = fit_null(problem.layer_problem(1, below)), problem.centre(below)
-    start = _start(null, first.layer, centre)
+    start = standard_start(null, start_above([first.layer]), centre)
     for rows, block in null.problem.features.blocks():
         latent = block.forward(start.Z) @ start.U.T + start.intercept
         np.testing.assert_allclose(latent, expected[rows], rtol=1e-6, atol=1e-6)
@@ -43,7 +51,7 @@ def test_a_layer_starts_with_the_prediction_of_the_layer_below(options: dict[str
 def test_layers_fit_better_and_better_at_one_alpha(options: dict[str, Any]) -> None:
     problem = build(alphas=[0.02] * 3, **options)
     steps = grown(problem)
-    first, second, third = (step.fit.objective for step in steps)
+    first, second, third = (step.history["objective"] for step in steps)
     assert second < first  # its start has the objective of the first layer
     assert third < second + 0.01 * (first - second) + 0.003  # its start has not
     layers = [step.layer for step in steps]
@@ -59,8 +67,8 @@ def test_a_grown_layer_scores_its_inputs_as_the_solver_said() -> None:
         value = joint(problem).nll(layers[: depth + 1])
         size = (layers[depth].U ** 2).sum() + (layers[depth].V ** 2).sum()
         objective = value + 0.5 * problem.alphas[depth] * float(size)
-        assert objective == pytest.approx(step.fit.objective, rel=1e-8)
-        assert step.fit.converged
+        assert objective == pytest.approx(step.history["objective"], rel=1e-8)
+        assert step.history["converged"]
 
 
 def test_depth_pays_where_the_truth_is_bent() -> None:
@@ -97,7 +105,7 @@ def test_calibration_takes_each_layers_own_residuals() -> None:
     layers = [step.layer for step in grown(problem)]
     for depth, layer in enumerate(layers):
         latent = JointProblem(problem, problem.targets).latent(layers[: depth + 1])
-        expected = residual_sigma(problem.targets, problem.design.weight, latent, problem.scaling)
+        expected = calibrate(problem.targets, problem.design.weight, latent, problem.scaling)
         np.testing.assert_allclose(layer.sigma, expected, rtol=1e-8)
 
 
@@ -121,7 +129,18 @@ def test_components_without_features_are_empty() -> None:
 def test_watching_sees_every_step_of_every_layer() -> None:
     seen: list[float] = []
     problem = build(alphas=[0.02] * 2)
-    steps = list(
-        grow(problem, tol=1e-4, max_iter=50, watch=lambda step: seen.append(step.objective))
-    )
-    assert len(seen) == sum(step.fit.n_iter for step in steps)
+    fit_layer = FitToOptimum(problem, 1e-4, 50, lambda stage, step, value: seen.append(value))
+    steps = grow(fit_layer, 2, *problem.bounds)
+    assert len(seen) == sum(step.n_iter for step in steps)
+
+
+def test_an_interrupted_growth_goes_on_where_it_stopped() -> None:
+    problem = build(alphas=[0.02] * 3)
+    fit_layer = FitToOptimum(problem, 1e-6, 100, lambda stage, step, value: None)
+    kept: list[tuple[GrownLayer, ...]] = []
+    whole = grow(fit_layer, 3, *problem.bounds, keep=kept.append)
+    assert [len(layers) for layers in kept] == [1, 2, 3]
+    again = grow(fit_layer, 3, *problem.bounds, grown=kept[0])
+    assert again[0] is whole[0]
+    for one, two in zip(again, whole, strict=True):
+        np.testing.assert_array_equal(one.layer.coef, two.layer.coef)

@@ -9,8 +9,8 @@ import pytest
 
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
-from deeptobit.network import JointTuning, NetworkProblem, TrainedNetwork, finish, latents, train
-from deeptobit.network.grow import likelihood_sigma, residual_sigma, tuning_gain
+from deeptobit.network import JointTuning, NetworkProblem, TrainedNetwork, latents, train
+from deeptobit.network.grow import calibrate, likelihood_sigma, tuning_gain
 from deeptobit.targets import CensoredTargets
 from tests.network.problems import bent, joint, pose
 
@@ -46,7 +46,7 @@ def test_without_tuning_layers_that_pay_are_kept_as_they_grew() -> None:
     assert network.depth == 2
     assert not network.tuned
     assert network.tuning == ()
-    assert [fit.converged for fit in network.fits] == [True, True]
+    assert [found.history["converged"] for found in network.grown] == [True, True]
     nlls = [joint(problem).nll(network.layers[:depth]) for depth in (1, 2)]
     assert network.nlls == pytest.approx(nlls)
     assert nlls[1] < nlls[0]
@@ -85,17 +85,17 @@ def test_one_layer_has_nothing_to_tune(joint_tuning: JointTuning) -> None:
     assert (network.tuned, network.tuning, network.depth) == (False, (), 1)
 
 
-@pytest.mark.parametrize("calibrate", [False, True], ids=["mle", "calibrate"])
-def test_hidden_layers_have_the_scales_of_what_they_have_become(calibrate: bool) -> None:
-    problem = replace(bent(), calibrate=calibrate)
-    hidden, last = (trained(problem, True) if calibrate else bent_network("auto")).layers
+@pytest.mark.parametrize("calibrated", [False, True], ids=["mle", "calibrate"])
+def test_hidden_layers_have_the_scales_of_what_they_have_become(calibrated: bool) -> None:
+    problem = replace(bent(), calibrate=calibrated)
+    hidden, last = (trained(problem, True) if calibrated else bent_network("auto")).layers
     latent = joint(problem).latent([hidden])
     entries = problem.targets, problem.design.weight, latent, problem.scaling
-    expected = residual_sigma(*entries) if calibrate else likelihood_sigma(*entries, problem.noise)
+    expected = calibrate(*entries) if calibrated else likelihood_sigma(*entries, problem.noise)
     np.testing.assert_allclose(hidden.sigma, expected, rtol=1e-9)
-    if calibrate:
+    if calibrated:
         above = joint(problem).latent([hidden, last])
-        np.testing.assert_allclose(last.sigma, residual_sigma(*entries[:2], above, entries[3]))
+        np.testing.assert_allclose(last.sigma, calibrate(*entries[:2], above, entries[3]))
 
 
 def test_given_scales_are_those_of_every_layer() -> None:
@@ -104,13 +104,14 @@ def test_given_scales_are_those_of_every_layer() -> None:
         np.testing.assert_allclose(layer.sigma, sigma)
 
 
-@pytest.mark.parametrize("calibrate", [False, True], ids=["mle", "calibrate"])
-def test_tuning_leaves_a_task_that_says_nothing_alone(calibrate: bool) -> None:
+@pytest.mark.parametrize("calibrated", [False, True], ids=["mle", "calibrate"])
+def test_tuning_leaves_a_task_that_says_nothing_alone(calibrated: bool) -> None:
     problem = bent(150)
     Y = problem.targets.values.copy()
     Y[:, 1] = 0.0
-    problem = replace(with_outcomes(problem, Y), calibrate=calibrate)
+    problem = replace(with_outcomes(problem, Y), calibrate=calibrated)
     grown, tuned = trained(problem, False), trained(problem, True)
+    assert tuned.kinds is not None
     assert tuned.kinds.one_sided.tolist() == [False, True, False, False]
     for before, after in zip(grown.layers, tuned.layers, strict=True):
         assert after.sigma[1] == pytest.approx(before.sigma[1], rel=1e-9)
@@ -124,6 +125,7 @@ def test_tuning_holds_the_scale_of_a_task_that_has_only_bounds() -> None:
     upper = [np.inf, 1.0, np.inf, np.inf]
     problem = with_outcomes(problem, Y, upper)
     grown, tuned = trained(problem, False), trained(problem, True)
+    assert tuned.kinds is not None
     assert tuned.kinds.two_sided.tolist() == [False, True, False, False]
     assert tuned.layers[-1].sigma[1] == pytest.approx(grown.layers[-1].sigma[1], rel=1e-9)
     assert tuned.layers[-1].sigma[0] != grown.layers[-1].sigma[0]
@@ -143,7 +145,7 @@ def test_progress_names_every_stage() -> None:
 
 def test_layers_from_elsewhere_are_finished_alike() -> None:
     problem, network = bent(), bent_network(False)
-    other = finish(problem, network.layers, joint_tuning=False)
+    other = train(problem, network.layers, joint_tuning=False)
     assert other.depth == network.depth
     assert other.nlls == pytest.approx(network.nlls)
-    assert other.fits == ()
+    assert other.grown == ()

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from deeptobit.network import JointProblem, NetworkLayer, NetworkProblem
-from deeptobit.network.grow import grow
-from deeptobit.network.joint import TunedNetwork, balanced, tune
+from deeptobit.network.grow import train
+from deeptobit.network.joint import tune
 from tests.network.problems import bent, joint, some_layers
 
 SIGMAS = np.array([0.5, 0.7, 0.9, 0.3])
@@ -23,16 +23,21 @@ KINDS: dict[str, dict[str, Any]] = {
 EVERY_KIND = pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
 
 
+class Tuned(NamedTuple):
+    layers: tuple[NetworkLayer, ...]
+    objectives: list[float]
+
+
 def tuned(
-    problem: JointProblem,
-    layers: Sequence[NetworkLayer],
-    floor: float = -9.0,
-    *,
-    patient: bool = True,
-) -> TunedNetwork:
-    free = problem.network.free_sigma
+    problem: JointProblem, layers: Sequence[NetworkLayer], floor: float = -9.0, **options: Any
+) -> Tuned:
+    free = options.pop("free_sigma", problem.network.free_sigma)
+    defaults: dict[str, Any] = {
+        "progress": lambda step, objective: None,
+        "promising": lambda layers: True,
+    }
     floors = np.full(len(free), floor)
-    return tune(problem, layers, floors, free, lambda step, objective: None, lambda layers: patient)
+    return Tuned(*tune(problem, layers, floors, free, **(defaults | options)))
 
 
 def random_start(problem: NetworkProblem) -> tuple[NetworkLayer, ...]:
@@ -57,14 +62,14 @@ def test_the_objective_falls_step_by_step_to_that_of_the_result(options: dict[st
 
 def test_tuning_a_grown_network_gains_where_the_truth_is_bent() -> None:
     network = bent(300)
-    layers = [step.layer for step in grow(network, tol=1e-4, max_iter=100)]
+    layers = train(network, joint_tuning=False, tol=1e-4).layers
     found = tuned(joint(network), layers)
     assert found.objectives[-1] < found.objectives[0] - 0.05
 
 
 def test_it_ends_at_a_stationary_point_of_one_layer() -> None:
     network = bent(150, alphas=[0.3])
-    (grown,) = (step.layer for step in grow(network, tol=1e-8, max_iter=100))
+    (grown,) = train(network, joint_tuning=False, tol=1e-8).layers
     found = tuned(joint(network), [grown])
     np.testing.assert_allclose(found.layers[0].coef, grown.coef, atol=1e-4)
     assert found.objectives[-1] == pytest.approx(found.objectives[0], abs=1e-8)
@@ -97,14 +102,7 @@ def test_a_sigma_that_is_not_determined_is_held() -> None:
     network = bent(150, alphas=[0.01, 0.01])
     layers = some_layers(network)
     free = np.array([True, False, True, True])
-    found = tune(
-        joint(network),
-        layers,
-        np.full(4, -9.0),
-        free,
-        lambda step, objective: None,
-        lambda layers: True,
-    )
+    found = tuned(joint(network), layers, free_sigma=free)
     moved = found.layers[-1].sigma != layers[-1].sigma
     np.testing.assert_allclose(found.layers[-1].sigma[1], layers[-1].sigma[1], rtol=1e-12)
     assert moved[[0, 2, 3]].all()
@@ -131,7 +129,7 @@ def test_a_bad_start_stays_finite_and_never_gets_worse(on_U: float, on_V: float)
 
 def test_a_start_below_the_floor_is_kept_if_the_floor_is_worse() -> None:
     network = bent(150, alphas=[1e-3])
-    (grown,) = (step.layer for step in grow(network, tol=1e-8, max_iter=100))
+    (grown,) = train(network, joint_tuning=False, tol=1e-8).layers
     found = tuned(joint(network), [grown], np.log(50.0))
     assert found.layers[0] is grown
     assert len(found.objectives) == 1
@@ -141,32 +139,12 @@ def test_what_does_not_promise_ends_after_its_probation() -> None:
     network = bent(150, alphas=[0.01] * 3)
     layers = some_layers(network)
     steps: list[int] = []
-    found = tune(
+    found = tuned(
         joint(network),
         layers,
-        np.full(4, -9.0),
-        network.free_sigma,
-        lambda step, objective: steps.append(step),
-        lambda layers: False,
+        progress=lambda step, objective: steps.append(step),
+        promising=lambda layers: False,
     )
     assert steps == list(range(1, 31))
     assert len(found.objectives) == 31
     assert len(tuned(joint(network), layers).objectives) > 31
-
-
-@pytest.mark.parametrize("sparsity", [0.0, 0.5])
-def test_balanced_factors_are_the_same_layer_at_the_least_penalty(sparsity: float) -> None:
-    problem = bent(150, alphas=[0.1], feature_sparsity=sparsity)
-    (layer,), penalty = some_layers(problem), problem.penalty(0)
-    even = balanced(layer, penalty)
-    np.testing.assert_allclose(even.coef, layer.coef, rtol=1e-10, atol=1e-12)
-
-    def size(U: Any, V: Any) -> float:
-        return float((U**2).sum()) + penalty.value(V.T)
-
-    least = size(even.U, even.V)
-    assert least < size(layer.U, layer.V)
-    rng = np.random.default_rng(0)
-    for _ in range(20 if sparsity == 0.0 else 0):
-        turn = np.eye(2) + 0.2 * rng.normal(size=(2, 2))
-        assert size(even.U @ turn, np.linalg.inv(turn) @ even.V) >= least

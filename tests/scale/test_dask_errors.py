@@ -8,7 +8,7 @@ import pytest
 
 from deeptobit import TobitRegressor
 from deeptobit.scale import DaskRows
-from deeptobit.scale.cluster import Partition, _make_rows
+from deeptobit.scale.cluster import _compute_rows
 
 da: Any = pytest.importorskip("dask.array")
 
@@ -16,7 +16,7 @@ THREE = np.zeros((3, 2))
 
 
 def rows(X: Any, Y: Any) -> DaskRows:
-    partition = Partition(_make_rows("partition 0", X, Y), "partition 0")
+    partition = _compute_rows("partition 0", X, Y)
     return DaskRows([partition], features=["x0", "x1"], targets=["y0", "y1"], n_rows=None)
 
 
@@ -24,11 +24,11 @@ def rows(X: Any, Y: Any) -> DaskRows:
     ("X", "Y", "message"),
     [
         (THREE, THREE[:2], "partition 0: X has 3 rows, but y, the weights or bounds have 2"),
-        (THREE, [["a", "b"]] * 3, "partition 0: y must hold numbers; convert it before"),
+        (THREE, [["a", "b"]] * 3, "partition 0: y must hold numbers; convert it first"),
         (
             pd.DataFrame({"sex": ["f", "m", "f"]}),
             THREE,
-            "column 'sex' of X holds .*, not numbers; encode it before",
+            "column 'sex' of X holds .*, not numbers; encode it first",
         ),
     ],
 )

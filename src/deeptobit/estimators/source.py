@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,23 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from deeptobit.arrays import FloatArray
 from deeptobit.estimators.diagnosis import check_counts, warn_of_censoring
 from deeptobit.estimators.inputs import NEEDS_BATCH, automatic_alpha, choose_solver, read_sigma
 from deeptobit.layer import CensoringKinds, Step
-from deeptobit.likelihood import one_family
-from deeptobit.network import deepened, paying_depth
+from deeptobit.network import grow, prune
 from deeptobit.runtime import end_progress, show_progress
 from deeptobit.scale import (
     DataSummary,
+    FinishedLayer,
+    FitByRounds,
+    FitOnline,
     Moments,
-    OnlineFit,
     Progress,
-    RoundSettings,
     RowReader,
     Rows,
     RowSource,
-    grow_by_rounds,
 )
 from deeptobit.targets import CensoredTargets
 
@@ -90,74 +88,55 @@ class SourceTraining:
     def run(
         self, checkpoint: str | os.PathLike[str] | None = None, *, resume: bool = False
     ) -> SourceFit:
-        """Fit, writing to a checkpoint and taking one up if asked to."""
+        """Fit; write a checkpoint and resume from one if asked to."""
         model, source = self._model, self._source
         shape = source.n_rows, len(source.features)
         if model.feature_sparsity > 0.0:
             raise ValueError(NEEDS_BATCH.format("rows beyond memory"))
         solver, reason = choose_solver(model.solver, shape, len(source.targets))
-        history: dict[str, Any] = {"solver": solver, "reason": reason}
         keep, progress = _checkpointing(model, source, solver, checkpoint, resume=resume)
-        train = self._by_rounds if solver == "batch" else self._online
         once = solver == "online" and self._n_layers * model.n_passes == 1
-        with nullcontext(source) if once else source.kept() as kept:
-            progress = train(self._rows(kept), progress, keep)
+        with nullcontext(source) if once else source.cached() as cached:
+            fit_layer = self._fit_layer(solver, cached, progress, keep)
+            grow(
+                fit_layer,
+                self._n_layers,
+                self.targets.lower,
+                self.targets.upper,
+                skip_connection=self._skip_connection,
+                grown=progress.finished,
+            )
         if model.verbose:
             end_progress()
-        assert progress.summary is not None
-        self._diagnose(progress, progress.summary)
-        return self._fitted(progress, progress.summary, history)
+        finished, summary = fit_layer.progress.finished, fit_layer.progress.summary
+        assert summary is not None
+        self._diagnose(finished, summary)
+        layers, nlls = [layer.layer for layer in finished], tuple(layer.nll for layer in finished)
+        skip_connection = self._skip_connection
+        depth, pruned = prune(layers, nlls, summary.weight, skip_connection=skip_connection)
+        history = {
+            "solver": solver,
+            "reason": reason,
+            "layers": [layer.history for layer in finished],
+            "nll": nlls,
+            "paying_depth": depth,
+        }
+        n_iter = sum(layer.n_iter for layer in finished)
+        return SourceFit(pruned, finished[0].alpha, self.targets, summary, n_iter, history)
 
-    def _by_rounds(
-        self, rows: Rows, progress: Progress | None, keep: Callable[[Progress], None]
-    ) -> Progress:
-        model = self._model
-        settings = RoundSettings(
-            rank=model.rank_,
-            alpha=self._alpha,
-            noise=one_family(model.noise),
-            sigma=read_sigma(model.sigma, self.targets.names),
-            fit_intercept=model.fit_intercept,
-            standardize=model.standardize,
-            tol=model.tol,
-            max_iter=model.max_iter,
+    def _fit_layer(
+        self, solver: str, source: RowSource, progress: Progress, keep: Callable[[Progress], None]
+    ) -> FitByRounds | FitOnline:
+        """How one layer is fitted."""
+        model, targets = self._model, self.targets
+        bounds = targets.lower, targets.upper
+        rows = Rows(source, RowReader(source.features, targets.names, *bounds, model.outside))
+        settings = model._online_settings(read_sigma(model.sigma, targets.names))
+        if solver == "online":
+            return FitOnline(rows, settings, model.n_passes, progress, keep, self._show_rows)
+        return FitByRounds(
+            rows, settings, self._alpha, model.tol, model.max_iter, progress, keep, self._show_step
         )
-        return grow_by_rounds(
-            rows,
-            (self.targets.lower, self.targets.upper),
-            settings,
-            n_layers=self._n_layers,
-            skip_connection=self._skip_connection,
-            progress=progress,
-            keep=keep,
-            watch=self._show_step,
-        )
-
-    def _online(
-        self, rows: Rows, progress: Progress | None, keep: Callable[[Progress], None]
-    ) -> Progress:
-        model = self._model
-        fit = OnlineFit(
-            rows,
-            self.targets.lower,
-            self.targets.upper,
-            model._online_settings(read_sigma(model.sigma, self.targets.names)),
-            n_layers=self._n_layers,
-            n_passes=model.n_passes,
-            skip_connection=self._skip_connection,
-        )
-        return fit.run(progress, keep, self._show_rows)
-
-    def _rows(self, source: RowSource) -> Rows:
-        targets = self.targets
-        reader = RowReader(
-            source.features,
-            targets.names,
-            targets.lower,
-            targets.upper,
-            self._model.outside,
-        )
-        return Rows(source, reader)
 
     def _alpha(self, moments: Moments) -> float:
         """The penalty of a layer, if its data determine it."""
@@ -166,19 +145,17 @@ class SourceTraining:
             alpha = automatic_alpha(moments.known, moments.weight, n_inputs)
         else:
             alpha = float(self._model.alpha)
-        self._check(moments.n_rows, moments.known, n_features=0 if alpha > 0.0 else n_inputs)
+        needed, names = 0 if alpha > 0.0 else n_inputs, self.targets.names
+        check_counts(round(moments.n_rows), moments.known, names, n_features=needed)
         return alpha
 
-    def _check(self, n_rows: float, known: FloatArray, *, n_features: int) -> None:
-        check_counts(round(n_rows), known, self.targets.names, n_features=n_features)
-
-    def _diagnose(self, progress: Progress, summary: DataSummary) -> None:
-        """Say what is not determined, and what did not converge."""
+    def _diagnose(self, finished: Sequence[FinishedLayer], summary: DataSummary) -> None:
+        """Warn of what the data do not determine, and of layers that did not converge."""
         model, targets = self._model, self.targets
-        self._check(summary.n_rows, summary.known, n_features=0)
+        check_counts(round(summary.n_rows), summary.known, targets.names, n_features=0)
         kinds = CensoringKinds(summary.one_sided, summary.two_sided)
         warn_of_censoring(kinds, targets, given_sigma=not isinstance(model.sigma, str))
-        for depth, layer in enumerate(progress.finished):
+        for depth, layer in enumerate(finished):
             if not layer.history.get("converged", True):
                 warnings.warn(
                     f"layer {depth + 1} did not converge after {layer.n_iter} steps (relative "
@@ -187,28 +164,6 @@ class SourceTraining:
                     ConvergenceWarning,
                     stacklevel=5,
                 )
-
-    def _fitted(
-        self, progress: Progress, summary: DataSummary, history: dict[str, Any]
-    ) -> SourceFit:
-        layers, depth = progress.layers, self._n_layers
-        nlls = tuple(layer.nll for layer in progress.finished)
-        if self._skip_connection:
-            per_layer = self._model.rank_ * len(self.targets.names)
-            depth = paying_depth(nlls, summary.weight, per_layer)
-        history |= {
-            "layers": [layer.history for layer in progress.finished],
-            "nll": nlls,
-            "paying_depth": depth,
-        }
-        return SourceFit(
-            deepened(layers[:depth], self._n_layers),
-            progress.finished[0].alpha,
-            self.targets,
-            summary,
-            sum(layer.n_iter for layer in progress.finished),
-            history,
-        )
 
     def _show_step(self, depth: int, step: Step) -> None:
         if self._model.verbose:
@@ -225,7 +180,7 @@ class SourceTraining:
 
 
 def refuse_in_source(model: Any) -> None:
-    """What a network can do only where all rows are in memory."""
+    """Refuse what needs all rows in memory."""
     wanted = {
         "joint_tuning=True": model.joint_tuning is True,
         "early_stopping=True": bool(model.early_stopping),
@@ -237,9 +192,9 @@ def refuse_in_source(model: Any) -> None:
 
 
 def read_first(model: LowRankRegressor, source: RowSource) -> CensoredTargets:
-    """Read the first rows of a source as those in memory are: checks settings, stores names.
+    """Read the first rows of a source as if in memory, which checks settings and stores names.
 
-    Of the outcomes only names and number matter; their values are checked with all others.
+    Their outcomes are not read: values are checked later, with all others.
     """
     import pandas as pd
 
@@ -258,13 +213,13 @@ def _checkpointing(
     path: str | os.PathLike[str] | None,
     *,
     resume: bool,
-) -> tuple[Callable[[Progress], None], Progress | None]:
-    """What to call with progress, and what an earlier fit left."""
+) -> tuple[Callable[[Progress], None], Progress]:
+    """What to call with progress, and where an earlier fit was interrupted."""
     if path is None:
         if resume:
             raise ValueError("resume=True needs the checkpoint of the earlier fit: checkpoint=PATH")
-        return (lambda progress: None), None
+        return (lambda progress: None), Progress()
     from deeptobit.estimators.checkpoint import Checkpoint
 
     found = Checkpoint.of(model, source, solver, path)
-    return found.write, found.read() if resume else None
+    return found.write, found.read() if resume else Progress()

@@ -1,8 +1,8 @@
-"""A network's training as an estimator asks for it, by either solver, in the user's units."""
+"""Training a network in memory: choose the solver, call it, return to the user's units."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -15,13 +15,15 @@ from deeptobit.estimators.inputs import SolverName, automatic_alpha, choose_solv
 from deeptobit.layer import CensoringKinds, Design, TargetScaling
 from deeptobit.likelihood import evaluate
 from deeptobit.network import (
+    GrownLayer,
     JointTuning,
     NetworkLayer,
     NetworkProblem,
     TrainedNetwork,
-    finish,
     grow_online,
     latents,
+    to_standard,
+    to_user,
     train,
 )
 from deeptobit.online import OnlineSettings
@@ -41,7 +43,7 @@ class FittedNetwork:
         Newton steps and steps of tuning, or rows that were learned from.
     history : dict
     kinds : CensoringKinds, optional
-        Tasks whose entries leave something undetermined, where this was looked into.
+        Tasks whose entries leave something undetermined; None if unknown.
     """
 
     layers: tuple[NetworkLayer, ...]
@@ -86,69 +88,55 @@ class NetworkTraining:
         solver, reason = choose_solver(
             self.solver, X.shape, targets.shape[1], feature_sparsity=self.feature_sparsity
         )
-        history = {"solver": solver, "reason": reason}
         alphas = self._alphas(solver, targets, weight, X.shape[1], n_layers)
+        history: dict[str, Any] = {"solver": solver, "reason": reason}
+        grown: tuple[GrownLayer, ...] = ()
         if solver == "online":
-            network = self._grow_online(X, targets, weight, alphas, history)
-        else:
-            network = self._train(X, targets, weight, alphas, history)
+            known = (weight > 0.0) & ~targets.missing.all(axis=1)
+            if not known.all():
+                X, targets, weight = X[known], targets[known], weight[known]
+            network = self._grow_online(X, targets, weight, n_layers)
+            grown = network.grown
+        if solver == "batch" or self.joint_tuning is True:
+            problem = self._pose(X, targets, weight, alphas)
+            units = problem.design, problem.scaling
+            network = train(
+                problem,
+                to_standard([found.layer for found in grown], *units),
+                joint_tuning=self.joint_tuning,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                progress=self._show_step,
+            )
+            network = replace(network, layers=to_user(network.layers, *units))
+            grown = grown or network.grown
+            history["alphas"] = alphas
+        history |= {
+            "layers": [found.history for found in grown],
+            "nll": network.nlls,
+            "paying_depth": network.depth,
+            "tuning": {"kept": network.tuned, "objective": network.tuning},
+        }
         if self.verbose:
             end_progress()
-        return network
-
-    def _train(
-        self,
-        X: Any,
-        targets: CensoredTargets,
-        weight: FloatArray,
-        alphas: tuple[float, ...],
-        history: dict[str, Any],
-    ) -> FittedNetwork:
-        problem = self._pose(X, targets, weight, alphas)
-        network = train(
-            problem,
-            joint_tuning=self.joint_tuning,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            progress=self._show_step,
-        )
-        return _fitted(problem, network, history)
+        n_iter = sum(found.n_iter for found in network.grown) + len(network.tuning)
+        return FittedNetwork(network.layers, alphas, n_iter, history, network.kinds)
 
     def _grow_online(
-        self,
-        X: Any,
-        targets: CensoredTargets,
-        weight: FloatArray,
-        alphas: tuple[float, ...],
-        history: dict[str, Any],
-    ) -> FittedNetwork:
-        told = (weight > 0.0) & ~targets.missing.all(axis=1)
-        if not told.all():
-            X, targets, weight = X[told], targets[told], weight[told]
+        self, X: Any, targets: CensoredTargets, weight: FloatArray, n_layers: int
+    ) -> TrainedNetwork:
         n_rows = self.n_passes * len(targets)
-        grown = grow_online(
+        return grow_online(
             X,
             targets,
             weight,
             self.online,
-            n_layers=len(alphas),
+            n_layers=n_layers,
             skip_connection=self.skip_connection,
             n_passes=self.n_passes,
-            calibrate=self.calibrate,
+            calibrated=self.calibrate,
             progress=lambda layer, done: self._show_rows(layer, done, n_rows),
         )
-        history |= {
-            "layers": [{"course": course} for course in grown.courses],
-            "nll": grown.nlls,
-            "paying_depth": grown.depth,
-        }
-        if self.joint_tuning is not True:
-            history["tuning"] = {"kept": False, "objective": ()}
-            return FittedNetwork(grown.layers, alphas, n_rows * len(alphas), history, None)
-        problem = self._pose(X, targets, weight, alphas)
-        candidates = problem.units.to_standard(grown.candidates)
-        network = finish(problem, candidates, joint_tuning=True, progress=self._show_step)
-        return _fitted(problem, network, history)
 
     def _alphas(
         self,
@@ -204,36 +192,6 @@ class NetworkTraining:
             show_progress(f"layer {layer + 1}: {done:,} of {total:,} rows")
 
 
-def _fitted(
-    problem: NetworkProblem, network: TrainedNetwork, history: dict[str, Any]
-) -> FittedNetwork:
-    """A trained network in the user's units."""
-    layers = [
-        {
-            "objective": fit.objective,
-            "gradient_norm": fit.gradient_norm,
-            "certificate": fit.certificate,
-            "converged": fit.converged,
-            "course": list(fit.course),
-        }
-        for fit in network.fits
-    ]
-    history = {"layers": layers} | history
-    history |= {
-        "alphas": problem.alphas,
-        "nll": network.nlls,
-        "paying_depth": network.depth,
-        "tuning": {"kept": network.tuned, "objective": network.tuning},
-    }
-    n_iter = sum(fit.n_iter for fit in network.fits) + len(network.tuning)
-    return FittedNetwork(
-        problem.units.to_user(network.layers), problem.alphas, n_iter, history, network.kinds
-    )
-
-
-# The depth of a network, chosen by rows that are set aside.
-
-
 def validated_depth(
     training: NetworkTraining,
     matrix: Any,
@@ -244,25 +202,27 @@ def validated_depth(
     fraction: Any,
     random_state: Any,
 ) -> tuple[int, list[float]]:
-    """The depth up to which some rows that are set aside are predicted better and better.
+    """The depth up to which the prediction of held-out rows improves (early stopping).
 
     Returns
     -------
     depth : int
         At most ``n_layers``.
     scores : list of float
-        Negative log likelihood of the rows set aside, of every depth that was tried.
+        Negative log likelihood of the held-out rows, for every depth that was tried.
     """
     if not (isinstance(fraction, Real) and 0.0 < float(fraction) < 1.0):
         raise ValueError(f"validation_fraction must lie between 0 and 1; got {fraction!r}")
     order = check_random_state(random_state).permutation(np.flatnonzero(weight))
-    n_aside = max(1, round(float(fraction) * len(order)))
-    aside, rest = np.sort(order[:n_aside]), np.sort(order[n_aside:])
+    n_held_out = max(1, round(float(fraction) * len(order)))
+    held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
     check_determined(targets[rest], weight[rest], 0, 1.0)
     scores: list[float] = []
     for depth in range(1, n_layers + 1):
         layers = training.run(matrix[rest], targets[rest], weight[rest], depth).layers
-        scores.append(_loss(training, layers, matrix[aside], targets[aside], weight[aside]))
+        scores.append(
+            _loss(training, layers, matrix[held_out], targets[held_out], weight[held_out])
+        )
         if depth > 1 and scores[-1] >= scores[-2]:
             return depth - 1, scores
     return n_layers, scores
@@ -278,6 +238,6 @@ def _loss(
     """Negative log likelihood per entry, averaged over the tasks that have any."""
     *_, latent = latents(layers, matrix, targets.lower, targets.upper)
     nll = evaluate(training.online.noise, targets.low, targets.high, latent, layers[-1].sigma).nll
-    known = weight @ ~targets.missing  # nothing, for tasks that are rare
+    known = weight @ ~targets.missing  # may be 0 for tasks that are rare
     each = np.divide(weight @ nll, known, out=np.zeros_like(known), where=known > 0)
     return float(each.sum() / max(np.count_nonzero(known), 1))

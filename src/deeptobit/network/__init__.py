@@ -1,46 +1,52 @@
-"""The Subspace Network: layers grown one by one, and tuned together."""
+"""The Subspace Network: layers grown one by one (Algorithm 3), and tuned together."""
 
 from deeptobit.network.grow import (
+    GrownLayer,
     JointTuning,
     TrainedNetwork,
-    deepened,
-    finish,
+    calibrate,
     grow,
-    paying_depth,
+    newton_history,
+    prune,
     train,
 )
 from deeptobit.network.joint import JointProblem, NetworkProblem
-from deeptobit.network.layer import NetworkLayer, Units, latents, layer_inputs, mean_slopes
+from deeptobit.network.layer import (
+    LayerInputs,
+    NetworkLayer,
+    latents,
+    mean_slopes,
+    to_standard,
+    to_user,
+)
 from deeptobit.network.online import (
     ContinuedNetwork,
-    Innovation,
     NetworkStream,
+    OnlineInputs,
     grow_online,
-    layer_of,
-    on_top,
-    result_of,
+    nll_by_depth,
 )
 
 __all__ = [
     "ContinuedNetwork",
-    "Innovation",
+    "GrownLayer",
     "JointProblem",
     "JointTuning",
+    "LayerInputs",
     "NetworkLayer",
     "NetworkProblem",
     "NetworkStream",
+    "OnlineInputs",
     "TrainedNetwork",
-    "Units",
-    "deepened",
-    "finish",
+    "calibrate",
     "grow",
     "grow_online",
     "latents",
-    "layer_inputs",
-    "layer_of",
     "mean_slopes",
-    "on_top",
-    "paying_depth",
-    "result_of",
+    "newton_history",
+    "nll_by_depth",
+    "prune",
+    "to_standard",
+    "to_user",
     "train",
 ]

@@ -1,10 +1,10 @@
-"""Growing a network: one layer after the other, each a subspace Tobit on what lies below."""
+"""Growing a network: Algorithm 3 of the paper, its calibration, and the depth that pays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from deeptobit.layer import (
     CensoringKinds,
     Layer,
     NullModel,
-    Step,
     SubspaceFit,
     TargetScaling,
     fit_null,
@@ -24,24 +23,104 @@ from deeptobit.layer import (
 )
 from deeptobit.likelihood import Noise
 from deeptobit.network.joint import JointProblem, NetworkProblem, tune
-from deeptobit.network.layer import NetworkLayer
+from deeptobit.network.layer import LayerInputs, NetworkLayer, start_above
 from deeptobit.targets import CensoredTargets
 
-# Noise scales of scores that are already there.
 
-_STEPS = 12
-_LONGEST = 0.7  # of one step: σ at most doubles or halves
+@dataclass(frozen=True)
+class GrownLayer:
+    """A layer and how it was fitted.
+
+    Parameters
+    ----------
+    layer : NetworkLayer
+    alpha : float
+        Its penalty.
+    n_iter : int
+        Newton steps, or rows that were learned from.
+    history : dict
+    """
+
+    layer: NetworkLayer
+    alpha: float
+    n_iter: int
+    history: dict[str, Any]
 
 
-def residual_sigma(
+G = TypeVar("G", bound=GrownLayer)
+
+
+def grow(
+    fit_layer: Callable[[LayerInputs, NetworkLayer | None], G],
+    n_layers: int,
+    lower: FloatArray,
+    upper: FloatArray,
+    *,
+    skip_connection: bool = True,
+    sigma_of: Callable[[tuple[NetworkLayer, ...]], FloatArray] | None = None,
+    grown: Sequence[G] = (),
+    keep: Callable[[tuple[G, ...]], None] = lambda grown: None,
+) -> tuple[G, ...]:
+    r"""Algorithm 3 of the paper: fit layer after layer, each on the outputs of the one below.
+
+    .. math:: f_k(x) = \mathrm{clip}(U_k V_k [f_{k-1}(x);\, x] + b_k), \qquad k = 1, \dots, K
+
+    Every solver grows its networks by this loop: rows in memory, one pass over rows, streams and
+    shards differ in ``fit_layer`` alone.
+
+    Parameters
+    ----------
+    fit_layer : function
+        Fits one layer (Algorithm 1). Its arguments are what the layer sees of a row, and where to
+        start (the layer below, on the new inputs; None for a start of its own).
+    n_layers : int
+        K.
+    lower, upper : arrays of shape (T,)
+        Bounds at which outputs are censored, in the units of the layers.
+    skip_connection : bool
+        Whether layers see x beside the outputs below. The paper's Algorithm 3 has none.
+    sigma_of : function, optional
+        The noise scales (T,) of the layers so far, which replace those of the last one: see
+        :func:`calibrate`.
+    grown : sequence of GrownLayer
+        Layers of an earlier fit that was interrupted.
+    keep : function
+        Called with all layers so far whenever one is finished.
+
+    Examples
+    --------
+    A "fit" that returns where it starts repeats its first layer:
+
+    >>> one = np.ones((1, 1))
+    >>> first = NetworkLayer(one, one, np.zeros(1), one[0])
+    >>> def fit_layer(inputs, start):
+    ...     return GrownLayer(start or first, alpha=0.0, n_iter=0, history={})
+    >>> [found.layer.V for found in grow(fit_layer, 2, np.zeros(1), np.ones(1))]
+    [array([[1.]]), array([[0., 1.]])]
+    """
+    grown = tuple(grown)
+    while len(grown) < n_layers:
+        layers = tuple(found.layer for found in grown)
+        inputs = LayerInputs(lower, upper, layers, skip_connection)
+        start = start_above(layers) if layers and skip_connection else None
+        found = fit_layer(inputs, start)
+        if sigma_of is not None:
+            layer = replace(found.layer, sigma=sigma_of((*layers, found.layer)))
+            found = replace(found, layer=layer)
+        grown = (*grown, found)
+        keep(grown)
+    return grown
+
+
+def calibrate(
     targets: CensoredTargets, weight: FloatArray, latent: FloatArray, scaling: TargetScaling
 ) -> FloatArray:
-    r"""The paper's calibration :math:`\hat\sigma_t^2 = \overline{(y_t - \hat y_t)^2}`, (T,).
+    r"""The paper's calibration :math:`\hat\sigma_t^2 = \|y_t - \hat y_t\|_2^2/N`, (T,).
 
     Parameters
     ----------
     targets : CensoredTargets
-        A censored entry counts with the bound it is recorded at.
+        A censored entry counts with the bound it is recorded at; a missing one does not count.
     weight : array of shape (N,)
     latent : array of shape (N, T)
         ŷ, the scores before censoring, in standard units like the result.
@@ -51,12 +130,23 @@ def residual_sigma(
     -------
     array of shape (T,)
         1 where a task has no entries.
+
+    Examples
+    --------
+    >>> targets = CensoredTargets.from_bounds([[0.0], [3.0]], lower=0.0)
+    >>> unit = TargetScaling(np.zeros(1), np.ones(1))
+    >>> calibrate(targets, np.ones(2), np.array([[-1.0], [2.0]]), unit)
+    array([1.])
     """
     share = np.where(targets.missing, 0.0, weight[:, None])
     total = share.sum(axis=0)
     residual = np.where(targets.missing, 0.0, scaling.apply(targets.values) - latent)
     mean_square = (share * residual**2).sum(axis=0) / np.where(total > 0.0, total, 1.0)
     return np.where(total > 0.0, np.maximum(np.sqrt(mean_square), SIGMA_FLOOR), 1.0)
+
+
+_STEPS = 12
+_LONGEST = 0.7  # of one step: σ at most doubles or halves
 
 
 def likelihood_sigma(
@@ -68,7 +158,7 @@ def likelihood_sigma(
 ) -> FloatArray:
     """The σ_t under which given scores (N, T) are most likely, by Newton steps on log σ, (T,)."""
     low, high = scaling.apply(targets.low), scaling.apply(targets.high)
-    log_sigma = np.log(residual_sigma(targets, weight, latent, scaling))
+    log_sigma = np.log(calibrate(targets, weight, latent, scaling))
     for _ in range(_STEPS):
         at = likelihood.evaluate(noise, low, high, latent, np.exp(log_sigma))
         slope = weight @ at.log_sigma
@@ -78,98 +168,14 @@ def likelihood_sigma(
     return np.maximum(np.exp(log_sigma), SIGMA_FLOOR)
 
 
-_AT_FLOOR = 1e-9  # a σ that rounding has put above its floor would be taken for a free one
-
-
-@dataclass(frozen=True)
-class GrownLayer:
-    """A new layer in standard units, and how it was found.
-
-    Parameters
-    ----------
-    layer : NetworkLayer
-    fit : SubspaceFit
-    null : NullModel
-        The model without features; it knows the tasks that say nothing and the floors of σ.
-    """
-
-    layer: NetworkLayer
-    fit: SubspaceFit
-    null: NullModel
-
-
-def grow(
-    problem: NetworkProblem,
-    *,
-    tol: float,
-    max_iter: int,
-    watch: Callable[[Step], None] | None = None,
-) -> Iterator[GrownLayer]:
-    """Algorithm 3 of the paper: layer after layer, each on [f; x] of the one below.
-
-    A layer starts where the one below ended, with zeros for the block that is new: the second
-    layer's first prediction is that of the first. Those above it begin with the factors of the one
-    below on its outputs instead of its inputs. ``watch`` is called after every Newton step.
-    """
-    below: FloatArray | None = None
-    layer: NetworkLayer | None = None
-    if problem.calibrate:
-        problem = replace(problem, sigma=np.ones(problem.n_tasks))
-    for depth in range(problem.n_layers):
-        null, centre = fit_null(problem.layer_problem(depth, below)), problem.centre(below)
-        if layer is not None and problem.skip_connection:
-            start = _start(null, layer, centre)
-        else:
-            start = spectral_start(null)
-        alpha = problem.alphas[depth]
-        fit = solve_subspace(null, start, alpha=alpha, tol=tol, max_iter=max_iter, watch=watch)
-        layer, latent = _result(null, fit.layer, centre, problem.rank)
-        if problem.calibrate:
-            sigma = residual_sigma(problem.targets, problem.design.weight, latent, problem.scaling)
-            layer, problem = replace(layer, sigma=sigma), replace(problem, sigma=sigma)
-        yield GrownLayer(layer, fit, null)
-        below = np.clip(latent, *problem.bounds)
-
-
-def _start(null: NullModel, previous: NetworkLayer, centre: FloatArray) -> Layer:
-    """The layer below, with zeros for inputs that it did not have."""
-    problem = null.problem
-    features = problem.features
-    n_new = len(centre) - previous.V.shape[1]
-    V = np.pad(previous.V, ((0, 0), (n_new, 0)))
-    intercept = previous.intercept + previous.U @ (V @ centre)
-    log_sigma = np.log(previous.sigma)
-    layer = Layer(
-        previous.U[:, : problem.rank],
-        features.coordinates(V.T)[:, : problem.rank],
-        np.where(null.kinds.one_sided, null.layer.intercept, intercept),
-        np.where(log_sigma > problem.min_log_sigma + _AT_FLOOR, log_sigma, problem.min_log_sigma),
-    )
-    return problem.balance(layer)
-
-
-def _result(
-    null: NullModel, layer: Layer, centre: FloatArray, rank: int
-) -> tuple[NetworkLayer, FloatArray]:
-    """The layer for standardised inputs, and its scores of the training rows (N, T)."""
-    features, unused = null.problem.features, rank - null.problem.rank
-    latent = np.empty(null.problem.targets.shape)
-    for rows, block in features.blocks():
-        latent[rows] = block.forward(layer.Z) @ layer.U.T + layer.intercept
-    V = features.coefficients(layer.Z).T
-    intercept = layer.intercept - layer.U @ (V @ centre)
-    U, V = np.pad(layer.U, ((0, 0), (0, unused))), np.pad(V, ((0, unused), (0, 0)))
-    return NetworkLayer(U, V, intercept, np.exp(layer.log_sigma)), latent
-
-
-# Whether a network's depth pays for itself.
+# The depth of a network: as many layers as pay.
 
 
 def paying_depth(nlls: Sequence[float], n_rows: float, n_per_layer: int) -> int:
     """The depth from 1 on with the least Akaike criterion n·nll + number of parameters.
 
-    A layer that is grown on top adds one number per component and output below to what is fitted
-    to the outcomes; what lies below it is not touched.
+    A layer on top adds one parameter per component and output below; the layers below it are not
+    fitted again.
 
     Parameters
     ----------
@@ -189,15 +195,26 @@ def paying_depth(nlls: Sequence[float], n_rows: float, n_per_layer: int) -> int:
     return int(np.argmin(criteria)) + 1
 
 
+def prune(
+    layers: Sequence[NetworkLayer], nlls: Sequence[float], n_rows: float, *, skip_connection: bool
+) -> tuple[int, tuple[NetworkLayer, ...]]:
+    """The depth that pays, and a network of unchanged length that computes what that depth does.
+
+    Without skip connections there is no such network, and all layers are kept.
+    """
+    depth = len(layers)
+    if skip_connection:
+        depth = paying_depth(nlls, n_rows, layers[0].U.size)
+    return depth, deepened(layers[:depth], len(layers))
+
+
 def deepened(layers: Sequence[NetworkLayer], n_layers: int) -> tuple[NetworkLayer, ...]:
     """The same function as a network of ``n_layers``, by repeating the first layer.
 
-    The copies look at x alone (zeros for the outputs below), so that they pass on what the first
-    layer says.
+    The copies see x alone (zeros for the outputs below), so each repeats the first layer's output.
     """
-    first = layers[0]
-    copy = replace(first, V=np.pad(first.V, ((0, 0), (len(first.U), 0))))
-    return (first, *[copy] * (n_layers - len(layers)), *layers[1:])
+    copies = [start_above(layers[:1])] * (n_layers - len(layers))
+    return (layers[0], *copies, *layers[1:])
 
 
 def tuning_gain(
@@ -216,129 +233,199 @@ def tuning_gain(
     return n_rows * (before - after) / max(added, 1)
 
 
-# From data to a network: grow, see what pays, tune.
+# Rows in memory: grow to the optimum of every layer, prune, tune.
 
 JointTuning = Literal["auto"] | bool
 Progress = Callable[[str, int, float], None]
 _PROMISING = 1.0 / 3.0  # of what tuning must gain in the end
+_AT_FLOOR = 1e-9  # a σ that rounding has put above its floor would be taken for a free one
 
 
 @dataclass(frozen=True)
 class TrainedNetwork:
-    """A network in standard units, and how it came about.
+    """A network and how it was trained.
 
     Parameters
     ----------
     layers : tuple of NetworkLayer
-    fits : tuple of SubspaceFit
-        How each layer was grown.
+    grown : tuple of GrownLayer
+        All layers as they were grown, whether they pay or not.
     nlls : tuple of float
         Mean negative log likelihood per row of the grown networks of depth 1, 2, …
     depth : int
-        Up to where growth pays; deeper networks repeat the first layer.
+        The depth that pays; deeper networks repeat the first layer.
+    kinds : CensoringKinds, optional
+        Tasks whose entries leave something undetermined; None if unknown.
     tuning : tuple of float
         The joint objective before tuning and after each of its steps; empty without tuning.
     tuned : bool
         Whether the result is the tuned network.
-    kinds : CensoringKinds
-        Tasks whose entries leave something undetermined.
     """
 
     layers: tuple[NetworkLayer, ...]
-    fits: tuple[SubspaceFit, ...]
+    grown: tuple[GrownLayer, ...]
     nlls: tuple[float, ...]
     depth: int
-    tuning: tuple[float, ...]
-    tuned: bool
-    kinds: CensoringKinds
-
-
-def _silent(stage: str, step: int, objective: float) -> None:
-    """Nobody watches."""
+    kinds: CensoringKinds | None = None
+    tuning: tuple[float, ...] = ()
+    tuned: bool = False
 
 
 def train(
     problem: NetworkProblem,
+    layers: Sequence[NetworkLayer] = (),
     *,
     joint_tuning: JointTuning,
-    tol: float,
-    max_iter: int,
-    progress: Progress = _silent,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    progress: Progress = lambda stage, step, objective: None,
 ) -> TrainedNetwork:
-    """Grow all layers, keep those that pay, and tune them together where that pays.
+    """Grow all layers, prune those that do not pay, and tune all together where that pays.
 
-    Tuning begins at the network as grown, whether its depth pays or not: layers that gain little
-    one by one can gain a lot together. ``"auto"`` keeps its result if the likelihood gained
-    exceeds the parameters set free; True always does; False does not tune.
+    Everything is in standard units. ``layers`` may have been grown by other means. Tuning begins
+    at the network as grown, whether its depth pays or not: layers that gain little one by one can
+    gain a lot together. ``"auto"`` keeps its result if the likelihood gained exceeds the parameters
+    set free; True always does; False does not tune.
     """
-    grown: list[GrownLayer] = []
-    for step in grow(
-        problem,
-        tol=tol,
-        max_iter=max_iter,
-        watch=lambda at: progress(f"layer {len(grown) + 1}", at.n_iter, at.objective),
-    ):
-        grown.append(step)
-    null = grown[-1].null
-    network = finish(
-        problem, [step.layer for step in grown], null, joint_tuning=joint_tuning, progress=progress
-    )
-    return replace(network, fits=tuple(step.fit for step in grown))
-
-
-def finish(
-    problem: NetworkProblem,
-    candidates: Sequence[NetworkLayer],
-    null: NullModel | None = None,
-    *,
-    joint_tuning: JointTuning,
-    progress: Progress = _silent,
-) -> TrainedNetwork:
-    """What becomes of layers that were grown by any means: the second half of ``train``."""
-    null = fit_null(problem.layer_problem(0, None)) if null is None else null
+    fit_layer = FitToOptimum(problem, tol, max_iter, progress)
+    grown: tuple[GrownLayer, ...] = ()
+    if not layers:
+        grown = grow(
+            fit_layer,
+            problem.n_layers,
+            *problem.bounds,
+            skip_connection=problem.skip_connection,
+            sigma_of=fit_layer.calibrated if problem.calibrate else None,
+        )
+        layers = [found.layer for found in grown]
+    null = fit_layer.null or fit_null(problem.layer_problem(0, None))
     joint = JointProblem(problem, null.problem.targets)
-    nlls = tuple(joint.nll(candidates[: depth + 1]) for depth in range(len(candidates)))
-    depth = problem.n_layers
-    if problem.skip_connection:
-        depth = paying_depth(nlls, problem.total_weight, problem.rank * problem.n_tasks)
-    kept = deepened(candidates[:depth], problem.n_layers)
-    network = TrainedNetwork(kept, (), nlls, depth, (), tuned=False, kinds=null.kinds)
+    n_rows = problem.total_weight
+    nlls = tuple(joint.nll(layers[:depth]) for depth in range(1, len(layers) + 1))
+    depth, pruned = prune(layers, nlls, n_rows, skip_connection=problem.skip_connection)
+    network = TrainedNetwork(pruned, grown, nlls, depth, null.kinds)
     if joint_tuning is False or problem.n_layers == 1:
         return network
 
-    def gain(layers: Sequence[NetworkLayer]) -> float:
-        after = joint.nll(layers)
-        return tuning_gain(nlls[depth - 1], after, problem.total_weight, candidates[:depth], layers)
+    def gain(candidate: Sequence[NetworkLayer]) -> float:
+        after = joint.nll(candidate)
+        return tuning_gain(nlls[depth - 1], after, n_rows, layers[:depth], candidate)
 
-    found = tune(
+    tuned, objectives = tune(
         joint,
-        candidates,
+        layers,
         null.problem.min_log_sigma,
         problem.free_sigma & ~null.kinds.two_sided,
         progress=lambda step, objective: progress("tuning", step, objective),
-        promising=lambda layers: joint_tuning is True or gain(layers) > _PROMISING,
+        promising=lambda candidate: joint_tuning is True or gain(candidate) > _PROMISING,
     )
-    network = replace(network, tuning=tuple(found.objectives))
-    if joint_tuning is True or gain(found.layers) > 1.0:
-        return replace(network, layers=_with_own_sigmas(joint, found.layers), tuned=True)
+    network = replace(network, tuning=tuple(objectives))
+    if joint_tuning is True or gain(tuned) > 1.0:
+        return replace(network, layers=_with_own_sigmas(joint, tuned), tuned=True)
     return network
 
 
 def _with_own_sigmas(
     joint: JointProblem, layers: Sequence[NetworkLayer]
 ) -> tuple[NetworkLayer, ...]:
-    """Noise scales for what hidden layers have become, so that each stage can predict."""
+    """Noise scales for what tuning has made of hidden layers, so that each stage can predict."""
     problem = joint.network
     if problem.sigma is not None:
         return tuple(layers)
     entries = joint.targets, problem.design.weight
-    silent = joint.targets.missing.all(axis=0)
+    without_entries = joint.targets.missing.all(axis=0)
     rescaled = []
     for depth, layer in enumerate(layers):
         sigma, latent = layer.sigma, joint.latent(layers[: depth + 1])
         if problem.calibrate:
-            sigma = residual_sigma(*entries, latent, problem.scaling)
+            sigma = calibrate(*entries, latent, problem.scaling)
         elif depth < len(layers) - 1:
             sigma = likelihood_sigma(*entries, latent, problem.scaling, problem.noise)
-        rescaled.append(replace(layer, sigma=np.where(silent, layer.sigma, sigma)))
+        rescaled.append(replace(layer, sigma=np.where(without_entries, layer.sigma, sigma)))
     return tuple(rescaled)
+
+
+@dataclass
+class FitToOptimum:
+    """The ``fit_layer`` of rows in memory: each layer to its optimum, in standard units.
+
+    Parameters
+    ----------
+    problem : NetworkProblem
+    tol : float
+    max_iter : int
+    progress : function
+        Called after every Newton step.
+    null : NullModel, optional
+        The model without features of the last layer that was fitted.
+    """
+
+    problem: NetworkProblem
+    tol: float
+    max_iter: int
+    progress: Progress
+    null: NullModel | None = None
+
+    def __call__(self, inputs: LayerInputs, start: NetworkLayer | None) -> GrownLayer:
+        """The layer on given inputs."""
+        layers, problem = inputs.layers, self.problem
+        below = np.clip(self._latent(layers), *problem.bounds) if layers else None
+        if problem.calibrate:  # each layer is fitted with the scales of the one below
+            sigma = layers[-1].sigma if layers else np.ones(problem.n_tasks)
+            problem = replace(problem, sigma=sigma)
+        alpha, centre = problem.alphas[len(layers)], problem.centre(below)
+        self.null = null = fit_null(problem.layer_problem(len(layers), below))
+        fit = solve_subspace(
+            null,
+            spectral_start(null) if start is None else standard_start(null, start, centre),
+            alpha=alpha,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            watch=lambda at: self.progress(f"layer {len(layers) + 1}", at.n_iter, at.objective),
+        )
+        layer = _on_inputs(null, fit.layer, centre, problem.rank)
+        return GrownLayer(layer, alpha, fit.n_iter, newton_history(fit))
+
+    def calibrated(self, layers: tuple[NetworkLayer, ...]) -> FloatArray:
+        """σ from the residuals of the last layer, (T,)."""
+        problem = self.problem
+        return calibrate(
+            problem.targets, problem.design.weight, self._latent(layers), problem.scaling
+        )
+
+    def _latent(self, layers: tuple[NetworkLayer, ...]) -> FloatArray:
+        return JointProblem(self.problem, self.problem.targets).latent(layers)
+
+
+def standard_start(null: NullModel, start: NetworkLayer, centre: FloatArray) -> Layer:
+    """A layer on given inputs as a point of the solver, which centres its inputs."""
+    problem, rank = null.problem, null.problem.rank
+    intercept = start.intercept + start.U @ (start.V @ centre)
+    log_sigma, floor = np.log(start.sigma), problem.min_log_sigma
+    layer = Layer(
+        start.U[:, :rank],
+        problem.features.coordinates(start.V.T)[:, :rank],
+        np.where(null.kinds.one_sided, null.layer.intercept, intercept),
+        np.where(log_sigma > floor + _AT_FLOOR, log_sigma, floor),
+    )
+    return problem.balance(layer)
+
+
+def _on_inputs(null: NullModel, layer: Layer, centre: FloatArray, rank: int) -> NetworkLayer:
+    """The inverse: a point of the solver as a layer, with empty components up to ``rank``."""
+    V = null.problem.features.coefficients(layer.Z).T
+    intercept = layer.intercept - layer.U @ (V @ centre)
+    unused = rank - null.problem.rank
+    U, V = np.pad(layer.U, ((0, 0), (0, unused))), np.pad(V, ((0, unused), (0, 0)))
+    return NetworkLayer(U, V, intercept, np.exp(layer.log_sigma))
+
+
+def newton_history(fit: SubspaceFit) -> dict[str, Any]:
+    """Where Newton's method ended, as ``history_`` shows it."""
+    return {
+        "objective": fit.objective,
+        "gradient_norm": fit.gradient_norm,
+        "certificate": fit.certificate,
+        "converged": fit.converged,
+        "course": list(fit.course),
+    }

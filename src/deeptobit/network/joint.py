@@ -1,4 +1,4 @@
-"""The penalised likelihood of a whole network, differentiated by all layers at once."""
+"""Joint tuning: the penalised likelihood of a whole network, and its descent by L-BFGS."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import Design, RoundFeatures, SubspaceProblem, TargetScaling, subspace_features
 from deeptobit.likelihood import Noise
-from deeptobit.network.layer import NetworkLayer, Units, layer_inputs
+from deeptobit.network.layer import NetworkLayer, concatenate
 from deeptobit.penalties import FeaturePenalty, group_share
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
-
-# What all layers of a network share: data in standard units, and the model.
 
 
 @dataclass(frozen=True)
@@ -75,15 +73,9 @@ class NetworkProblem:
         return self.targets.shape[1]
 
     @property
-    def units(self) -> Units:
-        """Between the user's units and these."""
-        scaling, design = self.scaling, self.design
-        return Units(design.mean, design.scale, scaling.location, scaling.scale)
-
-    @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the tasks in standard units, each (T,)."""
-        return self.units.outcome(self.targets.lower), self.units.outcome(self.targets.upper)
+        return self.scaling.apply(self.targets.lower), self.scaling.apply(self.targets.upper)
 
     @property
     def features(self) -> RoundFeatures:
@@ -133,7 +125,7 @@ class NetworkProblem:
         )
 
     def centre(self, below: FloatArray | None) -> FloatArray:
-        """What is taken out of a layer's inputs: the mean of f, and nothing of x, (D_k,)."""
+        """The mean of f, which is subtracted from a layer's inputs, and 0 for x, (D_k,)."""
         if below is None:
             return np.zeros(self.n_inputs(0))
         means = self.design.weight @ below if self.fit_intercept else np.zeros(self.n_tasks)
@@ -145,18 +137,17 @@ class NetworkProblem:
         if below is None:
             return design
         centre = self.centre(below)[: self.n_tasks]
-        ones, flat = np.ones(self.n_tasks), np.ptp(below, axis=0) == 0.0
+        ones, constant = np.ones(self.n_tasks), np.ptp(below, axis=0) == 0.0
         if not self.skip_connection:
-            return Design(below - centre, centre, ones, design.weight, flat)
-        # Folding a mean into products is for sparse features; dense ones lose theirs at once.
+            return Design(below - centre, centre, ones, design.weight, constant)
+        # A mean is folded into products for sparse features only.
         outputs = below if design.is_sparse else below - centre
-        matrix = layer_inputs(design.matrix, outputs, skip_connection=True)
         return replace(
             design,
-            matrix=matrix,
+            matrix=concatenate(outputs, design.matrix),
             mean=np.append(centre, design.mean),
             scale=np.append(ones, design.scale),
-            vanishing=np.append(flat, design.vanishing),
+            vanishing=np.append(constant, design.vanishing),
         )
 
 
@@ -169,7 +160,7 @@ class LayerGradient(NamedTuple):
 
 
 class _Trace(NamedTuple):
-    """What a block of rows left behind in a layer on its way up."""
+    """Inputs from below, sketch and scores of a block of rows in one layer."""
 
     below: FloatArray | None
     sketch: FloatArray
@@ -185,15 +176,14 @@ class JointProblem:
         \frac{\alpha_k}{2}\left(\|U_k\|_F^2 + \Omega(V_k)\right), \qquad
         \eta^{(k)} = U_k V_k [\mathrm{clip}(\eta^{(k-1)}); x] + b_k
 
-    Only the last layer is compared with the outcomes; the others are what the last one makes best
-    use of. The sum over rows is additive over blocks of them. Where a hidden score is beyond a
-    bound of its task nothing flows back through it.
+    Only the last layer is compared with the outcomes. The sum over rows is additive over blocks of
+    them. Where a hidden score is beyond a bound of its task, its derivative is 0.
 
     Parameters
     ----------
     network : NetworkProblem
     targets : CensoredTargets
-        The outcomes, with tasks that say nothing set aside as missing.
+        The outcomes; tasks that are censored throughout on one side count as missing.
     """
 
     network: NetworkProblem
@@ -260,7 +250,7 @@ class JointProblem:
         return self.network.bounds
 
     def _forward(self, layers: Sequence[NetworkLayer], block: Any) -> list[_Trace]:
-        """A block's way up through the layers."""
+        """The scores of a block in every layer."""
         trace: list[_Trace] = []
         for layer in layers:
             n_below = self.network.n_tasks if trace else 0
@@ -307,33 +297,12 @@ class JointProblem:
         )
 
 
-# Joint tuning: from a grown network downhill with all of its parameters.
-
 MAX_STEPS = 250
-_WINDOW = 10  # steps whose gain tells whether it is worth going on
+_WINDOW = 10  # steps whose gain decides whether to go on
 _SETTLED = 1e-3  # of the gain so far: less than this in a window ends the tuning
 _MEMORY = 20
 _PROBATION = 30  # steps after which tuning must show that it can pay
 _LARGEST_LOG_SIGMA = 7.0
-
-Progress = Callable[[int, float], None]
-Judge = Callable[[Sequence[NetworkLayer]], bool]
-Shapes = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True)
-class TunedNetwork:
-    """Where joint tuning ended.
-
-    Parameters
-    ----------
-    layers : tuple of NetworkLayer
-    objectives : list of float
-        The penalised objective at the start and after every step; it never rises.
-    """
-
-    layers: tuple[NetworkLayer, ...]
-    objectives: list[float]
 
 
 def tune(
@@ -341,56 +310,72 @@ def tune(
     layers: Sequence[NetworkLayer],
     min_log_sigma: FloatArray,
     free_sigma: BoolArray,
-    progress: Progress,
-    promising: Judge,
-) -> TunedNetwork:
+    *,
+    progress: Callable[[int, float], None],
+    promising: Callable[[Sequence[NetworkLayer]], bool],
+) -> tuple[tuple[NetworkLayer, ...], list[float]]:
     """Minimise the joint objective by L-BFGS from ``layers``.
 
-    ``promising`` is asked once, after 30 steps, whether to go on. What pays gains most of it early:
-    on non-linear data of 4000 rows a third of the gain is there by then, on linear data there is
-    none however long one tries.
+    ``promising`` is asked once, after 30 steps, whether to go on. Where tuning pays, most of the
+    gain comes early: on non-linear data of 4000 rows a third of it is there by then, on linear
+    data there is none however long one tries.
 
     Columns of V that are zero under a feature penalty have left the model, and stay out of it.
     log σ moves where it is ``free_sigma``, (T,), and not below its floor.
+
+    Returns
+    -------
+    layers : tuple of NetworkLayer
+        With the factors of each UV that have the least penalty, strongest component first.
+    objectives : list of float
+        The penalised objective at the start and after every step; it never rises.
     """
-    parameters = _Parameters.of(problem, layers, min_log_sigma, free_sigma)
-    start = parameters.pack(layers)
+    sparse = problem.network.feature_sparsity > 0.0
+    mask = _pack(
+        [
+            LayerGradient(
+                np.ones_like(layer.U),
+                np.ones_like(layer.V) * (layer.V.any(axis=0) if sparse else 1.0),
+                np.ones_like(layer.intercept),
+            )
+            for layer in layers
+        ],
+        free_sigma.astype(np.float64),
+    )
+    low, high = np.full(len(mask), -np.inf), np.full(len(mask), np.inf)
+    low[-len(min_log_sigma) :] = min_log_sigma
+    high[-len(min_log_sigma) :] = np.maximum(_LARGEST_LOG_SIGMA, min_log_sigma)
     objectives = [problem.evaluate(layers)[0]]
 
     def evaluate(point: FloatArray) -> tuple[float, FloatArray]:
-        value, gradients, by_log_sigma = problem.evaluate(parameters.unpack(point))
-        return value, parameters.gradient(gradients, by_log_sigma)
+        value, gradients, by_log_sigma = problem.evaluate(_unpack(point, layers))
+        return value, _pack(gradients, by_log_sigma) * mask
 
-    def look(intermediate_result: Any) -> None:
-        at = intermediate_result  # SciPy looks for the long name
-        objectives.append(float(at.fun))
+    def after_step(intermediate_result: Any) -> None:
+        objectives.append(float(intermediate_result.fun))
         step = len(objectives) - 1
         progress(step, objectives[-1])
-        tried = step == _PROBATION and not promising(parameters.unpack(at.x))
-        if tried or _settled(objectives):
+        hopeless = step == _PROBATION and not promising(_unpack(intermediate_result.x, layers))
+        if hopeless or _settled(objectives):
             raise StopIteration
 
     with one_blas_thread():  # vectors and blocks are small: threads only wait
         result = minimize(
             evaluate,
-            start,
+            np.clip(_pack(layers, np.log(layers[-1].sigma)), low, high),
             jac=True,
             method="L-BFGS-B",
-            bounds=parameters.bounds,
-            callback=look,
+            bounds=Bounds(low, high),
+            callback=after_step,
             options={"maxiter": MAX_STEPS, "maxcor": _MEMORY, "ftol": 1e-12, "gtol": 1e-9},
         )
     if not result.fun <= objectives[0]:
-        return TunedNetwork(tuple(layers), objectives[:1])
-    tuned = parameters.unpack(result.x)
-    penalties = [problem.network.penalty(depth) for depth in range(len(tuned))]
-    return TunedNetwork(tuple(map(balanced, tuned, penalties)), objectives)
-
-
-def balanced(layer: NetworkLayer, penalty: FeaturePenalty) -> NetworkLayer:
-    """The factors of the same UV with the least ‖U‖² + Ω(V), strongest component first."""
-    U, Z = penalty.balance(layer.U, layer.V.T)
-    return replace(layer, U=U, V=Z.T)
+        return tuple(layers), objectives[:1]
+    balanced = []
+    for depth, layer in enumerate(_unpack(result.x, layers)):
+        U, Z = problem.network.penalty(depth).balance(layer.U, layer.V.T)
+        balanced.append(replace(layer, U=U, V=Z.T))
+    return tuple(balanced), objectives
 
 
 def _settled(objectives: list[float]) -> bool:
@@ -400,52 +385,24 @@ def _settled(objectives: list[float]) -> bool:
     return latest < _SETTLED * (objectives[0] - objectives[-1])
 
 
-@dataclass(frozen=True)
-class _Parameters:
+def _pack(layers: Sequence[NetworkLayer | LayerGradient], log_sigma: FloatArray) -> FloatArray:
     """All free numbers of a network as one vector, log σ of the last layer at its end."""
+    parts = [part.ravel() for layer in layers for part in (layer.U, layer.V, layer.intercept)]
+    return np.concatenate([*parts, log_sigma])
 
-    shapes: list[Shapes]
-    free: FloatArray
-    sigmas: list[FloatArray]
-    bounds: Bounds
 
-    @classmethod
-    def of(
-        cls,
-        problem: JointProblem,
-        layers: Sequence[NetworkLayer],
-        min_log_sigma: FloatArray,
-        free_sigma: BoolArray,
-    ) -> _Parameters:
-        shapes: list[Shapes] = [
-            (layer.U.shape, layer.V.shape, layer.intercept.shape) for layer in layers
-        ]
-        sparse = problem.network.feature_sparsity > 0.0
-        parts = []
-        for layer in layers:
-            stays = layer.V.any(axis=0) if sparse else np.ones(layer.V.shape[1])
-            parts += [np.ones(layer.U.size), np.tile(stays, len(layer.V)), np.ones(len(layer.U))]
-        free = np.concatenate([*parts, free_sigma]).astype(np.float64)
-        low, high = np.full(len(free), -np.inf), np.full(len(free), np.inf)
-        low[-len(min_log_sigma) :] = min_log_sigma
-        high[-len(min_log_sigma) :] = np.maximum(_LARGEST_LOG_SIGMA, min_log_sigma)
-        return cls(shapes, free, [layer.sigma for layer in layers], Bounds(low, high))
-
-    def pack(self, layers: Sequence[NetworkLayer]) -> FloatArray:
-        parts = [part.ravel() for layer in layers for part in (layer.U, layer.V, layer.intercept)]
-        point = np.concatenate([*parts, np.log(layers[-1].sigma)])
-        return np.asarray(np.clip(point, self.bounds.lb, self.bounds.ub))
-
-    def unpack(self, point: FloatArray) -> list[NetworkLayer]:
-        sizes = [int(np.prod(shape)) for shapes in self.shapes for shape in shapes]
-        parts = iter(np.split(point, np.cumsum(sizes)))
-        layers = []
-        for shapes, sigma in zip(self.shapes, self.sigmas, strict=True):
-            U, V, intercept = (next(parts).reshape(shape) for shape in shapes)
-            layers.append(NetworkLayer(U, V, intercept, sigma))
-        layers[-1] = replace(layers[-1], sigma=np.exp(next(parts)))
-        return layers
-
-    def gradient(self, gradients: list[LayerGradient], by_log_sigma: FloatArray) -> FloatArray:
-        parts = [part.ravel() for gradient in gradients for part in gradient]
-        return np.concatenate([*parts, by_log_sigma]) * self.free
+def _unpack(point: FloatArray, like: Sequence[NetworkLayer]) -> list[NetworkLayer]:
+    """The inverse of ``_pack``, for layers of the shapes of ``like``."""
+    sizes = [part.size for layer in like for part in (layer.U, layer.V, layer.intercept)]
+    parts = iter(np.split(point, np.cumsum(sizes)))
+    layers = [
+        NetworkLayer(
+            next(parts).reshape(layer.U.shape),
+            next(parts).reshape(layer.V.shape),
+            next(parts),
+            layer.sigma,
+        )
+        for layer in like
+    ]
+    layers[-1] = replace(layers[-1], sigma=np.exp(next(parts)))
+    return layers

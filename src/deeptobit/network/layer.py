@@ -1,17 +1,18 @@
-"""One layer of a network, and a row's way through all of them."""
+"""One layer of a network, what it sees of a row, and the scores of a stack of layers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from deeptobit.arrays import FloatArray
+from deeptobit.layer import Design, TargetScaling
 
-_VANISHED = 1e-4  # of the strongest component: what a penalty has put out of use
+_VANISHED = 1e-4  # of the strongest component: below this, a penalty has removed it
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,9 @@ class NetworkLayer:
 def latents(
     layers: Sequence[NetworkLayer], X: Any, lower: FloatArray, upper: FloatArray
 ) -> Iterator[FloatArray]:
-    """Scores of every layer in turn, each (N, T); layers pass on what the bounds leave of them.
+    """Scores before censoring of every layer in turn, each (N, T).
+
+    A layer passes its scores, clipped to the bounds of the tasks, to the next.
 
     Examples
     --------
@@ -80,73 +83,115 @@ def latents(
         yield latent
 
 
-# What a layer sees of a row.
-
-
-def layer_inputs(X: Any, below: FloatArray | None, *, skip_connection: bool) -> Any:
-    """x, [f; x] or f: the outputs below in front of the features, dense or sparse as X is."""
-    if below is None:
-        return X
-    if not skip_connection:
-        return below
-    if scipy.sparse.issparse(X):
-        blocks: list[Any] = [scipy.sparse.csr_array(below), X]
-        return scipy.sparse.hstack(blocks, format="csr")
-    return np.hstack([below, X])
-
-
-# Networks in the user's units and in standard ones.
-
-
 @dataclass(frozen=True)
-class Units:
-    """Features standardised by mean and scale (D,), outcomes by location and spread (T,).
+class LayerInputs:
+    """The function x → [f(x); x] of the layers below: what the next layer sees of a row.
 
-    Outputs of a layer are outcomes, so they are standardised as outcomes are, whatever the layer
-    makes of them: the meaning of a penalty on V does not change while a network is trained.
+    Parameters
+    ----------
+    lower, upper : arrays of shape (T,)
+        Bounds at which the outputs of layers are censored.
+    layers : tuple of NetworkLayer
+        The layers below; none for the first layer, whose input is x.
+    skip_connection : bool
+        False: f(x) alone, the paper's naive stacking.
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1))
+    >>> first = NetworkLayer(one, one, np.zeros(1), one[0])
+    >>> LayerInputs(np.zeros(1), np.full(1, np.inf), (first,))(np.array([[-1.0], [1.0]]))
+    array([[ 0., -1.],
+           [ 1.,  1.]])
     """
 
-    mean: FloatArray
-    scale: FloatArray
-    location: FloatArray
-    spread: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    layers: tuple[NetworkLayer, ...] = ()
+    skip_connection: bool = True
 
-    def to_user(self, layers: Sequence[NetworkLayer]) -> tuple[NetworkLayer, ...]:
-        """The same network for raw features and outcomes."""
-        return tuple(self._layer_to_user(layer, depth) for depth, layer in enumerate(layers))
+    @property
+    def n_outputs(self) -> int:
+        """How many inputs are outputs of the layer below: they come first."""
+        return len(self.lower) if self.layers else 0
 
-    def to_standard(self, layers: Sequence[NetworkLayer]) -> tuple[NetworkLayer, ...]:
-        """The inverse of ``to_user``."""
-        return tuple(self._layer_to_standard(layer, depth) for depth, layer in enumerate(layers))
+    def __call__(self, X: Any) -> Any:
+        """Inputs of the rows of X, (n, D_k), dense or sparse as X is."""
+        outputs = self.outputs(X)
+        if outputs is None:
+            return X
+        return concatenate(outputs, X) if self.skip_connection else outputs
 
-    def outcome(self, value: FloatArray) -> FloatArray:
-        """Bounds of outcomes in standard units."""
-        return np.asarray((value - self.location) / self.spread)
-
-    def _layer_to_user(self, layer: NetworkLayer, depth: int) -> NetworkLayer:
-        centre, unit = self._inputs(layer, depth)
-        U, V = layer.U * self.spread[:, None], layer.V / unit
-        intercept = self.location + self.spread * layer.intercept - U @ (V @ centre)
-        return NetworkLayer(U, V, intercept, layer.sigma * self.spread)
-
-    def _layer_to_standard(self, layer: NetworkLayer, depth: int) -> NetworkLayer:
-        centre, unit = self._inputs(layer, depth)
-        intercept = (layer.intercept + layer.coef @ centre - self.location) / self.spread
-        U, V = layer.U / self.spread[:, None], layer.V * unit
-        return NetworkLayer(U, V, intercept, layer.sigma / self.spread)
-
-    def _inputs(self, layer: NetworkLayer, depth: int) -> tuple[FloatArray, FloatArray]:
-        """Centre and unit of each input of a layer, (D_k,)."""
-        if depth == 0:
-            return self.mean, self.scale
-        if layer.V.shape[1] == len(self.spread):
-            return self.location, self.spread
-        return np.append(self.location, self.mean), np.append(self.spread, self.scale)
+    def outputs(self, X: Any) -> FloatArray | None:
+        """f(x) of the layer below, (n, T); None below the first layer."""
+        outputs = None
+        for latent in latents(self.layers, X, self.lower, self.upper):
+            outputs = np.clip(latent, self.lower, self.upper)
+        return outputs
 
 
-# What a network makes of its features: the mean slope of its scores by x.
+def concatenate(outputs: FloatArray, X: Any) -> Any:
+    """[f; x], dense or sparse as X is."""
+    if scipy.sparse.issparse(X):
+        blocks: list[Any] = [scipy.sparse.csr_array(outputs), X]
+        return scipy.sparse.hstack(blocks, format="csr")
+    return np.hstack([outputs, X])
 
-_BLOCK_ENTRIES = 2**18  # of the slopes of all scores by all outputs below, for a block of rows
+
+def start_above(layers: Sequence[NetworkLayer]) -> NetworkLayer:
+    """Where the next layer starts: as the last one, with zeros for outputs that it did not see.
+
+    So the second layer's first prediction is that of the first. Above the second, the outputs of
+    the last layer take the place of those that it saw itself.
+    """
+    last = layers[-1]
+    return replace(last, V=np.pad(last.V, ((0, 0), (len(last.U), 0)))) if len(layers) == 1 else last
+
+
+def to_user(
+    layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
+) -> tuple[NetworkLayer, ...]:
+    """A network of standardised features and outcomes as one of raw ones.
+
+    Outputs of a layer are standardised as outcomes are, whatever the layer makes of them: the
+    meaning of a penalty on V does not change while a network is trained.
+    """
+    location, scale = scaling.location, scaling.scale
+    result: list[NetworkLayer] = []
+    for layer in layers:
+        centre, unit = _input_units(layer, design, scaling, first=not result)
+        U, V = layer.U * scale[:, None], layer.V / unit
+        intercept = location + scale * layer.intercept - U @ (V @ centre)
+        result.append(NetworkLayer(U, V, intercept, layer.sigma * scale))
+    return tuple(result)
+
+
+def to_standard(
+    layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
+) -> tuple[NetworkLayer, ...]:
+    """The inverse of :func:`to_user`."""
+    location, scale = scaling.location, scaling.scale
+    result: list[NetworkLayer] = []
+    for layer in layers:
+        centre, unit = _input_units(layer, design, scaling, first=not result)
+        intercept = (layer.intercept + layer.coef @ centre - location) / scale
+        U, V = layer.U / scale[:, None], layer.V * unit
+        result.append(NetworkLayer(U, V, intercept, layer.sigma / scale))
+    return tuple(result)
+
+
+def _input_units(
+    layer: NetworkLayer, design: Design, scaling: TargetScaling, *, first: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Centre and unit of each input of a layer, (D_k,)."""
+    if first:
+        return design.mean, design.scale
+    if layer.V.shape[1] == len(scaling.scale):
+        return scaling.location, scaling.scale
+    return np.append(scaling.location, design.mean), np.append(scaling.scale, design.scale)
+
+
+_BLOCK_ENTRIES = 2**18  # (n, T, T) slopes of a block of rows
 
 
 def mean_slopes(

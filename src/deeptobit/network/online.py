@@ -1,4 +1,4 @@
-"""Growing a network in one pass over the rows for each layer."""
+"""Growing a network online: in one pass over the rows for each layer, or from a stream."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import TargetScaling
-from deeptobit.network.grow import deepened, paying_depth, residual_sigma
-from deeptobit.network.layer import NetworkLayer, latents, layer_inputs
+from deeptobit.likelihood import Noise
+from deeptobit.network.grow import GrownLayer, TrainedNetwork, calibrate, deepened, grow, prune
+from deeptobit.network.layer import LayerInputs, NetworkLayer, concatenate, latents
 from deeptobit.online import (
     OnlineResult,
     OnlineSettings,
@@ -28,22 +29,20 @@ from deeptobit.online import (
 )
 from deeptobit.targets import CensoredTargets
 
-# What the outputs of a layer add to the features: inputs that the online solver learns fast.
-
 _PCA_ROWS = 2048
-_NEGLIGIBLE = 1e-2  # of the largest variance among the directions of what is new
+_NEGLIGIBLE = 1e-2  # of the largest variance among the directions of the residuals
 
 
 @dataclass(frozen=True)
-class Innovation:
+class ResidualOutputs:
     r"""Outputs without what is linear in x: :math:`g = Q^\top(f - m - B^\top Sx)`, uncorrelated.
 
     A layer's outputs are close to linear in x and to one another, so that [f; x] is badly
     conditioned even where x is not. [g; x] is a change of coordinates that is conditioned as x
     is, and lets the solver keep its cheap diagonal metric. It is enough to regress f on the
-    sketches Sx of the layers below, through which f depends on x: for Gaussian features the rest
-    is then uncorrelated with all of x (Bussgang 1952). Directions with little variance are left
-    out.
+    sketches Sx of the layers below, through which f depends on x: for Gaussian features the
+    residuals are then uncorrelated with all of x (Bussgang 1952). Directions with little variance
+    are left out.
 
     Parameters
     ----------
@@ -62,71 +61,121 @@ class Innovation:
 
     @classmethod
     def of(
-        cls, layers: Sequence[NetworkLayer], below: FloatArray, X: Any, weight: FloatArray
-    ) -> Innovation:
-        """What the last of some layers adds, whose outputs of the rows are ``below`` (N, T)."""
+        cls, layers: Sequence[NetworkLayer], outputs: FloatArray, X: Any, weight: FloatArray
+    ) -> ResidualOutputs:
+        """Regress the outputs of the last layer, (N, T), on the sketches of the rows."""
         n_features = X.shape[1]
         parts = {id(layer): layer.V[:, -n_features:] for layer in (layers[0], layers[-1])}
         sketch = np.vstack(list(parts.values()))
         h = np.asarray(X @ sketch.T)
         share = weight / weight.sum()
-        h_mean, f_mean = share @ h, share @ below
+        h_mean, f_mean = share @ h, share @ outputs
         h -= h_mean
         heavy = (h * share[:, None]).T
-        slopes = np.linalg.lstsq(heavy @ h, heavy @ (below - f_mean), rcond=1e-10)[0]
-        some = slice(None, None, max(1, len(below) // _PCA_ROWS))
-        new = below[some] - f_mean - h[some] @ slopes
-        values, vectors = np.linalg.eigh((new * share[some, None]).T @ new)
-        kept = values > _NEGLIGIBLE * max(float(values[-1]), 1e-300)
-        return cls(sketch, f_mean - h_mean @ slopes, slopes, vectors[:, kept])
+        slopes = np.linalg.lstsq(heavy @ h, heavy @ (outputs - f_mean), rcond=1e-10)[0]
+        some = slice(None, None, max(1, len(outputs) // _PCA_ROWS))
+        residual = outputs[some] - f_mean - h[some] @ slopes
+        values, vectors = np.linalg.eigh((residual * share[some, None]).T @ residual)
+        large = values > _NEGLIGIBLE * max(float(values[-1]), 1e-300)
+        return cls(sketch, f_mean - h_mean @ slopes, slopes, vectors[:, large])
 
-    def apply(self, below: FloatArray, X: Any) -> FloatArray:
-        """The new inputs g, (N, r)."""
+    def apply(self, outputs: FloatArray, X: Any) -> FloatArray:
+        """The residuals g, (N, r)."""
         linear = np.asarray(X @ self.sketch.T) @ self.slopes
         linear += self.mean
-        return np.asarray((below - linear) @ self.directions)
+        return np.asarray((outputs - linear) @ self.directions)
 
-    def undo(self, layer: NetworkLayer) -> NetworkLayer:
-        """The layer on [f; x] that a layer on [g; x] amounts to."""
+    def on_outputs(self, layer: NetworkLayer) -> NetworkLayer:
+        """The layer on [f; x] that equals a layer on [g; x]."""
         n_new = self.directions.shape[1]
         V_f = layer.V[:, :n_new] @ self.directions.T
         V_x = layer.V[:, n_new:] - V_f @ self.slopes.T @ self.sketch
         intercept = layer.intercept - layer.U @ (V_f @ self.mean)
         return replace(layer, V=np.hstack([V_f, V_x]), intercept=intercept)
 
-    def redo(self, layer: NetworkLayer) -> NetworkLayer:
-        """The layer on [g; x] that a layer on [f; x] amounts to, up to what g leaves out."""
+    def on_residuals(self, layer: NetworkLayer) -> NetworkLayer:
+        """The layer on [g; x] that equals a layer on [f; x], up to what g leaves out."""
         n_tasks = len(self.directions)
         V_f, V_x = layer.V[:, :n_tasks], layer.V[:, n_tasks:]
         V = np.hstack([V_f @ self.directions, V_x + V_f @ self.slopes.T @ self.sketch])
         return replace(layer, V=V, intercept=layer.intercept + layer.U @ (V_f @ self.mean))
 
 
-_JUDGING_ROWS = 512  # evenly spread; enough to tell whether a layer pays
-
-
 @dataclass(frozen=True)
-class OnlineNetwork:
-    """A network in the user's units, grown online.
+class OnlineInputs:
+    """What the online solver sees of a row: x, [g; x] with the residual outputs g, or f.
 
     Parameters
     ----------
-    layers : tuple of NetworkLayer
-    candidates : tuple of NetworkLayer
-        All layers as they were learned, whether they pay or not.
-    depth : int
-        Up to where growth pays; deeper networks repeat the first layer.
-    nlls : tuple of float
-        Mean negative log likelihood of a row under networks of depth 1, 2, …
-    courses : tuple of list of Record
-        The history of each layer.
+    inputs : LayerInputs
+    residuals : ResidualOutputs, optional
+        None where the layer sees x alone or f alone.
     """
 
-    layers: tuple[NetworkLayer, ...]
-    candidates: tuple[NetworkLayer, ...]
-    depth: int
-    nlls: tuple[float, ...]
-    courses: tuple[list[Record], ...]
+    inputs: LayerInputs
+    residuals: ResidualOutputs | None
+
+    @classmethod
+    def of(cls, inputs: LayerInputs, X: Any, weight: FloatArray) -> OnlineInputs:
+        """Residuals from the regression on some rows; none are needed for the first layer."""
+        outputs = inputs.outputs(X) if inputs.skip_connection else None
+        if outputs is None:
+            return cls(inputs, None)
+        return cls(inputs, ResidualOutputs.of(inputs.layers, outputs, X, weight))
+
+    def __call__(self, X: Any) -> Any:
+        """Inputs of the rows of X."""
+        if self.residuals is None:
+            return self.inputs(X)
+        outputs = self.inputs.outputs(X)
+        assert outputs is not None
+        return concatenate(self.residuals.apply(outputs, X), X)
+
+    def solver(
+        self, settings: OnlineSettings, n_features: int, start: NetworkLayer | None
+    ) -> OnlineSolver:
+        """A solver for these inputs, which starts at a layer on [f; x] if there is one."""
+        width = self(np.zeros((1, n_features))).shape[1]
+        solver = OnlineSolver(settings, width, len(self.inputs.lower))
+        if start is not None:
+            begin_at(
+                solver, start if self.residuals is None else self.residuals.on_residuals(start)
+            )
+        return solver
+
+    def layer(self, result: OnlineResult) -> NetworkLayer:
+        """What the solver found, as a layer on [f; x]."""
+        layer = layer_of(result)
+        return layer if self.residuals is None else self.residuals.on_outputs(layer)
+
+
+def layer_of(result: OnlineResult) -> NetworkLayer:
+    """What the online solver found, as a layer."""
+    return NetworkLayer(result.U, result.V, result.intercept, result.sigma)
+
+
+def begin_at(solver: OnlineSolver, layer: NetworkLayer) -> None:
+    """Start a solver at a layer, before any rows come."""
+    solver.start_from(OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, n_seen=0))
+
+
+def nll_by_depth(
+    layers: Sequence[NetworkLayer],
+    rows: RawRows,
+    noise: Noise,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> FloatArray:
+    """Weighted sums over rows of the negative log likelihood at every depth, (K,)."""
+    scores = latents(layers, rows.X, lower, upper)
+    entries = (
+        likelihood.evaluate(noise, rows.low, rows.high, latent, layer.sigma).nll
+        for layer, latent in zip(layers, scores, strict=True)
+    )
+    return np.array([float(rows.weight @ nll.sum(axis=1)) for nll in entries])
+
+
+_JUDGING_ROWS = 512  # evenly spread; enough to judge whether a layer pays
 
 
 def grow_online(
@@ -138,118 +187,72 @@ def grow_online(
     n_layers: int,
     skip_connection: bool,
     n_passes: int,
-    calibrate: bool,
+    calibrated: bool,
     progress: Callable[[int, int], None] = lambda layer, n_rows: None,
-) -> OnlineNetwork:
-    """Learn layer after layer, each in ``n_passes`` over the rows."""
-    layers: list[NetworkLayer] = []
-    courses: list[list[Record]] = []
-    below: FloatArray | None = None
-    if calibrate:
-        scaling = TargetScaling.build(targets, weight / weight.sum(), center=settings.fit_intercept)
-        settings = replace(settings, sigma=scaling.scale)
-    for depth in range(n_layers):
-        innovation = None
-        if below is not None and skip_connection:
-            innovation = Innovation.of(layers, below, X, weight)
-            below = innovation.apply(below, X)
-        inputs = _Inputs(X, below, skip_connection)
-        solver = OnlineSolver(settings, inputs.width, targets.shape[1])
-        if innovation is not None:
-            solver.start_from(result_of(innovation.redo(on_top(layers[-1], X.shape[1]))))
-        for n_rows in learn_passes(solver, inputs, targets, weight, n_passes):
-            progress(depth, n_rows)
-        layer = layer_of(solver.result())
-        latent = layer.latent(X, below)
-        layer = layer if innovation is None else innovation.undo(layer)
-        if calibrate:
-            standard = scaling.apply(latent)
-            sigma = scaling.scale * residual_sigma(targets, weight, standard, scaling)
-            layer, settings = replace(layer, sigma=sigma), replace(settings, sigma=sigma)
-        layers.append(layer)
-        courses.append(solver.history)
-        below = np.clip(latent, targets.lower, targets.upper)
-    nlls = _nlls(X, targets, weight, settings, layers)
-    depth = n_layers
-    if skip_connection:
-        depth = paying_depth(nlls, float(weight.sum()), settings.rank * targets.shape[1])
-    kept = deepened(layers[:depth], n_layers)
-    return OnlineNetwork(kept, tuple(layers), depth, nlls, tuple(courses))
+) -> TrainedNetwork:
+    """Grow a network in the user's units, each layer in ``n_passes`` over rows in memory."""
+    lower, upper = targets.lower, targets.upper
+    scaling = TargetScaling.build(targets, weight / weight.sum(), center=settings.fit_intercept)
 
+    def fit_layer(inputs: LayerInputs, start: NetworkLayer | None) -> GrownLayer:
+        own = settings
+        if calibrated:  # each layer is fitted with the scales of the one below
+            own = replace(own, sigma=inputs.layers[-1].sigma if inputs.layers else scaling.scale)
+        seen = OnlineInputs.of(inputs, X, weight)
+        solver = seen.solver(own, X.shape[1], start)
+        for n_rows in learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
+            progress(len(inputs.layers), n_rows)
+        result = solver.result()
+        history = {"course": solver.history}
+        return GrownLayer(seen.layer(result), settings.alpha, result.n_seen, history)
 
-def layer_of(result: OnlineResult) -> NetworkLayer:
-    """What the online solver found, as a layer."""
-    return NetworkLayer(result.U, result.V, result.intercept, result.sigma)
+    def sigma_of(layers: tuple[NetworkLayer, ...]) -> FloatArray:
+        *_, latent = latents(layers, X, lower, upper)
+        return scaling.scale * calibrate(targets, weight, scaling.apply(latent), scaling)
 
-
-def result_of(layer: NetworkLayer) -> OnlineResult:
-    """A layer as the online solver would have found it."""
-    return OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, n_seen=0)
-
-
-def on_top(layer: NetworkLayer, n_features: int) -> NetworkLayer:
-    """Where the next layer starts: as this one, with zeros for outputs that it did not see.
-
-    Above the second layer, its outputs take the place of those it saw itself.
-    """
-    if layer.V.shape[1] > n_features:
-        return layer
-    return replace(layer, V=np.pad(layer.V, ((0, 0), (len(layer.U), 0))))
+    grown = grow(
+        fit_layer,
+        n_layers,
+        lower,
+        upper,
+        skip_connection=skip_connection,
+        sigma_of=sigma_of if calibrated else None,
+    )
+    layers = [found.layer for found in grown]
+    present = np.flatnonzero(weight)
+    some = present[:: max(1, len(present) // _JUDGING_ROWS)]
+    sample = RawRows(X[some], targets.low[some], targets.high[some], weight[some])
+    sums = nll_by_depth(layers, sample, settings.noise, lower, upper)
+    nlls = tuple((sums / sample.weight.sum()).tolist())
+    depth, pruned = prune(layers, nlls, float(weight.sum()), skip_connection=skip_connection)
+    return TrainedNetwork(pruned, grown, nlls, depth)
 
 
 @dataclass(frozen=True)
-class _Inputs:
-    """The inputs of a layer, put together chunk by chunk."""
+class _RowInputs:
+    """The inputs of a layer, computed chunk by chunk."""
 
     X: Any
-    below: FloatArray | None
-    skip_connection: bool
-
-    @property
-    def width(self) -> int:
-        return int(self[slice(0, 1)].shape[1])
+    inputs: OnlineInputs
 
     def __getitem__(self, rows: slice) -> Any:
-        below = None if self.below is None else self.below[rows]
-        return layer_inputs(self.X[rows], below, skip_connection=self.skip_connection)
+        return self.inputs(self.X[rows])
 
-
-def _nlls(
-    X: Any,
-    targets: CensoredTargets,
-    weight: FloatArray,
-    settings: OnlineSettings,
-    layers: list[NetworkLayer],
-) -> tuple[float, ...]:
-    """Mean negative log likelihoods of some rows, for every depth."""
-    present = np.flatnonzero(weight)
-    rows = present[:: max(1, len(present) // _JUDGING_ROWS)]
-    low, high, share = targets.low[rows], targets.high[rows], weight[rows] / weight[rows].sum()
-    scores = latents(layers, X[rows], targets.lower, targets.upper)
-    return tuple(
-        float(
-            share @ likelihood.evaluate(settings.noise, low, high, latent, layer.sigma).nll.sum(1)
-        )
-        for layer, latent in zip(layers, scores, strict=True)
-    )
-
-
-# A network that learns from rows as they come, all layers at once.
 
 _SEGMENT_ROWS = 512
-_FADE = 0.9  # of what a segment's losses count when the next one comes
+_FADE = 0.9  # weight of earlier losses when the next segment comes
 
 
 class NetworkStream:
-    """Layers that learn one segment of rows after the other, from the bottom to the top.
+    """All layers learned at once, one segment of rows after the other.
 
     Segments are 512 rows whose edges depend on the number of rows alone, so that learning in
     pieces gives exactly what one call gives. Within a segment a layer learns first, and the one
-    above sees what it then makes of the rows. Memory does not grow with the number of rows.
+    above sees its new outputs. Memory does not grow with the number of rows.
 
-    A layer learns on ground that moves as long as the one below does, and may be worse than none.
+    The inputs of a layer change as long as the one below learns, so it may do worse than no layer.
     Every segment is therefore predicted before it is learned, by networks of all depths, and the
-    depth that did best lately is the one that counts.
+    depth with the least recent loss is used.
 
     Parameters
     ----------
@@ -261,7 +264,7 @@ class NetworkStream:
     Attributes
     ----------
     learned_layers : tuple of NetworkLayer
-        All layers after the last segment, whether their depth counts or not.
+        All layers after the last segment, whether they are used or not.
     """
 
     def __init__(
@@ -303,8 +306,8 @@ class NetworkStream:
         X, low, high, weight = telling_rows(X, low, high, weight)
         first, n_rows = 0, X.shape[0]
         while first < n_rows:
-            room = slice(first, first + self._segment - self._pending.n_rows)
-            rows = read_rows(X, low, high, weight, room)
+            missing = self._segment - self._pending.n_rows
+            rows = read_rows(X, low, high, weight, slice(first, first + missing))
             first += len(rows.weight)
             self._pending.add(rows)
             if self._pending.n_rows == self._segment:
@@ -320,32 +323,30 @@ class NetworkStream:
         return deepened(stream.learned_layers[: stream.depth], len(stream.learned_layers))
 
     def _process(self, rows: RawRows) -> None:
-        if self.learned_layers:
-            self._judge(rows)
-        below, layers = None, list[NetworkLayer]()
-        for solver in self._solvers:
-            inputs = layer_inputs(rows.X, below, skip_connection=self._skip_connection)
-            if layers and not self.learned_layers and self._skip_connection:
-                solver.start_from(result_of(on_top(layers[-1], rows.X.shape[1])))
-            solver.learn(inputs, rows.low, rows.high, rows.weight)
-            layers.append(layer_of(solver.result()))
-            below = np.clip(layers[-1].latent(inputs), *self._bounds)
-        self.learned_layers = tuple(layers)
+        """Algorithm 3 on one segment, with solvers that remember the segments before it."""
+        known = self.learned_layers
+        if known:  # add the losses of new rows to what is left of the old ones
+            self._losses *= _FADE
+            self._losses += nll_by_depth(known, rows, self._settings.noise, *self._bounds)
 
-    def _judge(self, rows: RawRows) -> None:
-        """Add the losses of new rows under networks of every depth to what is left of the old."""
-        self._losses *= _FADE
-        for depth, latent in enumerate(latents(self.learned_layers, rows.X, *self._bounds)):
-            sigma = self.learned_layers[depth].sigma
-            at = likelihood.evaluate(self._settings.noise, rows.low, rows.high, latent, sigma)
-            self._losses[depth] += float(rows.weight @ at.nll.sum(axis=1))
+        def fit_layer(inputs: LayerInputs, start: NetworkLayer | None) -> GrownLayer:
+            solver = self._solvers[len(inputs.layers)]
+            if start is not None and not known:
+                begin_at(solver, start)
+            solver.learn(inputs(rows.X), rows.low, rows.high, rows.weight)
+            layer = layer_of(solver.result())
+            return GrownLayer(layer, self._settings.alpha, solver.n_seen, {})
+
+        n_layers, skip_connection = len(self._solvers), self._skip_connection
+        grown = grow(fit_layer, n_layers, *self._bounds, skip_connection=skip_connection)
+        self.learned_layers = tuple(found.layer for found in grown)
 
 
 class ContinuedNetwork:
-    """A trained network that goes on learning: its last layer does, on what lies below it.
+    """A trained network whose last layer learns on.
 
-    Hidden layers stay as they are. In a network that was tuned they do not predict the outcomes,
-    so that there is nothing to hold them against; they are features by now.
+    Hidden layers stay as they are. In a tuned network they do not predict the outcomes, so there
+    is nothing to fit them to; they are features by now.
 
     Parameters
     ----------
@@ -363,9 +364,9 @@ class ContinuedNetwork:
         lower: FloatArray,
         upper: FloatArray,
     ) -> None:
-        self._hidden, self._last = layers[:-1], last
-        self._skip_connection = layers[-1].V.shape[1] > len(lower)
-        self._bounds = lower, upper
+        self._last = last
+        skip_connection = layers[-1].V.shape[1] > len(lower)
+        self._inputs = LayerInputs(lower, upper, layers[:-1], skip_connection)
 
     @property
     def n_seen(self) -> int:
@@ -374,12 +375,8 @@ class ContinuedNetwork:
 
     def learn(self, X: Any, low: FloatArray, high: FloatArray, weight: FloatArray) -> None:
         """Learn from some rows; arguments as for :meth:`OnlineSolver.learn`."""
-        below = None
-        for latent in latents(self._hidden, X, *self._bounds):
-            below = np.clip(latent, *self._bounds)
-        inputs = layer_inputs(X, below, skip_connection=self._skip_connection)
-        self._last.learn(inputs, low, high, weight)
+        self._last.learn(self._inputs(X), low, high, weight)
 
     def layers(self) -> tuple[NetworkLayer, ...]:
         """The network so far."""
-        return (*self._hidden, layer_of(self._last.result()))
+        return (*self._inputs.layers, layer_of(self._last.result()))

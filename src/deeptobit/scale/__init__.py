@@ -1,12 +1,11 @@
 """Rows beyond memory: sources that are read again for every pass, and sums over them."""
 
 from deeptobit.scale.cluster import DaskRows, predict_lazily
-from deeptobit.scale.online import OnlineFit
+from deeptobit.scale.online import FitOnline
 from deeptobit.scale.parquet import ParquetRows
-from deeptobit.scale.rounds import RoundSettings, grow_by_rounds
+from deeptobit.scale.rounds import FitByRounds
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, RowSource
 from deeptobit.scale.state import (
-    DataSummary,
     FinishedLayer,
     OnlineState,
     Progress,
@@ -14,23 +13,22 @@ from deeptobit.scale.state import (
     Secants,
     Seen,
 )
-from deeptobit.scale.sums import Moments, Shift
-from deeptobit.scale.table import Frame, ParquetTable, csv_to_parquet
+from deeptobit.scale.sums import DataSummary, Moments, Shift
+from deeptobit.scale.table import ParquetTable, csv_to_parquet
 
 __all__ = [
     "Block",
     "DaskRows",
     "DataSummary",
     "FinishedLayer",
-    "Frame",
+    "FitByRounds",
+    "FitOnline",
     "LocalSource",
     "Moments",
-    "OnlineFit",
     "OnlineState",
     "ParquetRows",
     "ParquetTable",
     "Progress",
-    "RoundSettings",
     "RoundState",
     "RowReader",
     "RowSource",
@@ -39,6 +37,5 @@ __all__ = [
     "Seen",
     "Shift",
     "csv_to_parquet",
-    "grow_by_rounds",
     "predict_lazily",
 ]

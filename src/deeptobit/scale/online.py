@@ -1,40 +1,27 @@
-"""Layers learned online, in one pass over a source for each."""
+"""The layers of a network learned online, in one pass over a source for each."""
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
-from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
-from deeptobit.network import (
-    Innovation,
-    NetworkLayer,
-    latents,
-    layer_inputs,
-    layer_of,
-    on_top,
-    result_of,
-)
-from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, RawRows, Record
+from deeptobit.network import LayerInputs, NetworkLayer, OnlineInputs, nll_by_depth
+from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, Record
 from deeptobit.scale.cluster import DaskRows
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, read_ahead, sum_of
-from deeptobit.scale.state import DataSummary, FinishedLayer, OnlineState, Progress, Seen
-from deeptobit.scale.sums import LayerInputs
+from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, Seen
 
-# Online learning on a cluster: learners of their own for groups of partitions, then their mean.
-
-_ROWS_PER_LEARNER = 50_000  # a learner with fewer has not yet forgotten where it began
+_ROWS_PER_LEARNER = 50_000  # with fewer, the result still depends on the start
 
 
 @dataclass(frozen=True)
 class Learner:
-    """An online solver and what it has seen.
+    """The online solver of one group of partitions of a cluster.
 
     Parameters
     ----------
@@ -51,7 +38,7 @@ class Learner:
 
 @dataclass(frozen=True)
 class LearnMore:
-    """A step of a learner: the rows of a partition.
+    """Teaches a learner the rows of a partition.
 
     Parameters
     ----------
@@ -59,15 +46,15 @@ class LearnMore:
     inputs : function
         From features to what the layer sees.
     stride : int
-        Every so many rows are kept as a sample; 0 keeps what was seen as it is.
+        Every so many rows join the sample; 0 leaves ``seen`` as it is.
     """
 
     reader: RowReader
     inputs: Callable[[FloatArray], FloatArray]
     stride: int
 
-    def __call__(self, learner: Learner, blocks: Iterable[Block]) -> Learner:
-        """The learner after these rows; the one before is left alone, for it may be asked again."""
+    def __call__(self, blocks: Iterable[Block], learner: Learner) -> Learner:
+        """The learner after these rows; Dask may use the one before again, so it is not changed."""
         solver, seen = copy.deepcopy(learner.solver), learner.seen
         sums = learner.sums.copy()
         for block in blocks:
@@ -77,22 +64,6 @@ class LearnMore:
             sums += [np.full(x.shape[1], rows.weight.sum()), rows.weight @ x, rows.weight @ x**2]
             seen = seen.more(rows, self.stride) if self.stride else seen
         return Learner(solver, seen, sums)
-
-
-def learn_on_cluster(
-    source: DaskRows, step: LearnMore, solver: OnlineSolver, seen: Seen, n_passes: int
-) -> list[Learner]:
-    """Learn a layer on groups of partitions, each on its own.
-
-    The number of groups depends on the number of rows alone, so that the result does not depend on
-    the cluster.
-    """
-    n_groups = int(np.clip(source.n_rows // _ROWS_PER_LEARNER, 1, source.n_partitions))
-    learners = [Learner(solver, seen, np.zeros((3, solver.n_features)))] * n_groups
-    for turn in range(n_passes):
-        first = step if turn == 0 else LearnMore(step.reader, step.inputs, 0)
-        learners = source.fold(first, learners)
-    return learners
 
 
 def average(learners: Sequence[Learner]) -> OnlineResult:
@@ -123,194 +94,94 @@ def average(learners: Sequence[Learner]) -> OnlineResult:
     )
 
 
-_SAMPLE_ROWS = 4096  # they tell how outputs of a layer depend on x, and whether its depth pays
+_SAMPLE_ROWS = 4096  # for the residual outputs, and for whether a layer pays
 _SECONDS_BETWEEN = 30.0  # checkpoints within a pass
 
+_Learned = tuple[OnlineResult, Seen, list[Record]]
 
-@dataclass(frozen=True)
-class OnlineFit:
-    """How an online network is to be learned.
+
+@dataclass
+class FitOnline:
+    """The ``fit_layer`` of :func:`grow` that learns in ``n_passes`` over a source.
 
     Parameters
     ----------
     rows : Rows
-    lower, upper : arrays of shape (T,)
-        Bounds at which outputs are censored.
     settings : OnlineSettings
-    n_layers, n_passes : int
-    skip_connection : bool
+    n_passes : int
+    progress : Progress
+        Where the fit stands.
+    keep : function
+        Called with the progress every half minute and after every layer.
+    watch : function
+        Called with the layer's number, the rows learned so far, and all there are.
     """
 
     rows: Rows
-    lower: FloatArray
-    upper: FloatArray
     settings: OnlineSettings
-    n_layers: int
     n_passes: int
-    skip_connection: bool = True
+    progress: Progress
+    keep: Callable[[Progress], None]
+    watch: Callable[[int, int, int], None]
 
-    def run(
-        self,
-        progress: Progress | None = None,
-        keep: Callable[[Progress], None] = lambda progress: None,
-        watch: Callable[[int, int, int], None] = lambda depth, done, total: None,
-    ) -> Progress:
-        """Learn layer after layer, each in ``n_passes`` over the source.
+    def __call__(self, inputs: LayerInputs, start: NetworkLayer | None) -> FinishedLayer:
+        """The layer after its passes."""
+        before, source = self.progress, self.rows.source
+        n_features = len(source.features)
+        seen = before.seen or Seen.nothing(n_features, len(inputs.lower))
+        learner_inputs = OnlineInputs.of(inputs, seen.sample.X, seen.sample.weight)
+        state = before.now
+        if not isinstance(state, OnlineState):
+            state = OnlineState(learner_inputs.solver(self.settings, n_features, start), seen)
+        learn = self._on_cluster if isinstance(source, DaskRows) else self._in_order
+        result, seen, records = learn(source, learner_inputs, state)  # type: ignore[arg-type]
+        layer = learner_inputs.layer(result)
+        layers, sample = (*inputs.layers, layer), seen.sample
+        nlls = nll_by_depth(layers, sample, self.settings.noise, inputs.lower, inputs.upper)
+        finished = FinishedLayer(
+            layer=layer,
+            alpha=self.settings.alpha,
+            n_iter=result.n_seen,
+            history={"course": records},
+            nll=float(nlls[-1] / sample.weight.sum()),
+        )
+        summary = before.summary or seen.summary()
+        self.progress = Progress((*before.finished, finished), None, summary, seen)
+        self.keep(self.progress)
+        return finished
 
-        Parameters
-        ----------
-        progress : Progress, optional
-            Where an earlier fit was interrupted.
-        keep : function
-            Called with the progress every half minute and after every layer.
-        watch : function
-            Called with the layer's number, the rows learned so far, and all there are.
-        """
-        progress = progress or Progress()
-        source = self.rows.source
-        while len(progress.finished) < self.n_layers:
-            inputs, innovation = self._inputs(progress)
-            state = progress.now
-            if not isinstance(state, OnlineState):
-                state = self._begin(progress, inputs, innovation)
-            if isinstance(source, DaskRows):
-                learned = self._on_cluster(source, inputs, state)
-                total = self.n_passes * source.n_rows
-                watch(len(progress.finished), total, total)
-            else:
-                assert isinstance(source, LocalSource)
-                learned = self._in_turn(source, inputs, state, progress, keep, watch)
-            progress = self._finish(progress, learned, innovation)
-            keep(progress)
-        return progress
-
-    def _in_turn(
-        self,
-        source: LocalSource,
-        inputs: OnlineInputs,
-        state: OnlineState,
-        progress: Progress,
-        keep: Callable[[Progress], None],
-        watch: Callable[[int, int, int], None],
-    ) -> _Learned:
+    def _in_order(self, source: LocalSource, inputs: OnlineInputs, state: OnlineState) -> _Learned:
         """Learn all rows in their order."""
-        kept, depth, n_rows = time.monotonic(), len(progress.finished), source.n_rows
-        for later in self._states(source, inputs, state, first=depth == 0):
-            state = later
-            watch(depth, state.n_passes * n_rows + state.n_read, self.n_passes * n_rows)
-            if time.monotonic() - kept > _SECONDS_BETWEEN:
-                keep(replace(progress, now=state))
-                kept = time.monotonic()
-        return _Learned(state.solver.result(), state.seen, state.solver.history)
-
-    def _states(
-        self, source: LocalSource, inputs: OnlineInputs, state: OnlineState, *, first: bool
-    ) -> Iterator[OnlineState]:
-        """The state after every block."""
-        stride = max(1, source.n_rows // _SAMPLE_ROWS)
+        before, n_rows = self.progress, source.n_rows
+        depth, saved = len(before.finished), time.monotonic()
+        stride = max(1, n_rows // _SAMPLE_ROWS)
         while state.n_passes < self.n_passes:
             for block in read_ahead(source.blocks(skip=state.n_read)):
                 rows, seen = self.rows.reader(block), state.seen
                 state.solver.learn(inputs(rows.X), rows.low, rows.high, rows.weight)
-                if first and state.n_passes == 0:
+                if depth == 0 and state.n_passes == 0:
                     seen = seen.more(rows, stride)
                 state = replace(state, seen=seen, n_read=state.n_read + len(block.X))
-                yield state
+                self.watch(depth, state.n_passes * n_rows + state.n_read, self.n_passes * n_rows)
+                if time.monotonic() - saved > _SECONDS_BETWEEN:
+                    self.keep(replace(before, now=state))
+                    saved = time.monotonic()
             state = replace(state, n_read=0, n_passes=state.n_passes + 1)
-        yield state
+        return state.solver.result(), state.seen, state.solver.history
 
     def _on_cluster(self, source: DaskRows, inputs: OnlineInputs, state: OnlineState) -> _Learned:
-        """Learn groups of partitions on their own, and average."""
-        first = state.seen.n_rows == 0.0
-        stride = max(1, source.n_rows // _SAMPLE_ROWS) if first else 0
-        step = LearnMore(self.rows.reader, inputs, stride)
-        learners = learn_on_cluster(source, step, state.solver, state.seen, self.n_passes)
+        """Learn groups of partitions independently, and average.
+
+        Their number depends on the number of rows alone, so the result does not depend on the
+        cluster.
+        """
+        solver, first, n_rows = state.solver, state.seen.n_rows == 0.0, source.n_rows
+        n_groups = int(np.clip(n_rows // _ROWS_PER_LEARNER, 1, source.n_partitions))
+        learners = [Learner(solver, state.seen, np.zeros((3, solver.n_features)))] * n_groups
+        stride = max(1, n_rows // _SAMPLE_ROWS) if first else 0
+        for _ in range(self.n_passes):
+            learners = source.fold(LearnMore(self.rows.reader, inputs, stride), learners)
+            stride = 0
         seen = sum_of(learner.seen for learner in learners) if first else state.seen
-        return _Learned(average(learners), seen, learners[0].solver.history)
-
-    def _begin(
-        self, progress: Progress, inputs: OnlineInputs, innovation: Innovation | None
-    ) -> OnlineState:
-        n_features, n_tasks = len(self.rows.source.features), len(self.lower)
-        seen = progress.seen or Seen.nothing(n_features, n_tasks)
-        width = inputs(np.zeros((1, n_features))).shape[1]
-        solver = OnlineSolver(self.settings, width, n_tasks)
-        if innovation is not None:
-            start = on_top(progress.layers[-1], n_features)
-            solver.start_from(result_of(innovation.redo(start)))
-        return OnlineState(solver, seen)
-
-    def _inputs(self, progress: Progress) -> tuple[OnlineInputs, Innovation | None]:
-        """What the next layer sees, and what the outputs below add to x."""
-        layers = progress.layers
-        below = LayerInputs(self.lower, self.upper, layers, self.skip_connection)
-        if not (layers and self.skip_connection):
-            return OnlineInputs(below, None), None
-        assert progress.seen is not None
-        sample = progress.seen.sample
-        outputs = below(sample.X)[:, : below.n_outputs]
-        innovation = Innovation.of(layers, outputs, sample.X, sample.weight)
-        return OnlineInputs(below, innovation), innovation
-
-    def _finish(
-        self, progress: Progress, learned: _Learned, innovation: Innovation | None
-    ) -> Progress:
-        layer = layer_of(learned.result)
-        layer = layer if innovation is None else innovation.undo(layer)
-        nll = self._nll((*progress.layers, layer), learned.seen.sample)
-        finished = FinishedLayer(
-            layer, self.settings.alpha, nll, learned.result.n_seen, {"course": learned.course}
-        )
-        summary = progress.summary or _summary(learned.seen)
-        return Progress((*progress.finished, finished), None, summary, learned.seen)
-
-    def _nll(self, layers: tuple[NetworkLayer, ...], sample: RawRows) -> float:
-        """Mean negative log likelihood of the sample."""
-        *_, latent = latents(layers, sample.X, self.lower, self.upper)
-        noise, sigma = self.settings.noise, layers[-1].sigma
-        at = likelihood.evaluate(noise, sample.low, sample.high, latent, sigma)
-        return float(sample.weight @ at.nll.sum(axis=1) / sample.weight.sum())
-
-
-class _Learned(NamedTuple):
-    """What a pass for a layer ends with."""
-
-    result: OnlineResult
-    seen: Seen
-    course: list[Record]
-
-
-@dataclass(frozen=True)
-class OnlineInputs:
-    """What an online layer sees: x, or [g; x] with what the outputs below add to x, or f.
-
-    Parameters
-    ----------
-    below : LayerInputs
-    innovation : Innovation, optional
-        Makes g of [f; x].
-    """
-
-    below: LayerInputs
-    innovation: Innovation | None
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """Inputs of the rows of X."""
-        inputs = self.below(X)
-        if self.innovation is None:
-            return inputs
-        new = self.innovation.apply(inputs[:, : self.below.n_outputs], X)
-        return np.asarray(layer_inputs(X, new, skip_connection=True))
-
-
-def _summary(seen: Seen) -> DataSummary:
-    unclear = np.zeros(len(seen.known), dtype=np.bool_)
-    return DataSummary(
-        seen.n_rows,
-        seen.weight,
-        seen.known,
-        seen.variance + seen.mean**2,
-        np.sqrt(seen.variance),
-        unclear,
-        unclear,
-    )
+        self.watch(len(self.progress.finished), self.n_passes * n_rows, self.n_passes * n_rows)
+        return average(learners), seen, learners[0].solver.history

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from deeptobit.scale.cluster import DaskRows
 
 
-# A piece of a Parquet file, which any process can read.
-
 _NAMES_SHOWN = 10
 _BUFFER_BYTES = 2**16
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are what."""
+    """The roles of columns."""
 
     features: tuple[str, ...]
     targets: tuple[str, ...]
@@ -37,43 +35,49 @@ class Columns:
     upper: dict[str, str]
 
     def __post_init__(self) -> None:
-        """Refuse a column in two roles, and bounds of what is no target."""
+        """Refuse a column in two roles, and bounds of columns that are not targets."""
         if not self.targets:
             raise ValueError("targets is empty: name at least one column to predict")
-        roles = [*self.features, *self.targets, *([self.weight] if self.weight else [])]
-        for name in roles:
-            if roles.count(name) > 1:
+        if not self.features:
+            raise ValueError("there is no column left to predict from; name some as features")
+        for name in self._roles:
+            if self._roles.count(name) > 1:
                 raise ValueError(f"column {name!r} is named twice; each has one role")
         for side, bounds in (("lower", self.lower), ("upper", self.upper)):
             for target in bounds:
                 if target not in self.targets:
                     raise ValueError(f"{side} names {target!r}, which is not among the targets")
 
-    def with_features(self, features: tuple[str, ...]) -> Columns:
-        """The same with features."""
-        if not features:
-            raise ValueError("there is no column left to predict from; name some as features")
-        return Columns(features, self.targets, self.weight, self.lower, self.upper)
-
-    def check(self, schema: Any, elsewhere: list[str], path: str) -> None:
+    def check(self, schema: Any, keys: Collection[str], path: str) -> None:
         """Refuse a file that lacks a column, or has one that does not hold numbers."""
-        for name in self.names:
-            if name in elsewhere:
-                continue
-            if name not in schema.names:
-                raise ValueError(f"{path} has no column {name!r}; it has {listed(schema.names)}")
+        stored = [name for name in self.names if name not in keys]
+        check_columns(schema, stored, path)
+        for name in stored:
             kind = schema.field(name).type
             if not _is_number(kind):
                 raise ValueError(
-                    f"{path}: column {name!r} holds {kind}, not numbers. Encode it before, or name "
+                    f"{path}: column {name!r} holds {kind}, not numbers. Encode it first, or name "
                     "the columns to use as features"
                 )
 
     @property
     def names(self) -> list[str]:
         """All columns to read, each once."""
-        roles = [*self.features, *self.targets, *([self.weight] if self.weight else [])]
-        return list(dict.fromkeys([*roles, *self.lower.values(), *self.upper.values()]))
+        return list(dict.fromkeys([*self._roles, *self.lower.values(), *self.upper.values()]))
+
+    @property
+    def _roles(self) -> list[str]:
+        return [*self.features, *self.targets, *([self.weight] if self.weight else [])]
+
+
+def check_columns(schema: Any, names: Iterable[str], path: str) -> None:
+    """Refuse a file that lacks a column."""
+    for name in names:
+        if name not in schema.names:
+            shown = ", ".join(map(repr, schema.names[:_NAMES_SHOWN]))
+            more = len(schema.names) - _NAMES_SHOWN
+            rest = f" and {more} more" if more > 0 else ""
+            raise ValueError(f"{path} has no column {name!r}; it has {shown}{rest}")
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class ParquetShard:
 
     def _matrix(self, batch: Any, names: Sequence[str]) -> FloatArray:
         """Some columns as numbers, (n, K); null is NaN."""
-        kind = self.kind(names)  # in single precision there is half as much to turn around
+        kind = self.kind(names)  # in single precision there is half as much to transpose
         matrix = np.empty((len(names), batch.num_rows), dtype=kind)
         for index, name in enumerate(names):
             if name in self.constants:
@@ -185,7 +189,7 @@ def open_file(fragment: Any) -> Iterator[Any]:
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Name the file in whatever pyarrow has to say."""
+    """Name the file in errors of pyarrow."""
     arrow = require("pyarrow", "scale")
     try:
         yield
@@ -200,12 +204,6 @@ def _is_number(kind: Any) -> bool:
     types = require("pyarrow.types", "scale")
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Name the first few, and count the rest."""
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(map(repr, names[:_NAMES_SHOWN])) + more
 
 
 _BATCH_ROWS = 16_384
@@ -266,22 +264,13 @@ class ParquetRows(LocalSource):
             raise ValueError(f"batch_rows must be at least 1; got {batch_rows}")
         if isinstance(targets, str):
             raise ValueError(f"targets must be a list of columns; write targets=[{targets!r}]")
-        dataset = open_dataset(path)
-        columns = Columns(
-            features=(),
-            targets=tuple(targets),
-            weight=weight,
-            lower=dict(lower or {}),
-            upper=dict(upper or {}),
-        )
+        dataset, lower, upper = open_dataset(path), dict(lower or {}), dict(upper or {})
         if features is None:
-            keys = set(partition_keys(dataset))
-            taken = {*columns.names, *keys}
+            taken = {*targets, weight, *lower.values(), *upper.values(), *partition_keys(dataset)}
             features = [field.name for field in fields_of(dataset) if field.name not in taken]
-        columns = columns.with_features(tuple(features))
-        self.columns = columns
-        self.features, self.targets = columns.features, columns.targets
-        self.shards = _shards(dataset, columns, int(batch_rows))
+        self.features, self.targets = tuple(features), tuple(targets)
+        self.columns = Columns(self.features, self.targets, weight, lower, upper)
+        self.shards = _shards(dataset, self.columns, int(batch_rows))
 
     @property
     def n_rows(self) -> int:
@@ -321,21 +310,32 @@ def fields_of(dataset: Any) -> list[Any]:
 
 def partition_keys(dataset: Any) -> list[str]:
     """Columns by which a data set is partitioned: folders are named by them, files lack them."""
-    for fragment in dataset.get_fragments():
-        inside = fragment.physical_schema.names
-        return [name for name in dataset.schema.names if name not in inside]
-    return []
+    fragment = next(dataset.get_fragments(), None)
+    stored = dataset.schema.names if fragment is None else fragment.physical_schema.names
+    return [name for name in dataset.schema.names if name not in stored]
+
+
+def fragments_of(dataset: Any) -> list[Any]:
+    """The files of a data set in the order of their names."""
+    return sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path))
+
+
+def partition_values(fragment: Any, keys: Collection[str]) -> dict[str, Any]:
+    """The values of some partition keys in the folders that hold a file; None if unknown."""
+    dataset = require("pyarrow.dataset", "scale")
+    found = dataset.get_partition_keys(fragment.partition_expression)
+    return {key: found.get(key) for key in keys}
 
 
 def _shards(dataset: Any, columns: Columns, batch_rows: int) -> tuple[ParquetShard, ...]:
-    """All files in pieces, after a look at every file's columns."""
+    """All files in pieces; the columns of every file are checked."""
     keys = partition_keys(dataset)
     shards: list[ParquetShard] = []
-    for fragment in sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path)):
+    for fragment in fragments_of(dataset):
         with naming(fragment.path):
             physical, groups = fragment.physical_schema, fragment.row_groups
         columns.check(physical, keys, fragment.path)
-        constants, first = _constants(fragment, set(columns.names) & set(keys)), 0
+        constants, first = _constants(fragment, [key for key in keys if key in columns.names]), 0
         singles = frozenset(field.name for field in physical if str(field.type) == "float")
         for ids, n_rows in _joined([group.num_rows for group in groups]):
             shards.append(
@@ -347,13 +347,11 @@ def _shards(dataset: Any, columns: Columns, batch_rows: int) -> tuple[ParquetSha
     return tuple(shards)
 
 
-def _constants(fragment: Any, keys: set[str]) -> dict[str, float]:
-    """What the folders that hold a file say of it."""
-    dataset = require("pyarrow.dataset", "scale")
-    found = dataset.get_partition_keys(fragment.partition_expression)
+def _constants(fragment: Any, keys: Collection[str]) -> dict[str, float]:
+    """The values of some partition keys as numbers."""
     try:
-        return {key: float(found[key]) for key in keys}
-    except (KeyError, TypeError, ValueError):
+        return {key: float(value) for key, value in partition_values(fragment, keys).items()}
+    except (TypeError, ValueError):
         raise ValueError(
             f"{fragment.path}: the data set is partitioned by {', '.join(sorted(keys))}, whose "
             "values are not numbers here; leave it out of the features"

@@ -1,4 +1,4 @@
-"""Where rows come from, pass after pass."""
+"""Sources of rows that are read again for every pass, and sums over their rows."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.online import RawRows
 from deeptobit.targets import CensoredTargets
-
-# Rows as a source hands them out, and the same rows checked, with their censoring.
 
 _LARGEST = 1e150  # beyond this, squares overflow
 
@@ -34,9 +32,9 @@ class Block(NamedTuple):
     lower, upper : arrays of shape (n, T), optional
         Bounds per entry; NaN where those of the task hold.
     where : str
-        What errors call the place the rows are from.
+        The file or partition, for error messages.
     first_row : int
-        Number of the first row in that place.
+        Number of the first row in it.
     """
 
     X: FloatArray
@@ -49,16 +47,14 @@ class Block(NamedTuple):
 
     def part(self, rows: slice) -> Block:
         """Some of the first rows."""
-        weight, lower, upper = (
-            None if part is None else part[rows] for part in (self.weight, self.lower, self.upper)
-        )
-        X, Y = self.X[rows], self.Y[rows]
-        return Block(X, Y, weight, lower, upper, self.where, self.first_row)
+        parts = zip(self._fields[:5], self[:5], strict=True)
+        found: dict[str, Any] = {name: part[rows] for name, part in parts if part is not None}
+        return self._replace(**found)
 
 
 @dataclass(frozen=True)
 class RowReader:
-    """Checks blocks and tells how their outcomes are censored.
+    """Checks blocks and finds which of their outcomes are censored.
 
     Parameters
     ----------
@@ -114,7 +110,7 @@ class RowReader:
         raise ValueError(
             f"{block.where}: feature {self.features[column]!r} is {what} in row "
             f"{block.first_row + row:,} ({int(wrong.sum())} such values in {len(wrong):,} rows). "
-            "Drop or impute such rows before"
+            "Drop or impute such rows first"
         )
 
     def _weights(self, block: Block) -> FloatArray:
@@ -134,15 +130,7 @@ def _filled(entries: FloatArray | None, tasks: FloatArray) -> FloatArray | None:
     return None if entries is None else np.where(np.isnan(entries), tasks, entries)
 
 
-class Sum(Protocol):
-    """What can be added up."""
-
-    def __add__(self, other: Any, /) -> Any:
-        """The sum of both."""
-        ...
-
-
-S = TypeVar("S", bound=Sum)
+S = TypeVar("S")  # anything that can be added up
 
 
 def sum_of(parts: Iterable[S]) -> S:
@@ -153,8 +141,8 @@ def sum_of(parts: Iterable[S]) -> S:
 class RowSource(ABC):
     """Rows that can be read again and again, block by block.
 
-    Nothing else is asked of data that do not fit into memory. Every result is a sum over blocks,
-    so that it does not matter who reads them and in which order.
+    This is all that data beyond memory must offer. Every result is a sum over blocks, so that it
+    does not matter which process reads them and in which order.
     """
 
     features: tuple[str, ...]
@@ -176,8 +164,8 @@ class RowSource(ABC):
         """Add up a task's results over all shards; the task sees the blocks of one shard."""
 
     @contextmanager
-    def kept(self) -> Iterator[RowSource]:
-        """The same rows for several passes; whoever has memory for them may keep them meanwhile."""
+    def cached(self) -> Iterator[RowSource]:
+        """The same rows for several passes, in memory meanwhile where there is enough of it."""
         yield self
 
 
@@ -198,7 +186,7 @@ class LocalSource(RowSource):
 
 
 def read_ahead(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same blocks; the next one is read while the last one is worked on."""
+    """The same blocks; the next one is read while the last one is processed."""
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, blocks, None)
         while (block := coming.result()) is not None:
@@ -206,12 +194,9 @@ def read_ahead(blocks: Iterator[Block]) -> Iterator[Block]:
             yield block
 
 
-# A source and its reader: checked rows, and sums over them.
-
-
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a source as the solvers want them.
+    """The rows of a source, checked.
 
     Parameters
     ----------
@@ -230,16 +215,8 @@ class Rows:
 
     def total(self, task: Callable[[RawRows], S]) -> S:
         """Add up a task's results over all rows."""
-        return self.source.total(ReadAndSum(self.reader, task))
+        return self.source.total(partial(_read_and_sum, self.reader, task))
 
 
-@dataclass(frozen=True)
-class ReadAndSum(Generic[S]):
-    """A task for a shard: read its blocks and add up what another task makes of them."""
-
-    reader: RowReader
-    task: Callable[[RawRows], S]
-
-    def __call__(self, blocks: Iterable[Block]) -> S:
-        """The sum over the blocks of a shard."""
-        return sum_of(self.task(self.reader(block)) for block in blocks)
+def _read_and_sum(reader: RowReader, task: Callable[[RawRows], S], blocks: Iterable[Block]) -> S:
+    return sum_of(task(reader(block)) for block in blocks)

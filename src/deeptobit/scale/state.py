@@ -1,22 +1,19 @@
-"""Where a fit stands: what a checkpoint has to remember."""
+"""Where a fit stands: what a checkpoint stores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.layer import Layer, Step
-from deeptobit.network import NetworkLayer
+from deeptobit.network import GrownLayer
 from deeptobit.online import OnlineSolver, RawRows
-from deeptobit.scale.sums import Moments, Shift
+from deeptobit.scale.sums import DataSummary, Moments, Shift
 
-# What earlier rounds tell of curvature: one secant per task and round.
-
-_PAIRS = 2  # older ones mislead more than they tell, because curvature changes on the way
+_PAIRS = 2  # older ones mislead, because curvature changes on the way
 _LEAST_CURVATURE = 1e-3  # of a secant, relative to what was expected along it
 
 
@@ -40,7 +37,7 @@ class Secants:
         """Remember a round."""
         if self.position is not None and self.slope is not None:
             if np.array_equal(position, self.position):
-                return  # the first round after a fit was taken up again
+                return  # the first round after a fit was resumed
             self.pairs.append((position - self.position, slope - self.slope))
             del self.pairs[:-_PAIRS]
         self.position, self.slope = position, slope
@@ -106,7 +103,7 @@ class RoundState:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a pass has seen of the rows.
+    """Counts, moments and a sample of the rows of a pass.
 
     Parameters
     ----------
@@ -135,7 +132,7 @@ class Seen:
         return cls(0.0, 0.0, known, mean, deviations, sample)
 
     def more(self, rows: RawRows, stride: int) -> Seen:
-        """With some more rows, every so many of which are kept as a sample."""
+        """With some more rows, of which every ``stride``-th joins the sample."""
         n_rows, weight = float(len(rows.weight)), float(rows.weight.sum())
         mean = rows.weight @ rows.X / (weight or 1.0)
         deviations = rows.weight @ np.square(rows.X - mean)
@@ -144,7 +141,7 @@ class Seen:
         return self + Seen(n_rows, weight, known, mean, deviations, sample)
 
     def __add__(self, other: Seen) -> Seen:
-        """What both have seen; deviations are those from the common mean (Chan et al. 1983)."""
+        """Of the rows of both; deviations are those from the common mean (Chan et al. 1983)."""
         weight = self.weight + other.weight
         share, step = other.weight / (weight or 1.0), other.mean - self.mean
         samples = zip(self.sample, other.sample, strict=True)
@@ -157,10 +154,11 @@ class Seen:
             RawRows(*(np.concatenate(parts) for parts in samples)),
         )
 
-    @property
-    def variance(self) -> FloatArray:
-        """Of the features, (D,)."""
-        return self.deviations / (self.weight or 1.0)
+    def summary(self) -> DataSummary:
+        """The numbers of the rows that an estimator keeps."""
+        variance, unknown = self.deviations / (self.weight or 1.0), np.zeros(len(self.known), bool)
+        squares, scale = variance + self.mean**2, np.sqrt(variance)
+        return DataSummary(self.n_rows, self.weight, self.known, squares, scale, unknown, unknown)
 
 
 @dataclass(frozen=True)
@@ -183,51 +181,18 @@ class OnlineState:
 
 
 @dataclass(frozen=True)
-class DataSummary:
-    """What an estimator has to know of the rows behind it.
+class FinishedLayer(GrownLayer):
+    """A layer in the user's units, and the mean negative log likelihood up to it.
 
     Parameters
     ----------
-    n_rows, weight : float
-        Rows of positive weight, and their total weight.
-    known : array of shape (T,)
-        Total weight of the entries that are not missing.
-    mean_squares : array of shape (D,)
-        Of the features.
-    scale : array of shape (D,)
-        Their standard deviations.
-    one_sided, two_sided : bool arrays of shape (T,)
-        Tasks whose entries leave something undetermined, where this was looked into.
-    """
-
-    n_rows: float
-    weight: float
-    known: FloatArray
-    mean_squares: FloatArray
-    scale: FloatArray
-    one_sided: BoolArray
-    two_sided: BoolArray
-
-
-@dataclass(frozen=True)
-class FinishedLayer:
-    """A layer in the user's units, and how it was found.
-
-    Parameters
-    ----------
-    layer : NetworkLayer
-    alpha : float
+    layer, alpha, n_iter, history
+        As in :class:`GrownLayer`.
     nll : float
         Mean negative log likelihood of a row under the network up to here.
-    n_iter : int
-    history : dict
     """
 
-    layer: NetworkLayer
-    alpha: float
     nll: float
-    n_iter: int
-    history: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -248,8 +213,3 @@ class Progress:
     now: RoundState | OnlineState | None = None
     summary: DataSummary | None = None
     seen: Seen | None = None
-
-    @property
-    def layers(self) -> tuple[NetworkLayer, ...]:
-        """The finished layers."""
-        return tuple(finished.layer for finished in self.finished)

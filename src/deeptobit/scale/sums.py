@@ -1,10 +1,10 @@
-"""One round: what a pass over the rows tells of the objective at a point."""
+"""Sums over rows: the moments of the data, and a layer's objective with its derivatives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,54 +14,18 @@ from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import BASIS_RIDGE, CensoringKinds, Design, RoundFeatures, TargetScaling
 from deeptobit.likelihood import Gaussian, Noise
-from deeptobit.network import NetworkLayer, latents, layer_inputs
+from deeptobit.network import LayerInputs
 from deeptobit.online import RawRows
 from deeptobit.scale.source import sum_of
 from deeptobit.targets import recorded_values
-
-# What a layer sees of raw features, given the layers below it.
-
-
-@dataclass(frozen=True)
-class LayerInputs:
-    """x, [f; x] or f: computed for some rows at a time, because all of them would not fit.
-
-    Parameters
-    ----------
-    lower, upper : arrays of shape (T,)
-        Bounds at which the outputs of layers are censored.
-    layers : tuple of NetworkLayer
-        Those below, in the user's units; none below the first.
-    skip_connection : bool
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-    layers: tuple[NetworkLayer, ...] = ()
-    skip_connection: bool = True
-
-    @property
-    def n_outputs(self) -> int:
-        """How many inputs are outputs of the layer below: they come first, in units of outcomes."""
-        return len(self.lower) if self.layers else 0
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """Inputs of the rows of X, (n, D_k)."""
-        below = None
-        for latent in latents(self.layers, X, self.lower, self.upper):
-            below = np.clip(latent, self.lower, self.upper)
-        return np.asarray(layer_inputs(X, below, skip_connection=self.skip_connection))
-
-
-# What one pass tells of the data: units, second moments, how much is censored.
 
 _MOMENTS_ROWS = 2048
 
 
 class Shift(NamedTuple):
-    """What is taken off inputs (D,) and outcomes (T,) before they are squared.
+    """Subtracted from inputs (D,) and outcomes (T,) before they are squared.
 
-    Any numbers near the data do; sums of squares about a far origin would lose their digits.
+    Any numbers near the data will do; sums of squares about a far origin would lose digits.
     """
 
     X: FloatArray
@@ -115,6 +79,11 @@ class Moments:
     at_upper: FloatArray
 
     @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Extremes of the lower and of the upper bounds of censored entries, each (2, T)."""
+        return self.at_lower, self.at_upper
+
+    @property
     def inside(self) -> FloatArray:
         """Weights of the entries that are neither missing nor censored at a bound, (T,)."""
         return np.maximum(self.known - self.left - self.right, 0.0)
@@ -126,7 +95,8 @@ class Moments:
             for field in fields(self)
         }
         for side in ("at_lower", "at_upper"):
-            parts[side] = _extremes(getattr(self, side), getattr(other, side))
+            one, two = getattr(self, side), getattr(other, side)
+            parts[side] = np.stack([np.minimum(one[0], two[0]), np.maximum(one[1], two[1])])
         return Moments(**parts)
 
 
@@ -163,8 +133,8 @@ class SumMoments:
             right=rows.weight @ right,
             y_inside=inside.sum(axis=0),
             yy_inside=(inside * y).sum(axis=0),
-            at_lower=_range(rows.high, left),
-            at_upper=_range(rows.low, right),
+            at_lower=_extremes(np.where(left, rows.high, np.nan)),
+            at_upper=_extremes(np.where(right, rows.low, np.nan)),
         )
 
 
@@ -174,26 +144,14 @@ def blocks_of(rows: RawRows, size: int) -> Iterator[RawRows]:
         yield rows.part(slice(start, start + size))
 
 
-def _range(bounds: FloatArray, chosen: np.ndarray) -> FloatArray:
-    least = np.where(chosen, bounds, np.inf).min(axis=0, initial=np.inf)
-    largest = np.where(chosen, bounds, -np.inf).max(axis=0, initial=-np.inf)
-    return np.stack([least, largest])
-
-
-def _extremes(one: FloatArray, two: FloatArray) -> FloatArray:
-    return np.stack([np.minimum(one[0], two[0]), np.maximum(one[1], two[1])])
+def _extremes(bounds: FloatArray) -> FloatArray:
+    """Least and largest of some bounds, NaN not counting, (2, T); inf and −inf of none."""
+    return np.stack(
+        [np.fmin.reduce(bounds, initial=np.inf), np.fmax.reduce(bounds, initial=-np.inf)]
+    )
 
 
 _ROWS = 512  # a block of scores stays in the cache while the likelihood is evaluated on it
-
-
-class RowUnits(NamedTuple):
-    """Centre and scale of inputs (D,) and of outcomes (T,)."""
-
-    mean: FloatArray
-    scale: FloatArray
-    location: FloatArray
-    spread: FloatArray
 
 
 class LayerSums(NamedTuple):
@@ -237,10 +195,13 @@ class SumLayer:
     Parameters
     ----------
     inputs : LayerInputs
-    units : RowUnits
+    design : Design
+        Units of the inputs; it has no matrix.
+    scaling : TargetScaling
     noise : Noise
-    silent : bool array of shape (T,)
-        Tasks that say nothing, because every entry is censored on the same side.
+    censored : bool array of shape (T,)
+        Tasks whose entries are all censored on the same side: they have no maximum and are left
+        out.
     directions : array of shape (D, R)
         Q, of standardised inputs.
     slopes : array of shape (T, R)
@@ -249,9 +210,10 @@ class SumLayer:
     """
 
     inputs: LayerInputs
-    units: RowUnits
+    design: Design
+    scaling: TargetScaling
     noise: Noise
-    silent: BoolArray
+    censored: BoolArray
     directions: FloatArray
     slopes: FloatArray
     intercept: FloatArray
@@ -262,12 +224,14 @@ class SumLayer:
         return sum_of(self._sum(part) for part in blocks_of(rows, _ROWS))
 
     def _sum(self, rows: RawRows) -> LayerSums:
-        units, weight = self.units, rows.weight
-        x = self.inputs(rows.X) - units.mean
-        x /= units.scale
+        weight = rows.weight
+        x = self.inputs(rows.X) - self.design.mean
+        x /= self.design.scale
         q = np.hstack([x @ self.directions, np.ones((len(x), 1))])
         latent = q[:, :-1] @ self.slopes.T + self.intercept
-        at = likelihood.evaluate(self.noise, *self._ends(rows), latent, self.sigma)
+        low, high = self.scaling.apply(rows.low), self.scaling.apply(rows.high)
+        low[:, self.censored] = high[:, self.censored] = np.nan
+        at = likelihood.evaluate(self.noise, low, high, latent, self.sigma)
         share = weight[:, None]
         pull, cross = at.latent * share, at.latent_log_sigma * share
         return LayerSums(
@@ -279,13 +243,6 @@ class SumLayer:
             curvature=_outer_sums(at.latent_latent * share, q),
             cross=cross.T @ q,
         )
-
-    def _ends(self, rows: RawRows) -> tuple[FloatArray, FloatArray]:
-        """Ends of the intervals in standard units, missing for silent tasks."""
-        low = (rows.low - self.units.location) / self.units.spread
-        high = (rows.high - self.units.location) / self.units.spread
-        low[:, self.silent] = high[:, self.silent] = np.nan
-        return low, high
 
 
 def _outer_sums(weights: FloatArray, vectors: FloatArray) -> FloatArray:
@@ -303,8 +260,6 @@ def _upper_triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Its indices, which take longer to find than to use on a block."""
     return np.triu_indices(size)
 
-
-# The normal distribution of scores that outcomes alone determine.
 
 _STEPS = 20
 _LONGEST = 0.5  # step of the mean, in units of the spread, and of the spread's logarithm
@@ -325,7 +280,8 @@ def marginal(
     deviation = np.sqrt(
         np.maximum(moments.yy_inside / inside - (moments.y_inside / inside) ** 2, 0)
     )
-    below, above = (_middle(side) for side in (moments.at_lower, moments.at_upper))
+    # The middle of the bounds; 0 where there are none.
+    below, above = (0.5 * _finite(at).sum(axis=0) for at in moments.bounds)
     never = np.full_like(mean, np.inf)
     low = scaling.apply(np.stack([mean - deviation, mean + deviation, -never, above]))
     high = scaling.apply(np.stack([mean - deviation, mean + deviation, below, never]))
@@ -346,12 +302,36 @@ def marginal(
     return np.where(usable, centre, 0.0), np.where(usable, np.exp(log_spread), 1.0)
 
 
-def _middle(extremes: FloatArray) -> FloatArray:
-    """The middle of the bounds; 0 where there are none."""
-    return np.asarray(0.5 * np.where(np.isfinite(extremes), extremes, 0.0).sum(axis=0))
+def _finite(extremes: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(extremes), extremes, 0.0)
 
 
-# From the moments of the data to a layer's problem, and where to begin.
+@dataclass(frozen=True)
+class DataSummary:
+    """The numbers of the rows that an estimator keeps.
+
+    Parameters
+    ----------
+    n_rows, weight : float
+        Rows of positive weight, and their total weight.
+    known : array of shape (T,)
+        Total weight of the entries that are not missing.
+    mean_squares : array of shape (D,)
+        Of the features.
+    scale : array of shape (D,)
+        Their standard deviations.
+    one_sided, two_sided : bool arrays of shape (T,)
+        Tasks whose entries leave something undetermined; False if unknown.
+    """
+
+    n_rows: float
+    weight: float
+    known: FloatArray
+    mean_squares: FloatArray
+    scale: FloatArray
+    one_sided: BoolArray
+    two_sided: BoolArray
+
 
 _LEAST_SHARE = 0.1
 _LEAST_VARIANCE = 0.01
@@ -388,7 +368,9 @@ class Standardised:
         n_outputs: int = 0,
     ) -> Standardised:
         """Units of inputs and outcomes; the first ``n_outputs`` inputs are outcomes too."""
-        scaling = _scaling(moments, shift, center=fit_intercept)
+        y_mean = moments.y / moments.known
+        y_variance = np.maximum(moments.yy / moments.known - y_mean**2, 0.0)
+        scaling = TargetScaling.of_moments(y_mean + shift.Y, y_variance, center=fit_intercept)
         mean = shift.X + moments.x / moments.weight
         centre = mean if fit_intercept else np.zeros_like(mean)
         second = _about(moments, centre - shift.X)
@@ -407,29 +389,21 @@ class Standardised:
         return cls(moments, shift, features, scaling, features.adjoint(cross))
 
     @property
-    def share(self) -> FloatArray:
-        """Share of entries that are not missing, (T,)."""
-        return self.moments.known / self.moments.weight
-
-    @property
     def gradient_scale(self) -> float:
         """Norm of the gradient of least squares by W at W = 0, the unit of every tolerance."""
         norms = np.sqrt(self.features.squared_norms)[:, None]
         return max(float(np.linalg.norm(self.cross / norms)), 1e-6)
 
+    @cached_property
     def kinds(self) -> CensoringKinds:
         """Tasks whose entries leave something undetermined."""
         moments = self.moments
         left, right = np.isfinite(moments.at_lower[0]), np.isfinite(moments.at_upper[0])
         censored = moments.inside == 0.0
-        constant = (np.diff(_finite(moments.at_lower), axis=0)[0] == 0.0) & (
-            np.diff(_finite(moments.at_upper), axis=0)[0] == 0.0
-        )
+        constant = np.all([_finite(at)[0] == _finite(at)[1] for at in moments.bounds], axis=0)
         return CensoringKinds(censored & ~(left & right), censored & left & right & constant)
 
-    def line(
-        self, kinds: CensoringKinds, noise: Noise
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def closed_form(self, noise: Noise) -> tuple[FloatArray, FloatArray, FloatArray]:
         r"""Where to begin: slopes (r, T), intercepts and σ (T,).
 
         For Gaussian features each has a closed form. Least squares on recorded values finds
@@ -437,10 +411,10 @@ class Standardised:
         normal, with a mean and a variance that outcomes alone determine; what β does not explain
         of the variance is σ².
         """
-        moments = self.moments
+        moments, kinds = self.moments, self.kinds
         usable = moments.inside > 0.0
         share = np.clip(moments.inside / moments.known, _LEAST_SHARE, 1.0)
-        slopes = self.cross / self.share / np.where(usable, share, 1.0)
+        slopes = self.cross / (moments.known / moments.weight) / np.where(usable, share, 1.0)
         mean, spread = marginal(moments, self.shift, self.scaling)
         variance = spread**2
         explained = np.square(slopes).sum(axis=0)
@@ -458,15 +432,20 @@ class Standardised:
         highest = self.scaling.apply(moments.at_upper[1:])[0] + distance
         return np.asarray(np.where(np.isfinite(moments.at_lower[0]), lowest, highest))
 
-
-def _finite(extremes: FloatArray) -> FloatArray:
-    return np.where(np.isfinite(extremes), extremes, 0.0)
-
-
-def _scaling(moments: Moments, shift: Shift, *, center: bool) -> TargetScaling:
-    mean = moments.y / moments.known
-    variance = np.maximum(moments.yy / moments.known - mean**2, 0.0)
-    return TargetScaling.of_moments(mean + shift.Y, variance, center=center)
+    def summary(self) -> DataSummary:
+        """The numbers of the rows that an estimator keeps."""
+        moments = self.moments
+        mean = moments.x / moments.weight
+        variance = np.maximum(np.diagonal(moments.xx) / moments.weight - mean**2, 0.0)
+        return DataSummary(
+            moments.n_rows,
+            moments.weight,
+            moments.known,
+            variance + (self.shift.X + mean) ** 2,
+            np.sqrt(variance),
+            self.kinds.one_sided,
+            self.kinds.two_sided,
+        )
 
 
 def _about(moments: Moments, origin: FloatArray) -> FloatArray:

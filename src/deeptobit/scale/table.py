@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deeptobit.extras import require
 from deeptobit.scale.parquet import (
+    check_columns,
     fields_of,
-    listed,
+    fragments_of,
     naming,
     open_dataset,
     open_file,
     partition_keys,
+    partition_values,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ class ParquetTable:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         dataset = open_dataset(path)
-        self._fragments = sorted(dataset.get_fragments(), key=lambda fragment: str(fragment.path))
+        self._fragments = fragments_of(dataset)
         self._keys = partition_keys(dataset)
         fields = fields_of(dataset)
         self.columns = [str(field.name) for field in fields]
@@ -97,11 +99,8 @@ class ParquetTable:
         """Those of one file, which has ``before`` rows before it."""
         path = str(fragment.path)
         stored = [name for name in columns if name not in self._keys]
-        for name in stored:
-            if name not in fragment.physical_schema.names:
-                names = listed(fragment.physical_schema.names)
-                raise ValueError(f"{path} has no column {name!r}; it has {names}")
-        constants = _constants(fragment, set(columns) & set(self._keys))
+        check_columns(fragment.physical_schema, stored, path)
+        constants = partition_values(fragment, [key for key in self._keys if key in columns])
         first = 0
         with naming(path), open_file(fragment) as file:
             for batch in file.iter_batches(batch_rows, columns=stored, use_threads=False):
@@ -117,20 +116,11 @@ def _count(fragment: Any) -> int:
         return int(fragment.count_rows())
 
 
-def _constants(fragment: Any, keys: set[str]) -> dict[str, Any]:
-    """What the folders that hold a file say of all its rows."""
-    dataset = require("pyarrow.dataset", "scale")
-    found = dataset.get_partition_keys(fragment.partition_expression)
-    return {key: found.get(key) for key in keys}
-
-
 def _holds_words(kind: Any) -> bool:
     types = require("pyarrow.types", "scale")
     short = (types.is_integer, types.is_floating, types.is_boolean, types.is_timestamp)
     return not any(test(kind) for test in short)
 
-
-# CSV files to Parquet, some rows at a time.
 
 _BLOCK_BYTES = 2**24  # of text at a time; each becomes a row group
 _KEEPS_ZEROS = r"^\s*[+-]?0[0-9]"  # the id 007 is no number
@@ -183,46 +173,37 @@ def csv_to_parquet(
     0  007  29.5
     1  012   NaN
     """
-    file = _TextFile(os.fspath(path), separator, list(blanks))
     numbers = _NumberColumns(decimal_comma)
-    for batch in file.batches():
-        numbers.look_at(batch)
+    for batch in _text_batches(os.fspath(path), separator, blanks):
+        numbers.inspect(batch)
     part = Path(f"{os.fspath(out)}.part")
     try:
-        n_rows = _write(file.batches(), numbers, part, progress)
+        n_rows = _write(_text_batches(os.fspath(path), separator, blanks), numbers, part, progress)
         part.replace(out)
     finally:
         part.unlink(missing_ok=True)
     return n_rows
 
 
-class _TextFile:
+def _text_batches(path: str, separator: str, blanks: Collection[str]) -> Iterator[Any]:
     """A CSV file as batches of text, null where blank."""
-
-    def __init__(self, path: str, separator: str, blanks: list[str]) -> None:
-        self._csv, self._arrow = require("pyarrow.csv", "scale"), require("pyarrow", "scale")
-        self._path, self._blanks = path, blanks
-        self._reading = self._csv.ReadOptions(block_size=_BLOCK_BYTES)
-        self._parsing = self._csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-
-    def batches(self) -> Iterator[Any]:
-        try:
-            names = self._open().schema.names
-            types = self._csv.ConvertOptions(
-                column_types=dict.fromkeys(names, self._arrow.string()),
-                null_values=self._blanks,
-                strings_can_be_null=True,
-            )
-            yield from self._open(types)
-        except self._arrow.ArrowInvalid as error:
-            raise ValueError(f"{self._path} cannot be read as CSV: {error}") from None
-
-    def _open(self, types: Any = None) -> Any:
-        return self._csv.open_csv(self._path, self._reading, self._parsing, types)
+    csv, arrow = require("pyarrow.csv", "scale"), require("pyarrow", "scale")
+    reading = csv.ReadOptions(block_size=_BLOCK_BYTES)
+    parsing = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    try:
+        names = csv.open_csv(path, reading, parsing).schema.names
+        text = csv.ConvertOptions(
+            column_types=dict.fromkeys(names, arrow.string()),
+            null_values=list(blanks),
+            strings_can_be_null=True,
+        )
+        yield from csv.open_csv(path, reading, parsing, text)
+    except arrow.ArrowInvalid as error:
+        raise ValueError(f"{path} cannot be read as CSV: {error}") from None
 
 
 class _NumberColumns:
-    """Which columns are numbers throughout, found batch by batch."""
+    """The columns that hold numbers and nothing else, found batch by batch."""
 
     def __init__(self, decimal_comma: bool) -> None:
         self._arrow = require("pyarrow", "scale")
@@ -232,7 +213,7 @@ class _NumberColumns:
         self._commas: set[str] = set()
         self._points: set[str] = set()
 
-    def look_at(self, batch: Any) -> None:
+    def inspect(self, batch: Any) -> None:
         for name in batch.schema.names:
             if name not in self._text and not self._is_number(name, batch.column(name)):
                 self._text.add(name)

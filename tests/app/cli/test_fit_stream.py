@@ -100,7 +100,7 @@ def test_a_stopped_fit_goes_on_from_its_checkpoint(
     command = (*fit, "--jobs", 1, "--out", out, "--checkpoint", checkpoint)
     rounds = []
 
-    def stop_at_the_third(self: ShardedProblem, point: FloatArray, tasks: object) -> Any:
+    def stop_at_the_third(self: ShardedProblem, point: FloatArray, tasks: object = None) -> Any:
         rounds.append(point)
         if len(rounds) == 3:
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Rows that workers keep: read once, as many as fit, and read again where they are lost."""
+"""Shards that workers cache: read once, as many as fit, and read again where they are lost."""
 
 import os
 import pickle
@@ -14,8 +14,8 @@ import pytest
 
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.scale import Block, ParquetRows
-from deeptobit.scale import cluster as _kept_rows
-from deeptobit.scale.cluster import RowsInMemory, hold_in_memory, kept_bytes
+from deeptobit.scale import cluster as _cluster
+from deeptobit.scale.cluster import CachedShard, cache_shard, cached_bytes
 from deeptobit.scale.parquet import ParquetShard
 from tests.scale.problems import FEATURES, RANK, TARGETS, UPPER, cohort, write
 
@@ -28,7 +28,7 @@ N_FILES = 5
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Features in single precision, outcomes in double."""
     frame = cohort().astype(dict.fromkeys(FEATURES, np.float32))
-    return write(tmp_path_factory.mktemp("kept") / "data", frame, N_FILES)
+    return write(tmp_path_factory.mktemp("cached") / "data", frame, N_FILES)
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def set_room(monkeypatch: pytest.MonkeyPatch, n_bytes: int) -> None:
-    """As in a worker that may keep so many bytes."""
-    monkeypatch.setattr(_kept_rows, "_memory_limit", lambda: 3.0 * n_bytes)
+    """As in a worker that may cache so many bytes."""
+    monkeypatch.setattr(_cluster, "_memory_limit", lambda: 3.0 * n_bytes)
 
 
 def assert_same_blocks(found: Iterator[Block], expected: list[Block]) -> None:
@@ -73,54 +73,56 @@ def assert_same_blocks(found: Iterator[Block], expected: list[Block]) -> None:
                 np.testing.assert_array_equal(array, same)
 
 
-def test_outside_a_worker_nothing_is_kept(rows: ParquetRows) -> None:
-    assert hold_in_memory(rows.shards[0]) is rows.shards[0]
+def test_outside_a_worker_nothing_is_cached(rows: ParquetRows) -> None:
+    assert cache_shard(rows.shards[0]) is rows.shards[0]
 
 
-def test_kept_rows_are_those_of_the_file(
+def test_cached_rows_are_those_of_the_file(
     rows: ParquetRows, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shard = rows.shards[0]
     set_room(monkeypatch, shard.n_bytes)
-    kept = hold_in_memory(shard)
+    cached = cache_shard(shard)
     expected = list(shard.blocks())
     reads.clear()
     for _ in range(2):
-        assert_same_blocks(kept.blocks(), expected)
-    assert_same_blocks(pickle.loads(pickle.dumps(kept)).blocks(), expected)
+        assert_same_blocks(cached.blocks(), expected)
+    assert_same_blocks(pickle.loads(pickle.dumps(cached)).blocks(), expected)
     assert reads == []
 
 
 def test_they_are_as_large_as_they_say(rows: ParquetRows, monkeypatch: pytest.MonkeyPatch) -> None:
     shard = rows.shards[0]
     set_room(monkeypatch, shard.n_bytes)
-    kept = hold_in_memory(shard)
-    assert isinstance(kept, RowsInMemory)
-    parts = [array for block in kept._rows for array in block[:5] if isinstance(array, np.ndarray)]
+    cached = cache_shard(shard)
+    assert isinstance(cached, CachedShard)
+    parts = [
+        array for block in cached._rows for array in block[:5] if isinstance(array, np.ndarray)
+    ]
     assert sum(array.nbytes for array in parts) == shard.n_bytes
     assert shard.n_bytes == shard.n_rows * (4 * len(FEATURES) + 8 * (2 * len(TARGETS) + 1))
-    assert shard.n_bytes <= sys.getsizeof(kept) < shard.n_bytes + 100
+    assert shard.n_bytes <= sys.getsizeof(cached) < shard.n_bytes + 100
 
 
 def test_room_is_bounded_and_free_again(rows: ParquetRows, monkeypatch: pytest.MonkeyPatch) -> None:
     shards = rows.shards
     set_room(monkeypatch, 2 * shards[0].n_bytes)
-    found = [hold_in_memory(shard) for shard in shards]
-    assert [type(shard) for shard in found] == [RowsInMemory] * 2 + [ParquetShard] * 3
-    assert kept_bytes() == 2 * shards[0].n_bytes
+    found = [cache_shard(shard) for shard in shards]
+    assert [type(shard) for shard in found] == [CachedShard] * 2 + [ParquetShard] * 3
+    assert cached_bytes() == 2 * shards[0].n_bytes
     del found[0]
-    assert isinstance(hold_in_memory(shards[2]), RowsInMemory)
+    assert isinstance(cache_shard(shards[2]), CachedShard)
 
 
 def test_what_arrives_is_counted(rows: ParquetRows, monkeypatch: pytest.MonkeyPatch) -> None:
     shard = rows.shards[0]
     set_room(monkeypatch, 2 * shard.n_bytes)
-    kept = hold_in_memory(shard)
-    copy = pickle.loads(pickle.dumps(kept))
-    assert kept_bytes() == 2 * shard.n_bytes
-    assert hold_in_memory(shard) is shard
+    cached = cache_shard(shard)
+    copy = pickle.loads(pickle.dumps(cached))
+    assert cached_bytes() == 2 * shard.n_bytes
+    assert cache_shard(shard) is shard
     del copy
-    assert isinstance(hold_in_memory(shard), RowsInMemory)
+    assert isinstance(cache_shard(shard), CachedShard)
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -148,30 +150,30 @@ class TestFit:
     def plain(self, folder: Path) -> ParquetRows:
         return ParquetRows(folder, targets=TARGETS, features=FEATURES, batch_rows=100)
 
-    @pytest.mark.parametrize("n_kept", [N_FILES, 2, 0])
+    @pytest.mark.parametrize("n_cached", [N_FILES, 2, 0])
     def test_files_that_fit_are_read_once(
         self,
         client: Any,
         plain: ParquetRows,
         reads: list[str],
-        n_kept: int,
+        n_cached: int,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         alone = layer().fit(plain)
         n_passes = len(reads) / N_FILES
         reads.clear()
         limit = client.run(lambda dask_worker: dask_worker.memory_manager.memory_limit)
-        (bound,) = (n_kept * plain.shards[0].n_bytes / size for size in limit.values())
-        monkeypatch.setattr(_kept_rows, "_SHARE", bound)
+        (bound,) = (n_cached * plain.shards[0].n_bytes / size for size in limit.values())
+        monkeypatch.setattr(_cluster, "_MEMORY_SHARE", bound)
         model = layer().fit(plain.on_cluster())
-        assert len(reads) == n_kept + (N_FILES - n_kept) * n_passes
+        assert len(reads) == n_cached + (N_FILES - n_cached) * n_passes
         np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-10)
-        wait_until(lambda: kept_bytes() == 0)
+        wait_until(lambda: cached_bytes() == 0)
 
-    def test_one_online_pass_keeps_nothing(
+    def test_one_online_pass_caches_nothing(
         self, client: Any, plain: ParquetRows, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(RowsInMemory, "__init__", None)  # cannot be made
+        monkeypatch.setattr(CachedShard, "__init__", None)  # cannot be made
         model = SubspaceTobitRegressor(RANK, solver="online", upper=list(UPPER.values()))
         assert model.fit(plain.on_cluster()).n_iter_ == plain.n_rows
 
@@ -189,11 +191,11 @@ def test_rows_that_are_lost_with_a_worker_are_read_again(folder: Path) -> None:
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="2GiB"
     )
-    with cluster, distributed.Client(cluster) as client, rows.on_cluster().kept() as kept:
-        before = kept.total(_Sum())
-        holding = client.run(kept_bytes)
+    with cluster, distributed.Client(cluster) as client, rows.on_cluster().cached() as cached:
+        before = cached.total(_Sum())
+        holding = client.run(cached_bytes)
         victim = max(holding, key=lambda address: holding[address])
         assert holding[victim] > 0
         os.kill(client.run(os.getpid)[victim], signal.SIGKILL)
-        assert kept.total(_Sum()) == pytest.approx(before, rel=1e-12)
+        assert cached.total(_Sum()) == pytest.approx(before, rel=1e-12)
         assert victim not in client.run(os.getpid)
