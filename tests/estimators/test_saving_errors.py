@@ -131,5 +131,5 @@ def test_random_numbers_are_saved_with_their_own_generator() -> None:
 def test_a_checkpoint_without_progress_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "fit.checkpoint"
     write_state(path, "checkpoint", {"fit": {}, "progress": None})
-    with pytest.raises(ModelFileError, match="cannot be taken up: it holds no progress"):
+    with pytest.raises(ModelFileError, match="cannot be resumed: it holds no progress"):
         Checkpoint(path, {}).read()

@@ -217,7 +217,7 @@ class Checkpoint:
         return cls(path, {name: _text(value) for name, value in described.items()})
 
     def write(self, progress: Progress) -> None:
-        """Replace the file by one with the progress, or keep it where there is no room."""
+        """Replace the file; if that fails, warn and keep the older one."""
         packed = Packer(_CLASSES).pack(progress, "progress")
         try:
             write_state(self.path, _KIND, {"fit": self.fit, "progress": packed})
@@ -230,7 +230,7 @@ class Checkpoint:
             )
 
     def read(self) -> Progress:
-        """The progress in the file; a file that is none, or another fit's, is refused."""
+        """The progress in the file; one that holds none, or that of another fit, is refused."""
         _, state = read_state(self.path, _KIND)
         try:
             match state:
@@ -238,11 +238,13 @@ class Checkpoint:
                     self._compare(fit)
                     progress = Unpacker(_CLASSES).unpack(packed)
                     if isinstance(progress, Progress):
-                        self._check(progress)
+                        columns = {"D": "features", "T": "targets"}
+                        sizes = {at: len(json.loads(self.fit[columns[at]])) for at in columns}
+                        check_progress(progress, sizes)
                         return progress
             raise ModelFileError("it holds no progress")
         except ModelFileError as error:
-            raise ModelFileError(f"{os.fspath(self.path)} cannot be taken up: {error}") from None
+            raise ModelFileError(f"{os.fspath(self.path)} cannot be resumed: {error}") from None
 
     def _compare(self, fit: dict[str, Any]) -> None:
         for name in [*self.fit, *fit]:
@@ -253,20 +255,16 @@ class Checkpoint:
                     f"is {_shown(self.fit.get(name))} now"
                 )
 
-    def _check(self, progress: Progress) -> None:
-        columns = {"D": "features", "T": "targets"}
-        sizes = {size: len(json.loads(self.fit[name])) for size, name in columns.items()}
-        check_progress(progress, sizes)
-
 
 def _text(value: Any) -> str:
-    return json.dumps(value, default=_describe, sort_keys=True)
+    """A parameter as text that can be compared."""
+
+    def describe(item: Any) -> Any:
+        return item.tolist() if isinstance(item, (np.ndarray, np.generic)) else repr(item)
+
+    return json.dumps(value, default=describe, sort_keys=True)
 
 
 def _shown(value: Any) -> str:
-    """Text from a file, in which half a character could not be printed."""
+    """Text from a file; an unpaired surrogate in it could not be printed."""
     return str(value)[:80].encode(errors="backslashreplace").decode()
-
-
-def _describe(value: Any) -> Any:
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else repr(value)
