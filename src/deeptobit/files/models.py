@@ -68,11 +68,22 @@ def register(*saved: SavedClass) -> None:
     CLASSES.update({each.cls.__name__: each for each in saved})
 
 
-def register_estimator(cls: type, check: Callable[[Any], None]) -> None:
+def register_estimator(
+    cls: type,
+    check: Callable[[Any], None],
+    update: Callable[[dict[str, Any], dict[str, Any]], None] = lambda params, fitted: None,
+) -> None:
     """Let model files hold estimators of a class.
 
-    They are stored as parameters and fitted attributes; training data stay behind. ``check`` raises
-    :class:`ModelFileError` unless the parts of a loaded estimator belong together.
+    They are stored as parameters and fitted attributes; training data stay behind.
+
+    Parameters
+    ----------
+    cls : type
+    check : function
+        Raises :class:`ModelFileError` unless the parts of a loaded estimator belong together.
+    update : function
+        Brings parameters and fitted attributes of an older file up to date, in place.
     """
 
     def take(model: Any) -> dict[str, Any]:
@@ -84,6 +95,7 @@ def register_estimator(cls: type, check: Callable[[Any], None]) -> None:
     def make(found: dict[str, Any]) -> Any:
         check_types(found, {"params": dict, "fitted": dict})
         params, fitted = found["params"], found["fitted"]
+        update(params, fitted)
         if _holds_a_model(params):  # whose text, in an error, may take for ever
             raise ValueError("a parameter is a model")
         model = cls(**params)
