@@ -185,7 +185,7 @@ def _holds(stored: bytes, stretch: FloatArray) -> bool:
 # Where and how parallel a model is fitted must not show in it.
 
 
-@every("tobit", "network")  # another process takes seconds to start
+@every("network")  # another process takes seconds to start
 def test_same_seed_across_processes(estimator: Any) -> None:
     """The same seed gives the same model in another process with another number of threads.
 

@@ -175,15 +175,6 @@ def test_other_names_than_those_of_the_fit_are_refused(model: Any) -> None:
         named.score(frame, scores[TARGETS[::-1]])
 
 
-def test_grid_search_runs_in_two_processes() -> None:
-    X, Y = censored()
-    grid = {"alpha": [0.0, 0.1]}
-    alone = GridSearchCV(bounded(), grid, cv=FOLDS).fit(X, Y)
-    together = GridSearchCV(bounded(), grid, cv=FOLDS, n_jobs=2).fit(X, Y)
-    found = together.cv_results_["mean_test_score"]
-    assert_close(found, alone.cv_results_["mean_test_score"], 1e-12)
-
-
 def test_transformed_target_is_fitted_on_the_transformed_scale() -> None:
     X, Y = censored()
     model = TransformedTargetRegressor(

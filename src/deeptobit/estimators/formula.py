@@ -156,7 +156,7 @@ class FormulaDesign:
         import pandas as pd
 
         as_kind = require("formulaic.parser.types", "formula").Factor.Kind
-        types = {name: float for name in (*self.targets, *self.reads)}
+        types: dict[str, type] = dict.fromkeys((*self.targets, *self.reads), float)
         types |= {name: object for name in types if self.kinds.get(name) == "categorical"}
         rows = pd.DataFrame({name: pd.Series([], dtype=types[name]) for name in types})
         levels = {factor: {"categories": self.levels[factor]} for factor in self.levels}

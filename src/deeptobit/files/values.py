@@ -54,7 +54,7 @@ def by_fields(cls: type, **hints: Any) -> SavedClass:
     """
     if not hints:
         record = is_dataclass(cls) or issubclass(cls, tuple)
-        hints = get_type_hints(cls if record else cls.__init__)
+        hints = get_type_hints(cls if record else cls.__init__)  # type: ignore[misc]
         hints.pop("return", None)
 
     def make(found: dict[str, Any]) -> Any:
@@ -295,7 +295,7 @@ shape (2, 4)
     """
     known = dict(sizes)
     for name, letters in shapes.items():
-        array = getattr(owner, name, None)
+        array: Any = getattr(owner, name, None)
         sound = isinstance(array, np.ndarray) and array.dtype.kind == "f"
         if sound and array.ndim == len(letters):
             for letter, size in zip(letters, array.shape, strict=True):
