@@ -1,6 +1,6 @@
 # Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports pytest coverage errors docs bench bench-compare bench-scale race golden fuzz audit constraints clean
+.PHONY: help demo test test-all lint types imports pytest coverage docs bench bench-compare bench-scale race golden fuzz audit constraints clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -41,12 +41,8 @@ pytest: $(READY) ## unit tests, doctests, README examples
 test-all: test ## the same, and the slow tests
 	$(BIN)/pytest -n 2 -q -m slow
 
-coverage: $(READY) ## all tests with the lines they run; lists messages that no test produces
-	$(BIN)/pytest -n 2 -q --cov=src/deeptobit --cov-report=term:skip-covered --cov-report=json --cov-fail-under=95
-	$(BIN)/python -m scripts.untested_messages
-
-errors: $(READY) ## rewrite docs/errors.md from the messages of the code
-	$(BIN)/python -m scripts.write_errors
+coverage: $(READY) ## all tests with the lines they run
+	$(BIN)/pytest -n 2 -q --cov=src/deeptobit --cov-report=term:skip-covered --cov-fail-under=95
 
 docs: $(READY) ## build the documentation into build/site; warnings are errors
 	$(BIN)/python scripts/build_gallery.py

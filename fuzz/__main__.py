@@ -13,9 +13,8 @@ from random import Random
 import atheris
 
 _ROOT = Path(__file__).parents[1]
-_KERNELS = _ROOT / "src" / "deeptobit" / "kernels"
 # Numba compiles the kernels, and cannot compile code that counts how often it runs.
-_COMPILED = ["deeptobit.kernels", *(f"deeptobit.kernels.{f.stem}" for f in _KERNELS.glob("*.py"))]
+_COMPILED = ["deeptobit.likelihood.kernels", "deeptobit.online.kernels"]
 _OPTIONS = (
     "-max_len=65536",
     "-rss_limit_mb=4096",

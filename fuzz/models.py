@@ -64,11 +64,8 @@ def _seeds() -> dict[str, bytes]:
         "tobit": TobitRegressor(upper=3.0).fit(X, Y).calibrate_intervals(X, Y),
         "formula": TobitRegressor.from_formula("MMSE ~ center(age) + site", frame, upper=3.0),
         "stream": one.partial_fit(X, Y),
-        "given steps": SubspaceTobitRegressor(1, step_size=0.1, random_state=0).partial_fit(X, Y),
-        "continued": SubspaceTobitRegressor(1, upper=3.0).fit(X, Y).partial_fit(X, Y),
         "network": network.fit(X, Y),
         "network stream": begun.partial_fit(X, Y),
-        "network continued": SubspaceNetworkRegressor(1, 2, upper=3.0).fit(X, Y).partial_fit(X, Y),
         "search": search.fit(X, Y),
         "growing spread": grows,
     }

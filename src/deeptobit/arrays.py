@@ -1,4 +1,4 @@
-"""The array types that signatures speak of, what they may hold, and the precision of answers."""
+"""Array types of signatures, and what tables of several libraries have in common."""
 
 import sys
 from typing import Any, TypeAlias
@@ -14,9 +14,9 @@ _ARROW_TIMES = ("date", "time", "duration")
 
 
 def in_precision_of(X: Any, result: FloatArray) -> FloatArray:
-    """Answer single precision in single precision, all else in double.
+    """The result in single precision if X is, else in double.
 
-    Numbers beyond 3e38, where single precision ends, stay in double.
+    Numbers beyond 3e38, the largest in single precision, stay in double.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def is_dask(X: Any) -> bool:
 
 
 def refuse_dates(table: Any, what: str) -> None:
-    """Dates and durations are no numbers, although NumPy turns them into counts of nanoseconds.
+    """Refuse dates and durations, which NumPy would turn into counts of nanoseconds.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def refuse_dates(table: Any, what: str) -> None:
 
 
 def without_mask(table: Any) -> Any:
-    """NaN for what a masked array hides; anything else as it is.
+    """A masked array with NaN for masked entries; anything else as it is.
 
     Examples
     --------
@@ -92,7 +92,8 @@ def column_names(table: Any) -> list[str] | None:
 def with_names(X: Any) -> Any:
     """A data frame whose names scikit-learn reads; anything else as it is.
 
-    Before 1.9 it finds none in those of polars from 2.0 on, and took columns in any order.
+    Before version 1.9 scikit-learn finds no names in data frames of polars 2.0, and would accept
+    their columns in any order.
     """
     polars = sys.modules.get("polars")
     if polars is None or not isinstance(X, polars.DataFrame) or hasattr(X, "__dataframe__"):

@@ -1,7 +1,7 @@
-"""Every exception and warning that deeptobit raises on its own account.
+"""Exceptions and warnings of deeptobit.
 
-Errors in what a user passes are ``ValueError`` (scikit-learn's convention), so code
-written for scikit-learn keeps working; the classes below say more where more is known.
+Errors in what a user passes are ``ValueError``, as in scikit-learn. The classes below are for
+cases that a caller may want to tell apart.
 """
 
 
@@ -10,7 +10,7 @@ class MissingExtraError(ImportError):
 
 
 class ModelFileError(ValueError):
-    """A file that is no model file, is damaged, or comes from a newer version."""
+    """The file is not a model file, is damaged, or comes from a newer version."""
 
 
 class CensoringWarning(UserWarning):
@@ -18,7 +18,7 @@ class CensoringWarning(UserWarning):
 
 
 class SeparationWarning(UserWarning):
-    """Some coefficients run to infinity: the data separate censored from observed rows."""
+    """Some coefficients diverge: the data separate censored from observed rows."""
 
 
 class CollinearityWarning(UserWarning):

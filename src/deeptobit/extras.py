@@ -1,4 +1,4 @@
-"""Optional packages: imported on use, and named in one sentence when they are missing."""
+"""Optional packages: imported on use, with an error that names the extra if they are missing."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ from deeptobit.exceptions import MissingExtraError
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional ``module``, or say which ``extra`` brings it.
+    """Import an optional ``module``, or raise an error that names its ``extra``.
 
     Examples
     --------
@@ -29,7 +29,7 @@ the extra 'brain': pip install 'deeptobit[brain]'
 
 
 def require_folder(package: str, extra: str) -> Path:
-    """Find the folder of an optional ``package`` without importing it: only its files are needed.
+    """The folder of an optional ``package``, which is not imported: only its files are needed.
 
     Examples
     --------

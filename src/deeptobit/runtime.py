@@ -1,4 +1,4 @@
-"""How long work runs: threads of matrix products, and progress on one line of stderr."""
+"""Threads of matrix products, and progress on one line of stderr."""
 
 import sys
 from contextlib import AbstractContextManager
@@ -9,10 +9,10 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """A context in which products of matrices run on one thread.
+    """A context in which matrix products run on one thread.
 
-    Where products are small, threads wait for each other, and their number shows in the last
-    digits of a sum. Folds and splits run side by side instead.
+    Threads do not speed up small products, and their number changes the last digits of a sum.
+    Folds and splits run in parallel instead.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """The libraries that this process has loaded: to look for them takes milliseconds."""
+    """The BLAS libraries of this process, found once because the search takes milliseconds."""
     import scipy.linalg  # noqa: F401  (brings a BLAS of its own)
 
     return ThreadpoolController()

@@ -1,1 +1,1 @@
-"""Checks of whole estimators: inputs, outputs, copies, streams."""
+"""Promises that every estimator and every noise family keeps."""

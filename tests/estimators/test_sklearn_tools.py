@@ -1,104 +1,178 @@
-"""TobitRegressor inside scikit-learn's tools gives what the same steps give by hand."""
+"""Every estimator inside scikit-learn's tools gives what the same steps give by hand."""
 
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
-from deeptobit import CensoredTargets, TobitRegressor
+from deeptobit import CensoredTargets, SubspaceTobitRegressor, TobitRegressor
 from deeptobit.arrays import FloatArray
+from deeptobit.datasets import make_subspace
 from deeptobit.likelihood import StudentT
-from tests.estimators.problems import assert_close, bounded, censored, parameters
+from tests.estimators.models import EVERY_MODEL, MODELS
+from tests.estimators.problems import assert_close, bounded, censored
+from tests.estimators.test_network import data, network
 
 FOLDS = KFold(3)
-AS_TARGETS: dict[str, Callable[[FloatArray], Any]] = {
-    "array": lambda Y: Y,
-    "data frame": lambda Y: pd.DataFrame(Y, columns=["MMSE", "errors"]),
-    "censored targets": lambda Y: CensoredTargets.from_bounds(Y, lower=0, upper=3),
+FEATURES, TARGETS = ["age", "volume", "marker"], ["MMSE", "errors"]
+FRAMES: dict[str, Callable[[FloatArray, list[str]], Any]] = {
+    "pandas": lambda array, names: pd.DataFrame(array, columns=names),
+    "polars": lambda array, names: pl.DataFrame(array, schema=names),
 }
-EVERY_TARGET = pytest.mark.parametrize("as_targets", AS_TARGETS.values(), ids=AS_TARGETS.keys())
+EVERY_FRAME = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
+EVERY_TRANSFORMER = pytest.mark.parametrize("name", ["subspace", "network", "cv"])
 
 
-def scores_by_hand(alpha: float) -> list[float]:
-    X, Y = censored()
+def scores_by_hand(model: Any, X: FloatArray, Y: FloatArray) -> list[float]:
     return [
-        bounded(alpha=alpha).fit(X[train], Y[train]).score(X[test], Y[test])
+        clone(model).fit(X[train], Y[train]).score(X[test], Y[test])
         for train, test in FOLDS.split(X)
     ]
 
 
-def test_scaling_in_a_pipeline_changes_nothing() -> None:
+@EVERY_MODEL
+def test_cross_validation(model: Any) -> None:
     X, Y = censored()
-    piped = make_pipeline(StandardScaler(), bounded(alpha=0.1)).fit(100.0 * X, Y)
-    np.testing.assert_allclose(
-        piped.predict(100.0 * X), bounded(alpha=0.1).fit(X, Y).predict(X), rtol=1e-6
-    )
+    found = cross_validate(model, X, Y, cv=FOLDS)["test_score"]
+    assert_close(found, scores_by_hand(model, X, Y), 1e-10)
 
 
-def test_column_transformer_feeds_a_category_as_dummies() -> None:
+@EVERY_MODEL
+@EVERY_FRAME
+def test_cross_validation_of_data_frames(frame: Callable[..., Any], model: Any) -> None:
     X, Y = censored()
-    frame = pd.DataFrame(X, columns=["age", "volume", "marker"])
-    frame["site"] = np.array(["Aachen", "Bonn", "Köln"])[np.arange(len(X)) % 3]
-    encode = ColumnTransformer(
-        [("site", OneHotEncoder(drop="first", sparse_output=False), ["site"])],
-        remainder="passthrough",
-        verbose_feature_names_out=False,
-    ).set_output(transform="pandas")
-    piped = make_pipeline(encode, bounded()).fit(frame, Y)
-    dummies = np.column_stack([frame["site"] == "Bonn", frame["site"] == "Köln", X])
-    model = bounded().fit(dummies, Y)
-    np.testing.assert_allclose(piped[-1].coef_, model.coef_, rtol=1e-6)
-    assert piped[-1].feature_names_in_[0] == "site_Bonn"
+    Y[::7, 0] = np.nan
+    given = frame(X, FEATURES), frame(Y, TARGETS)
+    found = cross_validate(model, *given, cv=FOLDS)["test_score"]
+    assert_close(found, scores_by_hand(model, X, Y), 1e-10)
+    predictions = cross_val_predict(model, *given, cv=FOLDS)
+    assert_close(predictions, cross_val_predict(model, X, Y, cv=FOLDS), 1e-10)
 
 
-@EVERY_TARGET
-def test_cross_validation_slices_every_kind_of_target(
-    as_targets: Callable[[FloatArray], Any],
-) -> None:
+@EVERY_MODEL
+def test_a_grid(model: Any) -> None:
     X, Y = censored()
-    result = cross_validate(bounded(alpha=0.05), X, as_targets(Y), cv=FOLDS)
-    np.testing.assert_allclose(result["test_score"], scores_by_hand(0.05), rtol=1e-10)
+    grid = {"fit_intercept": [True, False]}
+    search = GridSearchCV(model, grid, cv=FOLDS).fit(X, Y)
+    by_hand = [
+        np.mean(scores_by_hand(clone(model).set_params(fit_intercept=fit_intercept), X, Y))
+        for fit_intercept in grid["fit_intercept"]
+    ]
+    assert_close(search.cv_results_["mean_test_score"], by_hand, 1e-10)
+    assert search.best_params_ == {"fit_intercept": True}
+    best = clone(model).set_params(fit_intercept=True).fit(X, Y)
+    assert_close(search.predict(X), best.predict(X), 1e-10)
 
 
-@EVERY_TARGET
-def test_grid_search_finds_the_alpha_that_scores_best_by_hand(
-    as_targets: Callable[[FloatArray], Any],
-) -> None:
+@EVERY_MODEL
+def test_columns_in_a_pipeline(model: Any) -> None:
     X, Y = censored()
-    alphas = [0.0, 0.1, 3.0]
-    search = GridSearchCV(bounded(), {"alpha": alphas}, cv=FOLDS).fit(X, as_targets(Y))
-    by_hand = [np.mean(scores_by_hand(alpha)) for alpha in alphas]
-    np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-10)
-    assert search.best_params_ == {"alpha": alphas[int(np.argmax(by_hand))]}
+    columns = ColumnTransformer([("scaled", StandardScaler(), ["marker", "age"])])
+    frame = pd.DataFrame(X, columns=FEATURES)
+    piped = make_pipeline(columns.set_output(transform="pandas"), model).fit(frame, Y)
+    scaled = StandardScaler().fit_transform(X[:, [2, 0]])
+    assert piped[-1].feature_names_in_.tolist() == ["scaled__marker", "scaled__age"]
+    assert_close(piped.predict(frame), clone(model).fit(scaled, Y).predict(scaled), 1e-10)
 
 
-def test_grid_search_runs_in_two_processes() -> None:
+@EVERY_MODEL
+def test_permuting_a_column_that_is_constant_costs_nothing(model: Any) -> None:
     X, Y = censored()
-    grid = {"alpha": [0.0, 0.1]}
-    alone = GridSearchCV(bounded(), grid, cv=FOLDS).fit(X, Y)
-    together = GridSearchCV(bounded(), grid, cv=FOLDS, n_jobs=2).fit(X, Y)
-    np.testing.assert_allclose(
-        together.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"], rtol=1e-12
-    )
+    model = clone(model).fit(X, Y)
+    X[:, 1] = 0.3
+    weight = np.linspace(0.5, 2.0, len(X))
+    found = permutation_importance(
+        model, X, Y, n_repeats=3, random_state=0, sample_weight=weight
+    ).importances
+    assert (found[1] == 0.0).all()
+    assert (found[[0, 2]] > 0.0).all()
 
 
-def test_cross_val_predict_predicts_each_fold_from_the_others() -> None:
+@EVERY_MODEL
+@pytest.mark.parametrize("named", [False, True], ids=["array", "data frame"])
+def test_partial_dependence_is_the_mean_prediction_on_a_grid(model: Any, named: bool) -> None:
     X, Y = censored()
-    expected = np.vstack(
-        [bounded().fit(X[train], Y[train]).predict(X[test]) for train, test in FOLDS.split(X)]
-    )
-    np.testing.assert_allclose(cross_val_predict(bounded(), X, Y, cv=FOLDS), expected, rtol=1e-10)
+    given: Any = pd.DataFrame(X, columns=FEATURES) if named else X
+    model = clone(model).fit(given, Y)
+    found = partial_dependence(model, given, [1], grid_resolution=4)
+    assert found["average"].shape == (2, 4)
+    for value, average in zip(found["grid_values"][0], found["average"].T, strict=True):
+        moved = given.copy()
+        if named:
+            moved["volume"] = value
+        else:
+            moved[:, 1] = value
+        assert_close(average, model.predict(moved).mean(axis=0), 1e-12)
+
+
+@EVERY_TRANSFORMER
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_coordinates_as_a_data_frame(name: str, kind: Any) -> None:
+    X, Y = censored()
+    model = clone(MODELS[name]).fit(X, Y)
+    expected = model.transform(X)
+    found = model.set_output(transform=kind.__module__.split(".")[0]).transform(X)
+    assert isinstance(found, kind)
+    assert list(found.columns) == model.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    np.testing.assert_array_equal(np.asarray(clone(model).fit_transform(X, Y)), expected)
+
+
+@EVERY_TRANSFORMER
+def test_coordinates_beside_other_columns(name: str) -> None:
+    X, Y = censored()
+    model = clone(MODELS[name])
+    columns = ColumnTransformer([("shared", clone(model), [0, 1])], remainder="passthrough")
+    found = columns.set_output(transform="pandas").fit_transform(X, Y)
+    alone = clone(model).fit(X[:, :2], Y).transform(X[:, :2])
+    np.testing.assert_array_equal(found, np.column_stack([alone, X[:, 2]]))
+    assert found.columns[0] == f"shared__{type(model).__name__.lower()}0"
+
+
+@EVERY_TRANSFORMER
+def test_coordinates_keep_the_precision(name: str) -> None:
+    X, Y = censored()
+    model = clone(MODELS[name]).fit(X, Y)
+    single = model.transform(X.astype(np.float32))
+    assert single.dtype == np.float32
+    assert model.transform(X).dtype == np.float64
+    assert_close(single, model.transform(X), 1e-5)
+
+
+@EVERY_MODEL
+def test_censored_targets_are_sliced(model: Any) -> None:
+    X, Y = censored()
+    targets = CensoredTargets.from_bounds(Y, lower=0, upper=3)
+    found = cross_validate(model, X, targets, cv=FOLDS)["test_score"]
+    assert_close(found, scores_by_hand(model, X, Y), 1e-10)
+
+
+@EVERY_MODEL
+def test_scaling_in_a_pipeline_changes_nothing(model: Any) -> None:
+    X, Y = censored()
+    piped = make_pipeline(StandardScaler(), clone(model)).fit(100.0 * X, Y)
+    assert_close(piped.predict(100.0 * X), clone(model).fit(X, Y).predict(X), 1e-5)
+
+
+@EVERY_MODEL
+def test_other_names_than_those_of_the_fit_are_refused(model: Any) -> None:
+    X, Y = censored()
+    frame, scores = pd.DataFrame(X, columns=FEATURES), pd.DataFrame(Y, columns=TARGETS)
+    named = clone(model).fit(frame, scores)
+    with pytest.raises(ValueError, match="feature names"):
+        named.predict(frame[FEATURES[::-1]])
+    with pytest.raises(ValueError, match="the columns of y are"):
+        named.score(frame, scores[TARGETS[::-1]])
 
 
 def test_transformed_target_is_fitted_on_the_transformed_scale() -> None:
@@ -131,32 +205,6 @@ def test_fit_leaves_the_settings_as_they_were_given() -> None:
     assert (lower, upper, sigma) == ([0.0, -np.inf], {"y0": 3.0}, {"y0": 1.0, "y1": 2.0})
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1])
-def test_refitting_forgets_the_first_fit(alpha: float) -> None:
-    X, Y = censored(1)
-    model = bounded(alpha=alpha).fit(*censored(2, n_features=5, n_tasks=4)).fit(X, Y[:, 0])
-    fresh = bounded(alpha=alpha).fit(X, Y[:, 0])
-    assert_close(model.predict(X), fresh.predict(X), 1e-9)
-    pd.testing.assert_frame_equal(model.summary(), fresh.summary())
-
-
-@pytest.mark.parametrize("how", ["pickle", "joblib"])
-def test_a_stored_model_predicts_the_same(how: str, tmp_path: Path) -> None:
-    X, Y = censored()
-    model = bounded(noise="logistic").fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    if how == "pickle":
-        stored = pickle.loads(pickle.dumps(model))
-    else:
-        joblib.dump(model, tmp_path / "model.joblib")
-        stored = joblib.load(tmp_path / "model.joblib")
-    np.testing.assert_array_equal(stored.predict(frame), model.predict(frame))
-    np.testing.assert_array_equal(
-        stored.predict_quantile(frame, 0.3), model.predict_quantile(frame, 0.3)
-    )
-    assert stored.score_log(frame, Y) == model.score_log(frame, Y)
-
-
 def test_a_pickle_does_not_grow_with_the_training_data() -> None:
     small = len(pickle.dumps(bounded().fit(*censored(n_samples=100))))
     large = len(pickle.dumps(bounded().fit(*censored(n_samples=4000))))
@@ -180,40 +228,18 @@ def test_a_stored_model_says_that_inference_needs_the_training_data() -> None:
             ask()
 
 
-def test_weights_and_limits_are_routed_to_fit_and_score() -> None:
-    X, Y = censored()
-    rng = np.random.default_rng(3)
-    limits = rng.uniform(0.0, 0.5, Y.shape)
-    caps = rng.uniform(2.0, 3.0, Y.shape)
-    data = {
-        "sample_weight": rng.integers(1, 4, len(X)).astype(float),
-        "lower": limits,
-        "upper": caps,
-    }
-    Y = np.clip(Y, limits, caps)
-    with config_context(enable_metadata_routing=True):
-        model = TobitRegressor(lower=None)
-        model.set_fit_request(sample_weight=True, lower=True, upper=True)
-        model.set_score_request(sample_weight=True, lower=True, upper=True)
-        result = cross_validate(model, X, Y, cv=FOLDS, params=data, return_estimator=True)
-    for fold, (train, test) in enumerate(FOLDS.split(X)):
-        by_hand = TobitRegressor(lower=None)
-        by_hand.fit(X[train], Y[train], **{key: value[train] for key, value in data.items()})
-        np.testing.assert_allclose(
-            parameters(result["estimator"][fold]), parameters(by_hand), rtol=1e-10
-        )
-        score = by_hand.score(X[test], Y[test], **{key: value[test] for key, value in data.items()})
-        np.testing.assert_allclose(result["test_score"][fold], score, rtol=1e-10)
+def test_grid_search_finds_the_true_rank() -> None:
+    X, Y, _ = make_subspace(300, 10, 8, 3, sigma=1.0, random_state=0)
+    grid = {"rank": [1, 2, 3]}
+    search = GridSearchCV(SubspaceTobitRegressor(), grid, cv=KFold(3)).fit(X, Y)
+    assert search.best_params_ == {"rank": 3}
+    means = search.cv_results_["mean_test_score"]
+    assert means.tolist() == sorted(means)
 
 
-def test_limits_are_routed_to_predict_through_a_pipeline() -> None:
-    X, Y = censored()
-    limits = np.full_like(Y, 0.25)
-    with config_context(enable_metadata_routing=True):
-        tobit = bounded().set_fit_request(lower=True).set_predict_request(lower=True)
-        piped = make_pipeline(StandardScaler(), tobit)
-        piped.fit(X, np.maximum(Y, 0.25), lower=limits)
-        predicted = piped.predict(X, lower=limits)
-    by_hand = bounded().fit(X, np.maximum(Y, 0.25), lower=limits)
-    np.testing.assert_allclose(predicted, by_hand.predict(X, lower=limits), rtol=1e-7)
-    assert predicted.min() >= 0.25
+def test_a_grid_over_depth_finds_that_it_pays() -> None:
+    X, Y = data()
+    grid = {"n_layers": np.array([1, 2]), "joint_tuning": np.array([False])}
+    search = GridSearchCV(network(alpha=0.02), grid, cv=KFold(3)).fit(X, Y)
+    assert search.best_params_["n_layers"] == 2
+    assert search.best_estimator_.history_["tuning"]["objective"] == ()

@@ -8,8 +8,7 @@ import onnx
 import pytest
 
 from deeptobit.arrays import FloatArray
-from deeptobit.files import CensoredScores, ScoreLayer, onnx_bytes
-from deeptobit.files.onnx import smooth_factor
+from deeptobit.files.onnx import CensoredScores, ScoreLayer, onnx_bytes, smooth_factor
 from deeptobit.likelihood import Gaussian, Predictive
 from tests.files.runtimes import RUNTIMES
 

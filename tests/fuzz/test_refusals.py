@@ -52,7 +52,7 @@ def test_scores_that_are_not_logarithms_of_tails() -> None:
 def test_a_layer_without_dimensions() -> None:
     state = estimator_state(SubspaceNetworkRegressor(1, 2, upper=2.0).fit(X, Y))
     fitted(state)["layers_"]["items"][1]["fields"]["V"] = np.zeros(())
-    with pytest.raises(ModelFileError, match="SubspaceNetworkRegressor is not sound"):
+    with pytest.raises(ModelFileError, match="V is not an array of shape"):
         estimator_from_state(state)
 
 

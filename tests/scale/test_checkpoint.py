@@ -132,7 +132,7 @@ def resume(folder: Path, path: Path, **settings: Any) -> None:
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "fit.checkpoint"
     checkpoint_of(folder, path)
-    with pytest.raises(ModelFileError, match=r"cannot be taken up: .*alpha was \"auto\", and is 0"):
+    with pytest.raises(ModelFileError, match=r"cannot be resumed: .*alpha was \"auto\", and is 0"):
         resume(folder, path, alpha=0.5)
     with pytest.raises(ModelFileError, match="it belongs to another fit: solver was"):
         resume(folder, path, solver="online")

@@ -3,17 +3,17 @@
 from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
-from deeptobit.estimators.onnx import register_skl2onnx
-from deeptobit.estimators.saving import (
+from deeptobit.estimators.saving import check_model
+from deeptobit.estimators.subspace import SubspaceTobitRegressor
+from deeptobit.estimators.tobit import TobitRegressor
+from deeptobit.files import (
     estimator_from_state,
     estimator_state,
     load,
     noise_from_state,
     noise_state,
-    save_model,
+    register_skl2onnx,
 )
-from deeptobit.estimators.subspace import SubspaceTobitRegressor
-from deeptobit.estimators.tobit import TobitRegressor
 
 __all__ = [
     "Checkpoint",
@@ -21,11 +21,11 @@ __all__ = [
     "SubspaceNetworkRegressor",
     "SubspaceTobitRegressor",
     "TobitRegressor",
+    "check_model",
     "estimator_from_state",
     "estimator_state",
     "load",
     "noise_from_state",
     "noise_state",
     "register_skl2onnx",
-    "save_model",
 ]

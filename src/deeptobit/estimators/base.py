@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from deeptobit.estimators.formula import FormulaMixin
+from deeptobit.estimators.inputs import check_kind
 from deeptobit.estimators.plotting import PlotMixin
 from deeptobit.estimators.prediction import PredictionKind
-
-if TYPE_CHECKING:
-    from deeptobit.files import Precision
+from deeptobit.files import Precision, save_model, write_onnx
 
 
 class CensoredRegressor(PlotMixin, FormulaMixin):
@@ -24,11 +22,10 @@ class CensoredRegressor(PlotMixin, FormulaMixin):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file, which :func:`deeptobit.load` reads: arrays and JSON, no pickle.
 
-        Parameters, everything fitted, and what ``partial_fit`` needs to go on are stored, training
-        data are not: inference such as ``summary`` looks back at them and is not available after
-        loading. But in the middle of a stream (``partial_fit``) some hundred rows wait for their
-        block to be full, and they wait in the file too. A file that was there is replaced once
-        the new one is complete.
+        Parameters and everything fitted are stored. Training data are not: inference such as
+        ``summary`` looks back at them and is not available after loading. A loaded model that
+        had learned by ``partial_fit`` goes on as from a fitted one. An older file is replaced
+        once the new one is complete.
 
         A function as ``step_size``, noise of your own, or another object that would have to be
         executed on loading is a ``TypeError`` that names it.
@@ -37,8 +34,6 @@ class CensoredRegressor(PlotMixin, FormulaMixin):
         ----------
         path : str or Path
         """
-        from deeptobit.estimators.saving import save_model
-
         save_model(self, path)
 
     def to_onnx(
@@ -81,6 +76,6 @@ class CensoredRegressor(PlotMixin, FormulaMixin):
         >>> graph.run(None, {"X": X[4:7]})[0].ravel().round(3), model.predict(X[4:7]).round(3)
         (array([0.008, 0.177, 0.882], dtype=float32), array([0.008, 0.177, 0.882], dtype=float32))
         """
-        from deeptobit.estimators.onnx import write_onnx
-
+        kind = self.prediction if kind is None else kind
+        check_kind(kind)
         write_onnx(self, path, kind, dtype)

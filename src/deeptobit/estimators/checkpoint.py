@@ -1,19 +1,48 @@
-"""Checkpoints: where a fit to rows beyond memory stands, in a file of its own."""
+"""Checkpoints: how far a fit to rows beyond memory has come, in a file of its own.
+
+Sizes are letters: D features, T targets, R components, I inputs of a layer, N rows.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
 
-from deeptobit.estimators.saving import CLASSES, check_sizes, check_stream, of_record, require
 from deeptobit.exceptions import ModelFileError
-from deeptobit.files import Packer, Unpacker, read_state, write_state
+from deeptobit.files import (
+    CLASSES,
+    Packer,
+    SavedClass,
+    Unpacker,
+    by_fields,
+    check_sizes,
+    check_types,
+    ensure,
+    read_state,
+    write_state,
+)
 from deeptobit.layer import Layer
+from deeptobit.network import NetworkLayer
+from deeptobit.online import (
+    AdaptiveLearner,
+    Evidence,
+    FeatureMetric,
+    History,
+    Iterate,
+    NullModel,
+    OnlineResult,
+    OnlineSettings,
+    OnlineSolver,
+    Pending,
+    PlainLearner,
+    RawRows,
+    Units,
+)
 from deeptobit.scale import (
     DataSummary,
     FinishedLayer,
@@ -27,75 +56,133 @@ from deeptobit.scale import (
     Shift,
 )
 
-# Whether the progress of a fit, from a checkpoint, is sound.
-
 Sizes = dict[str, int]
 
-_LAYER = {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"}
-_MOMENTS = {
-    **{"x": "I", "xx": "II", "x_known": "IT", "xy": "IT", "at_lower": "2T", "at_upper": "2T"},
-    **dict.fromkeys(("known", "y", "yy", "left", "right", "y_inside", "yy_inside"), "T"),
+# Shapes of the arrays, by class; None where a field may be missing is no array.
+_SHAPES: dict[type, dict[str, str]] = {
+    NetworkLayer: {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"},
+    Shift: {"X": "I", "Y": "T"},
+    Moments: {
+        **{"x": "I", "xx": "II", "x_known": "IT", "xy": "IT", "at_lower": "2T", "at_upper": "2T"},
+        **dict.fromkeys(("known", "y", "yy", "left", "right", "y_inside", "yy_inside"), "T"),
+    },
+    Layer: {"U": "TR", "Z": "PR", "intercept": "T", "log_sigma": "T"},
+    Seen: {"known": "T", "mean": "D", "deviations": "D"},
+    DataSummary: {"known": "T", "mean_squares": "D", "scale": "D"},
+    RawRows: {"X": "ND", "low": "NT", "high": "NT", "weight": "N"},
+    Iterate: {"V": "RD", "Ut": "RT", "intercept": "T", "sigma": "T"},
+    OnlineSettings: {"sigma": "T"},
+    OnlineResult: {"U": "TR", "V": "RD", "intercept": "T", "sigma": "T"},
+    NullModel: {"mean": "T", "log_sigma": "T", "curvature": "3T"},
+    Evidence: {"pull": "T", "curvature": "T", "sigma": "T", "line": "3T", "race": "2T"},
+    AdaptiveLearner: {"moments": "3T", "inverse": "RR", "sigma": "T"},
+    PlainLearner: {"observed_share": "T"},
+    Units: {"feature_mean": "D", "feature_scale": "D", "target_mean": "T", "target_scale": "T"},
+}
+_RECORDS: tuple[type, ...] = (
+    *(*_SHAPES, FinishedLayer, OnlineState, Progress, RoundState, Secants),
+    *(FeatureMetric, History, Pending),
+)
+_SOLVER = {
+    "settings": OnlineSettings,
+    "n_features": int,
+    "n_tasks": int,
+    "n_seen": int,
+    "_block_rows": int,
+    "_n_processed": int,
+    "_loss": float,
+    "_weight": float,
+    "_pending": Pending,
+    "_history": History,
+    "_units": Units,
+    "_given": OnlineResult | None,
+    "_learner": AdaptiveLearner | PlainLearner | None,
+}
+
+
+def _make_solver(found: dict[str, Any]) -> OnlineSolver:
+    """A solver of its attributes; its constructor would allocate by numbers in the file."""
+    check_types(found, _SOLVER)
+    ensure(found.keys() == _SOLVER.keys(), "its solver is not complete")
+    solver = object.__new__(OnlineSolver)
+    vars(solver).update(found)
+    return solver
+
+
+_CLASSES = CLASSES | {
+    **{cls.__name__: by_fields(cls) for cls in _RECORDS},
+    "OnlineSolver": SavedClass(OnlineSolver, vars, _make_solver),
 }
 
 
 def check_progress(progress: Progress, sizes: Sizes) -> None:
-    """Refuse progress that is not of a fit to D features and T targets."""
-    widths = {sizes["D"]}
+    """Refuse progress that is not of a fit to D features and T targets.
+
+    Compiled code must never see an array of another size than it was made for.
+    """
+    n_features, n_tasks = sizes["D"], sizes["T"]
+    widths = {n_features}
     for finished in progress.finished:
-        layer = finished.layer
-        require(layer.U.ndim == layer.V.ndim == 2, "a layer is not made of matrices")
-        own = sizes | {"R": layer.U.shape[1], "I": layer.V.shape[1]}
-        require(own["I"] in widths, "a layer has the wrong inputs")
-        check_sizes(layer, own, _LAYER)
-        widths = {sizes["T"], sizes["T"] + sizes["D"]}  # of those above, without skip or with it
+        inputs = check_sizes(finished.layer, {"T": n_tasks}, **_SHAPES[NetworkLayer])["I"]
+        ensure(inputs in widths, "a layer has the wrong inputs")
+        widths = {n_tasks, n_tasks + n_features}  # of those above, without skip connection or with
     match progress.now:
         case OnlineState(solver=solver, seen=seen):
-            widest = sizes["D"] + (sizes["T"] if progress.finished else 0)
-            require(1 <= solver.n_features <= widest, "its solver has the wrong inputs")
-            check_stream(None, solver, sizes | {"D": solver.n_features})
-            _check_seen(seen, sizes)
-        case RoundState() as state:
-            _check_rounds(state, sizes, widths)
-    if progress.seen is not None:
-        _check_seen(progress.seen, sizes)
+            ensure(1 <= solver.n_features <= max(widths), "its solver has the wrong inputs")
+            _check_solver(solver, n_tasks)
+            _check_arrays(seen, sizes)
+        case RoundState(layer=layer) as state:
+            n_inputs = state.shift.X.size
+            ensure(n_inputs in widths, "its moments have the wrong inputs")
+            _check_arrays((state.shift, state.moments, layer), {"T": n_tasks, "I": n_inputs})
+            most = layer is None or layer.Z.shape[0] <= n_inputs
+            ensure(most, "its layer has more directions than inputs")
+    _check_arrays((progress.seen, progress.summary), sizes)
     if progress.summary is not None:
-        _check_summary(progress.summary, sizes)
+        sides = progress.summary.one_sided, progress.summary.two_sided
+        ensure(all(side.shape == (n_tasks,) for side in sides), "its targets are others")
 
 
-def _check_rounds(state: RoundState, sizes: Sizes, widths: set[int]) -> None:
-    own = sizes | {"I": state.shift.X.size}
-    require(own["I"] in widths, "its moments have the wrong inputs")
-    check_sizes(state.shift, own, {"X": "I", "Y": "T"})
-    check_sizes(state.moments, own, _MOMENTS)
-    if state.layer is not None:
-        require(state.layer.U.ndim == state.layer.Z.ndim == 2, "its layer is not made of matrices")
-        own |= {"R": state.layer.U.shape[1], "P": state.layer.Z.shape[0]}
-        require(own["P"] <= own["I"], "its layer has more directions than inputs")
-        shapes = {"U": "TR", "Z": "PR", "intercept": "T", "log_sigma": "T"}
-        check_sizes(state.layer, own, shapes)
+def _check_solver(solver: OnlineSolver, n_tasks: int) -> None:
+    sizes = {"D": solver.n_features, "T": n_tasks, "R": solver.settings.rank}
+    same = solver.n_tasks == n_tasks and sizes["R"] <= min(sizes["D"], n_tasks)
+    ensure(same, "the solver does not match the model")
+    ensure(solver._block_rows >= 1 and solver._n_processed >= 0, "its solver has no blocks")
+    _check_arrays(tuple(vars(solver).values()), sizes)
+    pending = solver._pending
+    n_rows = sum(rows.weight.size for rows in pending.parts)
+    # A full block of waiting rows would wait for ever.
+    ensure(pending.n_rows == n_rows < solver._capacity, "the number of waiting rows is wrong")
 
 
-def _check_seen(seen: Seen, sizes: Sizes) -> None:
-    check_sizes(seen, sizes, {"known": "T", "mean": "D", "deviations": "D"})
-    own = sizes | {"N": seen.sample.weight.size}
-    check_sizes(seen.sample, own, {"X": "ND", "low": "NT", "high": "NT", "weight": "N"})
+def _check_arrays(part: Any, sizes: Sizes) -> None:
+    """Compare the arrays of a part, and of all parts within, with the shapes they should have."""
+    shapes = _SHAPES.get(type(part), {})
+    check_sizes(part, sizes, **{name: shapes[name] for name in shapes if _is_given(part, name)})
+    match part:
+        case OnlineSettings():
+            ensure(part.rank == sizes["R"], "its learner has another rank")
+        case FeatureMetric():
+            shape = "DD" if part.is_full else "D"
+            check_sizes(part, sizes, moments=shape, inverse=shape)
+        case NullModel(scored=tuple(scored)):
+            ensure(all(at.shape == (sizes["T"],) for at in scored), "scored is not (T,)")
+        case Iterate():
+            ensure(all(array.flags.c_contiguous for array in part), "an iterate is not in C order")
+    if is_dataclass(part):
+        part = tuple(vars(part).values())
+    if type(part) in (tuple, list):
+        for inner in part:
+            _check_arrays(inner, sizes)
 
 
-def _check_summary(summary: DataSummary, sizes: Sizes) -> None:
-    check_sizes(summary, sizes, {"known": "T", "mean_squares": "D"})
-    if summary.scale is not None:
-        check_sizes(summary, sizes, {"scale": "D"})
-    sides = summary.one_sided, summary.two_sided
-    require(all(side.shape == (sizes["T"],) for side in sides), "its targets are others")
+def _is_given(part: Any, name: str) -> bool:
+    """Whether a field that may be None is not; its type was compared with its hint before."""
+    return getattr(part, name) is not None
 
 
 _KIND = "checkpoint"
-_FREE = ("verbose", "n_jobs", "max_iter", "prediction")  # may differ when a fit is taken up again
-_RECORDS: tuple[type, ...] = (
-    *(DataSummary, FinishedLayer, Layer, Moments, OnlineState, Progress),
-    *(RoundState, Secants, Seen, Shift),
-)
-_CLASSES = CLASSES | {cls.__name__: of_record(cls) for cls in _RECORDS}
+_FREE = ("verbose", "n_jobs", "max_iter", "prediction")  # may differ when a fit is resumed
 
 
 @dataclass(frozen=True)
@@ -130,7 +217,7 @@ class Checkpoint:
         return cls(path, {name: _text(value) for name, value in described.items()})
 
     def write(self, progress: Progress) -> None:
-        """Replace the file by one with the progress, or keep it where there is no room."""
+        """Replace the file; if that fails, warn and keep the older one."""
         packed = Packer(_CLASSES).pack(progress, "progress")
         try:
             write_state(self.path, _KIND, {"fit": self.fit, "progress": packed})
@@ -143,7 +230,7 @@ class Checkpoint:
             )
 
     def read(self) -> Progress:
-        """The progress in the file; a file that is none, or another fit's, is refused."""
+        """The progress in the file; one that holds none, or that of another fit, is refused."""
         _, state = read_state(self.path, _KIND)
         try:
             match state:
@@ -151,11 +238,13 @@ class Checkpoint:
                     self._compare(fit)
                     progress = Unpacker(_CLASSES).unpack(packed)
                     if isinstance(progress, Progress):
-                        self._check(progress)
+                        columns = {"D": "features", "T": "targets"}
+                        sizes = {at: len(json.loads(self.fit[columns[at]])) for at in columns}
+                        check_progress(progress, sizes)
                         return progress
             raise ModelFileError("it holds no progress")
         except ModelFileError as error:
-            raise ModelFileError(f"{os.fspath(self.path)} cannot be taken up: {error}") from None
+            raise ModelFileError(f"{os.fspath(self.path)} cannot be resumed: {error}") from None
 
     def _compare(self, fit: dict[str, Any]) -> None:
         for name in [*self.fit, *fit]:
@@ -166,20 +255,16 @@ class Checkpoint:
                     f"is {_shown(self.fit.get(name))} now"
                 )
 
-    def _check(self, progress: Progress) -> None:
-        columns = {"D": "features", "T": "targets"}
-        sizes = {size: len(json.loads(self.fit[name])) for size, name in columns.items()}
-        check_progress(progress, sizes)
-
 
 def _text(value: Any) -> str:
-    return json.dumps(value, default=_describe, sort_keys=True)
+    """A parameter as text that can be compared."""
+
+    def describe(item: Any) -> Any:
+        return item.tolist() if isinstance(item, (np.ndarray, np.generic)) else repr(item)
+
+    return json.dumps(value, default=describe, sort_keys=True)
 
 
 def _shown(value: Any) -> str:
-    """Text from a file, in which half a character could not be printed."""
+    """Text from a file; an unpaired surrogate in it could not be printed."""
     return str(value)[:80].encode(errors="backslashreplace").decode()
-
-
-def _describe(value: Any) -> Any:
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else repr(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.exceptions import ModelFileError
 from deeptobit.extras import require
-from deeptobit.files import fits
+from deeptobit.files import SavedClass, check_types, ensure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,35 +102,74 @@ _INTERCEPT = "Intercept"
 
 @dataclass(frozen=True, repr=False)
 class FormulaDesign:
-    """The right-hand side of a formula with the levels and constants it learned from the data.
+    """A formula with the levels and constants that its right-hand side learned from the data.
 
     Parameters
     ----------
     formula : str
     targets : tuple of str
         Columns of the left-hand side.
-    reads : dict
-        The columns that each factor of the right-hand side reads.
-    spec : formulaic.ModelSpec
+    reads : list of str
+        Raw columns that the right-hand side reads.
+    kinds : dict
+        Whether a factor of the right-hand side is ``"numerical"`` or ``"categorical"``.
+    levels : dict
+        Levels of the categorical factors.
+    constants : dict
+        What ``center``, ``scale``, ``bs`` and others learned.
     """
 
     formula: str
     targets: tuple[str, ...]
-    reads: dict[str, tuple[str, ...]]
-    spec: Any
+    reads: list[str]
+    kinds: dict[str, str]
+    levels: dict[str, list[Any]]
+    constants: dict[str, dict[Any, Any]]
 
     @classmethod
     def learn(cls, formula: str, data: pd.DataFrame) -> FormulaDesign:
         """Read the formula, and learn the encoding from these rows."""
-        parsed = _parse(formula, data)
-        spec = require("formulaic", "formula").ModelSpec(
-            parsed.rhs, output="pandas", na_action="ignore"
-        )
-        design = cls(formula, _outcomes(parsed.lhs, data), _columns_by_factor(spec, data), spec)
-        design = replace(design, spec=design._materialise(data).model_spec)
-        if not set(design.spec.column_names) - {_INTERCEPT}:
+        targets, spec = _read_formula(formula, data)
+        reads = _columns_of(spec, data)
+        spec = _model_matrix(spec, reads, data).model_spec
+        if not set(spec.column_names) - {_INTERCEPT}:
             raise ValueError(f"the formula {formula!r} names no feature on its right-hand side")
+        kinds, levels = {}, {}
+        for factor, (kind, state) in spec.encoder_state.items():
+            kinds[factor] = kind.value
+            if "categories" in state:
+                levels[factor] = list(state["categories"])
+        design = cls(formula, targets, reads, kinds, levels, spec.transform_state)
+        vars(design)["spec"] = spec
         return design
+
+    @cached_property
+    def spec(self) -> Any:
+        """The encoding, for formulaic; that of a file is made on first use."""
+        require("formulaic", "formula")
+        try:
+            return self._restore()
+        except Exception as error:  # whatever formulaic makes of a text that is not a formula
+            raise ModelFileError(f"the stored formula {self.formula!r} fails: {error}") from None
+
+    def _restore(self) -> Any:
+        import pandas as pd
+
+        as_kind = require("formulaic.parser.types", "formula").Factor.Kind
+        types: dict[str, type] = dict.fromkeys((*self.targets, *self.reads), float)
+        types |= {name: object for name in types if self.kinds.get(name) == "categorical"}
+        rows = pd.DataFrame({name: pd.Series([], dtype=types[name]) for name in types})
+        levels = {factor: {"categories": self.levels[factor]} for factor in self.levels}
+        _, spec = _read_formula(
+            self.formula,
+            rows,
+            transform_state={factor: dict(state) for factor, state in self.constants.items()},
+            encoder_state={
+                factor: (as_kind(kind), levels.get(factor, {}))
+                for factor, kind in self.kinds.items()
+            },
+        )
+        return _model_matrix(spec, _columns_of(spec, rows), rows).model_spec
 
     def __repr__(self) -> str:
         """Show the formula as it was written."""
@@ -145,34 +184,8 @@ class FormulaDesign:
         """Features of shape (N, D) from raw columns; the intercept is the model's own."""
         import pandas as pd
 
-        matrix = pd.DataFrame(self._materialise(data))
+        matrix = pd.DataFrame(_model_matrix(self.spec, self.reads, data))
         return matrix.drop(columns=_INTERCEPT, errors="ignore").astype(float)
-
-    def _materialise(self, data: pd.DataFrame) -> Any:
-        """The columns of the design, with the errors of formulaic in our words."""
-        errors = require("formulaic.errors", "formula")
-        _check_columns(sorted({name for names in self.reads.values() for name in names}), data)
-        rows = data.reset_index(drop=True)  # encoded levels come back without the index of the data
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", errors.DataMismatchWarning)
-                return self.spec.get_model_matrix(rows, context={})
-        except errors.DataMismatchWarning as mismatch:
-            raise ValueError(self._name_unseen(data) or str(mismatch)) from None
-        except errors.FormulaicError as error:
-            raise ValueError(f"the formula cannot be evaluated: {error}") from None
-
-    def _name_unseen(self, data: pd.DataFrame) -> str | None:
-        """Name the column and the levels that the fit did not see."""
-        for factor, contrasts in self.spec.factor_contrasts.items():
-            for column in self.reads[factor.expr]:
-                unseen = sorted(set(data[column]) - set(contrasts.levels), key=str)
-                if unseen:
-                    return (
-                        f"column {column!r} has the level(s) {', '.join(map(repr, unseen))}, which "
-                        f"the fit did not see; it saw {', '.join(map(repr, contrasts.levels))}"
-                    )
-        return None
 
 
 class FormulaMixin(PredictiveRegressor):
@@ -235,7 +248,10 @@ class FormulaMixin(PredictiveRegressor):
         """
         if "fit_intercept" in params:
             raise ValueError("the formula decides about the intercept; write '0 +' to leave it out")
-        _check_frame(data)
+        import pandas as pd
+
+        if not isinstance(data, pd.DataFrame):
+            raise TypeError(f"a formula needs a pandas DataFrame; got {type(data).__name__}")
         design = FormulaDesign.learn(formula, data)
         outcomes = data[list(design.targets)]
         model = cls(fit_intercept=design.has_intercept, **params)
@@ -252,15 +268,8 @@ class FormulaMixin(PredictiveRegressor):
         self.formula_ = design
 
 
-def _check_frame(data: Any) -> None:
-    import pandas as pd
-
-    if not isinstance(data, pd.DataFrame):
-        raise TypeError(f"a formula needs a pandas DataFrame; got {type(data).__name__}")
-
-
-def _parse(formula: str, data: pd.DataFrame) -> Any:
-    """Both sides of a formula of two sides."""
+def _read_formula(formula: str, data: pd.DataFrame, **state: Any) -> tuple[tuple[str, ...], Any]:
+    """The outcomes of a formula, and the encoding of its features as far as it is known."""
     formulaic = require("formulaic", "formula")
     # What the dot stands for: all columns that are not outcomes.
     context = {"__formulaic_variables_available__": list(data.columns)}
@@ -275,28 +284,58 @@ def _parse(formula: str, data: pd.DataFrame) -> Any:
             f"a formula has outcomes, one ~ and features, as in 'MMSE ~ age + C(site)'; "
             f"got {formula!r}"
         )
-    return parsed
-
-
-def _outcomes(left: Any, data: pd.DataFrame) -> tuple[str, ...]:
-    names = tuple(str(term).strip("`") for term in left)
-    for name in names:
+    targets = tuple(str(term).strip("`") for term in parsed.lhs)
+    for name in targets:
         if name not in data.columns:
             raise ValueError(
                 f"the outcome {name!r} is not a column of the data; transform outcomes before, so "
                 "that their bounds are in their own units"
             )
-    return names
+    return targets, formulaic.ModelSpec(parsed.rhs, output="pandas", na_action="ignore", **state)
 
 
-def _columns_by_factor(spec: Any, data: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    reads: dict[str, tuple[str, ...]] = {}
-    for factor in spec.factors:
-        if factor.eval_method.value == "lookup":
-            reads[factor.expr] = (factor.expr,)
-        elif factor.eval_method.value == "python":
-            reads[factor.expr] = columns_read(factor.expr, data.columns)
-    return reads
+def _columns_of(spec: Any, data: pd.DataFrame) -> list[str]:
+    """The raw columns that an encoding reads, in the order of the formula."""
+    factors = [factor for term in spec.formula for factor in term.factors]
+    return list(dict.fromkeys(name for factor in factors for name in _reads(factor, data)))
+
+
+def _reads(factor: Any, data: pd.DataFrame) -> tuple[str, ...]:
+    """The columns of one factor; code that is more than known functions is refused."""
+    match factor.eval_method.value:
+        case "lookup":
+            return (factor.expr,)
+        case "python":
+            return columns_read(factor.expr, data.columns)
+    return ()
+
+
+def _model_matrix(spec: Any, reads: list[str], data: pd.DataFrame) -> Any:
+    """The encoded columns, with the errors of formulaic in our words."""
+    errors = require("formulaic.errors", "formula")
+    _check_columns(sorted(reads), data)
+    rows = data.reset_index(drop=True)  # encoded levels come back without the index of the data
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", errors.DataMismatchWarning)
+            return spec.get_model_matrix(rows, context={})
+    except errors.DataMismatchWarning as mismatch:
+        raise ValueError(_name_unseen(spec, data) or str(mismatch)) from None
+    except errors.FormulaicError as error:
+        raise ValueError(f"the formula cannot be evaluated: {error}") from None
+
+
+def _name_unseen(spec: Any, data: pd.DataFrame) -> str | None:
+    """Name the column and the levels that the fit did not see."""
+    for factor, contrasts in spec.factor_contrasts.items():
+        for column in _reads(factor, data):
+            unseen = sorted(set(data[column]) - set(contrasts.levels), key=str)
+            if unseen:
+                return (
+                    f"column {column!r} has the level(s) {', '.join(map(repr, unseen))}, which "
+                    f"the fit did not see; it saw {', '.join(map(repr, contrasts.levels))}"
+                )
+    return None
 
 
 def _check_columns(names: list[str], data: pd.DataFrame) -> None:
@@ -316,7 +355,7 @@ def _check_columns(names: list[str], data: pd.DataFrame) -> None:
             )
 
 
-# A formula's encoding as plain state: the text, the levels of categories, learned constants.
+# In a file: the text, the levels of categories, and learned constants.
 
 _FIELDS = {
     "formula": str,
@@ -328,57 +367,11 @@ _FIELDS = {
 }
 
 
-class StoredFormula(FormulaDesign):
-    """A design from a file, made on first use.
-
-    Parameters
-    ----------
-    fields : dict
-        ``formula`` and ``targets``; the raw ``columns`` it reads; the ``kinds`` of its factors,
-        numerical or categorical; ``levels`` of the latter; ``constants`` of ``center`` and others.
-    """
-
-    def __init__(self, fields: dict[str, Any]) -> None:
-        vars(self).update(formula=fields["formula"], targets=fields["targets"], fields=fields)
-
-    @cached_property
-    def spec(self) -> Any:
-        """The columns and their encoding, for formulaic."""
-        return self._design.spec
-
-    @cached_property
-    def reads(self) -> dict[str, tuple[str, ...]]:
-        """The columns that each factor reads."""
-        return self._design.reads
-
-    @cached_property
-    def _design(self) -> FormulaDesign:
-        require("formulaic", "formula")
-        try:
-            return _design(**vars(self)["fields"])
-        except Exception as error:  # whatever formulaic makes of a text that is not a formula
-            raise ModelFileError(f"the stored formula {self.formula!r} fails: {error}") from None
-
-
-def take_formula(design: FormulaDesign) -> dict[str, Any]:
+def _take(design: FormulaDesign) -> dict[str, Any]:
     """Fields of a design; ``TypeError`` where it cannot be made of them again."""
-    spec = design.spec
-    factors = [factor.expr for term in spec.formula for factor in term.factors]
-    columns = [name for factor in factors for name in design.reads.get(factor, ())]
-    fields = {
-        "formula": design.formula,
-        "targets": design.targets,
-        "columns": list(dict.fromkeys(columns)),
-        "kinds": {factor: kind.value for factor, (kind, _) in spec.encoder_state.items()},
-        "levels": {
-            factor: list(state["categories"])
-            for factor, (_, state) in spec.encoder_state.items()
-            if "categories" in state
-        },
-        "constants": spec.transform_state,
-    }
+    values = [getattr(design, field.name) for field in fields(design)]
     try:
-        same = StoredFormula(fields).spec.column_names == spec.column_names
+        same = FormulaDesign(*values).spec.column_names == design.spec.column_names
     except ModelFileError:
         same = False
     if not same:
@@ -386,46 +379,13 @@ def take_formula(design: FormulaDesign) -> dict[str, Any]:
             f"the formula {design.formula!r} cannot be saved: what it learned from the data cannot "
             "be told in levels and constants; compute its columns beforehand"
         )
-    return fields
+    return dict(zip(_FIELDS, values, strict=True))
 
 
-def make_formula(fields: dict[str, Any]) -> StoredFormula:
-    """The design of these fields."""
-    if fields.keys() != _FIELDS.keys() or not all(
-        fits(fields[name], hint) for name, hint in _FIELDS.items()
-    ):
-        raise ValueError("it is incomplete")
-    return StoredFormula(fields)
+def _make(found: dict[str, Any]) -> FormulaDesign:
+    check_types(found, _FIELDS)
+    ensure(found.keys() == _FIELDS.keys(), "its formula is incomplete")
+    return FormulaDesign(*(found[name] for name in _FIELDS))
 
 
-def _design(
-    formula: str,
-    targets: tuple[str, ...],
-    columns: list[str],
-    kinds: dict[str, str],
-    levels: dict[str, list[Any]],
-    constants: dict[str, dict[Any, Any]],
-) -> FormulaDesign:
-    import pandas as pd
-
-    as_kind = require("formulaic.parser.types", "formula").Factor.Kind
-    rows = pd.DataFrame(
-        {
-            name: pd.Series([], dtype=object if kinds.get(name) == "categorical" else float)
-            for name in (*targets, *columns)
-        }
-    )
-    parsed = _parse(formula, rows)
-    spec = require("formulaic", "formula").ModelSpec(
-        parsed.rhs,
-        output="pandas",
-        na_action="ignore",
-        transform_state={factor: dict(state) for factor, state in constants.items()},
-        encoder_state={
-            factor: (as_kind(kind), {"categories": levels[factor]} if factor in levels else {})
-            for factor, kind in kinds.items()
-        },
-    )
-    outcomes, reads = _outcomes(parsed.lhs, rows), _columns_by_factor(spec, rows)
-    design = FormulaDesign(formula, outcomes, reads, spec)
-    return replace(design, spec=design._materialise(rows).model_spec)
+SAVED_FORMULA = SavedClass(FormulaDesign, _take, _make)

@@ -162,17 +162,32 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         self._n_features_out = self.rank_
 
     def _remember_rows(self, matrix: Any, weight: FloatArray) -> None:
-        """Store what ``partial_fit`` needs to know of the rows of this fit."""
-        relative = weight / weight.max()  # large weights would overflow
-        self._rows_behind = RowsBehind(float(weight.sum()), _mean_squares(matrix, relative))
-        self.__dict__.pop("_stream", None)
+        """What ``partial_fit`` must know of the rows behind a fitted model."""
+        for stale in ("_rows_behind", "_stream"):
+            self.__dict__.pop(stale, None)
+        self._remember_more(matrix, weight)
+
+    def _remember_more(self, matrix: Any, weight: FloatArray) -> None:
+        """Count rows that were learned in addition."""
+        before = getattr(self, "_rows_behind", RowsBehind(0.0, np.zeros(matrix.shape[1])))
+        self._rows_behind = before.more(matrix, weight)
 
 
 class RowsBehind(NamedTuple):
-    """How much a fitted model has seen: total weight, and mean squares of the features (D,)."""
+    """How much a model has learned from: total weight, and mean squares of the features (D,)."""
 
     weight: float
     mean_squares: FloatArray
+
+    def more(self, matrix: Any, weight: FloatArray) -> RowsBehind:
+        """With the rows of another chunk."""
+        added = float(weight.sum())
+        if added == 0.0:
+            return self
+        squares = _mean_squares(matrix, weight / weight.max())  # large weights would overflow
+        total = self.weight + added
+        change = (added / total) * (squares - self.mean_squares)
+        return RowsBehind(total, self.mean_squares + change)
 
 
 def refuse_checkpoint(checkpoint: Any, resume: bool) -> None:

@@ -292,20 +292,20 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         its rows counting as much as the new ones; hidden layers stay as they are. Calls on
         consecutive pieces give the result of one call on the whole.
         """
-        fitted = hasattr(self, "_rows_behind")
-        first = not fitted and not hasattr(self, "_stream")
+        first = not hasattr(self, "_rows_behind")
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
         check_reach(self._given_sigma(targets), targets)
         if first:
             check_first_rows(targets, weight)
         if not hasattr(self, "_stream"):
-            self._stream = self._continued() if fitted else self._begun(targets)
+            self._stream = self._begun(targets) if first else self._continued()
         self._stream.learn(matrix, targets.low, targets.high, weight)
         if isinstance(self._stream, NetworkStream):
             self.history_["layers"] = [{"course": course} for course in self._stream.courses]
             self.history_["paying_depth"] = self._stream.depth
         self.n_iter_ = self._stream.n_seen
         self._store(self._stream.layers(), targets)
+        self._remember_more(matrix, weight)
         return self
 
     def _fit_source(

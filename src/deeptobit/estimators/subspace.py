@@ -318,8 +318,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         Calls on consecutive pieces give the result of one call on the whole. A model that was
         fitted with ``fit`` goes on from there, its rows counting as much as the new ones.
         """
-        fitted = hasattr(self, "_rows_behind")
-        first = not fitted and not hasattr(self, "_stream")
+        first = not hasattr(self, "_rows_behind")
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
         check_reach(read_sigma(self.sigma, targets.names), targets)
         if first:
@@ -327,11 +326,12 @@ class SubspaceTobitRegressor(LowRankRegressor):
         if first and self.feature_sparsity > 0.0:
             raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
         if not hasattr(self, "_stream"):
-            self._stream = self._continued() if fitted else self._online_solver(targets.names)
-            reason = "partial_fit goes on" if fitted else "partial_fit learns row by row"
+            self._stream = self._online_solver(targets.names) if first else self._continued()
+            reason = "partial_fit learns row by row" if first else "partial_fit goes on"
             self.history_ = {"solver": "online", "reason": reason}
         self._stream.learn(matrix, targets.low, targets.high, weight)
         self._store_online(self._stream, targets)
+        self._remember_more(matrix, weight)
         return self
 
     @property

@@ -1,35 +1,52 @@
-"""TODO."""
+"""Files: models saved without pickle, their format, and ONNX."""
 
 from deeptobit.files.container import read_state, write_state, write_whole
-from deeptobit.files.onnx import (
-    CensoredScores,
-    Precision,
-    ScoreLayer,
-    onnx_bytes,
-    register_converter,
+from deeptobit.files.models import (
+    CLASSES,
+    estimator_from_state,
+    estimator_state,
+    load,
+    noise_from_state,
+    noise_state,
+    register,
+    register_estimator,
+    save_model,
 )
+from deeptobit.files.onnx import Precision, onnx_bytes, register_skl2onnx, write_onnx
 from deeptobit.files.values import (
     Packer,
     SavedClass,
     Unpacker,
+    by_fields,
+    check_sizes,
+    check_types,
+    ensure,
     fits,
-    make_random_state,
-    take_random_state,
 )
 
 __all__ = [
-    "CensoredScores",
+    "CLASSES",
     "Packer",
     "Precision",
     "SavedClass",
-    "ScoreLayer",
     "Unpacker",
+    "by_fields",
+    "check_sizes",
+    "check_types",
+    "ensure",
+    "estimator_from_state",
+    "estimator_state",
     "fits",
-    "make_random_state",
+    "load",
+    "noise_from_state",
+    "noise_state",
     "onnx_bytes",
     "read_state",
-    "register_converter",
-    "take_random_state",
+    "register",
+    "register_estimator",
+    "register_skl2onnx",
+    "save_model",
+    "write_onnx",
     "write_state",
     "write_whole",
 ]

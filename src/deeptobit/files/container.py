@@ -23,6 +23,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
+from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, NoReturn
@@ -32,13 +33,24 @@ from numpy.typing import NDArray
 
 from deeptobit.exceptions import ModelFileError
 
-# Arrays as raw little-endian bytes, with a description that is checked before it is believed.
-
 AnyArray = NDArray[Any]
+
+_MAGIC = b"\x89DTB\r\n\x1a\n"
+_VERSION = 1
+_BEGINNING = struct.Struct("<8sI")
+_LENGTH = struct.Struct("<Q")
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_PREFIX_BYTES = _BEGINNING.size + _LENGTH.size + _DIGEST_BYTES
+_LONGEST_HEADER = 2**26  # 64 MiB of names and numbers; arrays have no limit but the file's size
+_CHUNK = 2**20
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]|<U[1-9][0-9]{0,5}")
 _MOST_DIMENSIONS = 32
 _LARGEST = 2**48  # entries, an empty dimension counted as 1: far beyond any file, within int64
 _LAST_CHARACTER = 0x10FFFF
+_MOST_LEVELS = 100
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+# Arrays as raw little-endian bytes, with a description that is checked before it is believed.
 
 
 @dataclass(frozen=True)
@@ -79,10 +91,10 @@ class ArraySpec:
         """Read what a file says; nothing is allocated."""
         match description:
             case [str(dtype), [*shape], "C" | "F" as order] if _DTYPES.fullmatch(dtype):
-                if len(shape) <= _MOST_DIMENSIONS and all(map(_is_size, shape)):
-                    spec = cls(dtype, tuple(shape), order)
-                    if math.prod(max(size, 1) for size in shape) <= _LARGEST:
-                        return spec
+                whole = all(type(size) is int and size >= 0 for size in shape)
+                few = len(shape) <= _MOST_DIMENSIONS
+                if few and whole and math.prod(max(size, 1) for size in shape) <= _LARGEST:
+                    return cls(dtype, tuple(shape), order)
         raise ModelFileError("an array has a type or shape that model files do not have")
 
     @property
@@ -113,14 +125,7 @@ class ArraySpec:
         return flat.reshape(self.shape, order="F" if self.order == "F" else "C")
 
 
-def _is_size(size: object) -> bool:
-    return type(size) is int and size >= 0
-
-
 # State as JSON: what JSON has no word for is written as an object with one ``$`` key.
-
-MOST_LEVELS = 100
-_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def flatten(state: Any) -> tuple[Any, list[AnyArray]]:
@@ -135,9 +140,9 @@ def flatten(state: Any) -> tuple[Any, list[AnyArray]]:
     return _flatten(state, "state", arrays, 0), arrays
 
 
-def _flatten(value: Any, where: str, arrays: list[AnyArray], level: int) -> Any:
-    if level > MOST_LEVELS:
-        raise TypeError(f"{where} is nested too deeply for a file ({MOST_LEVELS} levels)")
+def _flatten(value: Any, where: str, arrays: list[AnyArray], depth: int) -> Any:
+    if depth > _MOST_LEVELS:
+        raise TypeError(f"{where} is nested too deeply for a file ({_MOST_LEVELS} levels)")
     match value:
         case None | bool() | int() | str():
             return value
@@ -148,13 +153,11 @@ def _flatten(value: Any, where: str, arrays: list[AnyArray], level: int) -> Any:
             arrays.append(value)
             return {"$array": len(arrays) - 1}
         case list():
-            return [
-                _flatten(item, f"{where}[{index}]", arrays, level + 1)
-                for index, item in enumerate(value)
-            ]
+            items = enumerate(value)
+            return [_flatten(at, f"{where}[{index}]", arrays, depth + 1) for index, at in items]
         case dict() if all(isinstance(key, str) for key in value):
             found = {
-                key: _flatten(item, f"{where}[{key!r}]", arrays, level + 1)
+                key: _flatten(item, f"{where}[{key!r}]", arrays, depth + 1)
                 for key, item in value.items()
             }
             return {"$dict": found} if any(key.startswith("$") for key in found) else found
@@ -185,31 +188,24 @@ def restore(document: Any, arrays: Sequence[AnyArray]) -> Any:
     return state
 
 
-def _restore(value: Any, unused: dict[int, AnyArray], level: int) -> Any:
-    if level > MOST_LEVELS:
+def _restore(value: Any, unused: dict[int, AnyArray], depth: int) -> Any:
+    if depth > _MOST_LEVELS:
         raise ModelFileError("its content is nested too deeply")
     match value:
         case list():
-            return [_restore(item, unused, level + 1) for item in value]
+            return [_restore(item, unused, depth + 1) for item in value]
         case {"$array": int(index), **rest} if index in unused and not rest:
             return unused.pop(index)
         case {"$float": str(word), **rest} if word in _NOT_FINITE and not rest:
             return _NOT_FINITE[word]
         case {"$dict": dict(items), **rest} if not rest:
-            return _restore_items(items, unused, level)
+            value = items
         case dict() if any(key.startswith("$") for key in value):
-            raise ModelFileError(
-                f"it holds something unknown ({', '.join(map(ascii, value))[:80]})"
-            )
-        case dict():
-            return _restore_items(value, unused, level)
+            names = ", ".join(map(ascii, value))[:80]
+            raise ModelFileError(f"it holds something unknown ({names})")
+    if isinstance(value, dict):
+        return {key: _restore(item, unused, depth + 1) for key, item in value.items()}
     return value
-
-
-def _restore_items(
-    items: Mapping[str, Any], unused: dict[int, AnyArray], level: int
-) -> dict[str, Any]:
-    return {key: _restore(item, unused, level + 1) for key, item in items.items()}
 
 
 # Files appear whole or not at all.
@@ -247,14 +243,7 @@ def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
             raise
 
 
-_MAGIC = b"\x89DTB\r\n\x1a\n"
-_VERSION = 1
-_BEGINNING = struct.Struct("<8sI")
-_LENGTH = struct.Struct("<Q")
-_DIGEST_BYTES = hashlib.sha256().digest_size
-_PREFIX_BYTES = _BEGINNING.size + _LENGTH.size + _DIGEST_BYTES
-_LONGEST_HEADER = 2**26  # 64 MiB of names and numbers; arrays have no limit but the file's size
-_CHUNK = 2**20
+# The file.
 
 
 def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any]) -> None:
@@ -333,15 +322,8 @@ def _read(file: BufferedReader) -> tuple[str, dict[str, Any]]:
         )
     if version < 1:
         raise ModelFileError(f"there is no format {version}")
-    return _read_content(file, beginning, n_bytes)
-
-
-def _read_content(
-    file: BufferedReader, beginning: bytes, n_bytes: int
-) -> tuple[str, dict[str, Any]]:
-    length = file.read(_LENGTH.size)
-    digest = file.read(_DIGEST_BYTES)
-    if _digest([beginning, length, *iter(lambda: file.read(_CHUNK), b"")]) != digest:
+    length, digest = file.read(_LENGTH.size), file.read(_DIGEST_BYTES)
+    if _digest(chain([beginning, length], iter(lambda: file.read(_CHUNK), b""))) != digest:
         raise ModelFileError("it is damaged; its bytes do not add up to the stored checksum")
     (header_bytes,) = _LENGTH.unpack(length)
     if header_bytes > min(_LONGEST_HEADER, n_bytes - _PREFIX_BYTES):

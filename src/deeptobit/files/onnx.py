@@ -1,26 +1,45 @@
-"""A model as the bytes of an ONNX file."""
+"""Predictions as ONNX: files of their own, and steps of converted pipelines.
+
+A fitted model is reduced to its scores, noise and bounds. Its prediction is written as a graph of
+array operations, which ``onnx`` or ``skl2onnx`` then reads.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import os
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike
 from scipy.special import erfcx
+from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
+from deeptobit.files.container import write_whole
+from deeptobit.files.models import ESTIMATORS
 from deeptobit.likelihood import mills_excess
 
-# A graph of array operations, written down before any library reads it.
+Kind = Literal["mean", "clip", "latent"]
+Precision = Literal["float32", "float64"]
 
+_EXTRA = "onnx"
+# Operators as they have been since 2022, so that runtimes of that year can read the file.
+_OPERATOR_SET, _FILE_VERSION = 17, 8
 FLOAT, DOUBLE = 1, 11  # element types, numbered by the ONNX standard
+_ACCURACY = 1e-5  # of a target's range, promised in single precision
+_CENTRE = 4.0  # t = 0 there; of 2, 3, 4 and 5 the one that needs the lowest degree
+_DEGREE = 16  # an error of g below 1e-12
+_FARTHEST = 40.0  # g is 0 in double precision beyond, and open ends are infinitely far
+
+
+# A graph of array operations.
 
 
 class Node(NamedTuple):
@@ -76,10 +95,6 @@ class Graph:
 
 
 # The mean of a censored normal variable, by operators that every runtime has in double precision.
-
-_CENTRE = 4.0  # t = 0 there; of 2, 3, 4 and 5 the one that needs the lowest degree
-_DEGREE = 16  # an error of g below 1e-12
-_FARTHEST = 40.0  # g is 0 in double precision beyond, and open ends are infinitely far
 
 
 def clip(graph: Graph, score: str, lower: FloatArray, upper: FloatArray) -> str:
@@ -150,7 +165,7 @@ def smooth_factor() -> FloatArray:
     return np.asarray(chebyshev.cheb2poly(chebyshev.chebfit(t, factor, _DEGREE)), dtype=np.float64)
 
 
-# What a prediction is computed from, whichever estimator it was fitted by.
+# What a prediction is computed from, whatever the estimator.
 
 
 class ScoreLayer(NamedTuple):
@@ -187,6 +202,25 @@ class CensoredScores:
     target_names: tuple[str, ...]
     noise: str = "gaussian"
 
+    @classmethod
+    def of(cls, model: Any) -> CensoredScores:
+        """Those of a fitted estimator."""
+        check_is_fitted(model)
+        if hasattr(model, "layers_"):
+            layers = tuple(ScoreLayer((at.V.T, at.U.T), at.intercept) for at in model.layers_)
+        else:
+            layers = (ScoreLayer((model.coef_.T,), model.intercept_),)
+        default = [f"x{column}" for column in range(model.n_features_in_)]
+        return cls(
+            layers=layers,
+            sigma=model.sigma_,
+            lower=model.lower_,
+            upper=model.upper_,
+            feature_names=tuple(map(str, getattr(model, "feature_names_in_", default))),
+            target_names=tuple(model.target_names_),
+            noise=model.noise_.name,
+        )
+
 
 # From features to a prediction, node by node.
 
@@ -195,7 +229,7 @@ def write_prediction(
     graph: Graph,
     X: str,
     model: CensoredScores,
-    kind: Literal["mean", "clip", "latent"],
+    kind: Kind,
     *,
     output: str,
     element_type: int,
@@ -252,17 +286,15 @@ def _score(graph: Graph, inputs: str, layer: ScoreLayer) -> str:
     return graph.add("Add", inputs, layer.intercept)
 
 
-Precision = Literal["float32", "float64"]
-
-EXTRA = "onnx"
-# Operators as they have been since 2022, so that runtimes of that year can read the file.
-_OPERATOR_SET, _FILE_VERSION = 17, 8
-_ACCURACY = 1e-5  # of a target's range
+# The file.
 
 
-def onnx_bytes(
-    model: CensoredScores, kind: Literal["mean", "clip", "latent"], precision: Precision
-) -> bytes:
+def write_onnx(model: Any, path: str | os.PathLike[str], kind: Kind, precision: Precision) -> None:
+    """Write the predictions of a fitted estimator to an ONNX file, whole or not at all."""
+    write_whole(Path(path), [onnx_bytes(CensoredScores.of(model), kind, precision)])
+
+
+def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes:
     """The file: one input ``X`` of shape (batch, D), one output named by its kind, (batch, T).
 
     The metadata hold names, bounds, noise and its scales, kind and version, those that are lists
@@ -271,7 +303,6 @@ def onnx_bytes(
     Examples
     --------
     >>> import onnx
-    >>> from deeptobit.export import ScoreLayer
     >>> layer = ScoreLayer((np.ones((2, 1)),), np.zeros(1))
     >>> model = CensoredScores((layer,), np.ones(1), np.zeros(1), np.full(1, np.inf),
     ...     ("age", "volume"), ("MMSE",))
@@ -284,29 +315,14 @@ def onnx_bytes(
         raise ValueError(f"dtype must be 'float32' or 'float64'; got {precision!r}")
     if precision == "float32":
         _check_resolution(model)
-    onnx = require("onnx", EXTRA)
-    graph = Graph()
+    onnx = require("onnx", _EXTRA)
+    helper, graph = onnx.helper, Graph()
     write_prediction(graph, "X", model, kind, output=kind, element_type=element_type)
-    proto = onnx.helper.make_model(
-        _proto(graph, model, kind, element_type),
-        opset_imports=[onnx.helper.make_opsetid("", _OPERATOR_SET)],
-        ir_version=_FILE_VERSION,
-        producer_name="deeptobit",
-        producer_version=version("deeptobit"),
-    )
-    onnx.helper.set_model_props(proto, _metadata(model, kind))
-    onnx.checker.check_model(proto)
-    return bytes(proto.SerializeToString())
-
-
-def _proto(graph: Graph, model: CensoredScores, kind: str, element_type: int) -> Any:
-    onnx = require("onnx", EXTRA)
-    helper = onnx.helper
     sizes = {"X": len(model.feature_names), kind: len(model.target_names)}
-    described = [
+    given, predicted = (
         helper.make_tensor_value_info(name, element_type, ["batch", size])
         for name, size in sizes.items()
-    ]
+    )
     nodes = [
         helper.make_node(node.operator, node.inputs, [node.output], **node.attributes)
         for node in graph.nodes
@@ -314,23 +330,32 @@ def _proto(graph: Graph, model: CensoredScores, kind: str, element_type: int) ->
     constants = [
         onnx.numpy_helper.from_array(value, name) for name, value in graph.constants.items()
     ]
-    return helper.make_graph(nodes, "deeptobit", described[:1], described[1:], constants)
+    proto = helper.make_model(
+        helper.make_graph(nodes, "deeptobit", [given], [predicted], constants),
+        opset_imports=[helper.make_opsetid("", _OPERATOR_SET)],
+        ir_version=_FILE_VERSION,
+        producer_name="deeptobit",
+        producer_version=version("deeptobit"),
+    )
+    helper.set_model_props(proto, _metadata(model, kind))
+    onnx.checker.check_model(proto)
+    return bytes(proto.SerializeToString())
 
 
 def _metadata(model: CensoredScores, kind: str) -> dict[str, str]:
     lists = {
         "feature_names": list(model.feature_names),
         "target_names": list(model.target_names),
-        "lower": _plain(model.lower),
-        "upper": _plain(model.upper),
-        "sigma": _plain(model.sigma),
+        "lower": _finite(model.lower),
+        "upper": _finite(model.upper),
+        "sigma": _finite(model.sigma),
     }
     as_json = {key: json.dumps(values, ensure_ascii=False) for key, values in lists.items()}
     facts = {"kind": kind, "noise": model.noise, "deeptobit_version": version("deeptobit")}
     return facts | as_json
 
 
-def _plain(values: FloatArray) -> list[float | None]:
+def _finite(values: FloatArray) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
@@ -345,51 +370,68 @@ def _check_resolution(model: CensoredScores) -> None:
             )
 
 
-# A step of a scikit-learn pipeline, as skl2onnx wants it.
-
-SKL2ONNX_EXTRA = "onnx"
-_KINDS = ["mean", "clip", "latent"]
+# A step of a scikit-learn pipeline, converted by skl2onnx.
 
 
-def register_converter(classes: Iterable[type], scores_of: Callable[[Any], CensoredScores]) -> None:
-    """Teach skl2onnx to convert estimators of some classes, wherever their ``predict`` is called.
+def register_skl2onnx() -> None:
+    """Make skl2onnx convert pipelines, searches and ensembles in which these estimators predict.
 
-    Parameters
-    ----------
-    classes : iterable of type
-    scores_of : callable
-        From a fitted estimator to what its prediction is computed from.
+    Call it once before ``skl2onnx.to_onnx``. The step predicts what its ``predict`` does;
+    ``options={SubspaceNetworkRegressor: {"kind": "clip"}}`` (or ``id(step)`` for the class)
+    chooses another kind. The output has shape (batch, T), in single precision unless the
+    features come in double.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onnx.reference import ReferenceEvaluator
+    >>> from skl2onnx import to_onnx
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from deeptobit import TobitRegressor
+    >>> from deeptobit.estimators import register_skl2onnx
+    >>> X = np.arange(20.0, dtype=np.float32)[:, None]
+    >>> y = np.clip(X[:, 0] - 5 + np.sin(X[:, 0]), 0, 10)
+    >>> pipeline = make_pipeline(StandardScaler(), TobitRegressor(upper=10)).fit(X, y)
+    >>> register_skl2onnx()
+    >>> graph = ReferenceEvaluator(to_onnx(pipeline, X))
+    >>> bool(np.abs(graph.run(None, {"X": X})[0][:, 0] - pipeline.predict(X)).max() < 1e-4)
+    True
     """
-    skl2onnx = require("skl2onnx", SKL2ONNX_EXTRA)
-
-    def convert(scope: Any, operator: Any, container: Any) -> None:
-        _check_predicts(scope, operator)
-        estimator = operator.raw_operator
-        options = container.get_options(estimator, {"kind": None})
-        target = operator.outputs[0]
-        graph = Graph(prefix=f"{scope.get_unique_variable_name('deeptobit')}_")
-        write_prediction(
-            graph,
-            operator.inputs[0].full_name,
-            scores_of(estimator),
-            options["kind"] or estimator.prediction,
-            output=target.full_name,
-            element_type=DOUBLE if _is_double(target) else FLOAT,
-        )
-        for name, value in graph.constants.items():
-            container.add_initializer(name, DOUBLE, list(value.shape), value.ravel())
-        for node in graph.nodes:
-            container.add_node(node.operator, list(node.inputs), node.output, **node.attributes)
-
-    for cls in classes:
+    skl2onnx = require("skl2onnx", _EXTRA)
+    for cls in ESTIMATORS:
         skl2onnx.update_registered_converter(
-            cls, f"Deeptobit{cls.__name__}", _set_shape, convert, options={"kind": _KINDS}
+            cls,
+            f"Deeptobit{cls.__name__}",
+            _set_shape,
+            _convert,
+            options={"kind": list(get_args(Kind))},
         )
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of a step to the graph of its pipeline."""
+    _check_predicts(scope, operator)
+    estimator, target = operator.raw_operator, operator.outputs[0]
+    options = container.get_options(estimator, {"kind": None})
+    graph = Graph(prefix=f"{scope.get_unique_variable_name('deeptobit')}_")
+    write_prediction(
+        graph,
+        operator.inputs[0].full_name,
+        CensoredScores.of(estimator),
+        options["kind"] or estimator.prediction,
+        output=target.full_name,
+        element_type=DOUBLE if _is_double(target) else FLOAT,
+    )
+    for name, value in graph.constants.items():
+        container.add_initializer(name, DOUBLE, list(value.shape), value.ravel())
+    for node in graph.nodes:
+        container.add_node(node.operator, list(node.inputs), node.output, **node.attributes)
 
 
 def _set_shape(operator: Any) -> None:
     """(batch, T), in double precision if the features are, else in single."""
-    types = require("skl2onnx.common.data_types", SKL2ONNX_EXTRA)
+    types = require("skl2onnx.common.data_types", _EXTRA)
     features = operator.inputs[0]
     kind = types.DoubleTensorType if _is_double(features) else types.FloatTensorType
     n_tasks = len(operator.raw_operator.target_names_)
@@ -397,7 +439,7 @@ def _set_shape(operator: Any) -> None:
 
 
 def _is_double(variable: Any) -> bool:
-    types = require("skl2onnx.common.data_types", SKL2ONNX_EXTRA)
+    types = require("skl2onnx.common.data_types", _EXTRA)
     return isinstance(variable.type, types.DoubleTensorType)
 
 

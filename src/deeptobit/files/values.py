@@ -1,17 +1,17 @@
-"""Values of Python as plain state and back, without losing their types.
+"""Python values as plain state and back, with their types.
 
-JSON and arrays have no tuples, no objects and no NumPy scalars. These become dicts with the key
-``"is"``: ``{"is": "tuple", "items": […]}``, ``{"is": "StudentT", "fields": {"df": 4.0}}``. An array
-that occurs again is stored once: ``{"is": "same", "as": 3}`` is the array with number 3.
+JSON and arrays have no tuples, objects or NumPy scalars. These become dicts with the key ``"is"``:
+``{"is": "tuple", "items": […]}``, ``{"is": "StudentT", "fields": {"df": 4.0}}``. An array that
+occurs again is stored once: ``{"is": "same", "as": 3}`` is the array with number 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -22,21 +22,46 @@ _KEYS = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class SavedClass:
-    """How objects of a class become fields with names, and how they are made of them.
+    """How objects of a class become named fields, and how they are made from them.
 
     Parameters
     ----------
-    classes : tuple of type
-        Exactly these; a subclass may know more than its fields.
+    cls : type
+        Exactly this one; a subclass may have more state than its fields.
     take : callable
         From an object to its fields.
     make : callable
-        From fields of any kind and number to an object, or any ``ValueError`` or ``TypeError``.
+        From fields, whatever a file says they are, to an object or a ``ValueError``.
     """
 
-    classes: tuple[type, ...]
+    cls: type
     take: Callable[[Any], dict[str, Any]]
     make: Callable[[dict[str, Any]], Any]
+
+
+def by_fields(cls: type, **hints: Any) -> SavedClass:
+    """A class whose constructor takes what it keeps under the same names.
+
+    Names and types are those of the fields of a dataclass or named tuple, or of the arguments of
+    the constructor, unless they are given.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import StudentT
+    >>> saved = by_fields(StudentT)
+    >>> saved.take(StudentT(5)), saved.make({"df": 3.0})
+    ({'df': 5.0}, StudentT(df=3))
+    """
+    if not hints:
+        record = is_dataclass(cls) or issubclass(cls, tuple)
+        hints = get_type_hints(cls if record else cls.__init__)  # type: ignore[misc]
+        hints.pop("return", None)
+
+    def make(found: dict[str, Any]) -> Any:
+        check_types(found, hints)
+        return cls(**found)
+
+    return SavedClass(cls, lambda value: {name: getattr(value, name) for name in hints}, make)
 
 
 class Packer:
@@ -49,25 +74,28 @@ class Packer:
     """
 
     def __init__(self, classes: Mapping[str, SavedClass]) -> None:
-        self._names = {cls: name for name, saved in classes.items() for cls in saved.classes}
-        self._classes = classes
-        # By identity, and with the array itself: a number is not given twice while it lives.
+        self._classes = {saved.cls: (name, saved) for name, saved in classes.items()}
+        # By identity, and with the array itself: an id is not used again while its object lives.
         self._arrays: dict[int, tuple[int, Any]] = {}
 
     def pack(self, value: Any, where: str = "value") -> Any:
         """Plain state; ``where`` names the value in errors."""
         kind = type(value)
-        if kind in (type(None), bool, int, float, str):
+        if kind in _KEYS:
             return value
         if kind is np.str_:
             return str(value)
-        if kind in self._names:
-            return self._pack_object(self._names[kind], value, where)
+        if kind in self._classes:
+            name, saved = self._classes[kind]
+            fields = saved.take(value).items()
+            return {
+                "is": name,
+                "fields": {key: self.pack(item, f"{where}.{key}") for key, item in fields},
+            }
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             return {"is": "scalar", "value": np.asarray(value)}
         if kind is np.ma.MaskedArray:
-            parts = [value.data, np.ma.getmaskarray(value)]
-            return {"is": "masked", "parts": self.pack(parts, where)}
+            return {"is": "masked", "parts": self.pack([value.data, np.ma.getmaskarray(value)])}
         if isinstance(value, np.ndarray):
             return self._pack_array(value, where)
         if kind is list:
@@ -104,11 +132,6 @@ class Packer:
             raise TypeError(f"{where} is an array of type {array.dtype}, which cannot be saved")
         self._arrays[id(array)] = len(self._arrays), array
         return array
-
-    def _pack_object(self, name: str, value: Any, where: str) -> dict[str, Any]:
-        fields = self._classes[name].take(value)
-        packed = {field: self.pack(item, f"{where}.{field}") for field, item in fields.items()}
-        return {"is": name, "fields": packed}
 
 
 def _advice(value: Any) -> str:
@@ -153,7 +176,7 @@ class Unpacker:
             case {"as": int(number)} if tag == "same" and 0 <= number < len(self._arrays):
                 return self._arrays[number]
             case {"items": list(items)} if tag == "tuple":
-                return tuple(self.unpack(item) for item in items)
+                return tuple(self.unpack(items))
             case {"value": np.ndarray(shape=()) as value} if tag == "scalar":
                 return value[()]
             case {"ends": [int(start), int(stop), int(step)]} if tag == "range" and step:
@@ -161,7 +184,10 @@ class Unpacker:
             case {"items": list(pairs)} if tag == "dict":
                 return self._unpack_dict(pairs)
             case {"items": list(items)} if tag == "objects":
-                return self._unpack_objects(items)
+                array = np.empty(len(items), dtype=object)
+                for index, item in enumerate(items):
+                    array[index] = self.unpack(item)
+                return array
             case {"parts": list(parts)} if tag == "masked":
                 return _masked(self.unpack(parts))
             case {"fields": dict(fields)} if tag in self._classes:
@@ -178,12 +204,6 @@ class Unpacker:
                     raise ModelFileError("a dict in it is not made of keys and values")
         return found
 
-    def _unpack_objects(self, items: list[Any]) -> Any:
-        array = np.empty(len(items), dtype=object)
-        for index, item in enumerate(items):
-            array[index] = self.unpack(item)
-        return array
-
     def _unpack_object(self, name: str, fields: dict[str, Any]) -> Any:
         values = {field: self.unpack(item) for field, item in fields.items()}
         try:
@@ -199,10 +219,19 @@ def _masked(parts: list[Any]) -> Any:
         case [np.ndarray() as data, np.ndarray(dtype=np.dtype(kind="b")) as mask]:
             if data.shape == mask.shape:
                 return np.ma.MaskedArray(data, mask=mask)
-    raise ModelFileError("a masked array has not the shape of its mask")
+    raise ModelFileError("a masked array and its mask differ in shape")
 
 
-# Whether a value from a file is of the type that a class declares.
+# Whether values from a file are what their owner declares.
+
+
+def check_types(found: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Refuse fields that are not declared, or not of their declared type."""
+    for name, value in found.items():
+        if name not in hints:
+            raise ValueError(f"it has no {name!r}")
+        if not fits(value, hints[name]):
+            raise ValueError(f"{name} cannot be of type {type(value).__name__}")
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -227,10 +256,12 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is np.ndarray:
         (scalar,) = get_args(inner[1])
         return type(value) is np.ndarray and value.dtype == scalar
-    if origin is tuple:
-        return isinstance(value, tuple) and _each_fits(value, inner)
-    if origin is list:
-        return isinstance(value, list) and all(fits(item, inner[0]) for item in value)
+    if origin is tuple and inner[1:] != (...,):
+        same = isinstance(value, tuple) and len(value) == len(inner)
+        return same and all(map(fits, value, inner))
+    if origin in (tuple, list, Sequence):
+        kind = (list, tuple) if origin is Sequence else origin
+        return isinstance(value, kind) and all(fits(item, inner[0]) for item in value)
     if origin is dict:
         return isinstance(value, dict) and all(
             fits(key, inner[0]) and fits(item, inner[1]) for key, item in value.items()
@@ -238,10 +269,41 @@ def fits(value: Any, hint: Any) -> bool:
     return isinstance(value, hint)
 
 
-def _each_fits(items: tuple[Any, ...], hints: tuple[Any, ...]) -> bool:
-    if hints[1:] == (...,):
-        return all(fits(item, hints[0]) for item in items)
-    return len(items) == len(hints) and all(map(fits, items, hints))
+def ensure(holds: bool, otherwise: str) -> None:
+    """Refuse the file unless a condition holds."""
+    if not holds:
+        raise ModelFileError(f"its parts do not fit together: {otherwise}")
+
+
+def check_sizes(owner: Any, sizes: Mapping[str, int], **shapes: str) -> dict[str, int]:
+    """Refuse an owner whose arrays of numbers do not have the shapes given in letters.
+
+    A digit stands for itself. A letter without a size takes that of its first array; the sizes are
+    returned.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> layer = SimpleNamespace(U=np.ones((3, 2)), V=np.ones((2, 5)))
+    >>> check_sizes(layer, {"T": 3}, U="TR", V="RD")
+    {'T': 3, 'R': 2, 'D': 5}
+    >>> check_sizes(layer, {"T": 3, "D": 4}, U="TR", V="RD")
+    Traceback (most recent call last):
+        ...
+    deeptobit.exceptions.ModelFileError: its parts do not fit together: V is not an array of \
+shape (2, 4)
+    """
+    known = dict(sizes)
+    for name, letters in shapes.items():
+        array: Any = getattr(owner, name, None)
+        sound = isinstance(array, np.ndarray) and array.dtype.kind == "f"
+        if sound and array.ndim == len(letters):
+            for letter, size in zip(letters, array.shape, strict=True):
+                known.setdefault(letter, int(letter) if letter.isdigit() else size)
+        shape = tuple(known.get(letter, letter) for letter in letters)
+        listed = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
+        ensure(sound and array.shape == shape, f"{name} is not an array of shape ({listed})")
+    return known
 
 
 # The state of a random number generator.
@@ -249,20 +311,16 @@ def _each_fits(items: tuple[Any, ...], hints: tuple[Any, ...]) -> bool:
 _KEY_WORDS = 624  # of the Mersenne twister
 
 
-def take_random_state(value: np.random.RandomState) -> dict[str, Any]:
-    """Fields of a generator."""
+def _take_random_state(value: np.random.RandomState) -> dict[str, Any]:
     state: Any = value.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
         raise TypeError("a RandomState can be saved only with its own generator, MT19937")
-    return {
-        "key": state["state"]["key"],
-        "position": state["state"]["pos"],
-        "has_gauss": state["has_gauss"],
-        "gauss": state["gauss"],
-    }
+    key, position = state["state"]["key"], state["state"]["pos"]
+    gauss = {name: state[name] for name in ("has_gauss", "gauss")}
+    return {"key": key, "position": position, **gauss}
 
 
-def make_random_state(found: dict[str, Any]) -> np.random.RandomState:
+def _make_random_state(found: dict[str, Any]) -> np.random.RandomState:
     """The generator of these fields; compiled code reads its key at any position it is given."""
     key, position = found["key"], found["position"]
     if not (isinstance(key, np.ndarray) and key.shape == (_KEY_WORDS,) and key.dtype == np.uint32):
@@ -272,3 +330,6 @@ def make_random_state(found: dict[str, Any]) -> np.random.RandomState:
     value = np.random.RandomState()
     value.set_state(("MT19937", key, position, found["has_gauss"], found["gauss"]))
     return value
+
+
+RANDOM_STATE = SavedClass(np.random.RandomState, _take_random_state, _make_random_state)

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from deeptobit.arrays import FloatArray
+from tests.conformance.estimators import EVERY_ESTIMATOR, EVERY_STREAM, every
 from tests.conformance.problems import (
     Answers,
     Problem,
@@ -26,14 +27,9 @@ from tests.conformance.problems import (
 _WITHIN_BOUNDS = ("predict", "predict_interval", "predict_quantile", "sample_y", "staged_predict")
 
 
-def check_no_nan_leaves(estimator: Any) -> None:
-    """Missing outcomes and features far out give finite answers; a missing feature is an error.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_no_nan_leaves(TobitRegressor())
-    """
+@EVERY_ESTIMATOR
+def test_no_nan_leaves(estimator: Any) -> None:
+    """Missing outcomes and features far out give finite answers; a missing feature is an error."""
     problem = make_problem(estimator, missing=0.2)
     model = fitted(estimator, problem)
     for times in (0.0, 1.0, 1e3, 1e6):
@@ -50,15 +46,11 @@ def check_no_nan_leaves(estimator: Any) -> None:
             assert _refuses(call), f"{what} takes {hole} among the features"
 
 
-def check_bounds_are_respected(estimator: Any) -> None:
+@EVERY_ESTIMATOR
+def test_bounds_are_respected(estimator: Any) -> None:
     """Predictions, quantiles, intervals and draws lie within the bounds, however far out x is.
 
     Scores before censoring (``prediction="latent"``) are free.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_bounds_are_respected(TobitRegressor(upper=3))
     """
     problem = make_problem(estimator)
     model = fitted(estimator, problem)
@@ -72,52 +64,35 @@ def check_bounds_are_respected(estimator: Any) -> None:
             assert (answer <= high).all(), f"{name} exceeds the upper bound"
 
 
-def check_distribution_is_coherent(estimator: Any) -> None:
+@EVERY_ESTIMATOR
+def test_distribution_is_coherent(estimator: Any) -> None:
     r"""Quantiles rise with q, intervals are quantiles, and probabilities at the bounds fit to them.
 
     .. math:: q \le P(y = \mathrm{lower}) \iff F^{-1}(q) = \mathrm{lower}
 
-    Checked as far as the estimator has the methods. Intervals that were calibrated are no longer
-    quantiles; a copy is fitted here, and is not calibrated.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_distribution_is_coherent(TobitRegressor(upper=3))
+    Intervals that were calibrated are no longer quantiles; these are not.
     """
     problem = make_problem(estimator)
     model = fitted(estimator, problem)
     q = np.linspace(0.05, 0.95, 19)
-    if not hasattr(model, "predict_quantile"):
-        return
     quantiles = model.predict_quantile(problem.X, q)
     assert (np.diff(quantiles, axis=0) >= 0.0).all(), "a quantile falls as q rises"
-    if hasattr(model, "predict_interval"):
-        expected = {"predict_interval": quantiles[[0, -1]]}
-        found = {"predict_interval": np.asarray(model.predict_interval(problem.X, 0.9))}
-        assert_same(found, expected, "from the quantiles at its ends")
-    if hasattr(model, "predict_bound_proba"):
-        at_lower, at_upper = model.predict_bound_proba(problem.X)
-        assert (at_lower >= 0.0).all(), "a probability is negative"
-        assert (at_upper >= 0.0).all(), "a probability is negative"
-        assert (at_lower + at_upper <= 1.0 + 1e-12).all(), "probabilities exceed 1"
-        levels = q.reshape(-1, *[1] * at_lower.ndim)
-        low, high = _bounds_like("predict", problem)
-        _assert_at_bound(quantiles == low, levels - at_lower)
-        _assert_at_bound(quantiles == high, 1.0 - levels - at_upper)
+    expected = {"predict_interval": quantiles[[0, -1]]}
+    found = {"predict_interval": np.asarray(model.predict_interval(problem.X, 0.9))}
+    assert_same(found, expected, "from the quantiles at its ends")
+    at_lower, at_upper = model.predict_bound_proba(problem.X)
+    assert (at_lower >= 0.0).all(), "a probability is negative"
+    assert (at_upper >= 0.0).all(), "a probability is negative"
+    assert (at_lower + at_upper <= 1.0 + 1e-12).all(), "probabilities exceed 1"
+    levels = q.reshape(-1, *[1] * at_lower.ndim)
+    _assert_at_bound(quantiles == problem.lower, levels - at_lower)
+    _assert_at_bound(quantiles == problem.upper, 1.0 - levels - at_upper)
 
 
-def check_one_outcome_is_one_dimensional(estimator: Any) -> None:
-    """The answers to y of shape (N,) are those to Y of shape (N, 1), without the axis of tasks.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_one_outcome_is_one_dimensional(TobitRegressor())
-    """
+@every("tobit", "subspace", "subspace online", "cv")  # bounds per task would need more tasks
+def test_one_outcome_is_one_dimensional(estimator: Any) -> None:
+    """The answers to y of shape (N,) are those to Y of shape (N, 1), without the axis of tasks."""
     problem = make_problem(estimator, n_tasks=1)
-    if problem.Y.ndim == 1 or len(problem.names) > 1:
-        return
     many, one = fitted(estimator, problem), seeded(estimator).fit(problem.X, problem.Y[:, 0])
     found, expected = ask(one, problem.X), ask(many, problem.X)
     for name in expected.keys() - {"transform"}:
@@ -130,8 +105,6 @@ def check_one_outcome_is_one_dimensional(estimator: Any) -> None:
 
 def _bounds_like(name: str, problem: Problem) -> tuple[FloatArray, FloatArray]:
     """Bounds that broadcast with an answer: tasks are its last axis, but for draws."""
-    if problem.Y.ndim == 1:
-        return problem.lower[0], problem.upper[0]
     if name == "sample_y":
         return problem.lower[:, None], problem.upper[:, None]
     return problem.lower, problem.upper
@@ -157,14 +130,9 @@ def _refuses(call: Any) -> bool:
 _MANY = 4  # consecutive numbers that are no coincidence
 
 
-def check_copies_agree(estimator: Any) -> None:
-    """A pickled or copied model answers as the model does; a clone is as good as new.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_copies_agree(TobitRegressor())
-    """
+@EVERY_ESTIMATOR
+def test_copies_agree(estimator: Any) -> None:
+    """A pickled or copied model answers as the model does; a clone is as good as new."""
     problem = make_problem(estimator)
     model = fitted(estimator, problem)
     expected = ask(model, problem.X)
@@ -177,14 +145,9 @@ def check_copies_agree(estimator: Any) -> None:
     assert_same(ask(again, problem.X), expected, "in a clone that is fitted to the same data")
 
 
-def check_refit_forgets(estimator: Any) -> None:
-    """A model that is fitted again knows nothing of the first data, which had another shape.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_refit_forgets(TobitRegressor())
-    """
+@EVERY_ESTIMATOR
+def test_refit_forgets(estimator: Any) -> None:
+    """A model that is fitted again knows nothing of the first data, which had another shape."""
     other = make_problem(estimator, 60, 5, n_tasks=2, seed=1)
     problem = make_problem(estimator)
     model = fitted(estimator, other)
@@ -195,16 +158,12 @@ def check_refit_forgets(estimator: Any) -> None:
     assert not left, f"attributes depend on earlier fits: {', '.join(left)}"
 
 
-def check_training_rows_are_not_stored(estimator: Any) -> None:
+@EVERY_ESTIMATOR
+def test_training_rows_are_not_stored(estimator: Any) -> None:
     """A pickled model holds no row of X, and no stretch of a column of X or Y.
 
     A model that is passed on must not carry its training data along. Found are values as they were
     given, in either order of memory; values in other units are not.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_training_rows_are_not_stored(TobitRegressor())
     """
     problem = make_problem(estimator)
     stored = pickle.dumps(fitted(estimator, problem))
@@ -226,16 +185,12 @@ def _holds(stored: bytes, stretch: FloatArray) -> bool:
 # Where and how parallel a model is fitted must not show in it.
 
 
-def check_same_seed_across_processes(estimator: Any) -> None:
+@every("network")  # another process takes seconds to start
+def test_same_seed_across_processes(estimator: Any) -> None:
     """The same seed gives the same model in another process with another number of threads.
 
     Here on one thread, there on two: of OpenMP, of BLAS and of Numba. The other process has other
     hashes of strings, too.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_same_seed_across_processes(TobitRegressor())
     """
     problem = make_problem(estimator, missing=0.1)
     with threadpool_limits(1):
@@ -245,16 +200,9 @@ def check_same_seed_across_processes(estimator: Any) -> None:
     assert_same(there, here, "in another process with two threads")
 
 
-def check_n_jobs_changes_nothing(estimator: Any) -> None:
-    """``n_jobs`` is a matter of time alone: 1, 2, or -1, which stands for all cores.
-
-    Examples
-    --------
-    >>> from deeptobit import SubspaceTobitRegressor
-    >>> check_n_jobs_changes_nothing(SubspaceTobitRegressor(rank=2, solver="online"))
-    """
-    if "n_jobs" not in estimator.get_params():
-        return
+@every("subspace online", "network")
+def test_n_jobs_changes_nothing(estimator: Any) -> None:
+    """``n_jobs`` is a matter of time alone: 1, 2, or -1, which stands for all cores."""
     problem = make_problem(estimator)
     alone = fitted(clone(estimator).set_params(n_jobs=1), problem)
     for n_jobs in (2, -1):
@@ -272,15 +220,11 @@ _ROWS = 640
 _CHUNK, _WARM, _CHUNKS = 200, 6, 40
 
 
-def check_partial_fit_in_pieces(estimator: Any) -> None:
+@EVERY_STREAM
+def test_partial_fit_in_pieces(estimator: Any) -> None:
     """Calls of ``partial_fit`` on consecutive rows equal one call on all of them.
 
     Pieces are of any length, in multiples of ``batch_size`` where the estimator has one.
-
-    Examples
-    --------
-    >>> from deeptobit import SubspaceTobitRegressor
-    >>> check_partial_fit_in_pieces(SubspaceTobitRegressor(rank=2))
     """
     problem, edges = _stream(estimator)
     whole = seeded(estimator).partial_fit(problem.X, problem.Y)
@@ -290,14 +234,9 @@ def check_partial_fit_in_pieces(estimator: Any) -> None:
     assert_same(ask(pieces, problem.X), ask(whole, problem.X), "when it learns in pieces")
 
 
-def check_pickled_stream_goes_on(estimator: Any) -> None:
-    """A model that is pickled between two calls of ``partial_fit`` goes on as if it were not.
-
-    Examples
-    --------
-    >>> from deeptobit import SubspaceTobitRegressor
-    >>> check_pickled_stream_goes_on(SubspaceTobitRegressor(rank=2))
-    """
+@EVERY_STREAM
+def test_pickled_stream_goes_on(estimator: Any) -> None:
+    """A model that is pickled between two calls of ``partial_fit`` goes on as if it were not."""
     problem, edges = _stream(estimator)
     straight, interrupted = seeded(estimator), seeded(estimator)
     for first, last in pairwise(edges):
@@ -308,14 +247,9 @@ def check_pickled_stream_goes_on(estimator: Any) -> None:
     assert_same(found, expected, "when it is pickled in the middle of a stream")
 
 
-def check_memory_is_bounded(estimator: Any) -> None:
-    """8000 rows through ``partial_fit`` leave less than a quarter of their size in memory.
-
-    Examples
-    --------
-    >>> from deeptobit import SubspaceTobitRegressor
-    >>> check_memory_is_bounded(SubspaceTobitRegressor(rank=2))
-    """
+@EVERY_STREAM
+def test_memory_is_bounded(estimator: Any) -> None:
+    """8000 rows through ``partial_fit`` leave less than a quarter of their size in memory."""
     problem = make_problem(estimator, _CHUNK)
     model = seeded(estimator)
     was_tracing = tracemalloc.is_tracing()

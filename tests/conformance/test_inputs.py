@@ -12,6 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from deeptobit.arrays import FloatArray
 from deeptobit.targets import CensoredTargets
+from tests.conformance.estimators import EVERY_ESTIMATOR
 from tests.conformance.problems import Problem, ask, assert_same, fitted, make_problem, seeded
 
 _SINGLE = 1e-4  # seven digits, of which sums lose some
@@ -25,14 +26,9 @@ _LAYOUTS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def check_layouts_agree(estimator: Any) -> None:
-    """X and Y may lie in memory in any order, with gaps, backward, or read-only.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_layouts_agree(TobitRegressor())
-    """
+@EVERY_ESTIMATOR
+def test_layouts_agree(estimator: Any) -> None:
+    """X and Y may lie in memory in any order, with gaps, backward, or read-only."""
     problem = make_problem(estimator)
     expected = ask(fitted(estimator, problem), problem.X)
     for name, layout in _LAYOUTS.items():
@@ -40,15 +36,11 @@ def check_layouts_agree(estimator: Any) -> None:
         assert_same(ask(seeded(estimator).fit(X, Y), X), expected, f"for {name}")
 
 
-def check_containers_agree(estimator: Any) -> None:
+@EVERY_ESTIMATOR
+def test_containers_agree(estimator: Any) -> None:
     """Data frames of pandas and, if it is installed, polars are their arrays, and bring names.
 
     A missing outcome is NaN in an array and in pandas, null in polars.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_containers_agree(TobitRegressor())
     """
     problem = make_problem(estimator, missing=0.1)
     expected = ask(fitted(estimator, problem), problem.X)
@@ -62,14 +54,9 @@ def check_containers_agree(estimator: Any) -> None:
         assert_same(ask(model, X), expected, f"for {name}")
 
 
-def check_precision_is_kept(estimator: Any) -> None:
-    """Features in single precision are answered in single precision, all others in double.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_precision_is_kept(TobitRegressor())
-    """
+@EVERY_ESTIMATOR
+def test_precision_is_kept(estimator: Any) -> None:
+    """Features in single precision are answered in single precision, all others in double."""
     problem = make_problem(estimator)
     model = fitted(estimator, problem)
     single, double = problem.X.astype(np.float32), problem.X.astype(np.float32).astype(np.float64)
@@ -86,14 +73,9 @@ def check_precision_is_kept(estimator: Any) -> None:
             assert answer.dtype == dtype, f"{name} answers features of {kind} in {answer.dtype}"
 
 
-def check_censored_targets_agree(estimator: Any) -> None:
-    """A :class:`~deeptobit.CensoredTargets` that is built from Y and its bounds stands for both.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_censored_targets_agree(TobitRegressor())
-    """
+@EVERY_ESTIMATOR
+def test_censored_targets_agree(estimator: Any) -> None:
+    """A :class:`~deeptobit.CensoredTargets` that is built from Y and its bounds stands for both."""
     problem = make_problem(estimator, missing=0.1)
     targets = CensoredTargets.from_bounds(
         problem.Y, problem.lower, problem.upper, names=problem.names
@@ -108,28 +90,20 @@ def check_censored_targets_agree(estimator: Any) -> None:
     )
 
 
-def check_bounds_agree(estimator: Any) -> None:
-    """Bounds may be written by position, by name, in any order of names, or row by row.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_bounds_agree(TobitRegressor())
-    """
-    if not {"lower", "upper"} <= set(estimator.get_params(deep=False)):
-        return
+@EVERY_ESTIMATOR
+def test_bounds_agree(estimator: Any) -> None:
+    """Bounds may be written by position, by name, in any order of names, or row by row."""
     problem = make_problem(estimator)
     expected = ask(fitted(estimator, problem), problem.X)
     for name, write in _spellings(problem).items():
         bounds = {"lower": write(problem.lower), "upper": write(problem.upper)}
         model = fitted(clone(estimator).set_params(**bounds), problem)
         assert_same(ask(model, problem.X), expected, f"for bounds as {name}")
-    if has_fit_parameter(estimator, "lower") and has_fit_parameter(estimator, "upper"):
-        lower, upper = (
-            np.broadcast_to(bound, problem.Y.shape) for bound in (problem.lower, problem.upper)
-        )
-        model = fitted(estimator, problem, lower=lower, upper=upper)
-        assert_same(ask(model, problem.X), expected, "for bounds row by row")
+    lower, upper = (
+        np.broadcast_to(bound, problem.Y.shape) for bound in (problem.lower, problem.upper)
+    )
+    model = fitted(estimator, problem, lower=lower, upper=upper)
+    assert_same(ask(model, problem.X), expected, "for bounds row by row")
 
 
 def _frames(problem: Problem, features: list[str]) -> Iterator[tuple[str, Any, Any]]:
@@ -169,14 +143,9 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 # What an estimator must leave alone: its inputs, its state, what it hands out.
 
 
-def check_inputs_are_not_modified(estimator: Any) -> None:
-    """Fitting, predicting and scoring leave X, Y, weights and limits as they were.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_inputs_are_not_modified(TobitRegressor())
-    """
+@EVERY_ESTIMATOR
+def test_inputs_are_not_modified(estimator: Any) -> None:
+    """Fitting, predicting and scoring leave X, Y, weights and limits as they were."""
     problem = make_problem(estimator, missing=0.1)
     metadata = _metadata(estimator, problem)
     given = {"X": problem.X, "Y": problem.Y, **metadata}
@@ -193,14 +162,9 @@ def check_inputs_are_not_modified(estimator: Any) -> None:
             )
 
 
-def check_nothing_is_shared(estimator: Any) -> None:
-    """What happens to the arrays after ``fit`` does not happen to the model.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_nothing_is_shared(TobitRegressor())
-    """
+@EVERY_ESTIMATOR
+def test_nothing_is_shared(estimator: Any) -> None:
+    """What happens to the arrays after ``fit`` does not happen to the model."""
     problem = make_problem(estimator)
     given = problem.copy()
     model = fitted(estimator, given)
@@ -213,14 +177,9 @@ def check_nothing_is_shared(estimator: Any) -> None:
     assert_same(ask(model, problem.X), expected, "after an earlier answer was overwritten")
 
 
-def check_predict_is_pure(estimator: Any) -> None:
-    """Asking changes neither the answers, nor the fitted attributes, nor NumPy's global seed.
-
-    Examples
-    --------
-    >>> from deeptobit import TobitRegressor
-    >>> check_predict_is_pure(TobitRegressor())
-    """
+@EVERY_ESTIMATOR
+def test_predict_is_pure(estimator: Any) -> None:
+    """Asking changes neither the answers, nor the fitted attributes, nor NumPy's global seed."""
     problem = make_problem(estimator)
     model = fitted(estimator, problem)
     attributes, seed = _attributes(model), _global_seed()

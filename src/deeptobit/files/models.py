@@ -1,0 +1,228 @@
+"""Models to files and back: the register of classes that a file may hold, ``save`` and ``load``.
+
+A file names classes; those in the register are made, and no others. Estimators, and what only they
+have, are registered by ``deeptobit.estimators``, which this room does not import.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import GroupKFold, KFold
+
+from deeptobit.exceptions import ModelFileError
+from deeptobit.files.container import read_state, write_state
+from deeptobit.files.values import (
+    RANDOM_STATE,
+    Packer,
+    SavedClass,
+    Unpacker,
+    by_fields,
+    check_types,
+    ensure,
+)
+from deeptobit.layer import Step
+from deeptobit.likelihood import (
+    Gaussian,
+    Logistic,
+    Noise,
+    NoiseByTask,
+    ScoreGrid,
+    Spread,
+    StudentT,
+    TwoPiece,
+    resolve_noise,
+)
+from deeptobit.network import NetworkLayer
+from deeptobit.online import Record
+
+_KIND = "model"
+_VERSION = 1
+
+_FAMILIES: tuple[type, ...] = (Gaussian, Logistic, StudentT, TwoPiece)
+_RECORDS: tuple[type, ...] = (NoiseByTask, ScoreGrid, Spread, NetworkLayer, Record, Step)
+_FOLDS = {"n_splits": int, "shuffle": bool, "random_state": int | np.random.RandomState | None}
+# Files of version 0.1 also hold the solver of a stream, which is read and dropped.
+_DROPPED = (
+    *("OnlineSolver", "OnlineSettings", "OnlineResult", "NetworkStream", "ContinuedNetwork"),
+    *("RecursiveTobit", "AdaptiveLearner", "PlainLearner", "Iterate", "Units", "NullModel"),
+    *("FeatureMetric", "Evidence", "History", "Pending", "RawRows"),
+)
+
+CLASSES: dict[str, SavedClass] = {
+    **{cls.__name__: by_fields(cls) for cls in (*_FAMILIES, *_RECORDS)},
+    **{cls.__name__: by_fields(cls, **_FOLDS) for cls in (KFold, GroupKFold)},
+    "RandomState": RANDOM_STATE,
+    **{name: SavedClass(type(name, (), {}), vars, lambda found: None) for name in _DROPPED},
+}
+ESTIMATORS: list[type] = []
+"""The registered estimators."""
+
+
+def register(*saved: SavedClass) -> None:
+    """Let model files hold objects of more classes."""
+    CLASSES.update({each.cls.__name__: each for each in saved})
+
+
+def register_estimator(
+    cls: type,
+    check: Callable[[Any], None],
+    update: Callable[[dict[str, Any], dict[str, Any]], None] = lambda params, fitted: None,
+) -> None:
+    """Let model files hold estimators of a class.
+
+    They are stored as parameters and fitted attributes; training data stay behind.
+
+    Parameters
+    ----------
+    cls : type
+    check : function
+        Raises :class:`ModelFileError` unless the parts of a loaded estimator belong together.
+    update : function
+        Brings parameters and fitted attributes of an older file up to date, in place.
+    """
+
+    def take(model: Any) -> dict[str, Any]:
+        params = model.get_params(deep=False)
+        left_out = {*params, "_stream"}
+        fitted = {name: at for name, at in model.__getstate__().items() if name not in left_out}
+        return {"params": params, "fitted": fitted}
+
+    def make(found: dict[str, Any]) -> Any:
+        check_types(found, {"params": dict, "fitted": dict})
+        params, fitted = found["params"], found["fitted"]
+        update(params, fitted)
+        if _holds_a_model(params):  # whose text, in an error, may take for ever
+            raise ValueError("a parameter is a model")
+        model = cls(**params)
+        ensure(fitted.pop("_stream", None) is None, "it holds a stream that is none")
+        for name in fitted:
+            if not (isinstance(name, str) and name.isidentifier()) or hasattr(cls, name):
+                raise ValueError(f"{name!r} is not an attribute of a fitted model")
+        vars(model).update(fitted)
+        check(model)
+        return model
+
+    CLASSES[cls.__name__] = SavedClass(cls, take, make)
+    ESTIMATORS.append(cls)
+
+
+def _holds_a_model(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_a_model, value.values()))
+    objects = isinstance(value, np.ndarray) and value.dtype.hasobject
+    if objects or isinstance(value, (list, tuple)):
+        return any(map(_holds_a_model, value))
+    return isinstance(value, BaseEstimator)
+
+
+def estimator_state(model: Any) -> dict[str, Any]:
+    """Everything a fitted estimator needs to predict and to go on learning, as plain state.
+
+    Nested dicts and lists of text, numbers and arrays, to be embedded in other files by
+    :func:`deeptobit.files.write_state`. Training data are left out. What cannot be stored is a
+    ``TypeError`` that names the attribute.
+
+    Examples
+    --------
+    >>> from deeptobit import TobitRegressor
+    >>> state = estimator_state(TobitRegressor(upper=30.0))
+    >>> state["model"]["is"], state["model"]["fields"]["params"]["upper"]
+    ('TobitRegressor', 30.0)
+    >>> estimator_from_state(state)
+    TobitRegressor(upper=30.0)
+    """
+    name = type(model).__name__
+    if type(model) not in ESTIMATORS:
+        raise TypeError(f"an object of type {name} cannot be saved; estimators of deeptobit can")
+    state = {"version": _VERSION, "model": Packer(CLASSES).pack(model, name)}
+    try:
+        estimator_from_state(state)
+    except ModelFileError as error:  # better now than when the model is needed
+        raise ValueError(f"this {name} could not be loaded again: {error}") from None
+    return state
+
+
+def estimator_from_state(state: dict[str, Any]) -> Any:
+    """The estimator of a state; :class:`ModelFileError` where it is not sound."""
+    match state:
+        case {"version": int(version), "model": {"is": str(name)} as packed}:
+            if version > _VERSION:
+                raise ModelFileError(
+                    f"its model has version {version}, and this version of deeptobit reads up to "
+                    f"{_VERSION}; upgrade deeptobit"
+                )
+            if version == _VERSION and name in {cls.__name__ for cls in ESTIMATORS}:
+                return Unpacker(CLASSES).unpack(packed)
+    raise ModelFileError("it holds no model")
+
+
+def noise_state(noise: Noise) -> Any:
+    """A noise family as plain state.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import StudentT
+    >>> noise_from_state(noise_state(StudentT(2.5)))
+    StudentT(df=2.5)
+    """
+    return Packer(CLASSES).pack(noise, "noise")
+
+
+def noise_from_state(state: Any) -> Noise:
+    """The noise family of a state, which may be a name."""
+    try:
+        return resolve_noise(Unpacker(CLASSES).unpack(state))
+    except ValueError as error:
+        raise ModelFileError(f"its noise is unknown: {error}") from None
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write an estimator to a file."""
+    write_state(path, _KIND, estimator_state(model))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Load an estimator that its ``save`` wrote, by this version of deeptobit or an older one.
+
+    Nothing in the file is executed, and only classes of deeptobit are made. Predictions are those
+    of the saved model to the last bit. ``partial_fit`` goes on as from a fitted model: the rows
+    learned before saving count as much as new ones.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    estimator of the class that was saved
+
+    Raises
+    ------
+    ModelFileError
+        If anything is wrong with the content of the file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit import TobitRegressor, load
+    >>> X = np.arange(20.0)[:, None]
+    >>> y = np.clip(X[:, 0] - 5 + np.sin(X[:, 0]), 0, 10)
+    >>> model = TobitRegressor(upper=10).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(Path(folder, "tobit.model"))
+    ...     again = load(Path(folder, "tobit.model"))
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    _, state = read_state(path, _KIND)
+    try:
+        return estimator_from_state(state)
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)} cannot be loaded: {error}") from None
