@@ -10,12 +10,13 @@ import pytest
 from deeptobit.network import JointProblem, NetworkLayer, NetworkProblem
 from deeptobit.network.grow import grow
 from deeptobit.network.joint import TunedNetwork, balanced, tune
+from deeptobit.penalties import Group
 from tests.network.problems import bent, joint, some_layers
 
 SIGMAS = np.array([0.5, 0.7, 0.9, 0.3])
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "feature sparsity": {"feature_sparsity": 0.5},
+    "feature sparsity": {"penalty": Group(0.5)},
     "naive": {"skip_connection": False},
     "sigma": {"sigma": SIGMAS},
     "no intercept": {"fit_intercept": False},
@@ -71,7 +72,7 @@ def test_it_ends_at_a_stationary_point_of_one_layer() -> None:
 
 
 def test_inputs_that_left_stay_out() -> None:
-    network = bent(150, alphas=[0.1, 0.1], feature_sparsity=0.5)
+    network = bent(150, alphas=[0.1, 0.1], penalty=Group(0.5))
     layers = some_layers(network)
     for layer in layers:
         layer.V[:, [0, 3]] = 0.0
@@ -156,13 +157,13 @@ def test_what_does_not_promise_ends_after_its_probation() -> None:
 
 @pytest.mark.parametrize("sparsity", [0.0, 0.5])
 def test_balanced_factors_are_the_same_layer_at_the_least_penalty(sparsity: float) -> None:
-    problem = bent(150, alphas=[0.1], feature_sparsity=sparsity)
-    (layer,), penalty = some_layers(problem), problem.penalty(0)
+    problem = bent(150, alphas=[0.1], penalty=Group(sparsity))
+    (layer,), penalty = some_layers(problem), problem.penalty
     even = balanced(layer, penalty)
     np.testing.assert_allclose(even.coef, layer.coef, rtol=1e-10, atol=1e-12)
 
     def size(U: Any, V: Any) -> float:
-        return float((U**2).sum()) + penalty.value(V.T)
+        return 0.5 * float((U**2).sum()) + penalty.value(V)
 
     least = size(even.U, even.V)
     assert least < size(layer.U, layer.V)

@@ -63,6 +63,7 @@ from deeptobit.online import (
     RecursiveTobit,
     Units,
 )
+from deeptobit.penalties import PENALTIES
 
 # Shapes of arrays from a file, in letters: D features, T targets, R components.
 
@@ -445,6 +446,7 @@ _RECORDS: tuple[type, ...] = (
     *(NetworkLayer, OnlineResult, RowsBehind, Record, Step, IntervalCalibration, TargetScores),
     *(OnlineSettings, AdaptiveLearner, PlainLearner, Iterate, Units, NullModel),
     *(FeatureMetric, Evidence, History, Pending, RawRows),
+    *PENALTIES.values(),
 )
 
 ESTIMATORS: tuple[type, ...] = (

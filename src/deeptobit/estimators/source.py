@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators.diagnosis import check_counts, warn_of_censoring
-from deeptobit.estimators.inputs import NEEDS_BATCH, automatic_alpha, choose_solver, read_sigma
+from deeptobit.estimators.inputs import automatic_alpha, choose_solver, read_sigma, require_ridge
 from deeptobit.estimators.prediction import end_line, show
 from deeptobit.layer import CensoringKinds, Step
 from deeptobit.likelihood import one_family
@@ -93,8 +93,7 @@ class SourceTraining:
         """Fit, writing to a checkpoint and taking one up if asked to."""
         model, source = self._model, self._source
         shape = source.n_rows, len(source.features)
-        if model.feature_sparsity > 0.0:
-            raise ValueError(NEEDS_BATCH.format("rows beyond memory"))
+        require_ridge(model._read_penalty(), "a fit of rows beyond memory")
         solver, reason = choose_solver(model.solver, shape, len(source.targets))
         history: dict[str, Any] = {"solver": solver, "reason": reason}
         keep, progress = _checkpointing(model, source, solver, checkpoint, resume=resume)

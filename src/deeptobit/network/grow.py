@@ -14,11 +14,11 @@ from deeptobit.layer import (
     SIGMA_FLOOR,
     CensoringKinds,
     Layer,
-    NullModel,
+    NullLayer,
     Step,
     SubspaceFit,
     TargetScaling,
-    fit_null,
+    null_layer,
     solve_subspace,
     spectral_start,
 )
@@ -89,13 +89,13 @@ class GrownLayer:
     ----------
     layer : NetworkLayer
     fit : SubspaceFit
-    null : NullModel
+    null : NullLayer
         The model without features; it knows the tasks that say nothing and the floors of σ.
     """
 
     layer: NetworkLayer
     fit: SubspaceFit
-    null: NullModel
+    null: NullLayer
 
 
 def grow(
@@ -116,7 +116,7 @@ def grow(
     if problem.calibrate:
         problem = replace(problem, sigma=np.ones(problem.n_tasks))
     for depth in range(problem.n_layers):
-        null, centre = fit_null(problem.layer_problem(depth, below)), problem.centre(below)
+        null, centre = null_layer(problem.layer_problem(depth, below)), problem.centre(below)
         if layer is not None and problem.skip_connection:
             start = _start(null, layer, centre)
         else:
@@ -131,7 +131,7 @@ def grow(
         below = np.clip(latent, *problem.bounds)
 
 
-def _start(null: NullModel, previous: NetworkLayer, centre: FloatArray) -> Layer:
+def _start(null: NullLayer, previous: NetworkLayer, centre: FloatArray) -> Layer:
     """The layer below, with zeros for inputs that it did not have."""
     problem = null.problem
     features = problem.features
@@ -149,7 +149,7 @@ def _start(null: NullModel, previous: NetworkLayer, centre: FloatArray) -> Layer
 
 
 def _result(
-    null: NullModel, layer: Layer, centre: FloatArray, rank: int
+    null: NullLayer, layer: Layer, centre: FloatArray, rank: int
 ) -> tuple[NetworkLayer, FloatArray]:
     """The layer for standardised inputs, and its scores of the training rows (N, T)."""
     features, unused = null.problem.features, rank - null.problem.rank
@@ -289,13 +289,13 @@ def train(
 def finish(
     problem: NetworkProblem,
     candidates: Sequence[NetworkLayer],
-    null: NullModel | None = None,
+    null: NullLayer | None = None,
     *,
     joint_tuning: JointTuning,
     progress: Progress = _silent,
 ) -> TrainedNetwork:
     """What becomes of layers that were grown by any means: the second half of ``train``."""
-    null = fit_null(problem.layer_problem(0, None)) if null is None else null
+    null = null_layer(problem.layer_problem(0, None)) if null is None else null
     joint = JointProblem(problem, null.problem.targets)
     nlls = tuple(joint.nll(candidates[: depth + 1]) for depth in range(len(candidates)))
     depth = problem.n_layers

@@ -11,13 +11,13 @@ import numpy as np
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import (
     CensoringKinds,
-    Course,
     Layer,
     LayerEvaluation,
     LayerProblem,
     Step,
+    StepLog,
     SubspaceFit,
-    floors_for,
+    sigma_floors,
     solve_layer,
     to_standard,
     to_user,
@@ -134,8 +134,8 @@ class ShardedEvaluation(LayerEvaluation):
     sums: LayerSums
 
     @property
-    def level(self) -> FloatArray:
-        """Total curvature by the score of every task, (T,)."""
+    def total_curvature(self) -> FloatArray:
+        """Sum over rows of the curvature by the score of every task, (T,)."""
         return np.abs(self.sums.curvature[:, -1, -1])
 
     @property
@@ -160,9 +160,7 @@ class ShardedEvaluation(LayerEvaluation):
         by_W, by_intercept, by_scale = product[:-2], product[-2], product[-1]
         return Layer(
             problem.alpha * d.U + by_W.T @ layer.Z + self.slopes_by_coef.T @ d.Z,
-            problem.alpha * problem.penalty.product(layer.Z, d.Z)
-            + by_W @ layer.U
-            + self.slopes_by_coef @ d.U,
+            problem.penalty_product(layer.Z, d.Z) + by_W @ layer.U + self.slopes_by_coef @ d.U,
             by_intercept,
             by_scale,
         )
@@ -178,7 +176,7 @@ class ShardedEvaluation(LayerEvaluation):
         across = d[:-2] - self.axes @ within
         line = np.vstack([within, d[-2]]).T  # (T, R + 1)
         by_line = np.einsum("tij,tj->ti", sums.curvature, line) + sums.cross * d[-1][:, None]
-        by_W = self.axes @ by_line[:, :-1].T + self._variances * across * self.level
+        by_W = self.axes @ by_line[:, :-1].T + self._variances * across * self.total_curvature
         by_scale = (sums.cross * line).sum(axis=1) + sums.scale_scale * d[-1]
         return np.vstack([by_W, by_line[:, -1], by_scale])
 
@@ -275,7 +273,7 @@ def fit_layer(
     kinds = data.kinds()
     problem = _pose(rows, inputs, settings, alpha, data, kinds, state.secants)
     begin = state.layer or _begin(problem, settings, data, kinds, start)
-    course = Course(data.gradient_scale, watch, steps=list(state.steps))
+    course = StepLog(data.gradient_scale, watch, steps=list(state.steps))
     if keep is not None:
         keep(replace(state, layer=begin))
         course.keep = lambda layer: keep(
@@ -320,7 +318,7 @@ def _pose(
     )
     if given:
         return problem
-    return replace(problem, min_log_sigma=np.log(floors_for(problem, data.moments.known)))
+    return replace(problem, min_log_sigma=np.log(sigma_floors(problem, data.moments.known)))
 
 
 def _begin(
@@ -411,7 +409,7 @@ def _finished(found: RoundsFit) -> FinishedLayer:
         "gradient_norm": fit.gradient_norm,
         "certificate": fit.certificate,
         "converged": fit.converged,
-        "course": list(fit.course),
+        "course": list(fit.steps),
     }
     return FinishedLayer(found.layer, found.alpha, found.nll, fit.n_iter, history)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import BASIS_RIDGE, CensoringKinds, Design, RoundFeatures, TargetScaling
+from deeptobit.layer import BASIS_RIDGE, BasisFeatures, CensoringKinds, Design, TargetScaling
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import NetworkLayer, latents, layer_inputs
 from deeptobit.online import RawRows
@@ -364,7 +364,7 @@ class Standardised:
     Parameters
     ----------
     moments : Moments
-    features : RoundFeatures
+    features : BasisFeatures
         Without a matrix.
     scaling : TargetScaling
     cross : array of shape (r, T)
@@ -373,7 +373,7 @@ class Standardised:
 
     moments: Moments
     shift: Shift
-    features: RoundFeatures
+    features: BasisFeatures
     scaling: TargetScaling
     cross: FloatArray
 
@@ -401,7 +401,7 @@ class Standardised:
         gram = np.where(np.logical_or.outer(vanishing, vanishing), 0.0, second)
         gram = gram / np.outer(scale, scale)
         design = Design(None, centre, scale, np.empty(0), vanishing)
-        features = RoundFeatures.of_gram(design, gram, BASIS_RIDGE)
+        features = BasisFeatures.whitened_by(design, gram, BASIS_RIDGE)
         cross = _cross(moments, centre - shift.X, scaling.location - shift.Y)
         cross = cross / np.outer(scale, scaling.scale)
         return cls(moments, shift, features, scaling, features.adjoint(cross))
@@ -414,8 +414,8 @@ class Standardised:
     @property
     def gradient_scale(self) -> float:
         """Norm of the gradient of least squares by W at W = 0, the unit of every tolerance."""
-        norms = np.sqrt(self.features.squared_norms)[:, None]
-        return max(float(np.linalg.norm(self.cross / norms)), 1e-6)
+        relative = self.cross / self.features.norms[:, None]
+        return max(float(np.linalg.norm(relative)), 1e-6)
 
     def kinds(self) -> CensoringKinds:
         """Tasks whose entries leave something undetermined."""
