@@ -257,12 +257,17 @@ def minimize_each(
     longest: float,
     max_steps: int,
     tol: float = 1e-8,
-) -> FloatArray:
-    """Minimise T smooth functions of P parameters each, together; returns the points (P, T).
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise T smooth functions of P parameters each, together.
 
     Directions of negative curvature count with its size. No parameter moves by more than
     ``longest`` in a step, and a step that would raise the value is halved. The end is where no
     parameter moves by more than ``tol``.
+
+    Returns
+    -------
+    point : array of shape (P, T)
+    value : array of shape (T,)
 
     Examples
     --------
@@ -270,7 +275,7 @@ def minimize_each(
     ...     value = x[0] ** 4 - 2.0 * x[0] ** 2
     ...     return value, lambda: (4.0 * (x**3 - x), 12.0 * x[None] ** 2 - 4.0)
     >>> minimize_each(objective, np.array([[0.1, 3.0, -0.5]]), longest=1.0, max_steps=50)
-    array([[ 1.,  1., -1.]])
+    (array([[ 1.,  1., -1.]]), array([-1., -1., -1.]))
     """
     point = start
     value, derivatives = objective(point)
@@ -291,7 +296,7 @@ def minimize_each(
         point = point + step
         if np.abs(step).max(initial=0.0) < tol:
             break
-    return point
+    return point, value
 
 
 def positive_inverse(hessian: FloatArray) -> FloatArray:
