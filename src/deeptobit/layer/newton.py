@@ -30,20 +30,16 @@ class Evaluation(Protocol):
     @property
     def value(self) -> FloatArray:
         """(A,)."""
-        ...
 
     @property
     def gradient(self) -> FloatArray:
         """(P, A)."""
-        ...
 
     def hessian_product(self, direction: FloatArray) -> FloatArray:
         """(P, A) to (P, A)."""
-        ...
 
     def precondition(self, residual: FloatArray) -> FloatArray:
         """M⁻¹r for some positive definite M near the Hessian, (P, A)."""
-        ...
 
 
 class Problem(Protocol):
@@ -51,19 +47,15 @@ class Problem(Protocol):
 
     def evaluate(self, point: FloatArray, tasks: NDArray[np.intp]) -> Evaluation:
         """Value, gradient and curvature of the problems ``tasks`` at their columns."""
-        ...
 
     def value(self, point: FloatArray, tasks: NDArray[np.intp]) -> FloatArray:
         """Value alone."""
-        ...
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         """The feasible point that a step along ``direction`` leads to."""
-        ...
 
     def longest_step(self, direction: FloatArray) -> FloatArray:
         """The longest step along ``direction`` worth trying, at most 1."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ blocks of one Newton step: ``by_Z`` and ``by_U`` in the gradients and Hessian pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -228,7 +229,7 @@ class LayerEvaluation(ABC):
     def precondition(self, residual: FloatArray) -> FloatArray:
         """Solve with the diagonal blocks of a Gauss–Newton Hessian, each a Kronecker product."""
         d = self.problem.unpack(residual * self.free)
-        scaled = self.problem.pack(self._preconditioner.solve(d))
+        scaled = self.problem.pack(self._divide_by_blocks(d))
         if self._entering.any():
             scaled += residual * self._entering / self._stiffness
         return scaled
@@ -247,8 +248,8 @@ class LayerEvaluation(ABC):
         return max(curvature, 0.0) + self.problem.alpha
 
     @cached_property
-    def _preconditioner(self) -> _Preconditioner:
-        return _Preconditioner.build(self)
+    def _divide_by_blocks(self) -> Callable[[Layer], Layer]:
+        return _preconditioner(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -374,96 +375,38 @@ _SOFTENED = 1.0 - 1e-3  # below 1, so that the corrected block stays positive
 _MAX_FACTOR = 1500  # features up to which a factorisation per component pays
 
 
-@dataclass(frozen=True)
-class _Preconditioner:
-    """Axes in which the blocks of U and Z are diagonal, and their diagonals or factors."""
+def _preconditioner(at: LayerEvaluation) -> Callable[[Layer], Layer]:
+    """Division by the blocks of U, Z, intercept and log σ, those of U and Z in their own axes."""
+    U, curvature, scale = at.layer.U, at.total_curvature, np.abs(at.scale_scale)
+    curvature = np.where(curvature > _NO_CURVATURE, curvature, 1.0)
+    scale = np.where(scale > _NO_CURVATURE, scale, 1.0)
+    hidden_values, hidden_axes = np.linalg.eigh(at.second_moments)
+    of_U = np.outer(curvature, np.maximum(hidden_values, 0.0)) + at.problem.alpha
+    of_U = np.maximum(of_U, _LEAST * of_U.max(initial=0.0))
+    task_values, task_axes = np.linalg.eigh(U.T @ (U * curvature[:, None]))
+    solve_Z = _z_block(at.problem, at.layer.Z @ task_axes, np.maximum(task_values, 0.0))
 
-    hidden_axes: FloatArray
-    of_u_rows: FloatArray
-    task_axes: FloatArray
-    of_z: _DiagonalBlock | _FeatureBlock
-    of_intercept: FloatArray
-    of_scale: FloatArray
-
-    @classmethod
-    def build(cls, at: LayerEvaluation) -> _Preconditioner:
-        """From the curvature per task, the second moments of Vx and the penalty at a point."""
-        curvature, scale = at.total_curvature, np.abs(at.scale_scale)
-        curvature = np.where(curvature > _NO_CURVATURE, curvature, 1.0)
-        hidden_values, hidden_axes = np.linalg.eigh(at.second_moments)
-        U = at.layer.U
-        task_values, task_axes = np.linalg.eigh(U.T @ (U * curvature[:, None]))
-        of_u_rows = np.outer(curvature, np.maximum(hidden_values, 0.0)) + at.problem.alpha
-        return cls(
-            hidden_axes,
-            np.maximum(of_u_rows, _LEAST * of_u_rows.max(initial=0.0)),
-            task_axes,
-            _block_of_z(at.problem, at.layer.Z @ task_axes, np.maximum(task_values, 0.0)),
-            curvature,
-            np.where(scale > _NO_CURVATURE, scale, 1.0),
-        )
-
-    def solve(self, d: Layer) -> Layer:
-        """M⁻¹d."""
+    def solve(d: Layer) -> Layer:
         return Layer(
-            (d.U @ self.hidden_axes) / self.of_u_rows @ self.hidden_axes.T,
-            self.of_z.solve(d.Z @ self.task_axes) @ self.task_axes.T,
-            d.intercept / self.of_intercept,
-            d.log_sigma / self.of_scale,
+            (d.U @ hidden_axes) / of_U @ hidden_axes.T,
+            solve_Z(d.Z @ task_axes) @ task_axes.T,
+            d.intercept / curvature,
+            d.log_sigma / scale,
         )
 
-
-@dataclass(frozen=True)
-class _DiagonalBlock:
-    """Curvatures by the entries of Z, (r, R)."""
-
-    curvature: FloatArray
-
-    def solve(self, rows: FloatArray) -> FloatArray:
-        """Divide entry by entry."""
-        return rows / self.curvature
+    return solve
 
 
-@dataclass(frozen=True)
-class _FeatureBlock:
-    r"""The block of Z in the features' own basis, over the features that are present.
-
-    Component by component it is :math:`M_r = \mu_r G + \alpha S`, G being the Gram matrix and S
-    the stiffness of the penalty across columns, less what the penalty is softer along them. The
-    correction has one dimension per feature and is solved by Woodbury's identity.
-
-    Parameters
-    ----------
-    present : int array of shape (p,)
-    inverses : array of shape (R, p, p)
-        :math:`M_r^{-1}`.
-    axes : array of shape (R, p)
-        Directions of the columns.
-    along : array of shape (p, p)
-        Inverse of the correction along the axes.
-    """
-
-    present: NDArray[np.intp]
-    inverses: FloatArray
-    axes: FloatArray
-    along: FloatArray
-
-    def solve(self, rows: FloatArray) -> FloatArray:
-        """Solve for the features that are present; the others get 0."""
-        first = self._solve_components(rows[self.present].T)
-        correction = self.axes * (self.along @ (self.axes * first).sum(axis=0))
-        solved = np.zeros_like(rows)
-        solved[self.present] = (first + self._solve_components(correction)).T
-        return solved
-
-    def _solve_components(self, columns: FloatArray) -> FloatArray:
-        return np.asarray((self.inverses @ columns[:, :, None])[:, :, 0])
-
-
-def _block_of_z(
+def _z_block(
     problem: LayerProblem, Z: FloatArray, task_values: FloatArray
-) -> _DiagonalBlock | _FeatureBlock:
-    """The block at Z in the axes of the tasks, whose curvatures are ``task_values`` (R,)."""
+) -> Callable[[FloatArray], FloatArray]:
+    r"""Division by the block of Z, in the axes of the tasks with curvatures μ (R,).
+
+    In the whitened basis it is diagonal. In the features' own it is, component by component,
+    :math:`M_r = \mu_r G + \alpha S` over the features that are present, with their Gram matrix G
+    and the stiffness S of the penalty across columns, less what it is softer along columns.
+    That correction has one dimension per feature and is solved by Woodbury's identity.
+    """
     features, V = problem.features, problem.sketch(Z)
     across, along = (problem.alpha * each for each in problem.penalty.stiffness(V))
     present = np.flatnonzero(~problem.penalty.zeros(V))
@@ -471,14 +414,24 @@ def _block_of_z(
     if not (isinstance(features, AlignedFeatures) and factorise):
         curvature = task_values * (1.0 - features.ridge[:, None])
         curvature = curvature + (across * features.squared_norms)[:, None]
-        return _DiagonalBlock(np.maximum(curvature, _LEAST * curvature.max(initial=0.0)))
+        curvature = np.maximum(curvature, _LEAST * curvature.max(initial=0.0))
+        return lambda rows: rows / curvature
     gram = features.gram[np.ix_(present, present)]
     gram = gram + _LEAST * gram.max() * np.eye(len(present))
     inverses = np.linalg.inv(task_values[:, None, None] * gram + np.diag(across[present]))
-    sizes = np.linalg.norm(V[:, present], axis=0)
-    axes = np.divide(V[:, present], sizes, out=np.zeros_like(V[:, present]), where=sizes > 0.0)
+    V = V[:, present]
+    sizes = np.linalg.norm(V, axis=0)
+    axes = np.divide(V, sizes, out=np.zeros_like(V), where=sizes > 0.0)
     softer = _SOFTENED * (across - along)[present]
     softness = (axes[:, :, None] * axes[:, None, :] * inverses).sum(axis=0)
     # (D⁻¹ − S)⁻¹ with D the diagonal of ``softer``, which may have zeros.
-    along = np.linalg.solve(np.eye(len(present)) - softer[:, None] * softness, np.diag(softer))
-    return _FeatureBlock(present, inverses, axes, along)
+    inner = np.linalg.solve(np.eye(len(present)) - softer[:, None] * softness, np.diag(softer))
+
+    def solve(rows: FloatArray) -> FloatArray:
+        first = (inverses @ rows[present].T[:, :, None])[:, :, 0]
+        correction = axes * (inner @ (axes * first).sum(axis=0))
+        solved = np.zeros_like(rows)
+        solved[present] = (first + (inverses @ correction[:, :, None])[:, :, 0]).T
+        return solved
+
+    return solve

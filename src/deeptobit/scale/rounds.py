@@ -69,7 +69,7 @@ class ShardedProblem(LayerProblem):
     secants: Secants = field(default_factory=Secants)
     last: list[ShardedEvaluation] = field(default_factory=list)
 
-    def evaluate(self, point: FloatArray, tasks: object) -> ShardedEvaluation:
+    def evaluate(self, point: FloatArray, tasks: object = None) -> ShardedEvaluation:
         """One round: objective, gradient and curvature at a point."""
         if self.last and np.array_equal(self.last[0].point, point):
             return self.last[0]  # a line search looks at the point it has chosen once more
@@ -102,7 +102,7 @@ class ShardedProblem(LayerProblem):
         self.last[:] = [here]
         return here
 
-    def value(self, point: FloatArray, tasks: object) -> FloatArray:
+    def value(self, point: FloatArray, tasks: object = None) -> FloatArray:
         """The objective alone, (1,): a round as well, of which only the value is used."""
         return self.evaluate(point, tasks).value
 
