@@ -1,18 +1,19 @@
 """Newton's method on problems of a handful of parameters."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import minimize_each, positive_inverse
-from deeptobit.layer.newton import SmallObjective
+from deeptobit.layer import Objective, minimize_each, positive_inverse
 
 
-def rosenbrock(scale: FloatArray) -> SmallObjective:
+def rosenbrock(scale: FloatArray) -> Callable[[FloatArray], Objective]:
     """One valley per column, each with its own scale (T,)."""
 
-    def objective(point: FloatArray):  # type: ignore[no-untyped-def]
+    def objective(point: FloatArray) -> Objective:
         x, y = point
         valley = y - x**2
         value = (1.0 - x) ** 2 + scale * valley**2
@@ -49,7 +50,7 @@ def test_steps_are_bounded_and_never_rise() -> None:
 
 
 def test_a_column_that_cannot_be_evaluated_further_stays() -> None:
-    def objective(point: FloatArray):  # type: ignore[no-untyped-def]
+    def objective(point: FloatArray) -> Objective:
         value = np.where(point[0] > 0.0, np.nan, -point[0])
         return value, lambda: (-np.ones_like(point), np.ones_like(point)[None])
 
@@ -65,7 +66,7 @@ def test_it_agrees_with_scipy(seed: int) -> None:
     def value(x: FloatArray) -> float:
         return float(np.logaddexp(0.0, matrix @ x).sum() + 0.1 * x @ x)
 
-    def objective(point: FloatArray):  # type: ignore[no-untyped-def]
+    def objective(point: FloatArray) -> Objective:
         share = 1.0 / (1.0 + np.exp(-matrix @ point))
 
         def derivatives() -> tuple[FloatArray, FloatArray]:

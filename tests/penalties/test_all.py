@@ -45,7 +45,7 @@ class Wide(Ridge):
 
 class Zeros(Ridge):
     def zeros(self, V: FloatArray) -> BoolArray:
-        return ~V.any(axis=0)
+        return np.asarray(~V.any(axis=0))
 
 
 class Eager(Group):

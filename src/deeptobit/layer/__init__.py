@@ -1,7 +1,13 @@
 """One low-rank Tobit layer to the optimum: problem, null model, start, Newton–CG, certificate."""
 
 from deeptobit.layer.features import BASIS_RIDGE, BasisFeatures, Design, features_for
-from deeptobit.layer.newton import NewtonResult, minimize_each, positive_inverse, solve_newton
+from deeptobit.layer.newton import (
+    NewtonResult,
+    Objective,
+    minimize_each,
+    positive_inverse,
+    solve_newton,
+)
 from deeptobit.layer.parameters import Factors, Layer, TargetScaling, Units, to_standard, to_user
 from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProblem
 from deeptobit.layer.solve import (
@@ -36,6 +42,7 @@ __all__ = [
     "NewtonResult",
     "NullLayer",
     "NullModel",
+    "Objective",
     "OlsenProblem",
     "Step",
     "StepLog",

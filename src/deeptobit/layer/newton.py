@@ -236,14 +236,12 @@ def _too_high(
 _MAX_HALVINGS = 30
 _ROUNDING = 1e-12  # of an objective that is a sum over rows
 
-SmallObjective = Callable[
-    [FloatArray], tuple[FloatArray, Callable[[], tuple[FloatArray, FloatArray]]]
-]
-"""From points (P, T) to values (T,) and a function for gradients (P, T) and Hessians (P, P, T)."""
+Objective = tuple[FloatArray, Callable[[], tuple[FloatArray, FloatArray]]]
+"""Values (T,), and a function for gradients (P, T) and Hessians (P, P, T)."""
 
 
 def minimize_each(
-    objective: SmallObjective,
+    objective: Callable[[FloatArray], Objective],
     start: FloatArray,
     *,
     longest: float,

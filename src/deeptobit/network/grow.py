@@ -15,9 +15,11 @@ from deeptobit.layer import (
     CensoringKinds,
     Layer,
     NullLayer,
+    Objective,
     Step,
     SubspaceFit,
     TargetScaling,
+    minimize_each,
     null_layer,
     solve_subspace,
     spectral_start,
@@ -68,13 +70,14 @@ def likelihood_sigma(
 ) -> FloatArray:
     """The σ_t under which given scores (N, T) are most likely, by Newton steps on log σ, (T,)."""
     low, high = scaling.apply(targets.low), scaling.apply(targets.high)
-    log_sigma = np.log(residual_sigma(targets, weight, latent, scaling))
-    for _ in range(_STEPS):
-        at = likelihood.evaluate(noise, low, high, latent, np.exp(log_sigma))
-        slope = weight @ at.log_sigma
-        bend = np.abs(weight @ at.log_sigma_log_sigma)
-        step = np.divide(slope, bend, out=np.zeros_like(slope), where=bend > 0.0)
-        log_sigma -= np.clip(step, -_LONGEST, _LONGEST)
+
+    def objective(log_sigma: FloatArray) -> Objective:
+        at = likelihood.evaluate(noise, low, high, latent, np.exp(log_sigma[0]))
+        by, by_by = weight @ at.log_sigma, weight @ at.log_sigma_log_sigma
+        return weight @ at.nll, lambda: (by[None], by_by[None, None])
+
+    start = np.log(residual_sigma(targets, weight, latent, scaling))[None]
+    (log_sigma,), _ = minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
     return np.maximum(np.exp(log_sigma), SIGMA_FLOOR)
 
 

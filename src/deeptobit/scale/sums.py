@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import BASIS_RIDGE, BasisFeatures, CensoringKinds, Design, TargetScaling
+from deeptobit.layer import (
+    BASIS_RIDGE,
+    BasisFeatures,
+    CensoringKinds,
+    Design,
+    Objective,
+    TargetScaling,
+    minimize_each,
+)
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import NetworkLayer, latents, layer_inputs
 from deeptobit.online import RawRows
@@ -331,18 +339,15 @@ def marginal(
     high = scaling.apply(np.stack([mean - deviation, mean + deviation, below, never]))
     half = 0.5 * moments.inside
     weight = np.stack([half, half, moments.left, moments.right]) / np.maximum(moments.known, 1e-300)
-    centre, log_spread = np.where(usable, low[:2].mean(axis=0), 0.0), np.zeros_like(mean)
-    for _ in range(_STEPS):
-        latent, sigma = np.tile(centre, (len(low), 1)), np.exp(log_spread)
-        at = likelihood.evaluate(Gaussian(), low, high, latent, sigma)
-        _, slope, by_spread, bend, cross, curve = ((weight * part).sum(axis=0) for part in at)
-        slope, bend, cross = slope * sigma, np.maximum(bend * sigma**2, 0.1), cross * sigma
-        curve = np.maximum(curve, 0.1)
-        determinant = np.maximum(bend * curve - cross**2, 0.1 * bend * curve)
-        move = (curve * slope - cross * by_spread) / determinant
-        stretch = (bend * by_spread - cross * slope) / determinant
-        centre = centre - sigma * np.clip(move, -_LONGEST, _LONGEST)
-        log_spread = log_spread - np.clip(stretch, -_LONGEST, _LONGEST)
+
+    def objective(point: FloatArray) -> Objective:
+        latent = np.tile(point[0], (len(low), 1))
+        at = likelihood.evaluate(Gaussian(), low, high, latent, np.exp(point[1]))
+        nll, *by, bend, cross, curve = ((weight * part).sum(axis=0) for part in at)
+        return nll, lambda: (np.stack(by), np.array([[bend, cross], [cross, curve]]))
+
+    start = np.stack([np.where(usable, low[:2].mean(axis=0), 0.0), np.zeros_like(mean)])
+    (centre, log_spread), _ = minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
     return np.where(usable, centre, 0.0), np.where(usable, np.exp(log_spread), 1.0)
 
 
