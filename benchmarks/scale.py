@@ -110,9 +110,7 @@ def watched_fit(table: ParquetRows) -> tuple[ShardedProblem, FloatArray, list[fl
     seen: list[tuple[ShardedProblem, FloatArray, float]] = []
     evaluate = ShardedProblem.evaluate
 
-    def watched(
-        self: ShardedProblem, point: FloatArray, tasks: object = None
-    ) -> ShardedEvaluation:
+    def watched(self: ShardedProblem, point: FloatArray, tasks: object = None) -> ShardedEvaluation:
         again = bool(self.last) and np.array_equal(self.last[0].point, point)
         found = evaluate(self, point, tasks)
         if not again:

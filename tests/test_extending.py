@@ -1,4 +1,4 @@
-"""A newcomer who follows docs/extending.md, and nothing else, has a noise family."""
+"""A newcomer who follows docs/extending.md, and nothing else, has a penalty and a noise family."""
 
 import os
 import shutil
@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from deeptobit import TobitRegressor
+from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor, TobitRegressor
 from deeptobit.likelihood import Noise
+from deeptobit.penalties import Penalty
 from tests.pages import Block, Reader, read_blocks, read_commands
 
 ROOT = Path(__file__).parents[1]
@@ -25,15 +27,80 @@ def block(language: str, title: str | None) -> Block:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of the page, where it can be imported."""
+    """The files of the page, where they can be imported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    Reader(PAGE).follow(block("python", "hyperbolic_secant.py"))
+    for name in ("smooth.py", "hyperbolic_secant.py"):
+        Reader(PAGE).follow(block("python", name))
     return tmp_path
 
 
+def test_the_penalty_is_the_quadratic_form_of_the_page(folder: Path) -> None:
+    from smooth import Smooth  # type: ignore[import-not-found]
+
+    penalty, V = Smooth(3.0), np.random.default_rng(0).normal(size=(2, 5))
+    assert isinstance(penalty, Penalty)
+    expected = 0.5 * (V**2).sum() + 1.5 * sum(
+        ((V[:, d + 1] - V[:, d]) ** 2).sum() for d in range(4)
+    )
+    np.testing.assert_allclose(penalty.value(V), expected)
+
+
+def test_a_layer_and_a_network_are_stationary_under_it(folder: Path) -> None:
+    from smooth import Smooth
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 8))
+    Y = np.maximum(X @ rng.normal(size=(8, 3)) + rng.normal(size=(150, 3)), 0.0)
+    layer = SubspaceTobitRegressor(2, alpha=0.1, penalty=Smooth(5.0), tol=1e-8).fit(X, Y)
+    assert layer.history_["converged"]
+    assert layer.relative_gradient(X, Y) < 1e-7
+    network = SubspaceNetworkRegressor(2, 2, alpha=0.1, penalty=Smooth(5.0)).fit(X, Y)
+    assert np.isfinite(network.predict(X)).all()
+    with pytest.raises(ValueError, match="solver='online' supports only penalty='ridge'"):
+        clone(layer).set_params(solver="online").fit(X, Y)
+    with pytest.raises(TypeError, match="is of type Smooth"):
+        layer.save(folder / "model.deeptobit")
+
+
+def test_the_penalty_ships_with_its_file_and_the_line_that_lists_it(folder: Path) -> None:
+    package = folder / "deeptobit"
+    shutil.copytree(ROOT / "src" / "deeptobit", package)
+    shutil.move(folder / "smooth.py", package / "penalties")
+    listing = package / "penalties" / "__init__.py"
+    text = listing.read_text()
+    added = block("python", "import in src/deeptobit/penalties/__init__.py").text
+    text = text.replace("\nPENALTIES", f"{added}\nPENALTIES", 1)
+    line = block("python", "line of PENALTIES").text
+    listing.write_text(text.replace('    "group": Group,\n', f'    "group": Group,\n{line}'))
+    script = """
+import numpy as np
+from deeptobit import SubspaceTobitRegressor, load
+from deeptobit.penalties import PENALTIES
+
+X = np.random.default_rng(0).normal(size=(60, 4))
+Y = np.maximum(X[:, :2] + 1.0, 0.0)
+for penalty in ("smooth", PENALTIES["smooth"](2.0)):
+    model = SubspaceTobitRegressor(1, alpha=0.1, penalty=penalty).fit(X, Y)
+    model.save("model.deeptobit")
+    again = load("model.deeptobit")
+    assert again.penalty == penalty
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+
+
 def test_the_family_passes_what_every_family_passes(folder: Path) -> None:
-    shutil.copytree(ROOT / "tests" / "likelihood", folder / "tests" / "likelihood")
+    for part in ("likelihood", "reference/special"):
+        shutil.copytree(ROOT / "tests" / part, folder / "tests" / part)
     shutil.copy(ROOT / "tests" / "__init__.py", folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
     with (folder / FAMILIES).open("a") as families:

@@ -8,8 +8,9 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import TobitRegressor
+from deeptobit.estimators import SubspaceTobitRegressor, TobitRegressor
 from deeptobit.likelihood import Derivatives, Noise
+from deeptobit.penalties import Penalty
 
 _LEVELS = np.array([0.001, 0.01, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 0.99, 0.999])
 _FAR = 100.0  # in units of the family: where a clipped likelihood has long stopped teaching
@@ -232,6 +233,124 @@ def _tail_moments(log_tail: Callable[[float], FloatArray], unit: float) -> dict[
         "square": integral(1.0, lambda t: 2.0 * t),
         "crps": integral(2.0, lambda t: 1.0),
     }
+
+
+# Penalties: what a solver relies on.
+
+
+def check_penalty(penalty: Penalty, n_features: int = 6) -> None:
+    """Check that the functions of a penalty belong together, and that a layer can be fitted.
+
+    Gradient and curvature are compared with finite differences, kinks with one-sided ones.
+    Variances and invariance under rotations are checked if the penalty promises them.
+
+    Parameters
+    ----------
+    penalty : Penalty
+    n_features : int
+        Columns of the V to check it at, for a penalty that has one parameter per feature.
+
+    Raises
+    ------
+    AssertionError
+        At the first check that fails, with what is wrong and by how much.
+
+    Examples
+    --------
+    >>> from deeptobit.penalties import Group, Ridge
+    >>> check_penalty(Group(0.5))
+    >>> class Steep(Ridge):
+    ...     def gradient(self, V):
+    ...         return 2.0 * V
+    >>> check_penalty(Steep())
+    Traceback (most recent call last):
+    AssertionError:
+    Not equal to tolerance rtol=1e-05, atol=1e-06
+    gradient and the slope of value do not agree
+    ...
+    """
+    if not isinstance(penalty, Penalty):
+        raise TypeError(f"{penalty!r} is not a deeptobit.penalties.Penalty")
+    rng = np.random.default_rng(0)
+    V, one, other = rng.normal(size=(3, 2, n_features))
+    _check_derivatives(penalty, V, one, other)
+    _check_kinks(penalty, V)
+    _check_promises(penalty, V, rng)
+    X, noise = rng.normal(size=(200, n_features)), rng.normal(size=(200, 3))
+    Y = X @ rng.normal(size=(n_features, 2)) @ rng.normal(size=(2, 3)) + noise
+    model = SubspaceTobitRegressor(2, alpha=0.1, penalty=penalty, lower=None).fit(X, Y)
+    assert model.history_["converged"], "the batch solver does not converge with this penalty"
+
+
+def _check_derivatives(penalty: Penalty, V: FloatArray, one: FloatArray, other: FloatArray) -> None:
+    """∇P and its Hessian product are differences, and the Hessian is symmetric."""
+    before = V.copy()
+    ahead, behind = V + _STEP * one, V - _STEP * one
+    gradient, product = penalty.gradient(V), penalty.curvature(V, one)
+    np.testing.assert_array_equal(V, before, err_msg="V was modified")
+    assert gradient.shape == product.shape == V.shape, "gradient and curvature must be of V's shape"
+    for name, found, rise in (
+        (
+            "gradient and the slope of value",
+            np.asarray((gradient * one).sum()),
+            np.asarray(penalty.value(ahead) - penalty.value(behind)),
+        ),
+        (
+            "curvature and the slope of gradient",
+            product,
+            penalty.gradient(ahead) - penalty.gradient(behind),
+        ),
+    ):
+        np.testing.assert_allclose(
+            found,
+            rise / (2.0 * _STEP),
+            rtol=1e-5,
+            atol=1e-6,
+            err_msg=f"{name} do not agree",
+        )
+    left, right = (product * other).sum(), (penalty.curvature(V, other) * one).sum()
+    np.testing.assert_allclose(left, right, rtol=1e-8, err_msg="curvature is not symmetric")
+
+
+def _check_kinks(penalty: Penalty, V: FloatArray) -> None:
+    """At a zero column the gradient is 0 and P rises by the threshold; smoothed, there is none."""
+    V = V.copy()
+    V[:, 1] = 0.0
+    zeros = penalty.zeros(V)
+    if not penalty.has_kinks:
+        assert not zeros.any(), "zeros without has_kinks"
+        return
+    np.testing.assert_array_equal(zeros, np.arange(V.shape[1]) == 1, err_msg="zeros")
+    assert not penalty.gradient(V)[:, 1].any(), "the gradient is not 0 in a column at a kink"
+    size = 1e-6
+    nearby = V.copy()
+    nearby[0, 1] = size
+    rise = (penalty.value(nearby) - penalty.value(V)) / size
+    np.testing.assert_allclose(
+        penalty.threshold(V)[1], rise, rtol=1e-3, err_msg="threshold and the slope at the kink"
+    )
+    smooth = penalty.smoothed(1e-3)
+    kinks = smooth.has_kinks or smooth.zeros(V).any()
+    assert not kinks, "the smoothed penalty has kinks"
+    np.testing.assert_allclose(
+        smooth.value(V), penalty.value(V), rtol=0.01, err_msg="value of the smoothed penalty"
+    )
+
+
+def _check_promises(penalty: Penalty, V: FloatArray, rng: np.random.Generator) -> None:
+    """Variances τ give value and gradient; a rotation changes nothing if it is said not to."""
+    variances = penalty.variances(V)
+    if variances is not None:
+        value = 0.5 * (np.square(V).sum(axis=0) / variances).sum()
+        np.testing.assert_allclose(penalty.value(V), value, rtol=1e-8, err_msg="variances: value")
+        np.testing.assert_allclose(
+            penalty.gradient(V), V / variances, rtol=1e-8, err_msg="variances: gradient"
+        )
+    if penalty.rotation_invariant:
+        rotation, _ = np.linalg.qr(rng.normal(size=(V.shape[1], V.shape[1])))
+        np.testing.assert_allclose(
+            penalty.value(V @ rotation), penalty.value(V), rtol=1e-8, err_msg="rotation_invariant"
+        )
 
 
 # What scikit-learn's own suite may find, and why.

@@ -22,7 +22,10 @@ from tests.estimators.test_network import data, grown, network
         ({"feature_sparsity": 3}, "feature_sparsity must be a number from 0 to 1; got 3"),
         ({"feature_sparsity": -0.1}, "feature_sparsity must be a number from 0 to 1"),
         ({"feature_sparsity": "x"}, "feature_sparsity must be a number from 0 to 1"),
-        ({"feature_sparsity": 0.5, "solver": "online"}, "feature_sparsity > 0 needs all rows"),
+        (
+            {"feature_sparsity": 0.5, "solver": "online"},
+            "solver='online' supports only penalty='ridge'",
+        ),
         ({"joint_tuning": "yes"}, "joint_tuning must be 'auto' or a bool; got 'yes'"),
         ({"joint_tuning": None}, "joint_tuning must be 'auto' or a bool; got None"),
         ({"validation_fraction": 2, "early_stopping": True}, "validation_fraction must lie"),

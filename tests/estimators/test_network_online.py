@@ -195,7 +195,7 @@ def test_weights_and_row_limits_reach_the_stream() -> None:
     ("options", "message"),
     [
         ({"sigma": "calibrate"}, "sigma='calibrate' needs all rows at once"),
-        ({"feature_sparsity": 0.5}, "feature_sparsity > 0 needs all rows at once"),
+        ({"feature_sparsity": 0.5}, "partial_fit supports only penalty='ridge'"),
         ({"n_layers": 0}, "n_layers must be a whole number, at least 1"),
         ({"batch_size": 0}, "batch_size must be a whole number, at least 1; got 0"),
         ({"n_passes": 1.5}, "n_passes must be a whole number, at least 1; got 1.5"),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import Design, OlsenProblem, RoundFeatures, TargetScaling
+from deeptobit.layer import BasisFeatures, Design, OlsenProblem, TargetScaling
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.targets import CensoredTargets
 
@@ -53,7 +53,7 @@ def build_problem(
     targets = outcomes(X)
     design = Design.build(csr_matrix(X) if sparse else X, weight, center=True, standardize=True)
     problem = OlsenProblem(
-        features=RoundFeatures.build(design, alpha),
+        features=BasisFeatures.whitened(design, alpha),
         targets=targets,
         scaling=TargetScaling.build(targets, weight, center=True),
         noise=Gaussian() if noise is None else noise,

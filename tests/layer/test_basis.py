@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import Design, RoundFeatures
+from deeptobit.layer import BasisFeatures, Design
 from deeptobit.layer import features as _basis
 from deeptobit.layer import features as _design
 from tests.layer.problems import features, row_weights
@@ -27,15 +27,15 @@ def standardised_rows(X: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray(make_design(X, weight).matrix)
 
 
-def all_rows(rounded: RoundFeatures) -> FloatArray:
-    return np.concatenate([block.dense() for _, block in rounded.blocks()])
+def all_rows(whitened: BasisFeatures) -> FloatArray:
+    return np.concatenate([block.dense() for _, block in whitened.blocks()])
 
 
 @SPARSE
 @ALPHA
 def test_the_basis_makes_the_gram_matrix_round(sparse: bool, alpha: float) -> None:
     design = make_design(features(), row_weights(), sparse=sparse)
-    basis = RoundFeatures.build(design, alpha).basis
+    basis = BasisFeatures.whitened(design, alpha).basis
     regularised = design.gram() + alpha * np.eye(4)
     np.testing.assert_allclose(basis.T @ regularised @ basis, np.eye(4), atol=1e-11)
 
@@ -43,25 +43,25 @@ def test_the_basis_makes_the_gram_matrix_round(sparse: bool, alpha: float) -> No
 @ALPHA
 def test_a_wide_matrix_keeps_only_the_directions_it_varies_in(alpha: float) -> None:
     design = wide_design()
-    rounded = RoundFeatures.build(design, alpha)
-    assert (rounded.rank, rounded.n_dropped) == (5, 3)
+    whitened = BasisFeatures.whitened(design, alpha)
+    assert (whitened.rank, whitened.n_dropped) == (5, 3)
     regularised = design.gram() + alpha * np.eye(8)
-    product = rounded.basis.T @ regularised @ rounded.basis
+    product = whitened.basis.T @ regularised @ whitened.basis
     np.testing.assert_allclose(product, np.eye(5), atol=1e-11)
     # Nothing of the null space is left in: every column is a combination of rows.
     null = np.linalg.svd(design.matrix)[2][5:]
-    np.testing.assert_allclose(null @ rounded.basis, 0.0, atol=1e-12)
+    np.testing.assert_allclose(null @ whitened.basis, 0.0, atol=1e-12)
 
 
 @SPARSE
 @ALPHA
 def test_rounded_rows_times_z_are_rows_times_coefficients(sparse: bool, alpha: float) -> None:
     X, weight = features(), row_weights()
-    rounded = RoundFeatures.build(make_design(X, weight, sparse=sparse), alpha)
-    z = np.random.default_rng(0).normal(size=(rounded.rank, 3))
-    expected = standardised_rows(X, weight) @ rounded.coefficients(z)
+    whitened = BasisFeatures.whitened(make_design(X, weight, sparse=sparse), alpha)
+    z = np.random.default_rng(0).normal(size=(whitened.rank, 3))
+    expected = standardised_rows(X, weight) @ whitened.coefficients(z)
     covered = np.zeros(len(X))
-    for rows, block in rounded.blocks():
+    for rows, block in whitened.blocks():
         covered[rows] += 1
         np.testing.assert_allclose(block.forward(z), expected[rows], atol=1e-11)
         np.testing.assert_allclose(block.dense() @ z, expected[rows], atol=1e-11)
@@ -71,12 +71,12 @@ def test_rounded_rows_times_z_are_rows_times_coefficients(sparse: bool, alpha: f
 @SPARSE
 def test_adjoint_is_the_transpose_of_forward(sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_design, "_SPARSE_BLOCK_ROWS", 300)
-    rounded = RoundFeatures.build(make_design(features(), row_weights(), sparse=sparse), 0.1)
+    whitened = BasisFeatures.whitened(make_design(features(), row_weights(), sparse=sparse), 0.1)
     rng = np.random.default_rng(0)
     z, values = rng.normal(size=(4, 3)), rng.normal(size=(700, 3))
     there, back = np.zeros(3), np.zeros((4, 3))
     n_blocks = 0
-    for rows, block in rounded.blocks():
+    for rows, block in whitened.blocks():
         there += (block.forward(z) * values[rows]).sum(axis=0)
         back += block.adjoint(values[rows])
         n_blocks += 1
@@ -85,10 +85,10 @@ def test_adjoint_is_the_transpose_of_forward(sparse: bool, monkeypatch: pytest.M
 
 
 @SPARSE
-def test_rough_rows_are_the_rows_to_single_precision(sparse: bool) -> None:
-    rounded = RoundFeatures.build(make_design(features(), row_weights(), sparse=sparse), 0.1)
+def test_single_rows_are_the_rows_to_single_precision(sparse: bool) -> None:
+    whitened = BasisFeatures.whitened(make_design(features(), row_weights(), sparse=sparse), 0.1)
     z = np.random.default_rng(0).normal(size=(4, 2))
-    pairs = zip(rounded.blocks(), rounded.rough_blocks(), strict=True)
+    pairs = zip(whitened.blocks(), whitened.blocks(single=True), strict=True)
     for (rows, exact), (rough_rows, rough) in pairs:
         assert rows == rough_rows
         np.testing.assert_allclose(rough.forward(z), exact.forward(z), rtol=1e-5, atol=1e-5)
@@ -102,10 +102,10 @@ def test_the_ridge_is_diagonal_in_z(
     sparse: bool, alpha: float, max_gram: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_basis, "_MAX_GRAM", max_gram)
-    rounded = RoundFeatures.build(make_design(features(), row_weights(), sparse=sparse), alpha)
+    whitened = BasisFeatures.whitened(make_design(features(), row_weights(), sparse=sparse), alpha)
     z = np.random.default_rng(0).normal(size=(4, 3))
-    penalty = alpha * np.square(rounded.coefficients(z)).sum(axis=0)
-    np.testing.assert_allclose((rounded.ridge[:, None] * z**2).sum(axis=0), penalty, rtol=1e-12)
+    penalty = alpha * np.square(whitened.coefficients(z)).sum(axis=0)
+    np.testing.assert_allclose((whitened.ridge[:, None] * z**2).sum(axis=0), penalty, rtol=1e-12)
 
 
 @SPARSE
@@ -113,41 +113,41 @@ def test_too_many_features_are_only_scaled(sparse: bool, monkeypatch: pytest.Mon
     monkeypatch.setattr(_basis, "_MAX_GRAM", 3)
     X, weight = features(), row_weights()
     design = make_design(X, weight, sparse=sparse)
-    rounded = RoundFeatures.build(design, 0.3)
-    assert rounded.basis.shape == (4,)
-    assert rounded.n_dropped == 0
-    assert not rounded.dependent_columns().any()
-    diagonal = rounded.basis**2 * np.diag(design.gram() + 0.3 * np.eye(4))
+    whitened = BasisFeatures.whitened(design, 0.3)
+    assert whitened.basis.shape == (4,)
+    assert whitened.n_dropped == 0
+    assert not whitened.dependent_columns().any()
+    diagonal = whitened.basis**2 * np.diag(design.gram() + 0.3 * np.eye(4))
     np.testing.assert_allclose(diagonal, 1.0, rtol=1e-12)
     z = np.random.default_rng(0).normal(size=(4, 2))
-    expected = standardised_rows(X, weight) @ rounded.coefficients(z)
-    found = np.concatenate([block.forward(z) for _, block in rounded.blocks()])
+    expected = standardised_rows(X, weight) @ whitened.coefficients(z)
+    found = np.concatenate([block.forward(z) for _, block in whitened.blocks()])
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    np.testing.assert_allclose(all_rows(rounded) @ z, expected, atol=1e-12)
+    np.testing.assert_allclose(all_rows(whitened) @ z, expected, atol=1e-12)
 
 
 @SPARSE
 def test_dependent_columns_are_found_and_share_their_coefficient(sparse: bool) -> None:
     X = features()
     X[:, 3] = 2.0 * X[:, 1]
-    rounded = RoundFeatures.build(make_design(X, row_weights(), sparse=sparse), 0.0)
-    assert (rounded.rank, rounded.n_dropped) == (3, 1)
-    assert rounded.dependent_columns().tolist() == [False, True, False, True]
-    gamma = rounded.coefficients(np.random.default_rng(0).normal(size=(3, 1)))
+    whitened = BasisFeatures.whitened(make_design(X, row_weights(), sparse=sparse), 0.0)
+    assert (whitened.rank, whitened.n_dropped) == (3, 1)
+    assert whitened.dependent_columns().tolist() == [False, True, False, True]
+    gamma = whitened.coefficients(np.random.default_rng(0).normal(size=(3, 1)))
     np.testing.assert_allclose(gamma[1], gamma[3], rtol=1e-9)
 
 
 def test_features_that_never_vary_leave_no_direction() -> None:
-    rounded = RoundFeatures.build(make_design(np.full((700, 2), 0.3), row_weights()), 0.0)
-    assert (rounded.rank, rounded.n_dropped) == (0, 2)
-    for rows, block in rounded.blocks():
+    whitened = BasisFeatures.whitened(make_design(np.full((700, 2), 0.3), row_weights()), 0.0)
+    assert (whitened.rank, whitened.n_dropped) == (0, 2)
+    for rows, block in whitened.blocks():
         assert (block.forward(np.zeros((0, 3))) == np.zeros((rows.stop - rows.start, 3))).all()
-    np.testing.assert_array_equal(rounded.coefficients(np.zeros((0, 1))), np.zeros((2, 1)))
+    np.testing.assert_array_equal(whitened.coefficients(np.zeros((0, 1))), np.zeros((2, 1)))
 
 
 def test_only_a_sparse_matrix_is_kept_beside_the_basis() -> None:
-    dense = RoundFeatures.build(make_design(features(), row_weights()), 0.1)
-    sparse = RoundFeatures.build(make_design(features(), row_weights(), sparse=True), 0.1)
+    dense = BasisFeatures.whitened(make_design(features(), row_weights()), 0.1)
+    sparse = BasisFeatures.whitened(make_design(features(), row_weights(), sparse=True), 0.1)
     assert dense.design.matrix is None
     assert dense.n_samples == sparse.n_samples == 700
     assert sparse.matrix is None
@@ -158,4 +158,4 @@ def test_a_sparse_constant_column_has_no_direction() -> None:
     X = csr_matrix(np.column_stack([np.full(100, 1.1), np.arange(100.0)]))
     design = Design.build(X, np.full(100, 0.01), center=True, standardize=True)
     assert design.vanishing.tolist() == [True, False]
-    assert RoundFeatures.build(design, alpha=0.0).n_dropped == 1
+    assert BasisFeatures.whitened(design, alpha=0.0).n_dropped == 1

@@ -17,6 +17,10 @@ class System:
     gradient: FloatArray
     n_products: int = 0
 
+    @property
+    def value(self) -> FloatArray:
+        raise NotImplementedError
+
     def hessian_product(self, direction: FloatArray) -> FloatArray:
         self.n_products += 1
         return np.asarray(np.einsum("tpq,qt->pt", self.hessians, direction))

@@ -10,18 +10,17 @@ from deeptobit.arrays import FloatArray
 from deeptobit.layer import (
     Design,
     Layer,
-    NullModel,
+    NullLayer,
     SubspaceProblem,
     TargetScaling,
-    fit_null,
+    features_for,
+    null_layer,
     solve_path,
     solve_subspace,
     spectral_start,
-    subspace_features,
 )
-from deeptobit.layer.start import leading_variance
 from deeptobit.likelihood import Gaussian, evaluate
-from deeptobit.penalties import group_share
+from deeptobit.penalties import Group, group_share
 from deeptobit.targets import CensoredTargets
 
 TIGHT: dict[str, Any] = {"tol": 1e-7, "max_iter": 200}
@@ -51,14 +50,14 @@ def every_kind(Y: FloatArray, seed: int) -> CensoredTargets:
 
 def null_of(
     seed: int, sparsity: float, *, rank: int = 2, free_sigma: bool = True, **shape: int
-) -> NullModel:
+) -> NullLayer:
     X, Y = cohort(seed, **shape)
     targets = every_kind(Y, seed)
     weight = np.random.default_rng(seed + 100).uniform(0.5, 2.0, len(X))
     share, n_tasks = weight / weight.sum(), targets.shape[1]
     design = Design.build(X, share, center=True, standardize=True)
     problem = SubspaceProblem(
-        features=subspace_features(design, sparsity),
+        features=features_for(design, Group(sparsity)),
         targets=targets,
         scaling=TargetScaling.build(targets, share, center=True),
         noise=Gaussian(),
@@ -69,12 +68,12 @@ def null_of(
         min_log_sigma=np.full(n_tasks, -np.inf),
         fixed_log_sigma=np.zeros(n_tasks),
         total_weight=float(weight.sum()),
-        feature_sparsity=sparsity,
+        penalty=Group(sparsity),
     )
-    return fit_null(problem)
+    return null_layer(problem)
 
 
-def slopes(null: NullModel, layer: Layer) -> tuple[FloatArray, FloatArray]:
+def slopes(null: NullLayer, layer: Layer) -> tuple[FloatArray, FloatArray]:
     """The likelihood's gradient by U (T, R) and by V transposed (D, R), written out in full."""
     problem = null.problem
     X, scaling = problem.features.matrix, problem.scaling
@@ -145,19 +144,6 @@ def test_alpha_max_separates_nothing_from_something(sparsity: float) -> None:
     assert below.objective < above.objective
 
 
-def test_the_leading_variances_cannot_be_bettered() -> None:
-    rng = np.random.default_rng(0)
-    G, share = rng.normal(size=(8, 3)), 0.7
-    found = np.linalg.norm(np.sqrt(leading_variance(G, share)) * G, 2)
-    for omega in rng.dirichlet(np.full(8, 0.3), size=2000) * 8:
-        variance = 1.0 / (1 - share + share / np.maximum(omega, 1e-300))
-        assert np.linalg.norm(np.sqrt(variance)[:, None] * G, 2) <= found * (1 + 1e-9)
-    np.testing.assert_allclose(leading_variance(G, 0.0), 1.0)
-    largest = np.linalg.norm(G, axis=1).max()
-    only = np.linalg.norm(np.sqrt(leading_variance(G, 1.0)) * G, 2)
-    np.testing.assert_allclose(only, np.sqrt(8) * largest)
-
-
 def test_where_rank_does_not_bind_the_certificate_is_one() -> None:
     null = null_of(0, 0.7, rank=6)
     fit = solve_subspace(null, spectral_start(null), alpha=0.2 * null.alpha_max, **TIGHT)
@@ -189,9 +175,9 @@ def test_the_course_tells_every_step() -> None:
     seen: list[Any] = []
     null = null_of(0, 0.0)
     fit = solve_subspace(null, spectral_start(null), alpha=0.1, watch=seen.append, **TIGHT)
-    assert tuple(seen) == fit.course
-    assert [step.n_iter for step in fit.course] == list(range(1, fit.n_iter + 1))
-    last = fit.course[-1]
+    assert tuple(seen) == fit.steps
+    assert [step.n_iter for step in fit.steps] == list(range(1, fit.n_iter + 1))
+    last = fit.steps[-1]
     assert (last.objective, last.gradient_norm) == (fit.objective, fit.gradient_norm)
-    assert np.diff([step.objective for step in fit.course]).max() < 1e-9
-    assert last.subspace_change < 1e-3 < fit.course[0].subspace_change
+    assert np.diff([step.objective for step in fit.steps]).max() < 1e-9
+    assert last.subspace_change < 1e-3 < fit.steps[0].subspace_change

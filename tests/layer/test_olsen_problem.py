@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import Design, OlsenProblem, RoundFeatures
+from deeptobit.layer import BasisFeatures, Design, OlsenProblem
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, evaluate_olsen
 from deeptobit.targets import CensoredTargets
 from tests.layer.problems import (
@@ -253,7 +253,7 @@ def test_rotating_the_basis_leaves_the_objective(noise: Noise) -> None:
     rounded = problem.features
     assert rounded.matrix is not None
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    turned = RoundFeatures(
+    turned = BasisFeatures(
         rounded.design, rounded.basis @ rotation, rounded.ridge, rounded.matrix @ rotation
     )
     point = some_point(problem)

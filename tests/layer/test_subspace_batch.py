@@ -11,18 +11,19 @@ from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.layer import (
     SIGMA_FLOOR,
+    BasisFeatures,
     Design,
     Layer,
-    NullModel,
-    RoundFeatures,
+    NullLayer,
     SubspaceProblem,
     TargetScaling,
-    fit_null,
+    null_layer,
+    sigma_floors,
     solve_path,
     solve_subspace,
     spectral_start,
 )
-from deeptobit.layer.start import sigma_floors, sow
+from deeptobit.layer.solve import reseed
 from deeptobit.likelihood import Gaussian
 from deeptobit.targets import CensoredTargets
 
@@ -47,7 +48,7 @@ def problem_of(
     scaling = TargetScaling.build(targets, share, center=fit_intercept)
     design = Design.build(X, share, center=fit_intercept, standardize=True)
     return SubspaceProblem(
-        features=RoundFeatures.build(design, 1e-6),
+        features=BasisFeatures.whitened(design, 1e-6),
         targets=targets,
         scaling=scaling,
         noise=Gaussian(),
@@ -63,24 +64,24 @@ def problem_of(
 
 def censored_null(
     *, rank: int = min(D, T), sigma: float | None = 3.0, n_samples: int = N, seed: int = 0
-) -> NullModel:
+) -> NullLayer:
     """About half of the outcomes are at 0; a given sigma makes W → likelihood convex."""
     X, Y, _ = make_subspace(n_samples, D, T, 2, sigma=3.0, random_state=seed)
-    return fit_null(problem_of(X, Y, rank=rank, sigma=sigma))
+    return null_layer(problem_of(X, Y, rank=rank, sigma=sigma))
 
 
-def coefficients(null: NullModel, layer: Layer) -> FloatArray:
+def coefficients(null: NullLayer, layer: Layer) -> FloatArray:
     """W of the standardised features and targets, (T, D)."""
     return np.asarray(layer.U @ null.problem.features.coefficients(layer.Z).T)
 
 
-def random_start(null: NullModel, seed: int) -> Layer:
+def random_start(null: NullLayer, seed: int) -> Layer:
     rng = np.random.default_rng(seed)
     U, Z = rng.normal(size=null.layer.U.shape), rng.normal(size=null.layer.Z.shape)
     return null.layer._replace(U=U, Z=Z)
 
 
-def value_at(null: NullModel, layer: Layer, alpha: float) -> float:
+def value_at(null: NullLayer, layer: Layer, alpha: float) -> float:
     problem = replace(null.problem, alpha=alpha)
     return float(problem.value(problem.pack(layer), np.zeros(1, dtype=np.intp))[0])
 
@@ -96,7 +97,7 @@ def test_without_censoring_it_is_reduced_rank_regression(
     Y = X @ rng.normal(size=(7, 5)) + 4.0 * rng.normal(size=(200, 5)) * [1.0, 2.0, 0.5, 1.0, 3.0]
     weight = rng.uniform(0.5, 2.0, 200) if weighted else np.ones(200)
     options: dict[str, Any] = {"lower": None, "weight": weight, "fit_intercept": fit_intercept}
-    null = fit_null(problem_of(X, Y, rank=rank, sigma=2.0, **options))
+    null = null_layer(problem_of(X, Y, rank=rank, sigma=2.0, **options))
     fit = solve_subspace(null, spectral_start(null), alpha=0.0, **TIGHT)
     share = weight / weight.sum()
     mean_X, mean_Y = (share @ X, share @ Y) if fit_intercept else (np.zeros(7), np.zeros(5))
@@ -121,7 +122,7 @@ def test_where_rank_does_not_bind_the_optimum_of_the_trace_norm_is_certified(sha
     W = coefficients(null, fit.layer)
     problem = replace(null.problem, alpha=alpha)
     at = problem.evaluate(problem.pack(fit.layer), np.zeros(1, dtype=np.intp))
-    norm = np.linalg.norm(problem.coefficient_gradient(at), 2)
+    norm = np.linalg.norm(at.coefficient_gradient(), 2)
     np.testing.assert_allclose(norm / alpha, fit.certificate, rtol=1e-6)
     np.testing.assert_allclose(norm, alpha, rtol=1e-3)  # on the support of W
     loss = value_at(null, fit.layer, 0.0)
@@ -204,7 +205,7 @@ def test_one_step_is_not_convergence() -> None:
     assert fit.objective < value_at(null, spectral_start(null), 0.02)
 
 
-def test_sowing_fills_vanished_components_and_lowers_the_objective() -> None:
+def test_reseeding_fills_vanished_components_and_lowers_the_objective() -> None:
     null = censored_null()
     alpha = 0.1 * null.alpha_max
     problem = replace(null.problem, alpha=alpha)
@@ -212,20 +213,20 @@ def test_sowing_fills_vanished_components_and_lowers_the_objective() -> None:
     strength = np.linalg.norm(full.U, axis=0)
     kept = strength >= np.sort(strength)[-1]  # all but the strongest have vanished
     poor = full._replace(U=full.U * kept, Z=full.Z * kept)
-    sown = sow(problem, poor)
-    singular = np.linalg.svd(coefficients(null, sown), compute_uv=False)
+    seeded = reseed(problem, poor)
+    singular = np.linalg.svd(coefficients(null, seeded), compute_uv=False)
     assert singular[1] > 1e-3 * singular[0]
-    assert value_at(null, sown, alpha) < value_at(null, poor, alpha)
+    assert value_at(null, seeded, alpha) < value_at(null, poor, alpha)
     again = solve_subspace(null, poor, alpha=alpha, **TIGHT)
     np.testing.assert_allclose(again.objective, value_at(null, full, alpha), rtol=1e-7)
 
 
-def test_sowing_leaves_a_layer_that_needs_nothing() -> None:
+def test_reseeding_leaves_a_layer_that_needs_nothing() -> None:
     null = censored_null()
     high, low = 2.0 * null.alpha_max, 0.01 * null.alpha_max
-    assert sow(replace(null.problem, alpha=high), null.layer) is null.layer
+    assert reseed(replace(null.problem, alpha=high), null.layer) is null.layer
     full = spectral_start(null)  # no component has vanished
-    assert sow(replace(null.problem, alpha=low), full) is full
+    assert reseed(replace(null.problem, alpha=low), full) is full
 
 
 def test_the_spectral_start_is_one_balanced_newton_step() -> None:
@@ -241,7 +242,7 @@ def test_without_censoring_the_null_model_is_the_moments() -> None:
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(100, 3)), rng.normal([5.0, -40.0], [0.1, 30.0], size=(100, 2))
     weight = rng.uniform(0.5, 2.0, 100)
-    null = fit_null(problem_of(X, Y, rank=2, lower=None, weight=weight))
+    null = null_layer(problem_of(X, Y, rank=2, lower=None, weight=weight))
     # Standard units: mean 0 and standard deviation 1.
     np.testing.assert_allclose(null.layer.intercept, 0.0, atol=1e-8)
     np.testing.assert_allclose(null.layer.log_sigma, 0.0, atol=1e-8)
@@ -259,19 +260,19 @@ def test_sigma_floors_are_parameters_per_entry() -> None:
     problem = problem_of(X, Y, rank=2, lower=None)
     parameters = 1.5 * 2 * (8 + 4 - 2) / 4  # with caution, of a (T, D) matrix of rank 2, per task
     floors = np.array([parameters / 50, parameters / 10, 1.0, parameters / 50])
-    np.testing.assert_allclose(sigma_floors(problem), floors, rtol=1e-12)
-    null = fit_null(problem)
+    entries = np.array([50.0, 10.0, 4.0, 50.0])
+    np.testing.assert_allclose(sigma_floors(problem, entries), floors, rtol=1e-12)
+    null = null_layer(problem)
     expected = null.layer.log_sigma + np.log(floors)
     np.testing.assert_allclose(null.problem.min_log_sigma, expected, rtol=1e-12)
-    plenty = replace(problem, total_weight=1e12)
-    np.testing.assert_allclose(sigma_floors(plenty), SIGMA_FLOOR)
+    np.testing.assert_allclose(sigma_floors(problem, np.full(4, 1e12)), SIGMA_FLOOR)
 
 
 def test_more_features_than_rows_end_at_the_floor_of_sigma() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 60))
     Y = X[:, :3] @ rng.normal(size=(3, 3))
-    null = fit_null(problem_of(X, Y, rank=1, lower=None))
+    null = null_layer(problem_of(X, Y, rank=1, lower=None))
     fit = solve_subspace(null, spectral_start(null), alpha=1e-6, tol=1e-6, max_iter=200)
     above = fit.layer.log_sigma - null.problem.min_log_sigma
     assert fit.converged
@@ -284,7 +285,7 @@ def test_a_task_at_its_bound_throughout_is_set_aside(sigma: float | None) -> Non
     X, Y, _ = make_subspace(N, D, T, 2, sigma=3.0, random_state=0)
     stuck = Y.copy()
     stuck[:, 1] = 0.0
-    null = fit_null(problem_of(X, stuck, rank=2, sigma=sigma))
+    null = null_layer(problem_of(X, stuck, rank=2, sigma=sigma))
     np.testing.assert_array_equal(null.kinds.one_sided, [False, True, False, False])
     assert null.problem.targets.missing[:, 1].all()
     fit = solve_subspace(null, spectral_start(null), alpha=0.05, **TIGHT)
@@ -294,7 +295,7 @@ def test_a_task_at_its_bound_throughout_is_set_aside(sigma: float | None) -> Non
     assert fit.layer.intercept[1] < null.problem.scaling.apply(np.zeros((1, T)))[0, 1]
     # The other tasks are as if it were not there.
     others = [0, 2, 3]
-    alone = fit_null(problem_of(X, Y[:, others], rank=2, sigma=sigma))
+    alone = null_layer(problem_of(X, Y[:, others], rank=2, sigma=sigma))
     same = solve_subspace(alone, spectral_start(alone), alpha=0.05, **TIGHT)
     np.testing.assert_allclose(
         coefficients(null, fit.layer)[others], coefficients(alone, same.layer), atol=1e-5

@@ -6,7 +6,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import Design, Layer, RoundFeatures, SubspaceProblem, TargetScaling
+from deeptobit.layer import BasisFeatures, Design, Layer, SubspaceProblem, TargetScaling
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, evaluate
 from tests.layer.problems import N_SAMPLES, N_TASKS, features, outcomes, row_weights
 
@@ -23,7 +23,7 @@ def build(
     targets = outcomes(X)
     matrix = csr_matrix(X) if sparse else X
     problem = SubspaceProblem(
-        features=RoundFeatures.build(
+        features=BasisFeatures.whitened(
             Design.build(matrix, weight, center=True, standardize=standardize), 1e-6
         ),
         targets=targets,
@@ -223,8 +223,8 @@ def test_any_partition_of_rows_and_weights_adds_up_to_the_whole(seed: int) -> No
     np.testing.assert_allclose(sum(at.gradient for _, at in parts), whole.gradient, rtol=1e-9)
     products = sum(at.hessian_product(direction) for _, at in parts)
     np.testing.assert_allclose(products, whole.hessian_product(direction), rtol=1e-4, atol=1e-5)
-    by_W = sum(part.coefficient_gradient(at) for part, at in parts)
-    np.testing.assert_allclose(by_W, problem.coefficient_gradient(whole), rtol=1e-5, atol=1e-7)
+    by_W = sum(at.coefficient_gradient() for _, at in parts)
+    np.testing.assert_allclose(by_W, whole.coefficient_gradient(), rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
@@ -299,7 +299,7 @@ def test_the_coefficient_gradient_is_that_by_every_coefficient(
         unit = np.zeros_like(W)
         unit[task, column] = 1.0
         expected[task, column] = slope(problem, pack(W), pack(unit) - origin)
-    found = problem.coefficient_gradient(problem.evaluate(pack(W), ONLY))
+    found = problem.evaluate(pack(W), ONLY).coefficient_gradient()
     axes = basis / np.linalg.norm(basis, axis=0)  # orthonormal
     size = np.abs(expected).max()
     np.testing.assert_allclose(axes @ found, expected.T, rtol=1e-5, atol=1e-6 * size)
@@ -316,7 +316,7 @@ def test_sparse_and_dense_features_give_the_same_problem() -> None:
         at = problem.evaluate(point, ONLY)
         slopes = problem.unpack(at.gradient)
         by_V = np.linalg.solve(basis.T, slopes.Z)  # whatever the basis
-        spectrum = np.linalg.svd(problem.coefficient_gradient(at), compute_uv=False)
+        spectrum = np.linalg.svd(at.coefficient_gradient(), compute_uv=False)
         parts = [at.value, slopes.U, by_V, slopes.intercept, slopes.log_sigma]
         found.append((np.concatenate([part.ravel() for part in parts]), spectrum))
     np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-9, atol=1e-10)

@@ -13,6 +13,7 @@ from deeptobit.datasets import make_subspace
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import JointProblem, NetworkLayer, NetworkProblem
+from deeptobit.penalties import Ridge
 from deeptobit.targets import CensoredTargets
 from tests.layer.problems import N_TASKS, features, outcomes, row_weights
 
@@ -64,7 +65,7 @@ def pose(
         noise=Gaussian(),
         rank=RANK,
         alphas=tuple(alphas),
-        feature_sparsity=0.0,
+        penalty=Ridge(),
         skip_connection=True,
         fit_intercept=fit_intercept,
         sigma=None,

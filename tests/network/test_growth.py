@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deeptobit.layer import fit_null
+from deeptobit.layer import null_layer
 from deeptobit.network import JointProblem, NetworkProblem, latents
 from deeptobit.network.grow import (
     FitToOptimum,
@@ -17,6 +17,7 @@ from deeptobit.network.grow import (
     train,
 )
 from deeptobit.network.layer import start_above
+from deeptobit.penalties import Group
 from tests.network.problems import bent, build, joint
 
 DATA: dict[str, dict[str, Any]] = {
@@ -24,7 +25,7 @@ DATA: dict[str, dict[str, Any]] = {
     "sparse": {"sparse": True},
     "no intercept": {"fit_intercept": False},
     "row limits": {"limits": True},
-    "feature sparsity": {"feature_sparsity": 0.4},
+    "feature sparsity": {"penalty": Group(0.4)},
     "sigma": {"sigma": np.array([0.5, 0.7, 0.9])},
 }
 EVERY_KIND = pytest.mark.parametrize("options", DATA.values(), ids=DATA.keys())
@@ -40,7 +41,7 @@ def test_a_layer_starts_with_the_prediction_of_the_layer_below(options: dict[str
     (first,) = grown(replace(problem, alphas=(0.05,)))
     expected = joint(problem).latent([first.layer])
     below = np.clip(expected, *problem.bounds)
-    null, centre = fit_null(problem.layer_problem(1, below)), problem.centre(below)
+    null, centre = null_layer(problem.layer_problem(1, below)), problem.centre(below)
     start = standard_start(null, start_above([first.layer]), centre)
     for rows, block in null.problem.features.blocks():
         latent = block.forward(start.Z) @ start.U.T + start.intercept

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import fit_null
+from deeptobit.layer import null_layer
 from deeptobit.likelihood import Gaussian, Logistic, StudentT, evaluate
 from deeptobit.network import NetworkLayer, NetworkProblem, latents
+from deeptobit.penalties import Group, Ridge
 from tests.layer.problems import N_SAMPLES
 from tests.network.problems import build, joint, some_layers, take_rows
 
@@ -25,7 +26,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no intercept": {"fit_intercept": False},
     "sparse": {"sparse": True},
     "sparse naive": {"sparse": True, "skip_connection": False},
-    "feature sparsity": {"feature_sparsity": 0.4},
+    "feature sparsity": {"penalty": Group(0.4)},
 }
 EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
 
@@ -33,7 +34,7 @@ EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIAN
 def layers_of(problem: NetworkProblem) -> Layers:
     """Random layers; where features may leave, two of each layer's have."""
     layers = some_layers(problem)
-    if problem.feature_sparsity == 0.0:
+    if problem.penalty == Ridge():
         return layers
     for layer in layers:
         layer.V[:, [0, 2]] = 0.0
@@ -94,7 +95,7 @@ def test_the_objective_is_that_of_the_network_written_out(variant: dict[str, Any
     nll = design.weight @ evaluate(network.noise, *ends, latent, layers[-1].sigma).nll.sum(axis=1)
     penalty = 0.0
     for depth, layer in enumerate(layers):
-        n_inputs, s = layer.V.shape[1], network.feature_sparsity
+        n_inputs, s = layer.V.shape[1], getattr(network.penalty, "sparsity", 0.0)
         share = s * np.sqrt(n_inputs) / (1.0 - s + s * np.sqrt(n_inputs))
         group = np.linalg.norm(layer.V, axis=0).sum() ** 2 / n_inputs
         size = (layer.U**2).sum() + (1.0 - share) * (layer.V**2).sum() + share * group
@@ -107,11 +108,11 @@ def test_the_objective_is_that_of_the_network_written_out(variant: dict[str, Any
 
 @pytest.mark.parametrize("sparsity", [0.0, 0.4])
 def test_with_one_layer_it_is_the_objective_of_that_layer(sparsity: float) -> None:
-    network = build(alphas=[0.3], feature_sparsity=sparsity)
-    single = fit_null(network.layer_problem(0, None)).problem
+    network = build(alphas=[0.3], penalty=Group(sparsity))
+    single = null_layer(network.layer_problem(0, None)).problem
     (layer,) = some_layers(network)
     one = replace(layer, sigma=np.ones(3))
-    point = single.unpack(np.zeros((single.pack(fit_null(single).layer).size, 1)))
+    point = single.unpack(np.zeros((single.pack(null_layer(single).layer).size, 1)))
     point = point._replace(U=one.U, Z=single.features.coordinates(one.V.T), intercept=one.intercept)
     (value,) = single.value(single.pack(point), np.zeros(1, dtype=np.intp))
     assert joint(network).evaluate([one])[0] == pytest.approx(value, rel=1e-10)

@@ -10,12 +10,13 @@ import pytest
 from deeptobit.network import JointProblem, NetworkLayer, NetworkProblem
 from deeptobit.network.grow import train
 from deeptobit.network.joint import tune
+from deeptobit.penalties import Group
 from tests.network.problems import bent, joint, some_layers
 
 SIGMAS = np.array([0.5, 0.7, 0.9, 0.3])
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "feature sparsity": {"feature_sparsity": 0.5},
+    "feature sparsity": {"penalty": Group(0.5)},
     "naive": {"skip_connection": False},
     "sigma": {"sigma": SIGMAS},
     "no intercept": {"fit_intercept": False},
@@ -76,7 +77,7 @@ def test_it_ends_at_a_stationary_point_of_one_layer() -> None:
 
 
 def test_inputs_that_left_stay_out() -> None:
-    network = bent(150, alphas=[0.1, 0.1], feature_sparsity=0.5)
+    network = bent(150, alphas=[0.1, 0.1], penalty=Group(0.5))
     layers = some_layers(network)
     for layer in layers:
         layer.V[:, [0, 3]] = 0.0

@@ -32,7 +32,7 @@ REFUSALS = tuple(
         r"^no row has both an outcome and a positive weight; start with",
         r"sigma = .* cannot belong to values (that spread by|up to) .*; give sigma in the unit",
         r"bound of target .* is too large \(.*\); use None for an open side, or rescale the",
-        r"feature_sparsity > 0 needs all rows at once; call fit with solver='batch', or set",
+        r"supports only penalty='ridge' with feature_sparsity=0",
         r"^target .* has no entry in the training rows of fold \d+; drop it, or choose",
         r"^fold \d+ holds out no known entry; choose other folds$",
         r"^the largest sample_weight is .*; weights count rows, rescale them$",

@@ -142,7 +142,7 @@ def test_an_unfinished_fit_warns_with_advice(folder: Path) -> None:
 
 
 def test_what_needs_all_rows_is_refused(folder: Path) -> None:
-    with pytest.raises(ValueError, match="rows beyond memory: feature_sparsity > 0 needs all"):
+    with pytest.raises(ValueError, match="rows beyond memory supports only penalty='ridge'"):
         layer(feature_sparsity=0.5).fit(source(folder))
     for settings in ({"joint_tuning": True}, {"early_stopping": True}, {"sigma": "calibrate"}):
         with pytest.raises(ValueError, match="needs all rows in memory"):

@@ -14,10 +14,10 @@ from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import (
     SIGMA_FLOOR,
+    BasisFeatures,
     CensoringKinds,
     Design,
     OlsenProblem,
-    RoundFeatures,
     TargetScaling,
     fit_tobit,
 )
@@ -85,7 +85,7 @@ class EvidenceProblem:
         design = Design.build(_dense(X), share, center=fit_intercept, standardize=standardize)
         scaling = TargetScaling.build(targets, share, center=fit_intercept)
         constant = OlsenProblem(
-            features=_no_features(design),
+            features=BasisFeatures.none(design),
             targets=targets,
             scaling=scaling,
             noise=Gaussian(),
@@ -149,16 +149,6 @@ def _dense(X: Any) -> Any:
             "every feature; give alphas or ranks to search the penalised layer instead"
         )
     return X.toarray()  # type: ignore[attr-defined]
-
-
-def _no_features(design: Design) -> RoundFeatures:
-    n_samples, n_features = design.shape
-    return RoundFeatures(
-        design.without_matrix(),
-        np.zeros((n_features, 0)),
-        np.zeros(0),
-        np.zeros((n_samples, 0)),
-    )
 
 
 # The features in the metric of their prior variances, diagonalised on the smaller side.

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.exceptions import CensoringWarning, CollinearityWarning, SeparationWarning
-from deeptobit.layer import CensoringKinds, OlsenProblem, RoundFeatures, TargetScaling
+from deeptobit.layer import BasisFeatures, CensoringKinds, OlsenProblem, TargetScaling
 from deeptobit.targets import CensoredTargets
 
 _NAMES_SHOWN, _FEATURES_SHOWN = 10, 5
@@ -114,7 +114,7 @@ def check_counts(
         )
 
 
-def warn_of_collinearity(features: RoundFeatures, names: list[str], alpha: float) -> None:
+def warn_of_collinearity(features: BasisFeatures, names: list[str], alpha: float) -> None:
     """Name the columns that are constant or depend linearly on others."""
     if alpha > 0.0 or features.n_dropped == 0:
         return

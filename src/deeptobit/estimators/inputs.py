@@ -19,6 +19,7 @@ from deeptobit.arrays import (
     with_names,
     without_mask,
 )
+from deeptobit.penalties import Penalty, Ridge
 from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_names
 
 _LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
@@ -386,14 +387,19 @@ def automatic_alpha(known: FloatArray, n_rows: float, n_features: int) -> float:
 SolverName = Literal["auto", "online", "batch"]
 BATCH_ENTRIES = 5e7  # entries of Y up to which the optimum takes less than a minute
 BATCH_FEATURES = 2e8  # entries of X up to which its standardised copies fit comfortably
-NEEDS_BATCH = (
-    "{}: feature_sparsity > 0 needs all rows at once; call fit with solver='batch', or set "
-    "feature_sparsity=0"
-)
+
+
+def require_ridge(penalty: Penalty, what: str) -> None:
+    """Refuse other penalties for a solver that supports the ridge alone; ``what`` names it."""
+    if not isinstance(penalty, Ridge):
+        raise ValueError(
+            f"{what} supports only penalty='ridge' with feature_sparsity=0; {penalty} needs all "
+            "rows at once: call fit with solver='batch' on rows in memory"
+        )
 
 
 def choose_solver(
-    wanted: SolverName, shape: tuple[int, int], n_tasks: int, *, feature_sparsity: float = 0.0
+    wanted: SolverName, shape: tuple[int, int], n_tasks: int, penalty: Penalty | None = None
 ) -> tuple[str, str]:
     """The solver for X of the given shape, and why.
 
@@ -402,10 +408,10 @@ def choose_solver(
     >>> choose_solver("auto", (4000, 200), 100)
     ('batch', 'the data are small enough to go to the optimum')
     """
-    if feature_sparsity > 0.0 and wanted == "online":
-        raise ValueError(NEEDS_BATCH.format("solver='online' cannot choose features"))
-    if feature_sparsity > 0.0 and wanted == "auto":
-        return "batch", "feature_sparsity needs the batch solver"
+    if penalty is not None and wanted == "online":
+        require_ridge(penalty, "solver='online'")
+    if wanted == "auto" and not isinstance(penalty, Ridge | None):
+        return "batch", "the penalty needs the batch solver"
     if wanted in ("batch", "online"):
         return wanted, "as asked for"
     if wanted != "auto":

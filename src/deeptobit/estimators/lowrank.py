@@ -26,6 +26,7 @@ from deeptobit.estimators.inputs import (
 from deeptobit.estimators.source import SourceFit
 from deeptobit.likelihood import one_family
 from deeptobit.online import OnlineSettings
+from deeptobit.penalties import Penalty, resolve_penalty
 from deeptobit.scale import DaskRows, RowSource
 from deeptobit.targets import CensoredTargets
 
@@ -35,6 +36,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
 
     rank: int
     alpha: float | Literal["auto"]
+    penalty: str | Penalty
     feature_sparsity: float
     solver: SolverName
     n_passes: int
@@ -73,7 +75,7 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         given = 0.0 if automatic else self.alpha
         check_settings(given, self.tol, self.max_iter, self.prediction)
         check_switches(self.get_params(deep=False))
-        check_sparsity(self.feature_sparsity)
+        self._read_penalty()
         if not reset:
             return self._read_more(X, y, sample_weight, lower, upper)
         rows = self._read_rows(X, y, sample_weight, lower, upper)
@@ -81,6 +83,11 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         self.rank_ = min(int(self.rank), self.n_features_in_, len(rows[1].names))
         self.alpha_ = float(given)
         return rows
+
+    def _read_penalty(self) -> Penalty:
+        """The penalty on V that the user asks for."""
+        check_sparsity(self.feature_sparsity)
+        return resolve_penalty(self.penalty, float(self.feature_sparsity))
 
     def _read_more(
         self,

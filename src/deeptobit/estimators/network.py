@@ -22,7 +22,6 @@ from deeptobit.estimators.diagnosis import (
 )
 from deeptobit.estimators.effects import LayerEffects
 from deeptobit.estimators.inputs import (
-    NEEDS_BATCH,
     SolverName,
     check_count,
     check_kind,
@@ -30,6 +29,7 @@ from deeptobit.estimators.inputs import (
     feature_scale,
     read_layer,
     read_sigma,
+    require_ridge,
 )
 from deeptobit.estimators.lowrank import LowRankRegressor, refuse_checkpoint
 from deeptobit.estimators.prediction import PredictionKind, of_kind
@@ -45,6 +45,7 @@ from deeptobit.network import (
     mean_slopes,
 )
 from deeptobit.online import OnlineResult, RecursiveTobit
+from deeptobit.penalties import Penalty
 from deeptobit.scale import RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -116,6 +117,9 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
     alpha : "auto" or float
         The penalty of every layer, as in :class:`SubspaceTobitRegressor`. ``"auto"`` is its
         rule for the inputs of the layer; in joint tuning the K layers share it, α/K each.
+    penalty : {"ridge", "group"} or Penalty
+        On V of every layer; layers above the first see T outputs in front of the D features. See
+        :class:`SubspaceTobitRegressor`.
     feature_sparsity : float
         From 0 to 1; lets features leave the model. See :class:`SubspaceTobitRegressor`.
     skip_connection : bool
@@ -170,6 +174,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         n_layers: int = 3,
         *,
         alpha: float | Literal["auto"] = "auto",
+        penalty: str | Penalty = "ridge",
         feature_sparsity: float = 0.0,
         skip_connection: bool = True,
         joint_tuning: JointTuning = "auto",
@@ -198,6 +203,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         self.rank = rank
         self.n_layers = n_layers
         self.alpha = alpha
+        self.penalty = penalty
         self.feature_sparsity = feature_sparsity
         self.skip_connection = skip_connection
         self.joint_tuning = joint_tuning
@@ -325,8 +331,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         training = self._training(targets)
         if training.calibrate:
             raise ValueError("sigma='calibrate' needs all rows at once; call fit, or use 'mle'")
-        if training.feature_sparsity > 0.0:
-            raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
+        require_ridge(training.penalty, "partial_fit")
         self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
         return NetworkStream(
             training.online,
@@ -402,7 +407,7 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         return NetworkTraining(
             online=self._online_settings(self._given_sigma(targets)),
             alpha=None if isinstance(self.alpha, str) else float(self.alpha),
-            feature_sparsity=float(self.feature_sparsity),
+            penalty=self._read_penalty(),
             skip_connection=self.skip_connection,
             joint_tuning=tuning,
             solver=self.solver,

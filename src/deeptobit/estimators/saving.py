@@ -20,6 +20,7 @@ from deeptobit.estimators.tobit import TobitRegressor
 from deeptobit.files import by_fields, check_sizes, ensure, fits, register, register_estimator
 from deeptobit.likelihood import NoiseByTask, StandardNoise
 from deeptobit.network import NetworkLayer
+from deeptobit.penalties import PENALTIES
 
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
 _OPTIONAL = {"feature_scale_": "D", "log_likelihood_": "T"}
@@ -118,7 +119,10 @@ _PARTS = {
     "_rows_behind": _check_rows_behind,
 }
 
-register(*map(by_fields, (RowsBehind, IntervalCalibration, TargetScores)), SAVED_FORMULA)
+register(
+    *map(by_fields, (RowsBehind, IntervalCalibration, TargetScores, *PENALTIES.values())),
+    SAVED_FORMULA,
+)
 for _cls in (
     TobitRegressor,
     SubspaceTobitRegressor,

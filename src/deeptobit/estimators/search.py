@@ -21,9 +21,10 @@ from deeptobit.auto import Fold, HeldOut, Scoring, held_out_errors
 from deeptobit.estimators.inputs import check_sparsity
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.subspace import pose_layer, user_units
-from deeptobit.layer import NullModel, fit_null, solve_path
+from deeptobit.layer import NullLayer, null_layer, solve_path
 from deeptobit.likelihood import NoiseByTask
 from deeptobit.network import latents
+from deeptobit.penalties import resolve_penalty
 from deeptobit.runtime import one_blas_thread
 
 # What cross-validation compares, and the table it leaves.
@@ -235,17 +236,17 @@ class Search:
         network._chosen_noise = noise
         return network
 
-    def null(self, rows: Any, rank: int, sparsity: float) -> NullModel:
+    def null(self, rows: Any, rank: int, sparsity: float) -> NullLayer:
         """The layer without effects on some rows, where paths of alphas begin."""
         targets = self.held_out.targets
-        return fit_null(
+        return null_layer(
             pose_layer(
                 self.X[rows],
                 targets[rows],
                 self.held_out.weight[rows],
                 rank=min(rank, self.X.shape[1], targets.shape[1]),
                 alpha=1.0,
-                feature_sparsity=float(sparsity),
+                penalty=resolve_penalty("ridge", sparsity),
                 noise=self.held_out.noise,
                 sigma=None,
                 fit_intercept=self.template.fit_intercept,

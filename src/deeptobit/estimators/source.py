@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit.estimators.diagnosis import check_counts, warn_of_censoring
-from deeptobit.estimators.inputs import NEEDS_BATCH, automatic_alpha, choose_solver, read_sigma
+from deeptobit.estimators.inputs import automatic_alpha, choose_solver, read_sigma, require_ridge
 from deeptobit.layer import CensoringKinds, Step
 from deeptobit.network import grow, prune
 from deeptobit.runtime import end_progress, show_progress
@@ -91,8 +91,7 @@ class SourceTraining:
         """Fit; write a checkpoint and resume from one if asked to."""
         model, source = self._model, self._source
         shape = source.n_rows, len(source.features)
-        if model.feature_sparsity > 0.0:
-            raise ValueError(NEEDS_BATCH.format("rows beyond memory"))
+        require_ridge(model._read_penalty(), "a fit of rows beyond memory")
         solver, reason = choose_solver(model.solver, shape, len(source.targets))
         keep, progress = _checkpointing(model, source, solver, checkpoint, resume=resume)
         once = solver == "online" and self._n_layers * model.n_passes == 1

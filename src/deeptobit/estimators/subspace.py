@@ -20,12 +20,12 @@ from deeptobit.estimators.diagnosis import (
     warn_of_censoring,
 )
 from deeptobit.estimators.inputs import (
-    NEEDS_BATCH,
     SolverName,
     automatic_alpha,
     choose_solver,
     feature_scale,
     read_sigma,
+    require_ridge,
 )
 from deeptobit.estimators.lowrank import LowRankRegressor, refuse_checkpoint
 from deeptobit.estimators.prediction import PredictionKind
@@ -33,22 +33,23 @@ from deeptobit.estimators.source import SourceTraining
 from deeptobit.layer import (
     Design,
     Layer,
-    NullModel,
+    NullLayer,
     Step,
     SubspaceFit,
     SubspaceProblem,
     TargetScaling,
-    fit_null,
+    features_for,
+    null_layer,
     relative_gradient,
     solve_subspace,
     spectral_start,
-    subspace_features,
     to_standard,
     to_user,
 )
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import NetworkLayer
 from deeptobit.online import OnlineResult, OnlineSolver, RecursiveTobit, learn_passes
+from deeptobit.penalties import Penalty
 from deeptobit.runtime import end_progress, show_progress
 from deeptobit.scale import RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
@@ -63,7 +64,7 @@ def pose_layer(
     *,
     rank: int,
     alpha: float,
-    feature_sparsity: float,
+    penalty: Penalty,
     noise: Noise,
     sigma: FloatArray | None,
     fit_intercept: bool,
@@ -73,7 +74,7 @@ def pose_layer(
     share, n_tasks = weight / weight.sum(), len(targets.names)
     design = Design.build(matrix, share, center=fit_intercept, standardize=standardize)
     scaling = TargetScaling.build(targets, share, center=fit_intercept)
-    features = subspace_features(design, feature_sparsity)
+    features = features_for(design, penalty)
     return SubspaceProblem(
         features=features,
         targets=targets,
@@ -86,19 +87,19 @@ def pose_layer(
         min_log_sigma=np.full(n_tasks, -np.inf),
         fixed_log_sigma=np.zeros(n_tasks) if sigma is None else np.log(sigma / scaling.scale),
         total_weight=float(weight.sum()),
-        feature_sparsity=feature_sparsity,
+        penalty=penalty,
     )
 
 
 def user_units(
-    null: NullModel, layer: Layer, rank: int
+    null: NullLayer, layer: Layer, rank: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """U (T, R), V (R, D), intercept and σ (T,), with empty components up to ``rank``."""
     return to_user(null.problem.features, null.problem.scaling, layer, rank)
 
 
 def layer_of(
-    null: NullModel, U: FloatArray, V: FloatArray, intercept: FloatArray, sigma: FloatArray
+    null: NullLayer, U: FloatArray, V: FloatArray, intercept: FloatArray, sigma: FloatArray
 ) -> Layer:
     """A model in standard units: the inverse of :func:`user_units`."""
     problem = null.problem
@@ -139,6 +140,10 @@ class SubspaceTobitRegressor(LowRankRegressor):
         ``"auto"`` is :math:`\frac{\sqrt D + \sqrt T}{2\sqrt n}(1 + 2D/n)` for the batch solver: it
         keeps noise out and vanishes as the number of rows n grows. The online solver, which does
         not know n, takes 0 and shrinks by what new rows say of its predictions instead.
+    penalty : {"ridge", "group"} or Penalty
+        P(V) beside :math:`\tfrac12\|U\|_F^2`; an object is a :class:`deeptobit.penalties.Penalty`.
+        ``"group"`` is the mixture above with s = ½ unless ``feature_sparsity`` says otherwise. All
+        but ``"ridge"`` need the batch solver.
     feature_sparsity : float
         s from 0 to 1. Above 0, features whose columns :math:`V_d` are not needed leave the model
         for all tasks, with exact zeros in ``V_`` and ``coef_``: the more, the larger s and
@@ -206,6 +211,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         rank: int = 5,
         *,
         alpha: float | Literal["auto"] = "auto",
+        penalty: str | Penalty = "ridge",
         feature_sparsity: float = 0.0,
         solver: SolverName = "auto",
         n_passes: int = 1,
@@ -230,6 +236,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
     ) -> None:
         self.rank = rank
         self.alpha = alpha
+        self.penalty = penalty
         self.feature_sparsity = feature_sparsity
         self.solver = solver
         self.n_passes = n_passes
@@ -285,10 +292,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         refuse_checkpoint(checkpoint, resume)
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=True)
         solver, reason = choose_solver(
-            self.solver,
-            matrix.shape,
-            targets.shape[1],
-            feature_sparsity=float(self.feature_sparsity),
+            self.solver, matrix.shape, targets.shape[1], self._read_penalty()
         )
         if solver == "batch" and isinstance(self.alpha, str):
             known = weight @ ~targets.missing
@@ -323,8 +327,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         check_reach(read_sigma(self.sigma, targets.names), targets)
         if first:
             check_first_rows(targets, weight)
-        if first and self.feature_sparsity > 0.0:
-            raise ValueError(NEEDS_BATCH.format("partial_fit learns online"))
+            require_ridge(self._read_penalty(), "partial_fit")
         if not hasattr(self, "_stream"):
             self._stream = self._online_solver(targets.names) if first else self._continued()
             reason = "partial_fit learns row by row" if first else "partial_fit goes on"
@@ -367,7 +370,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         check_is_fitted(self)
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=False)
         check_determined(targets, weight, 0, 1.0)
-        null = fit_null(self._pose(matrix, targets, weight))
+        null = null_layer(self._pose(matrix, targets, weight))
         layer = layer_of(null, self.U_, self.V_, self.intercept_, self.sigma_)
         return relative_gradient(null, layer)
 
@@ -384,7 +387,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
 
     def _fit_batch(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         self.feature_scale_ = feature_scale(matrix, weight)
-        null = fit_null(self._pose(matrix, targets, weight))
+        null = null_layer(self._pose(matrix, targets, weight))
         warn_of_censoring(null.kinds, targets, given_sigma=not isinstance(self.sigma, str))
         fit = solve_subspace(
             null,
@@ -408,7 +411,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
             "alpha_max": null.alpha_max,
             "converged": fit.converged,
             "n_features_used": int(V.any(axis=0).sum()),
-            "course": list(fit.course),
+            "course": list(fit.steps),
         }
 
     def _pose(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> SubspaceProblem:
@@ -419,7 +422,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
             weight,
             rank=self.rank_,
             alpha=self.alpha_,
-            feature_sparsity=float(self.feature_sparsity),
+            penalty=self._read_penalty(),
             noise=one_family(self.noise),
             sigma=given,
             fit_intercept=self.fit_intercept,

@@ -30,9 +30,9 @@ from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.inspection import TrainedTobit
 from deeptobit.layer import (
     SIGMA_FLOOR,
+    BasisFeatures,
     Design,
     OlsenProblem,
-    RoundFeatures,
     TargetScaling,
     fit_tobit,
 )
@@ -217,7 +217,7 @@ class TobitRegressor(EffectsMixin):
         scaling = TargetScaling.build(targets, share, center=self.fit_intercept)
         given = read_sigma(self.sigma, targets.names)
         problem = OlsenProblem(
-            features=RoundFeatures.build(design, self.alpha),
+            features=BasisFeatures.whitened(design, self.alpha),
             targets=targets,
             scaling=scaling,
             noise=one_family(self.noise),

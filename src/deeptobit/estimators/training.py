@@ -27,6 +27,7 @@ from deeptobit.network import (
     train,
 )
 from deeptobit.online import OnlineSettings
+from deeptobit.penalties import Penalty
 from deeptobit.runtime import end_progress, show_progress
 from deeptobit.targets import CensoredTargets
 
@@ -63,7 +64,7 @@ class NetworkTraining:
         Rank, noise, intercept, standardisation and given σ are those of the batch solver too.
     alpha : float, optional
         Of every layer; by rule if None.
-    feature_sparsity, skip_connection, joint_tuning, solver, n_passes, max_iter, tol, verbose
+    penalty, skip_connection, joint_tuning, solver, n_passes, max_iter, tol, verbose
         As the user gave them.
     calibrate : bool
         Whether σ comes from the residuals of each layer.
@@ -71,7 +72,7 @@ class NetworkTraining:
 
     online: OnlineSettings
     alpha: float | None
-    feature_sparsity: float
+    penalty: Penalty
     skip_connection: bool
     joint_tuning: JointTuning
     solver: SolverName
@@ -85,9 +86,7 @@ class NetworkTraining:
         self, X: Any, targets: CensoredTargets, weight: FloatArray, n_layers: int
     ) -> FittedNetwork:
         """Train a network of ``n_layers``."""
-        solver, reason = choose_solver(
-            self.solver, X.shape, targets.shape[1], feature_sparsity=self.feature_sparsity
-        )
+        solver, reason = choose_solver(self.solver, X.shape, targets.shape[1], self.penalty)
         alphas = self._alphas(solver, targets, weight, X.shape[1], n_layers)
         history: dict[str, Any] = {"solver": solver, "reason": reason}
         grown: tuple[GrownLayer, ...] = ()
@@ -173,7 +172,7 @@ class NetworkTraining:
             noise=online.noise,
             rank=online.rank,
             alphas=alphas,
-            feature_sparsity=self.feature_sparsity,
+            penalty=self.penalty,
             skip_connection=self.skip_connection,
             fit_intercept=online.fit_intercept,
             sigma=None if online.sigma is None else online.sigma / scaling.scale,

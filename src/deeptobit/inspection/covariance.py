@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import CensoringKinds, OlsenProblem, RoundFeatures, fit_tobit
+from deeptobit.layer import CensoringKinds, OlsenProblem, fit_tobit
 
 CovarianceKind = Literal["observed", "robust", "cluster"]
 
@@ -68,14 +68,13 @@ class TrainedTobit:
 
     def without_features(self, *, tol: float, max_iter: int) -> TrainedTobit:
         """The intercept-only model on the same data."""
-        features = self.problem.features
-        design = features.design.without_matrix()
-        empty = np.zeros((features.n_samples, 0))
-        constant = RoundFeatures(design, np.zeros((len(design.scale), 0)), np.zeros(0), empty)
-        problem = replace(self.problem, features=constant)
         given = None if self.problem.free_sigma.all() else self.point[-1]
         problem, result, kinds = fit_tobit(
-            problem, given, total_weight=self.total_weight, tol=tol, max_iter=max_iter
+            self.problem.without_features(),
+            given,
+            total_weight=self.total_weight,
+            tol=tol,
+            max_iter=max_iter,
         )
         return TrainedTobit(problem, result.point, result.value, self.total_weight, kinds)
 

@@ -1,61 +1,68 @@
-"""TODO."""
+"""One low-rank Tobit layer to the optimum: problem, null model, start, Newton–CG, certificate."""
 
-from deeptobit.layer.features import (
-    BASIS_RIDGE,
-    AlignedFeatures,
-    Design,
-    RoundFeatures,
-    round_features,
-    subspace_features,
+from deeptobit.layer.features import BASIS_RIDGE, BasisFeatures, Design, features_for
+from deeptobit.layer.newton import (
+    NewtonResult,
+    Objective,
+    minimize_each,
+    positive_inverse,
+    solve_newton,
 )
-from deeptobit.layer.newton import Course, NewtonResult, Step, solve_newton
-from deeptobit.layer.parameters import Layer, TargetScaling, to_standard, to_user
-from deeptobit.layer.problem import (
-    LayerEvaluation,
-    LayerProblem,
-    SubspaceEvaluation,
-    SubspaceProblem,
-)
+from deeptobit.layer.parameters import Factors, Layer, TargetScaling, Units, to_standard, to_user
+from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProblem
 from deeptobit.layer.solve import (
+    Step,
+    StepLog,
     SubspaceFit,
     relative_gradient,
     solve_layer,
     solve_path,
     solve_subspace,
 )
-from deeptobit.layer.start import NullModel, fit_null, floors_for, spectral_start
-from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit_tobit
+from deeptobit.layer.start import NullLayer, null_layer, sigma_floors, spectral_start
+from deeptobit.layer.tobit import (
+    SIGMA_FLOOR,
+    CensoringKinds,
+    NullModel,
+    OlsenProblem,
+    fit_null,
+    fit_tobit,
+)
 
 __all__ = [
     "BASIS_RIDGE",
     "SIGMA_FLOOR",
-    "AlignedFeatures",
+    "BasisFeatures",
     "CensoringKinds",
-    "Course",
     "Design",
+    "Factors",
     "Layer",
     "LayerEvaluation",
     "LayerProblem",
     "NewtonResult",
+    "NullLayer",
     "NullModel",
+    "Objective",
     "OlsenProblem",
-    "RoundFeatures",
     "Step",
-    "SubspaceEvaluation",
+    "StepLog",
     "SubspaceFit",
     "SubspaceProblem",
     "TargetScaling",
+    "Units",
+    "features_for",
     "fit_null",
     "fit_tobit",
-    "floors_for",
+    "minimize_each",
+    "null_layer",
+    "positive_inverse",
     "relative_gradient",
-    "round_features",
+    "sigma_floors",
     "solve_layer",
     "solve_newton",
     "solve_path",
     "solve_subspace",
     "spectral_start",
-    "subspace_features",
     "to_standard",
     "to_user",
 ]

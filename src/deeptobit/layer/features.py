@@ -1,4 +1,4 @@
-"""Features in standard units, dense or sparse."""
+"""Features in standard units, dense or sparse, and the basis in which a problem is solved."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.penalties import Penalty
 
 _BLOCK_ROWS = 512  # a block of latents stays in the cache while the likelihood is evaluated on it
 _SPARSE_BLOCK_ROWS = 8192  # slicing a sparse matrix costs more than the cache gains
@@ -107,8 +108,8 @@ def _dense_moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, Float
     mean = weight @ X
     variance = np.zeros_like(mean)
     for rows in row_blocks(len(X), sparse=False):
-        telling = weight[rows] > 0.0  # squares of others may overflow, and 0 times that is NaN
-        variance += weight[rows][telling] @ np.square(X[rows][telling] - mean)
+        counted = weight[rows] > 0.0  # squares of others may overflow, and 0 times that is NaN
+        variance += weight[rows][counted] @ np.square(X[rows][counted] - mean)
     return mean, variance
 
 
@@ -119,20 +120,19 @@ def _sparse_moments(X: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]
     return mean, variance
 
 
-# Features in a basis in which the problem is round and has no null directions.
-
 _MAX_GRAM = 4000  # above this an eigendecomposition costs more than the iterations it saves
 _RELATIVE_RANK = 1e-11  # of the largest eigenvalue: condition numbers of X up to 3e5 are resolved
-BASIS_RIDGE = 1e-6  # keeps the round basis tame; any small number gives the same optimum
+BASIS_RIDGE = 1e-6  # keeps the whitened basis tame; any small number gives the same optimum
 
 
 @dataclass(frozen=True)
-class RoundFeatures:
-    r"""Rows :math:`\tilde x = B^\top x` with :math:`B^\top(G + \alpha I)B = I`, G the Gram matrix.
+class BasisFeatures:
+    r"""Standardised features in a basis: rows :math:`\tilde x = B^\top x`.
 
     Coefficients are written :math:`\gamma = Bz`, so that :math:`x^\top\gamma = \tilde x^\top z`.
-    The ridge :math:`\alpha\|\gamma\|^2` is then diagonal in z, and leaving out the null space of G
-    makes the solution the one of minimum norm.
+    In the whitened basis, :math:`B^\top(G + \alpha I)B = I` with the Gram matrix G: the columns of
+    B are orthogonal, the ridge :math:`\alpha\|\gamma\|^2` is diagonal in z, and leaving out the
+    null space of G makes the solution the one of minimum norm.
 
     Parameters
     ----------
@@ -150,14 +150,14 @@ class RoundFeatures:
     matrix: FloatArray | None
 
     @classmethod
-    def build(cls, design: Design, alpha: float) -> RoundFeatures:
-        """Diagonalise the Gram matrix, or only scale it where that would be too dear.
+    def whitened(cls, design: Design, alpha: float) -> BasisFeatures:
+        """Diagonalise the Gram matrix, or only scale it where that would take too long.
 
         Examples
         --------
         >>> X = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
         >>> design = Design.build(X, np.full(3, 1 / 3), center=True, standardize=True)
-        >>> RoundFeatures.build(design, alpha=0.0).n_dropped
+        >>> BasisFeatures.whitened(design, alpha=0.0).n_dropped
         1
         """
         basis, ridge = _find_basis(design, alpha)
@@ -167,10 +167,24 @@ class RoundFeatures:
         return cls(design.without_matrix(), basis, ridge, matrix)
 
     @classmethod
-    def of_gram(cls, design: Design, gram: FloatArray, alpha: float) -> RoundFeatures:
-        """The same for features that are not here, from their Gram matrix (D, D)."""
-        basis, ridge = _round_basis(*np.linalg.eigh(gram), alpha)
+    def whitened_by(cls, design: Design, gram: FloatArray, alpha: float) -> BasisFeatures:
+        """The same for features that are not in memory, from their Gram matrix (D, D)."""
+        basis, ridge = _whitened_basis(*np.linalg.eigh(gram), alpha)
         return cls(design, basis, ridge, None)
+
+    @classmethod
+    def own(cls, design: Design) -> BasisFeatures:
+        """The standardised features themselves, B = I."""
+        n_features = len(design.scale)
+        matrix = None if design.is_sparse else design.matrix
+        return cls(design, np.ones(n_features), np.zeros(n_features), matrix)
+
+    @classmethod
+    def none(cls, design: Design) -> BasisFeatures:
+        """No features, r = 0: what is left of a model is its intercept."""
+        shape = len(design.weight), len(design.scale)
+        empty = np.zeros((shape[0], 0))
+        return cls(design.without_matrix(), np.zeros((shape[1], 0)), np.zeros(0), empty)
 
     @property
     def n_samples(self) -> int:
@@ -183,6 +197,11 @@ class RoundFeatures:
         return len(self.ridge)
 
     @cached_property
+    def norms(self) -> FloatArray:
+        """‖B_j‖ of every direction, (r,): ‖B_j‖ Z_j are coefficients in an orthonormal basis."""
+        return np.sqrt(self.squared_norms)
+
+    @cached_property
     def squared_norms(self) -> FloatArray:
         """‖B_j‖² of every direction, (r,)."""
         return np.square(self.basis) if self.basis.ndim == 1 else np.square(self.basis).sum(axis=0)
@@ -191,6 +210,11 @@ class RoundFeatures:
     def n_dropped(self) -> int:
         """Number of null directions left out."""
         return len(self.design.scale) - self.rank
+
+    @property
+    def in_whitened_basis(self) -> BasisFeatures:
+        """The same features in their whitened basis."""
+        return self
 
     def coefficients(self, z: FloatArray) -> FloatArray:
         """γ = Bz of the standardised features, (D, A)."""
@@ -208,24 +232,20 @@ class RoundFeatures:
         """Columns with a share in the directions that were left out, (D,)."""
         if self.basis.ndim == 1:
             return np.zeros(len(self.basis), dtype=np.bool_)
-        unit = self.basis / np.linalg.norm(self.basis, axis=0)
+        unit = self.basis / self.norms
         return np.asarray(np.square(unit).sum(axis=1) < 1.0 - 1e-6)
 
-    def blocks(self) -> Iterator[tuple[slice, Rows]]:
-        """The rows, block by block."""
-        if self.matrix is not None:
-            for rows in row_blocks(self.n_samples, sparse=False):
-                yield rows, DenseRows(self.matrix[rows])
-        else:
-            yield from self._sparse_blocks()
+    def blocks(self, *, single: bool = False) -> Iterator[tuple[slice, Rows]]:
+        """The rows, block by block.
 
-    def rough_blocks(self) -> Iterator[tuple[slice, Rows]]:
-        """The rows in single precision where they are dense: twice as fast, for directions only."""
-        if self.matrix is not None:
-            for rows in row_blocks(self.n_samples, sparse=False):
-                yield rows, DenseRows(self._single[rows])
-        else:
+        Dense rows can be had in ``single`` precision: twice as fast, for search directions only.
+        """
+        if self.matrix is None:
             yield from self._sparse_blocks()
+            return
+        matrix = self._single if single else self.matrix
+        for rows in row_blocks(self.n_samples, sparse=False):
+            yield rows, DenseRows(matrix[rows])
 
     @cached_property
     def _single(self) -> Any:
@@ -237,6 +257,48 @@ class RoundFeatures:
         shift = self.design.mean * to_raw if to_raw.ndim == 1 else self.design.mean @ to_raw
         for rows in row_blocks(self.n_samples, sparse=True):
             yield rows, SparseRows(self.design.matrix[rows], to_raw, shift)
+
+
+@dataclass(frozen=True)
+class AlignedFeatures(BasisFeatures):
+    """Features in their own basis, B = I, for penalties that treat features one by one.
+
+    Parameters
+    ----------
+    rotated : BasisFeatures
+        The same in the whitened basis.
+    """
+
+    rotated: BasisFeatures
+
+    @property
+    def in_whitened_basis(self) -> BasisFeatures:
+        """The same features in their whitened basis."""
+        return self.rotated
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """Weighted second moments of the features, (D, D)."""
+        matrix = self.design.matrix if self.matrix is None else self.matrix
+        return replace(self.design, matrix=matrix).gram()
+
+
+def features_for(design: Design, penalty: Penalty) -> BasisFeatures:
+    """The features in the basis that suits a penalty on V.
+
+    Examples
+    --------
+    >>> from deeptobit.penalties import Group, Ridge
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> design = Design.build(X, np.full(20, 1 / 20), center=True, standardize=True)
+    >>> type(features_for(design, Ridge())).__name__, type(features_for(design, Group())).__name__
+    ('BasisFeatures', 'AlignedFeatures')
+    """
+    whitened = BasisFeatures.whitened(design, BASIS_RIDGE)
+    if penalty.rotation_invariant:
+        return whitened
+    own = BasisFeatures.own(design)
+    return AlignedFeatures(whitened.design, own.basis, own.ridge, own.matrix, whitened)
 
 
 @dataclass(frozen=True)
@@ -291,10 +353,10 @@ def _apply(basis: FloatArray, vectors: FloatArray) -> FloatArray:
 def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:
     n_samples, n_features = design.shape
     if n_features > n_samples and n_samples <= _MAX_GRAM and not design.is_sparse:
-        return _round_basis(*_wide_spectrum(design), alpha)
+        return _whitened_basis(*_wide_spectrum(design), alpha)
     if n_features <= _MAX_GRAM:
         values, vectors = np.linalg.eigh(design.gram())
-        basis, ridge = _round_basis(values, vectors, alpha)
+        basis, ridge = _whitened_basis(values, vectors, alpha)
         # A sparse column that is constant keeps its values, and a trace of it would be large.
         basis[design.vanishing] = 0.0
         kept = basis.any(axis=0)  # a direction of such columns alone is left with nothing
@@ -303,7 +365,7 @@ def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:
     return diagonal / np.sqrt(1.0 + alpha), diagonal * alpha / (1.0 + alpha)
 
 
-def _round_basis(
+def _whitened_basis(
     values: FloatArray, vectors: FloatArray, alpha: float
 ) -> tuple[FloatArray, FloatArray]:
     """B and the ridge from the spectrum of G.
@@ -326,53 +388,3 @@ def _wide_spectrum(design: Design) -> tuple[FloatArray, FloatArray]:
     keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
     values, rows = values[keep], rows[:, keep]
     return values, root.T @ rows / np.sqrt(values)
-
-
-# Features in their own basis, for penalties that tell one feature from another.
-
-
-@dataclass(frozen=True)
-class AlignedFeatures(RoundFeatures):
-    """The standardised features themselves, B = I, beside their round version.
-
-    Parameters
-    ----------
-    rounded : RoundFeatures
-        The same features in the basis in which problems without a choice of features are round.
-    """
-
-    rounded: RoundFeatures
-
-    @cached_property
-    def gram(self) -> FloatArray:
-        """Weighted second moments of the features, (D, D)."""
-        return replace(self.design, matrix=self._source).gram()
-
-    @property
-    def _source(self) -> object:
-        return self.design.matrix if self.matrix is None else self.matrix
-
-
-def round_features(features: RoundFeatures) -> RoundFeatures:
-    """The features in their round basis, whatever basis they are in."""
-    return features.rounded if isinstance(features, AlignedFeatures) else features
-
-
-def subspace_features(design: Design, feature_sparsity: float = 0.0) -> RoundFeatures:
-    """The features in the basis that suits the penalty of :class:`SubspaceProblem`.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal(size=(20, 3))
-    >>> design = Design.build(X, np.full(20, 1 / 20), center=True, standardize=True)
-    >>> type(subspace_features(design)).__name__, type(subspace_features(design, 0.5)).__name__
-    ('RoundFeatures', 'AlignedFeatures')
-    """
-    features = RoundFeatures.build(design, BASIS_RIDGE)
-    if feature_sparsity == 0.0:
-        return features
-    n_features = len(design.scale)
-    matrix = None if design.is_sparse else design.matrix
-    return AlignedFeatures(
-        features.design, np.ones(n_features), np.zeros(n_features), matrix, features
-    )

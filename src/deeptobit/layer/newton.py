@@ -1,108 +1,27 @@
-"""Newton's method for many small smooth problems at once, one per column.
+"""Newton's method for many smooth problems at once, one per column of parameters.
 
-The problems share their data, so a Hessian product for all columns is two matrix products: each
-Newton system is solved by conjugate gradients on all columns together, and columns leave as they
-converge.
+:func:`solve_newton` is for problems with many parameters that share their data: a Hessian product
+for all columns is then two matrix products, each Newton system is solved by conjugate gradients on
+all columns together, and columns leave as they converge. :func:`minimize_each` is for problems of a
+handful of parameters each, whose Hessians are small matrices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer.parameters import Layer
-from deeptobit.layer.problem import LayerProblem
-
-# Newton systems of many problems, solved together by preconditioned conjugate gradients.
-
-_MAX_PRODUCTS = 200
-_FLAT = 1e-12  # relative curvature below which a step length means nothing
-
-
-class NewtonSystem(Protocol):
-    """H d = −g for every column."""
-
-    @property
-    def gradient(self) -> FloatArray:
-        """g, (P, A)."""
-        ...
-
-    def hessian_product(self, direction: FloatArray) -> FloatArray:
-        """H d, (P, A)."""
-        ...
-
-    def precondition(self, residual: FloatArray) -> FloatArray:
-        """M⁻¹r for some positive definite M near H, (P, A)."""
-        ...
-
-
-def newton_direction(
-    system: NewtonSystem, wanted: BoolArray, enough: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    r"""Descent directions, exact enough for superlinear convergence, and the least curvature met.
-
-    A column stops when its residual is below :math:`\min(0.1, \sqrt{\|g\|})\,\|g\|`, or below what
-    is ``enough``, or where it meets a direction without positive curvature (it then keeps what it
-    has: a descent direction).
-
-    Parameters
-    ----------
-    system : NewtonSystem
-    wanted : bool array of shape (A,)
-        Columns to solve; the others get a zero direction.
-    enough : array of shape (A,)
-        Residual norm below which further work would be wasted.
-
-    Returns
-    -------
-    direction : array of shape (P, A)
-    least_curvature : array of shape (A,)
-        Smallest pᵀHp / pᵀp over the search directions p.
-    """
-    residual = -system.gradient
-    size = np.linalg.norm(residual, axis=0)
-    goal = np.maximum(np.minimum(0.1, np.sqrt(size)) * size, enough)
-    direction = np.zeros_like(residual)
-    search, in_metric = system.precondition(residual), residual.copy()  # p and Mp
-    energy = (residual * search).sum(axis=0)
-    least = np.full(size.shape, np.inf)
-    going = wanted & (size > 0.0)
-    for product_count in range(_MAX_PRODUCTS):
-        if not going.any():
-            break
-        product = system.hessian_product(search)
-        curvature = (search * product).sum(axis=0)
-        metric = (search * in_metric).sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = curvature / np.square(search).sum(axis=0)
-            least = np.where(going, np.minimum(least, slope), least)
-            curved = curvature > _FLAT * metric
-            length = np.where(going & curved, energy / curvature, 0.0)
-        flat = going & ~curved
-        if product_count == 0:
-            direction = np.where(flat, search, direction)
-        going &= ~flat
-        direction += length * search
-        residual -= length * product
-        going &= np.linalg.norm(residual, axis=0) > goal
-        scaled = system.precondition(residual)
-        fresh = (residual * scaled).sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            keep = np.where(going, fresh / energy, 0.0)
-        search = np.where(going, scaled, 0.0) + keep * search
-        in_metric = np.where(going, residual, 0.0) + keep * in_metric
-        energy = fresh
-    return direction, least
-
 
 _ARMIJO = 1e-4
 _SHORTEST_STEP = 2.0**-40
 _VALUE_NOISE = 1e-9  # relative rounding error of a sum over many rows of a well-fitted task
+_MAX_PRODUCTS = 200
+_NO_CURVATURE = 1e-12  # relative curvature below which a step length means nothing
 
 
 class Evaluation(Protocol):
@@ -111,20 +30,16 @@ class Evaluation(Protocol):
     @property
     def value(self) -> FloatArray:
         """(A,)."""
-        ...
 
     @property
     def gradient(self) -> FloatArray:
         """(P, A)."""
-        ...
 
     def hessian_product(self, direction: FloatArray) -> FloatArray:
         """(P, A) to (P, A)."""
-        ...
 
     def precondition(self, residual: FloatArray) -> FloatArray:
         """M⁻¹r for some positive definite M near the Hessian, (P, A)."""
-        ...
 
 
 class Problem(Protocol):
@@ -132,19 +47,15 @@ class Problem(Protocol):
 
     def evaluate(self, point: FloatArray, tasks: NDArray[np.intp]) -> Evaluation:
         """Value, gradient and curvature of the problems ``tasks`` at their columns."""
-        ...
 
     def value(self, point: FloatArray, tasks: NDArray[np.intp]) -> FloatArray:
         """Value alone."""
-        ...
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         """The feasible point that a step along ``direction`` leads to."""
-        ...
 
     def longest_step(self, direction: FloatArray) -> FloatArray:
         """The longest step along ``direction`` worth trying, at most 1."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -160,7 +71,7 @@ class NewtonResult:
     n_iter : int array of shape (T,)
     converged : bool array of shape (T,)
     least_curvature : array of shape (T,)
-        Smallest curvature met on the way; near 0 where a direction is flat.
+        Smallest curvature met on the way; near 0 where the objective hardly varies.
     """
 
     point: FloatArray
@@ -213,13 +124,71 @@ def solve_newton(
         moving = active[going]
         least_curvature[moving] = np.minimum(least_curvature[moving], curvature[going])
         direction, gradient = direction[:, going], here.gradient[:, going]
-        del here  # its curvature is as large as the data, and the next point needs the room
+        del here  # its curvature is as large as the data, and the next point needs the memory
         n_iter[moving] += 1
         point[:, moving], here, stuck[moving] = _line_search(
             problem, point[:, moving], value[moving], gradient, direction, moving
         )
         active = moving
     return NewtonResult(point, value, norm, n_iter, norm <= tol, least_curvature)
+
+
+def newton_direction(
+    system: Evaluation, wanted: BoolArray, enough: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    r"""Solve Hd = −g by preconditioned conjugate gradients, precisely enough for fast convergence.
+
+    A column stops when its residual is below :math:`\min(0.1, \sqrt{\|g\|})\,\|g\|`, or below what
+    is ``enough``, or where it meets a direction without positive curvature (it then keeps what it
+    has: a descent direction).
+
+    Parameters
+    ----------
+    system : Evaluation
+    wanted : bool array of shape (A,)
+        Columns to solve; the others get a zero direction.
+    enough : array of shape (A,)
+        Residual norm below which further work would be wasted.
+
+    Returns
+    -------
+    direction : array of shape (P, A)
+    least_curvature : array of shape (A,)
+        Smallest pᵀHp / pᵀp over the search directions p.
+    """
+    residual = -system.gradient
+    size = np.linalg.norm(residual, axis=0)
+    goal = np.maximum(np.minimum(0.1, np.sqrt(size)) * size, enough)
+    direction = np.zeros_like(residual)
+    search, in_metric = system.precondition(residual), residual.copy()  # p and Mp
+    energy = (residual * search).sum(axis=0)
+    least = np.full(size.shape, np.inf)
+    going = wanted & (size > 0.0)
+    for product_count in range(_MAX_PRODUCTS):
+        if not going.any():
+            break
+        product = system.hessian_product(search)
+        curvature = (search * product).sum(axis=0)
+        metric = (search * in_metric).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = curvature / np.square(search).sum(axis=0)
+            least = np.where(going, np.minimum(least, slope), least)
+            curved = curvature > _NO_CURVATURE * metric
+            length = np.where(going & curved, energy / curvature, 0.0)
+        if product_count == 0:
+            direction = np.where(going & ~curved, search, direction)
+        going &= curved
+        direction += length * search
+        residual -= length * product
+        going &= np.linalg.norm(residual, axis=0) > goal
+        scaled = system.precondition(residual)
+        fresh = (residual * scaled).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            keep = np.where(going, fresh / energy, 0.0)
+        search = np.where(going, scaled, 0.0) + keep * search
+        in_metric = np.where(going, residual, 0.0) + keep * in_metric
+        energy = fresh
+    return direction, least
 
 
 def _line_search(
@@ -237,9 +206,9 @@ def _line_search(
     trial = problem.move(point, direction, step)
     there = problem.evaluate(trial, tasks)
     # Near the optimum the decrease drowns in the rounding of the value, but not of the gradient.
-    flatter = np.linalg.norm(there.gradient, axis=0) < 0.5 * np.linalg.norm(gradient, axis=0)
-    level = there.value <= value + slack
-    short = _too_high(there.value, value, step, slope) & ~(flatter & level)
+    closer = np.linalg.norm(there.gradient, axis=0) < 0.5 * np.linalg.norm(gradient, axis=0)
+    no_higher = there.value <= value + slack
+    short = _too_high(there.value, value, step, slope) & ~(closer & no_higher)
     if not short.any():
         return trial, there, short
     while short.any():
@@ -262,74 +231,67 @@ def _too_high(
     return ~(trial <= value + _ARMIJO * step * slope)
 
 
-# The course of a batch solver, step by step.
+# Problems of a handful of parameters each.
+
+_MAX_HALVINGS = 30
+_ROUNDING = 1e-12  # of an objective that is a sum over rows
+
+Objective = tuple[FloatArray, Callable[[], tuple[FloatArray, FloatArray]]]
+"""Values (T,), and a function for gradients (P, T) and Hessians (P, P, T)."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """The state of the solver after a Newton step.
+def minimize_each(
+    objective: Callable[[FloatArray], Objective],
+    start: FloatArray,
+    *,
+    longest: float,
+    max_steps: int,
+    tol: float = 1e-8,
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise T smooth functions of P parameters each, together.
 
-    Parameters
-    ----------
-    n_iter : int
-        Steps taken.
-    objective : float
-        The penalised mean likelihood, in standard units; while features are being chosen, with
-        the penalty smoothed.
-    gradient_norm : float
-        Of the whole gradient, relative to that by W at W = 0.
-    subspace_change : float
-        ‖U_i − U_{i−1}‖/‖U_i‖, U_{i−1} being turned towards U_i first: a rotation of both factors
-        changes nothing.
-    """
+    Directions of negative curvature count with its size. No parameter moves by more than
+    ``longest`` in a step, and a step that would raise the value is halved. The end is where no
+    parameter moves by more than ``tol``.
 
-    n_iter: int
-    objective: float
-    gradient_norm: float
-    subspace_change: float
-
-
-@dataclass
-class Course:
-    """Steps as they are taken, each passed on to ``watch``, and where they led to ``keep``."""
-
-    gradient_scale: float
-    watch: Callable[[Step], None] | None = None
-    keep: Callable[[Layer], None] | None = None
-    steps: list[Step] = field(default_factory=list)
-
-    def follow(self, problem: LayerProblem) -> Callable[[FloatArray, FloatArray, FloatArray], None]:
-        """What to call with point, value and gradient norm: at the start, then after each step."""
-        before: FloatArray | None = None
-
-        def see(point: FloatArray, value: FloatArray, norm: FloatArray) -> None:
-            nonlocal before
-            layer = problem.unpack(point)
-            if before is not None:
-                self._add(float(value[0]), float(norm[0]), subspace_change(before, layer.U))
-                if self.keep is not None:
-                    self.keep(layer)
-            before = layer.U.copy()
-
-        return see
-
-    def _add(self, objective: float, norm: float, change: float) -> None:
-        step = Step(len(self.steps) + 1, objective, norm / self.gradient_scale, change)
-        self.steps.append(step)
-        if self.watch is not None:
-            self.watch(step)
-
-
-def subspace_change(before: FloatArray, after: FloatArray) -> float:
-    """‖after − before·Q‖/‖after‖ with the rotation Q that makes it least; 0 if both are 0.
+    Returns
+    -------
+    point : array of shape (P, T)
+    value : array of shape (T,)
 
     Examples
     --------
-    >>> U = np.array([[1.0, 0.0], [0.0, 2.0]])
-    >>> subspace_change(U[:, ::-1], U), subspace_change(2.0 * U, U)
-    (0.0, 1.0)
+    >>> def objective(x):
+    ...     value = x[0] ** 4 - 2.0 * x[0] ** 2
+    ...     return value, lambda: (4.0 * (x**3 - x), 12.0 * x[None] ** 2 - 4.0)
+    >>> minimize_each(objective, np.array([[0.1, 3.0, -0.5]]), longest=1.0, max_steps=50)
+    (array([[ 1.,  1., -1.]]), array([-1., -1., -1.]))
     """
-    left, _, right = np.linalg.svd(before.T @ after)
-    distance = float(np.linalg.norm(after - before @ (left @ right)))
-    size = float(np.linalg.norm(after))
-    return distance / size if size > 0.0 else float(np.sign(distance))
+    point = start
+    value, derivatives = objective(point)
+    for _ in range(max_steps):
+        gradient, hessian = derivatives()
+        step = -np.einsum("ijt,jt->it", positive_inverse(hessian), gradient)
+        step *= np.minimum(1.0, longest / np.maximum(np.abs(step).max(axis=0), 1e-300))
+        highest = value + _ROUNDING * np.abs(value)
+        for _ in range(_MAX_HALVINGS):
+            value, derivatives = objective(point + step)
+            rises = ~(value <= highest)
+            if not rises.any():
+                break
+            step = np.where(rises, 0.5 * step, step)
+        else:
+            step = np.where(rises, 0.0, step)
+            value, derivatives = objective(point + step)
+        point = point + step
+        if np.abs(step).max(initial=0.0) < tol:
+            break
+    return point, value
+
+
+def positive_inverse(hessian: FloatArray) -> FloatArray:
+    """Inverses of symmetric matrices (P, P, T), with the sizes of their eigenvalues, none 0."""
+    values, axes = np.linalg.eigh(hessian.transpose(2, 0, 1))
+    values = np.abs(values)
+    values = np.maximum(values, 1e-8 * values.max(axis=1, keepdims=True) + 1e-300)
+    return np.asarray(np.einsum("tik,tk,tjk->ijt", axes, 1.0 / values, axes, optimize=True))

@@ -1,4 +1,4 @@
-"""The parameters of one layer."""
+"""The parameters of one layer, in standard units and in the user's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer.features import RoundFeatures
+from deeptobit.layer.features import BasisFeatures
 from deeptobit.targets import CensoredTargets
+
+Factors = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""U (T, R), V (R, D), intercept and σ (T,) of a layer."""
 
 
 class Layer(NamedTuple):
@@ -21,7 +24,36 @@ class Layer(NamedTuple):
     log_sigma: FloatArray
 
 
-# Targets in standard units, so that no tolerance depends on the unit of a score.
+class Units(NamedTuple):
+    """Centre and scale of a layer's inputs (D,), location and spread of its outcomes (T,).
+
+    Examples
+    --------
+    >>> units = Units(np.array([10.0]), np.array([2.0]), np.array([5.0]), np.array([4.0]))
+    >>> one = np.ones((1, 1))
+    >>> U, V, intercept, sigma = units.to_user((one, one, np.zeros(1), np.ones(1)))
+    >>> (U @ V).item(), intercept.item(), sigma.item()
+    (2.0, -15.0, 4.0)
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    location: FloatArray
+    spread: FloatArray
+
+    def to_user(self, factors: Factors) -> Factors:
+        """The same layer for raw inputs and raw outcomes."""
+        U, V, intercept, sigma = factors
+        U, V = U * self.spread[:, None], V / self.scale
+        shift = U @ (V @ self.mean)
+        return U, V, self.location + self.spread * intercept - shift, self.spread * sigma
+
+    def to_standard(self, factors: Factors) -> Factors:
+        """The inverse of :meth:`to_user`."""
+        U, V, intercept, sigma = factors
+        centred = intercept + U @ (V @ self.mean) - self.location
+        scaled = centred / self.spread
+        return U / self.spread[:, None], V * self.scale, scaled, sigma / self.spread
 
 
 @dataclass(frozen=True)
@@ -70,31 +102,23 @@ class TargetScaling:
         return scaled
 
 
-# A layer in standard units and in the user's.
-
-Factors = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-
-
-def to_user(features: RoundFeatures, scaling: TargetScaling, layer: Layer, rank: int) -> Factors:
+def to_user(features: BasisFeatures, scaling: TargetScaling, layer: Layer, rank: int) -> Factors:
     """U (T, R), V (R, D), intercept and σ (T,), with empty components up to ``rank``."""
-    V = (features.coefficients(layer.Z) / features.design.scale[:, None]).T
-    U = layer.U * scaling.scale[:, None]
     unused = rank - layer.U.shape[1]  # features may span fewer directions than asked for
-    U, V = np.pad(U, ((0, 0), (0, unused))), np.pad(V, ((0, unused), (0, 0)))
-    shift = U @ (V @ features.design.mean)
-    intercept = scaling.location + scaling.scale * layer.intercept - shift
-    return U, V, intercept, scaling.scale * np.exp(layer.log_sigma)
+    U = np.pad(layer.U, ((0, 0), (0, unused)))
+    V = np.pad(features.coefficients(layer.Z).T, ((0, unused), (0, 0)))
+    units = _units(features, scaling)
+    return units.to_user((U, V, layer.intercept, np.exp(layer.log_sigma)))
 
 
 def to_standard(
-    features: RoundFeatures, scaling: TargetScaling, factors: Factors, rank: int
+    features: BasisFeatures, scaling: TargetScaling, factors: Factors, rank: int
 ) -> Layer:
     """The inverse of :func:`to_user`: of a model's first ``rank`` components."""
-    U, V, intercept, sigma = factors
-    centred = intercept + U @ (V @ features.design.mean) - scaling.location
-    return Layer(
-        U=U[:, :rank] / scaling.scale[:, None],
-        Z=features.coordinates((V[:rank] * features.design.scale).T),
-        intercept=centred / scaling.scale,
-        log_sigma=np.log(sigma / scaling.scale),
-    )
+    U, V, intercept, sigma = _units(features, scaling).to_standard(factors)
+    return Layer(U[:, :rank], features.coordinates(V[:rank].T), intercept, np.log(sigma))
+
+
+def _units(features: BasisFeatures, scaling: TargetScaling) -> Units:
+    design = features.design
+    return Units(design.mean, design.scale, scaling.location, scaling.scale)

@@ -1,169 +1,179 @@
-"""One layer's problem, however its rows are summed: parameters, penalty, steps."""
+"""One layer's objective: all tasks share W = UV (equation 2 of the paper, as a mean over rows).
+
+The paper alternates between V given U (problem P:V) and U given V (problem P:U). Here both are
+blocks of one Newton step: ``by_Z`` and ``by_U`` in the gradients and Hessian products below.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer.features import AlignedFeatures, RoundFeatures
+from deeptobit.layer.features import AlignedFeatures, BasisFeatures
 from deeptobit.layer.parameters import Layer, TargetScaling
-from deeptobit.likelihood import Noise
-from deeptobit.penalties import FeaturePenalty, group_share, least_subgradient
+from deeptobit.likelihood import Derivatives, Noise
+from deeptobit.penalties import Penalty, Ridge, balance, least_subgradient
 from deeptobit.targets import CensoredTargets
 
-if TYPE_CHECKING:
-    pass  # FIXME self import
+Tasks = NDArray[np.intp]
+ONLY: Tasks = np.zeros(1, dtype=np.intp)  # a layer is one problem: the column of all parameters
 
 
-# The preconditioner of the subspace Tobit: blocks of its Gauss–Newton Hessian.
+@dataclass(frozen=True, kw_only=True)
+class LayerProblem(ABC):
+    r"""The penalised likelihood of one layer, in standard units.
 
-_NO_CURVATURE = 1e-30
-_LEAST = 1e-8  # of the largest curvature in a block
-_UNBENT = 1.0 - 1e-3  # below 1, so that the corrected block stays positive
-_MAX_FACTOR = 1500  # features up to which a factorisation per component pays
+    .. math::
+        \sum_i w_i \sum_t \mathrm{nll}(y_{it};\, U_t^\top V x_i + b_t, \sigma_t)
+        + \alpha\left(\tfrac12\|U\|_F^2 + P(V)\right),\qquad \sum_i w_i = 1.
 
+    It is one problem, so the solver sees a point of one column. V is written in a basis of the
+    features, :math:`V = (BZ)^\top`: the whitened one for a penalty that is invariant under
+    rotations, as the ridge is, or the features' own. A subclass sums the likelihood over rows.
 
-@dataclass(frozen=True)
-class SubspaceMetric:
-    """Axes in which the blocks of U and Z are diagonal, and their diagonals or factors."""
-
-    hidden_axes: FloatArray
-    of_u_rows: FloatArray
-    task_axes: FloatArray
-    of_z: DiagonalBlock | GroupBlock
-    level: FloatArray
-    of_scale: FloatArray
-
-    @classmethod
-    def build(
-        cls,
-        problem: LayerProblem,
-        layer: Layer,
-        level: FloatArray,
-        second: FloatArray,
-        scale_scale: FloatArray,
-    ) -> SubspaceMetric:
-        """From the total curvature per task (T,) and the second moments of Vx (R, R)."""
-        level = np.where(level > _NO_CURVATURE, level, 1.0)
-        hidden_values, hidden_axes = np.linalg.eigh(second)
-        task_values, task_axes = np.linalg.eigh(layer.U.T @ (layer.U * level[:, None]))
-        of_u_rows = np.outer(level, np.maximum(hidden_values, 0.0)) + problem.alpha
-        of_scale = np.where(np.abs(scale_scale) > _NO_CURVATURE, np.abs(scale_scale), 1.0)
-        return cls(
-            hidden_axes,
-            np.maximum(of_u_rows, _LEAST * of_u_rows.max(initial=0.0)),
-            task_axes,
-            _block_of_z(problem, layer, np.maximum(task_values, 0.0), task_axes),
-            level,
-            of_scale,
-        )
-
-    def solve(self, d: Layer) -> Layer:
-        """M⁻¹d."""
-        return Layer(
-            (d.U @ self.hidden_axes) / self.of_u_rows @ self.hidden_axes.T,
-            self.of_z.solve(d.Z @ self.task_axes) @ self.task_axes.T,
-            d.intercept / self.level,
-            d.log_sigma / self.of_scale,
-        )
-
-
-@dataclass(frozen=True)
-class DiagonalBlock:
-    """Curvatures by the entries of Z, (r, R)."""
-
-    curvature: FloatArray
-
-    def solve(self, rows: FloatArray) -> FloatArray:
-        """Divide entry by entry."""
-        return rows / self.curvature
-
-
-@dataclass(frozen=True)
-class GroupBlock:
-    r"""The block of Z where features may leave, over those that are present.
-
-    Component by component it is :math:`M_r = \mu_r G + \alpha/\tau`, G being the Gram matrix, less
-    what the penalty does not bend: along its own axis a short column is soft, and stiff across.
-    The correction has one dimension per feature and is solved by Woodbury's identity.
+    A feature that is out of the model, :math:`V_d = 0`, may sit at a kink of P. The gradient there
+    is the least subgradient, and its norm the residual of the optimality conditions: 0 while
+    :math:`\|\partial_{V_d} \text{nll}\|` is below the threshold.
 
     Parameters
     ----------
-    present : int array of shape (p,)
-    inverses : array of shape (R, p, p)
-        :math:`M_r^{-1}`.
-    axes : array of shape (R, p)
-        Directions of the columns.
-    along : array of shape (p, p)
-        Inverse of the correction along the axes.
+    features, noise
+        The features in standard units and the family of the noise.
+    rank : int
+    alpha : float
+    fit_intercept : bool
+    free_sigma : bool array of shape (T,)
+    min_log_sigma : array of shape (T,)
+        Floors of log σ in standard units, reached where a task is fitted exactly.
+    fixed_log_sigma : array of shape (T,)
+        log σ of the tasks where it is given, in standard units.
+    total_weight : float
+        Sum of the row weights as given.
+    penalty : Penalty
+        P; its features come from :func:`features_for`.
     """
 
-    present: NDArray[np.intp]
-    inverses: FloatArray
-    axes: FloatArray
-    along: FloatArray
+    features: BasisFeatures
+    noise: Noise
+    rank: int
+    alpha: float
+    fit_intercept: bool
+    free_sigma: BoolArray
+    min_log_sigma: FloatArray
+    fixed_log_sigma: FloatArray
+    total_weight: float
+    penalty: Penalty = field(default_factory=Ridge)
 
-    def solve(self, rows: FloatArray) -> FloatArray:
-        """Solve for the features that are present; the others get 0."""
-        first = self._solve_components(rows[self.present].T)
-        correction = self.axes * (self.along @ (self.axes * first).sum(axis=0))
-        solved = np.zeros_like(rows)
-        solved[self.present] = (first + self._solve_components(correction)).T
-        return solved
+    def __post_init__(self) -> None:
+        """Refuse a basis that the penalty does not know."""
+        if not (self.penalty.rotation_invariant or isinstance(self.features, AlignedFeatures)):
+            raise ValueError(f"{self.penalty} needs features in their own basis: use features_for")
 
-    def _solve_components(self, columns: FloatArray) -> FloatArray:
-        return np.asarray((self.inverses @ columns[:, :, None])[:, :, 0])
+    @abstractmethod
+    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> LayerEvaluation:
+        """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
 
+    @abstractmethod
+    def value(self, point: FloatArray, tasks: Tasks = ONLY) -> FloatArray:
+        """The objective alone, (1,)."""
 
-def _block_of_z(
-    problem: LayerProblem, layer: Layer, task_values: FloatArray, task_axes: FloatArray
-) -> DiagonalBlock | GroupBlock:
-    features = problem.features
-    variance = problem.penalty.variance(layer.Z)
-    present = np.flatnonzero(variance)
-    bends = problem.alpha > 0.0 and 0 < len(present) <= _MAX_FACTOR
-    if isinstance(features, AlignedFeatures) and bends:
-        return _group_block(problem, features, layer.Z @ task_axes, present, task_values)
-    curvature = task_values * (1.0 - features.ridge[:, None])
-    curvature = curvature + problem.alpha / np.where(variance > 0.0, variance, 1.0)
-    return DiagonalBlock(np.maximum(curvature, _LEAST * curvature.max(initial=0.0)))
+    @property
+    def n_tasks(self) -> int:
+        """T."""
+        return len(self.free_sigma)
 
+    def pack(self, layer: Layer) -> FloatArray:
+        """A layer as one column of parameters."""
+        return np.concatenate([part.ravel() for part in layer])[:, None]
 
-def _group_block(
-    problem: LayerProblem,
-    features: AlignedFeatures,
-    Z: FloatArray,
-    present: NDArray[np.intp],
-    task_values: FloatArray,
-) -> GroupBlock:
-    gram = features.gram[np.ix_(present, present)]
-    gram = gram + _LEAST * gram.max() * np.eye(len(present))
-    prior = problem.alpha / problem.penalty.variance(Z)[present, 0]
-    inverses = np.linalg.inv(task_values[:, None, None] * gram + np.diag(prior))
-    axes = (Z[present] / problem.penalty.sizes(Z)[present]).T
-    unbent = prior - problem.alpha * (1.0 - problem.penalty.share)
-    softness = (axes[:, :, None] * axes[:, None, :] * inverses).sum(axis=0)
-    along = np.linalg.inv(np.diag(1.0 / (_UNBENT * unbent)) - softness)
-    return GroupBlock(present, inverses, axes, along)
+    def unpack(self, point: FloatArray) -> Layer:
+        """The layer behind a column of parameters."""
+        n_tasks, rank, n_directions = self.n_tasks, self.rank, self.features.rank
+        cuts = np.cumsum([n_tasks * rank, n_directions * rank, n_tasks])
+        U, Z, intercept, log_sigma = np.split(point[:, 0], cuts)
+        return Layer(U.reshape(n_tasks, rank), Z.reshape(n_directions, rank), intercept, log_sigma)
 
+    def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
+        """Step, keep σ above its floor, and balance U against V, which only lowers the penalty.
 
-# A point of one layer's problem, however its rows are summed.
+        A feature whose column of V would turn back on itself leaves, if the penalty has kinks.
+        """
+        layer = self.unpack(point + step * direction)
+        Z = layer.Z
+        if self.penalty.has_kinks:
+            turned = (self.unpack(point).Z * Z).sum(axis=1) < 0.0
+            Z = np.where(turned[:, None], 0.0, Z)
+        log_sigma = np.maximum(layer.log_sigma, self.min_log_sigma)
+        return self.pack(self.balance(layer._replace(Z=Z, log_sigma=log_sigma)))
+
+    def longest_step(self, direction: FloatArray) -> FloatArray:
+        """The step (at most 1) that changes no σ by a factor of more than e², (1,)."""
+        largest = np.abs(self.unpack(direction).log_sigma).max(initial=0.0)
+        return np.array([2.0 / max(largest, 2.0)])
+
+    def sketch(self, Z: FloatArray) -> FloatArray:
+        """V in an orthonormal basis of the features, (R, r), as the penalty sees it."""
+        return np.asarray((self.features.norms[:, None] * Z).T)
+
+    def from_sketch(self, V: FloatArray) -> FloatArray:
+        """The transpose of :meth:`sketch` as a linear map: slopes by Z from those by V."""
+        return np.asarray(V.T * self.features.norms[:, None])
+
+    def balance(self, layer: Layer) -> Layer:
+        """The factors of the same UV with the least ‖U‖² + Σ_d ‖V_d‖²/τ_d, if P has variances τ."""
+        V = self.sketch(layer.Z)
+        U, V = balance(layer.U, V, self.penalty.variances(V))
+        return layer._replace(U=U, Z=V.T / self.features.norms[:, None])
+
+    def penalty_value(self, layer: Layer) -> float:
+        """The penalty's share of the objective."""
+        half = 0.5 * float(np.square(layer.U).sum())
+        return self.alpha * (half + self.penalty.value(self.sketch(layer.Z)))
+
+    def penalty_product(self, Z: FloatArray, d_Z: FloatArray) -> FloatArray:
+        """The Hessian of αP times a change of Z, (r, R)."""
+        product = self.penalty.curvature(self.sketch(Z), self.sketch(d_Z))
+        return self.alpha * self.from_sketch(product)
+
+    def gradient_and_free(self, layer: Layer, slopes: Layer) -> tuple[FloatArray, FloatArray]:
+        """The gradient from the likelihood's slopes, and 1 where a parameter may move, (P, 1)."""
+        V = self.sketch(layer.Z)
+        by_Z = slopes.Z + self.alpha * self.from_sketch(self.penalty.gradient(V))
+        absent = self.penalty.zeros(V)
+        if absent.any():
+            threshold = self.alpha * self.penalty.threshold(V)[absent]
+            by_Z[absent] = least_subgradient(by_Z[absent].T, threshold).T
+        at_floor = (layer.log_sigma <= self.min_log_sigma) & (slopes.log_sigma > 0.0)
+        free = Layer(
+            np.ones_like(layer.U),
+            np.ones_like(layer.Z) * ~absent[:, None],
+            np.full(self.n_tasks, float(self.fit_intercept)),
+            (self.free_sigma & ~at_floor).astype(np.float64),
+        )
+        gradient = Layer(
+            slopes.U + self.alpha * layer.U,
+            by_Z,
+            slopes.intercept * free.intercept,
+            slopes.log_sigma * free.log_sigma,
+        )
+        return self.pack(gradient), self.pack(free)
 
 
 @dataclass(frozen=True)
 class LayerEvaluation(ABC):
     """Value, gradient and curvature at a point of a :class:`LayerProblem`.
 
-    A subclass knows how curvature is summed over rows. A feature that enters (absent, with a
-    gradient) has no curvature that a Newton step could use: all that enter move together, apart
-    from the rest, along their gradient.
+    A subclass sums curvature over rows. A feature that enters (absent, with a gradient) has no
+    curvature that a Newton step could use: all that enter move together, apart from the rest,
+    along their gradient.
 
     Parameters
     ----------
@@ -185,8 +195,8 @@ class LayerEvaluation(ABC):
 
     @property
     @abstractmethod
-    def level(self) -> FloatArray:
-        """Total curvature by the score of every task, (T,)."""
+    def total_curvature(self) -> FloatArray:
+        """Sum over rows of the curvature by the score of every task, (T,)."""
 
     @property
     @abstractmethod
@@ -201,6 +211,14 @@ class LayerEvaluation(ABC):
     def _smooth_product(self, direction: FloatArray) -> Layer:
         """Hessian times a direction (P, 1), as if every parameter were free."""
 
+    def coefficient_gradient(self) -> FloatArray:
+        """The likelihood's gradient by W in an orthonormal basis of the features, (r, T).
+
+        W = 0 in a direction is optimal under a trace norm of weight α if and only if the spectral
+        norm of this is at most α; on the support of W it equals α.
+        """
+        return np.asarray(self.by_coefficients() / self.problem.features.norms[:, None])
+
     def hessian_product(self, direction: FloatArray) -> FloatArray:
         """Hessian times a direction (P, 1)."""
         product = self.problem.pack(self._smooth_product(direction * self.free)) * self.free
@@ -210,7 +228,8 @@ class LayerEvaluation(ABC):
 
     def precondition(self, residual: FloatArray) -> FloatArray:
         """Solve with the diagonal blocks of a Gauss–Newton Hessian, each a Kronecker product."""
-        scaled = self.problem.pack(self._metric.solve(self.problem.unpack(residual * self.free)))
+        d = self.problem.unpack(residual * self.free)
+        scaled = self.problem.pack(self._divide_by_blocks(d))
         if self._entering.any():
             scaled += residual * self._entering / self._stiffness
         return scaled
@@ -229,208 +248,8 @@ class LayerEvaluation(ABC):
         return max(curvature, 0.0) + self.problem.alpha
 
     @cached_property
-    def _metric(self) -> SubspaceMetric:
-        return SubspaceMetric.build(
-            self.problem, self.layer, self.level, self.second_moments, self.scale_scale
-        )
-
-
-Tasks = NDArray[np.intp]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LayerProblem(ABC):
-    r"""The penalised likelihood of one layer, in standard units.
-
-    .. math::
-        \sum_i w_i \sum_t \mathrm{nll}(y_{it};\, U_t^\top V x_i + b_t, \sigma_t)
-        + \frac{\alpha}{2}\left(\|U\|_F^2 + \Omega(V)\right),\qquad \sum_i w_i = 1.
-
-    It is one problem, so the solver sees a point of one column. V is written in a basis of the
-    features, :math:`V = (BZ)^\top`: the round one, where :math:`\Omega(V) = \|V\|_F^2` is diagonal,
-    or their own, where features can leave (:class:`FeaturePenalty`). A subclass sums the likelihood
-    over rows.
-
-    A feature that is out of the model, :math:`V_d = 0`, sits at a kink. The gradient there is the
-    least subgradient, and its norm the residual of the optimality conditions: 0 while
-    :math:`\|\partial_{V_d} \text{nll}\|` is below the threshold.
-
-    Parameters
-    ----------
-    features, noise
-        The features in standard units and the family of the noise.
-    rank : int
-    alpha : float
-    fit_intercept : bool
-    free_sigma : bool array of shape (T,)
-    min_log_sigma : array of shape (T,)
-        Floors of log σ in standard units, reached where a task is fitted exactly.
-    fixed_log_sigma : array of shape (T,)
-        log σ of the tasks where it is given, in standard units.
-    total_weight : float
-        Sum of the row weights as given.
-    feature_sparsity : float
-        s, from 0 to 1, of which :func:`group_share` makes the penalty's weight; above 0 the
-        features must be aligned.
-    smoothing : float
-        ε of the penalty, in the units of Z.
-    """
-
-    features: RoundFeatures
-    noise: Noise
-    rank: int
-    alpha: float
-    fit_intercept: bool
-    free_sigma: BoolArray
-    min_log_sigma: FloatArray
-    fixed_log_sigma: FloatArray
-    total_weight: float
-    feature_sparsity: float = 0.0
-    smoothing: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Refuse a basis in which no feature can leave."""
-        if self.feature_sparsity > 0.0 and not isinstance(self.features, AlignedFeatures):
-            raise ValueError("feature_sparsity > 0 needs aligned features: use subspace_features")
-
-    @abstractmethod
-    def evaluate(self, point: FloatArray, tasks: Tasks) -> LayerEvaluation:
-        """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
-
-    @abstractmethod
-    def value(self, point: FloatArray, tasks: Tasks) -> FloatArray:
-        """The objective alone, (1,)."""
-
-    @property
-    def n_tasks(self) -> int:
-        """T."""
-        return len(self.free_sigma)
-
-    @cached_property
-    def penalty(self) -> FeaturePenalty:
-        """Ω, of the rows of Z."""
-        share = group_share(self.feature_sparsity, len(self.features.design.scale))
-        return FeaturePenalty(self.features.squared_norms, share, self.smoothing)
-
-    def pack(self, layer: Layer) -> FloatArray:
-        """A layer as one column of parameters."""
-        return np.concatenate([part.ravel() for part in layer])[:, None]
-
-    def unpack(self, point: FloatArray) -> Layer:
-        """The layer behind a column of parameters."""
-        n_tasks, rank, n_directions = self.n_tasks, self.rank, self.features.rank
-        cuts = np.cumsum([n_tasks * rank, n_directions * rank, n_tasks])
-        U, Z, intercept, log_sigma = np.split(point[:, 0], cuts)
-        return Layer(U.reshape(n_tasks, rank), Z.reshape(n_directions, rank), intercept, log_sigma)
-
-    def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
-        """Step, keep σ above its floor, and balance U against V, which only lowers the penalty.
-
-        A feature whose column of V would turn back on itself leaves.
-        """
-        layer = self.unpack(point + step * direction)
-        Z = layer.Z
-        if self.penalty.kinked:
-            turned = (self.unpack(point).Z * Z).sum(axis=1) < 0.0
-            Z = np.where(turned[:, None], 0.0, Z)
-        log_sigma = np.maximum(layer.log_sigma, self.min_log_sigma)
-        return self.pack(self.balance(layer._replace(Z=Z, log_sigma=log_sigma)))
-
-    def longest_step(self, direction: FloatArray) -> FloatArray:
-        """The step (at most 1) that changes no σ by a factor of more than e², (1,)."""
-        largest = np.abs(self.unpack(direction).log_sigma).max(initial=0.0)
-        return np.array([2.0 / max(largest, 2.0)])
-
-    def balance(self, layer: Layer) -> Layer:
-        """The factors of the same UV with the least ‖U‖² + Σ_j ‖Z_j‖²/τ_j, τ being that of Z."""
-        U, Z = self.penalty.balance(layer.U, layer.Z)
-        return layer._replace(U=U, Z=Z)
-
-    def coefficient_gradient(self, evaluation: LayerEvaluation) -> FloatArray:
-        """The gradient by W in an orthonormal basis of the features, transposed, (r, T).
-
-        W = 0 in a direction is optimal under a trace norm of weight α if and only if the spectral
-        norm of this is at most α; on the support of W it equals α.
-        """
-        norms = np.sqrt(self.features.squared_norms)[:, None]
-        return np.asarray(evaluation.by_coefficients() / norms)
-
-    def penalty_value(self, layer: Layer) -> float:
-        """The penalty's share of the objective."""
-        return 0.5 * self.alpha * (float(np.square(layer.U).sum()) + self.penalty.value(layer.Z))
-
-    def gradient_and_free(self, layer: Layer, slopes: Layer) -> tuple[FloatArray, FloatArray]:
-        """The gradient from the likelihood's slopes, and 1 where a parameter may move, (P, 1)."""
-        by_U = slopes.U + self.alpha * layer.U
-        by_Z = slopes.Z + self.alpha * self.penalty.slope(layer.Z)
-        pressed = (layer.log_sigma <= self.min_log_sigma) & (slopes.log_sigma > 0.0)
-        absent = self.penalty.absent(layer.Z)
-        by_Z[absent] = least_subgradient(by_Z[absent], self.alpha * self.penalty.threshold(layer.Z))
-        free = Layer(
-            np.ones_like(layer.U),
-            np.ones_like(layer.Z) * ~absent[:, None],
-            np.full(self.n_tasks, float(self.fit_intercept)),
-            (self.free_sigma & ~pressed).astype(np.float64),
-        )
-        gradient = Layer(
-            by_U, by_Z, slopes.intercept * free.intercept, slopes.log_sigma * free.log_sigma
-        )
-        return self.pack(gradient), self.pack(free)
-
-
-# A point of the subspace Tobit on rows in memory: Hessian products pass over them again.
-
-
-@dataclass(frozen=True)
-class SubspaceEvaluation(LayerEvaluation):
-    """A point of :class:`SubspaceProblem`; entry-wise derivatives are kept in single precision."""
-
-    problem: SubspaceProblem
-    hidden: FloatArray
-    pull: Any
-    bend: Any
-    cross: Any
-
-    @cached_property
-    def level(self) -> FloatArray:
-        """Total curvature by the score of every task, (T,)."""
-        return np.asarray(np.abs(self.bend).sum(axis=0, dtype=np.float64))
-
-    @property
-    def second_moments(self) -> FloatArray:
-        """Of the rows' coordinates Vx, (R, R)."""
-        return np.asarray(self.hidden.T @ (self.hidden * self.problem.weight[:, None]))
-
-    def by_coefficients(self) -> FloatArray:
-        """The likelihood's gradient by W in the basis of Z, transposed, (r, T)."""
-        total = np.zeros((self.problem.features.rank, self.problem.n_tasks))
-        for rows, block in self.problem.features.blocks():
-            total += block.adjoint(self.pull[rows].astype(np.float64))
-        return total
-
-    def _smooth_product(self, direction: FloatArray) -> Layer:
-        problem, layer = self.problem, self.layer
-        d = problem.unpack(direction)
-        d_U, U = d.U.astype(np.float32), layer.U.astype(np.float32)
-        d_intercept, d_scale = d.intercept.astype(np.float32), d.log_sigma.astype(np.float32)
-        by_U, by_Z = problem.alpha * d.U, problem.alpha * problem.penalty.product(layer.Z, d.Z)
-        by_intercept, by_scale = np.zeros_like(d.intercept), self.scale_scale * d.log_sigma
-        for rows, block in problem.features.rough_blocks():
-            h = self.hidden[rows].astype(np.float32)
-            d_h = np.asarray(block.forward(d.Z), dtype=np.float32)
-            along = d_h @ U.T + h @ d_U.T + d_intercept
-            by_scale += np.einsum("it,it->t", self.cross[rows], along)
-            along *= self.bend[rows]
-            along += self.cross[rows] * d_scale
-            by_U += along.T @ h + self.pull[rows].T @ d_h
-            by_Z += block.adjoint(along @ U + self.pull[rows] @ d_U)
-            by_intercept += along.sum(axis=0)
-        return Layer(by_U, by_Z, by_intercept, by_scale)
-
-
-# One layer of the subspace Tobit: all tasks share W = UV (eq. 2 of the paper, mean form).
-
-_ALL = slice(None)
+    def _divide_by_blocks(self) -> Callable[[Layer], Layer]:
+        return _preconditioner(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -453,11 +272,11 @@ class SubspaceProblem(LayerProblem):
         """Row weights that sum to one, (N,)."""
         return self.features.design.weight
 
-    def evaluate(self, point: FloatArray, tasks: Tasks) -> SubspaceEvaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> SubspaceEvaluation:
         """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
         layer = self.unpack(point)
         shape = self.targets.shape
-        pull, bend, cross = np.empty((3, *shape), dtype=np.float32)
+        by_latent, curvature, cross = np.empty((3, *shape), dtype=np.float32)
         hidden = np.empty((shape[0], self.rank))
         value, slopes = self.penalty_value(layer), Layer(*map(np.zeros_like, layer))
         scale_scale, sigma = np.zeros(shape[1]), np.exp(layer.log_sigma)
@@ -473,24 +292,16 @@ class SubspaceProblem(LayerProblem):
             slopes.intercept[...] += G.sum(axis=0)
             slopes.log_sigma[...] += weight @ at.log_sigma
             scale_scale += weight @ at.log_sigma_log_sigma
-            hidden[rows], pull[rows] = h, G
-            np.multiply(at.latent_latent, share, out=bend[rows], casting="same_kind")
+            hidden[rows], by_latent[rows] = h, G
+            np.multiply(at.latent_latent, share, out=curvature[rows], casting="same_kind")
             np.multiply(at.latent_log_sigma, share, out=cross[rows], casting="same_kind")
         gradient, free = self.gradient_and_free(layer, slopes)
+        total = np.array([value])
         return SubspaceEvaluation(
-            self,
-            layer,
-            np.array([value]),
-            gradient,
-            free,
-            scale_scale,
-            hidden,
-            pull,
-            bend,
-            cross,
+            self, layer, total, gradient, free, scale_scale, hidden, by_latent, curvature, cross
         )
 
-    def value(self, point: FloatArray, tasks: Tasks) -> FloatArray:
+    def value(self, point: FloatArray, tasks: Tasks = ONLY) -> FloatArray:
         """The objective alone, (1,)."""
         layer = self.unpack(point)
         total, sigma = self.penalty_value(layer), np.exp(layer.log_sigma)
@@ -499,7 +310,128 @@ class SubspaceProblem(LayerProblem):
             total += float(self.weight[rows] @ self._entries(rows, latent, sigma).nll.sum(axis=1))
         return np.array([total])
 
-    def _entries(self, rows: slice, latent: FloatArray, sigma: FloatArray) -> Any:
-        low = self.scaling.apply(self.targets.low[rows], _ALL)
-        high = self.scaling.apply(self.targets.high[rows], _ALL)
+    def _entries(self, rows: slice, latent: FloatArray, sigma: FloatArray) -> Derivatives:
+        low = self.scaling.apply(self.targets.low[rows])
+        high = self.scaling.apply(self.targets.high[rows])
         return likelihood.evaluate(self.noise, low, high, latent, sigma)
+
+
+@dataclass(frozen=True)
+class SubspaceEvaluation(LayerEvaluation):
+    """A point of :class:`SubspaceProblem`; Hessian products pass over the rows again.
+
+    Derivatives by the score of every entry, ``by_latent``, ``curvature`` and ``cross`` (with
+    log σ), are weighted and kept in single precision, each (N, T).
+    """
+
+    problem: SubspaceProblem
+    hidden: FloatArray
+    by_latent: Any
+    curvature: Any
+    cross: Any
+
+    @cached_property
+    def total_curvature(self) -> FloatArray:
+        """Sum over rows of the curvature by the score of every task, (T,)."""
+        return np.asarray(np.abs(self.curvature).sum(axis=0, dtype=np.float64))
+
+    @property
+    def second_moments(self) -> FloatArray:
+        """Of the rows' coordinates Vx, (R, R)."""
+        return np.asarray(self.hidden.T @ (self.hidden * self.problem.weight[:, None]))
+
+    def by_coefficients(self) -> FloatArray:
+        """The likelihood's gradient by W in the basis of Z, transposed, (r, T)."""
+        total = np.zeros((self.problem.features.rank, self.problem.n_tasks))
+        for rows, block in self.problem.features.blocks():
+            total += block.adjoint(self.by_latent[rows].astype(np.float64))
+        return total
+
+    def _smooth_product(self, direction: FloatArray) -> Layer:
+        problem, layer = self.problem, self.layer
+        d = problem.unpack(direction)
+        d_U, U = d.U.astype(np.float32), layer.U.astype(np.float32)
+        d_intercept, d_scale = d.intercept.astype(np.float32), d.log_sigma.astype(np.float32)
+        by_U, by_Z = problem.alpha * d.U, problem.penalty_product(layer.Z, d.Z)
+        by_intercept, by_scale = np.zeros_like(d.intercept), self.scale_scale * d.log_sigma
+        for rows, block in problem.features.blocks(single=True):
+            h = self.hidden[rows].astype(np.float32)
+            d_h = np.asarray(block.forward(d.Z), dtype=np.float32)
+            along = d_h @ U.T + h @ d_U.T + d_intercept
+            by_scale += np.einsum("it,it->t", self.cross[rows], along)
+            along *= self.curvature[rows]
+            along += self.cross[rows] * d_scale
+            by_U += along.T @ h + self.by_latent[rows].T @ d_h
+            by_Z += block.adjoint(along @ U + self.by_latent[rows] @ d_U)
+            by_intercept += along.sum(axis=0)
+        return Layer(by_U, by_Z, by_intercept, by_scale)
+
+
+# The preconditioner: blocks of the Gauss–Newton Hessian.
+
+_NO_CURVATURE = 1e-30
+_LEAST = 1e-8  # of the largest curvature in a block
+_SOFTENED = 1.0 - 1e-3  # below 1, so that the corrected block stays positive
+_MAX_FACTOR = 1500  # features up to which a factorisation per component pays
+
+
+def _preconditioner(at: LayerEvaluation) -> Callable[[Layer], Layer]:
+    """Division by the blocks of U, Z, intercept and log σ, those of U and Z in their own axes."""
+    U, curvature, scale = at.layer.U, at.total_curvature, np.abs(at.scale_scale)
+    curvature = np.where(curvature > _NO_CURVATURE, curvature, 1.0)
+    scale = np.where(scale > _NO_CURVATURE, scale, 1.0)
+    hidden_values, hidden_axes = np.linalg.eigh(at.second_moments)
+    of_U = np.outer(curvature, np.maximum(hidden_values, 0.0)) + at.problem.alpha
+    of_U = np.maximum(of_U, _LEAST * of_U.max(initial=0.0))
+    task_values, task_axes = np.linalg.eigh(U.T @ (U * curvature[:, None]))
+    solve_Z = _z_block(at.problem, at.layer.Z @ task_axes, np.maximum(task_values, 0.0))
+
+    def solve(d: Layer) -> Layer:
+        return Layer(
+            (d.U @ hidden_axes) / of_U @ hidden_axes.T,
+            solve_Z(d.Z @ task_axes) @ task_axes.T,
+            d.intercept / curvature,
+            d.log_sigma / scale,
+        )
+
+    return solve
+
+
+def _z_block(
+    problem: LayerProblem, Z: FloatArray, task_values: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    r"""Division by the block of Z, in the axes of the tasks with curvatures μ (R,).
+
+    In the whitened basis it is diagonal. In the features' own it is, component by component,
+    :math:`M_r = \mu_r G + \alpha S` over the features that are present, with their Gram matrix G
+    and the stiffness S of the penalty across columns, less what it is softer along columns.
+    That correction has one dimension per feature and is solved by Woodbury's identity.
+    """
+    features, V = problem.features, problem.sketch(Z)
+    across, along = (problem.alpha * each for each in problem.penalty.stiffness(V))
+    present = np.flatnonzero(~problem.penalty.zeros(V))
+    factorise = problem.alpha > 0.0 and 0 < len(present) <= _MAX_FACTOR
+    if not (isinstance(features, AlignedFeatures) and factorise):
+        curvature = task_values * (1.0 - features.ridge[:, None])
+        curvature = curvature + (across * features.squared_norms)[:, None]
+        curvature = np.maximum(curvature, _LEAST * curvature.max(initial=0.0))
+        return lambda rows: rows / curvature
+    gram = features.gram[np.ix_(present, present)]
+    gram = gram + _LEAST * gram.max() * np.eye(len(present))
+    inverses = np.linalg.inv(task_values[:, None, None] * gram + np.diag(across[present]))
+    V = V[:, present]
+    sizes = np.linalg.norm(V, axis=0)
+    axes = np.divide(V, sizes, out=np.zeros_like(V), where=sizes > 0.0)
+    softer = _SOFTENED * (across - along)[present]
+    softness = (axes[:, :, None] * axes[:, None, :] * inverses).sum(axis=0)
+    # (D⁻¹ − S)⁻¹ with D the diagonal of ``softer``, which may have zeros.
+    inner = np.linalg.solve(np.eye(len(present)) - softer[:, None] * softness, np.diag(softer))
+
+    def solve(rows: FloatArray) -> FloatArray:
+        first = (inverses @ rows[present].T[:, :, None])[:, :, 0]
+        correction = axes * (inner @ (axes * first).sum(axis=0))
+        solved = np.zeros_like(rows)
+        solved[present] = (first + (inverses @ correction[:, :, None])[:, :, 0]).T
+        return solved
+
+    return solve

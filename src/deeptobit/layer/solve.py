@@ -1,57 +1,95 @@
-"""One layer to its optimum: Newton on everything at once, from any start."""
+"""One layer to its optimum: Newton's method on U, V, intercepts and σ at once, from any start."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer.newton import Course, Step, solve_newton
+from deeptobit.layer.newton import NewtonResult, Watch, solve_newton
 from deeptobit.layer.parameters import Layer
-from deeptobit.layer.problem import LayerProblem
-from deeptobit.layer.start import CERTIFIED, NullModel, certificate, sow
-
-# Which features stay: a smooth way to the support of the group penalty.
-
-_LEVELS = (1.0, 0.2, 0.04, 0.008, 0.002)  # of the mean size of a column of V
-_MAX_ITER = 30  # per level
-_ROUNDING = 1e-12
+from deeptobit.layer.problem import LayerEvaluation, LayerProblem
+from deeptobit.layer.start import NullLayer, spectral_norm
 
 
-def select_features(problem: LayerProblem, course: Course, layer: Layer) -> Layer:
-    r"""Go near the optimum with norms smoothed less and less, and drop what has become small.
+@dataclass(frozen=True)
+class Step:
+    """The state of the solver after a Newton step.
 
-    Newton's method at the kinks lets dozens of correlated features leave and enter by turns. With
-    :math:`\sqrt{\|V_d\|^2 + \epsilon^2}` in place of each norm there is no kink, all features are
-    decided on together, and what is left to the exact problem is the choice among the few whose
-    columns are about as large as the last ε.
+    Parameters
+    ----------
+    n_iter : int
+        Steps taken.
+    objective : float
+        The penalised mean likelihood, in standard units; while features are being selected, with
+        the penalty smoothed.
+    gradient_norm : float
+        Of the whole gradient, relative to that by W at W = 0.
+    subspace_change : float
+        ‖U_i − U_{i−1}‖/‖U_i‖, U_{i−1} being rotated towards U_i first: a rotation of both factors
+        changes nothing.
     """
-    unit = float(np.linalg.norm(layer.Z, axis=1).mean())
-    for level in _LEVELS if unit > 0.0 else ():
-        smooth = replace(problem, smoothing=level * unit)
-        result = solve_newton(
-            smooth,
-            smooth.pack(layer),
-            tol=np.array([max(0.01 * level, 1e-4) * course.gradient_scale]),
-            max_iter=_MAX_ITER,
-            watch=course.follow(smooth),
+
+    n_iter: int
+    objective: float
+    gradient_norm: float
+    subspace_change: float
+
+
+@dataclass
+class StepLog:
+    """Steps as they are taken; ``watch`` is told of each, ``keep`` of the layer it led to."""
+
+    gradient_scale: float
+    watch: Callable[[Step], None] | None = None
+    keep: Callable[[Layer], None] | None = None
+    steps: list[Step] = field(default_factory=list)
+
+    def solve(self, problem: LayerProblem, start: Layer, tol: float, max_iter: int) -> NewtonResult:
+        """Minimise a problem to a relative gradient norm of ``tol``, adding to the log."""
+        return solve_newton(
+            problem,
+            problem.pack(start),
+            tol=np.array([tol * self.gradient_scale]),
+            max_iter=max_iter,
+            watch=self._follow(problem),
         )
-        layer = smooth.unpack(result.point)
-    sizes = np.linalg.norm(layer.Z, axis=1)[:, None]
-    return layer._replace(Z=np.where(sizes < _LEVELS[-1] * unit, 0.0, layer.Z))
+
+    def _follow(self, problem: LayerProblem) -> Watch:
+        """What to call with point, value and gradient norm: at the start, then after each step."""
+        before: FloatArray | None = None
+
+        def add(point: FloatArray, value: FloatArray, norm: FloatArray) -> None:
+            nonlocal before
+            layer = problem.unpack(point)
+            if before is not None:
+                change, relative = subspace_change(before, layer.U), norm[0] / self.gradient_scale
+                step = Step(len(self.steps) + 1, float(value[0]), float(relative), change)
+                self.steps.append(step)
+                if self.watch is not None:
+                    self.watch(step)
+                if self.keep is not None:
+                    self.keep(layer)
+            before = layer.U.copy()
+
+        return add
 
 
-def drop_if_idle(problem: LayerProblem, layer: Layer, objective: float) -> Layer:
-    """The layer without coefficients if that is no worse: on the way to 0 they never arrive."""
-    empty = layer._replace(U=np.zeros_like(layer.U), Z=np.zeros_like(layer.Z))
-    value = float(problem.value(problem.pack(empty), np.zeros(1, dtype=np.intp))[0])
-    return empty if value <= objective + _ROUNDING * abs(objective) else layer
+def subspace_change(before: FloatArray, after: FloatArray) -> float:
+    """‖after − before·Q‖/‖after‖ with the rotation Q that makes it least; 0 if both are 0.
 
-
-_ONLY = np.zeros(1, dtype=np.intp)
-_MAX_SOWINGS = 10
+    Examples
+    --------
+    >>> U = np.array([[1.0, 0.0], [0.0, 2.0]])
+    >>> subspace_change(U[:, ::-1], U), subspace_change(2.0 * U, U)
+    (0.0, 1.0)
+    """
+    left, _, right = np.linalg.svd(before.T @ after)
+    distance = float(np.linalg.norm(after - before @ (left @ right)))
+    size = float(np.linalg.norm(after))
+    return distance / size if size > 0.0 else float(np.sign(distance))
 
 
 @dataclass(frozen=True)
@@ -66,11 +104,10 @@ class SubspaceFit:
         Of the whole gradient (of the least subgradient where features have left: the residual of
         the optimality conditions), relative to that by W at W = 0.
     certificate : float
-        Spectral norm of the gradient by W over alpha (0 for alpha = 0), in the metric of the
-        penalty: at most 1 at the optimum of the trace-norm problem.
-    n_iter : int
+        Spectral norm of the gradient by W over alpha, in the metric of the penalty: at most 1 at
+        the optimum of the trace-norm problem. 0 for alpha = 0 and for a penalty without variances.
     converged : bool
-    course : tuple of Step
+    steps : tuple of Step
         One per Newton step.
     """
 
@@ -78,13 +115,17 @@ class SubspaceFit:
     objective: float
     gradient_norm: float
     certificate: float
-    n_iter: int
     converged: bool
-    course: tuple[Step, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def n_iter(self) -> int:
+        """Newton steps taken."""
+        return len(self.steps)
 
 
 def solve_subspace(
-    null: NullModel,
+    null: NullLayer,
     start: Layer,
     *,
     alpha: float,
@@ -94,34 +135,37 @@ def solve_subspace(
 ) -> SubspaceFit:
     """Minimise the objective of rows in memory; see :func:`solve_layer`."""
     problem = replace(null.problem, alpha=alpha)
-    course = Course(null.gradient_scale, watch)
-    return solve_layer(problem, course, start, tol=tol, max_iter=max_iter)
+    log = StepLog(null.gradient_scale, watch)
+    return solve_layer(problem, log, start, tol=tol, max_iter=max_iter)
+
+
+_MAX_RESEEDINGS = 10
 
 
 def solve_layer(
-    problem: LayerProblem, course: Course, start: Layer, *, tol: float, max_iter: int
+    problem: LayerProblem, log: StepLog, start: Layer, *, tol: float, max_iter: int
 ) -> SubspaceFit:
     """Minimise the objective from ``start`` to a relative gradient norm of ``tol``.
 
     A component that has vanished stays so even where it should not, because (0, 0) is stationary
-    for it. While the certificate shows this, such components are sown again. The ``course`` is
-    told of every Newton step.
+    for it. While the certificate shows this, such components are seeded again. Every Newton step
+    is added to the ``log``.
     """
-    if problem.feature_sparsity > 0.0:
-        start = select_features(problem, course, start)
-    fit = _descend(problem, course, start, tol, max_iter)
-    for _ in range(_MAX_SOWINGS):
-        if fit.certificate <= CERTIFIED:
+    if problem.penalty.has_kinks:
+        start = _select_features(problem, log, start)
+    fit = _descend(problem, log, start, tol, max_iter)
+    for _ in range(_MAX_RESEEDINGS):
+        if fit.certificate <= _CERTIFIED:
             break
-        sown = sow(problem, fit.layer)
-        if sown is fit.layer:
+        seeded = reseed(problem, fit.layer)
+        if seeded is fit.layer:
             break
-        fit = _descend(problem, course, sown, tol, max_iter)
+        fit = _descend(problem, log, seeded, tol, max_iter)
     return fit
 
 
 def solve_path(
-    null: NullModel, alphas: FloatArray, *, tol: float, max_iter: int
+    null: NullLayer, alphas: FloatArray, *, tol: float, max_iter: int
 ) -> Iterator[SubspaceFit]:
     """Fits for decreasing alphas, each started from the one before.
 
@@ -134,32 +178,113 @@ def solve_path(
         yield fit
 
 
+def relative_gradient(null: NullLayer, layer: Layer) -> float:
+    """Norm of the gradient at a layer, balanced first, relative to that by W at W = 0."""
+    problem = null.problem
+    evaluation = problem.evaluate(problem.pack(problem.balance(layer)))
+    return float(np.linalg.norm(evaluation.gradient)) / null.gradient_scale
+
+
 def _descend(
-    problem: LayerProblem, course: Course, start: Layer, tol: float, max_iter: int
+    problem: LayerProblem, log: StepLog, start: Layer, tol: float, max_iter: int
 ) -> SubspaceFit:
-    result = solve_newton(
-        problem,
-        problem.pack(start),
-        tol=np.array([tol * course.gradient_scale]),
-        max_iter=max_iter,
-        watch=course.follow(problem),
-    )
+    result = log.solve(problem, start, tol, max_iter)
     layer, objective = problem.unpack(result.point), float(result.value[0])
-    if problem.feature_sparsity > 0.0:
-        layer = drop_if_idle(problem, layer, objective)
+    if problem.penalty.has_kinks:
+        layer = _drop_if_idle(problem, layer, objective)
     return SubspaceFit(
         layer=layer,
         objective=objective,
-        gradient_norm=float(result.gradient_norm[0]) / course.gradient_scale,
-        certificate=certificate(problem, problem.evaluate(problem.pack(layer), _ONLY)),
-        n_iter=len(course.steps),
+        gradient_norm=float(result.gradient_norm[0]) / log.gradient_scale,
+        certificate=certificate(problem.evaluate(problem.pack(layer))),
         converged=bool(result.converged[0]),
-        course=tuple(course.steps),
+        steps=tuple(log.steps),
     )
 
 
-def relative_gradient(null: NullModel, layer: Layer) -> float:
-    """Norm of the gradient at a layer, balanced first, relative to that by W at W = 0."""
-    problem = null.problem
-    evaluation = problem.evaluate(problem.pack(problem.balance(layer)), _ONLY)
-    return float(np.linalg.norm(evaluation.gradient)) / null.gradient_scale
+# Which features stay: a smooth way to the support of a penalty with kinks.
+
+_WIDTHS = (1.0, 0.2, 0.04, 0.008, 0.002)  # of the mean size of a column of V
+_MAX_ITER = 30  # per width
+_ROUNDING = 1e-12
+
+
+def _select_features(problem: LayerProblem, log: StepLog, layer: Layer) -> Layer:
+    """Go near the optimum with kinks smoothed less and less, and drop columns that became small.
+
+    Newton's method at the kinks lets dozens of correlated features leave and enter by turns. With
+    the kinks rounded off, all features are decided on together. What is left to the exact problem
+    is the choice among the few whose columns are about as large as the last width.
+    """
+    unit = float(np.linalg.norm(layer.Z, axis=1).mean())
+    for width in _WIDTHS if unit > 0.0 else ():
+        smooth = replace(problem, penalty=problem.penalty.smoothed(width * unit))
+        result = log.solve(smooth, layer, max(0.01 * width, 1e-4), _MAX_ITER)
+        layer = smooth.unpack(result.point)
+    sizes = np.linalg.norm(layer.Z, axis=1)[:, None]
+    return layer._replace(Z=np.where(sizes < _WIDTHS[-1] * unit, 0.0, layer.Z))
+
+
+def _drop_if_idle(problem: LayerProblem, layer: Layer, objective: float) -> Layer:
+    """The layer without coefficients if that is no worse: they approach 0 but never reach it."""
+    empty = layer._replace(U=np.zeros_like(layer.U), Z=np.zeros_like(layer.Z))
+    value = float(problem.value(problem.pack(empty))[0])
+    return empty if value <= objective + _ROUNDING * abs(objective) else layer
+
+
+# Components that have vanished, and whether they should have.
+
+_CERTIFIED = 1.0 + 5e-4  # gradient norm over alpha at which no vanished component is missed
+_VANISHED = 1e-5  # of the strongest component
+_SHORTER, _MAX_SHORTENINGS = 0.1, 40
+_LEAST_CURVATURE = 1e-6  # where it vanishes, no step would be long enough
+
+
+def certificate(evaluation: LayerEvaluation) -> float:
+    """Spectral norm of the gradient by W over alpha, in the metric of the penalty at this point.
+
+    At most 1 where no component that has vanished would lower the objective; 0 for alpha = 0 and
+    for a penalty without variances.
+    """
+    alpha = evaluation.problem.alpha
+    if alpha == 0.0:
+        return 0.0
+    return spectral_norm(_metric_gradient(evaluation)[1]) / alpha
+
+
+def reseed(problem: LayerProblem, layer: Layer) -> Layer:
+    """Fill vanished components with the directions in which the objective falls fastest.
+
+    Returns the layer itself if no component has vanished, or none could be filled.
+    """
+    strength = np.linalg.norm(layer.U, axis=0)
+    empty = np.flatnonzero(strength <= _VANISHED * max(strength.max(initial=0.0), 1e-3))
+    evaluation = problem.evaluate(problem.pack(layer))
+    spread, gradient = _metric_gradient(evaluation)
+    left, singular, right = np.linalg.svd(gradient, full_matrices=False)
+    count = min(len(empty), int((singular > _CERTIFIED * problem.alpha).sum()))
+    if count == 0:
+        return layer
+    curvature = max(float(evaluation.total_curvature.mean()), _LEAST_CURVATURE)
+    size = np.sqrt((singular[:count] - problem.alpha) / curvature)
+    for _ in range(_MAX_SHORTENINGS):
+        U, Z = layer.U.copy(), layer.Z.copy()
+        U[:, empty[:count]] = -right[:count].T * size
+        Z[:, empty[:count]] = left[:, :count] * size * spread
+        seeded = problem.balance(layer._replace(U=U, Z=Z))
+        if problem.value(problem.pack(seeded))[0] < evaluation.value[0]:
+            return seeded
+        size *= _SHORTER  # features that are not standardised have more curvature
+    return layer
+
+
+def _metric_gradient(evaluation: LayerEvaluation) -> tuple[FloatArray, FloatArray]:
+    """Prior standard deviations of the rows of Z, (r, 1), and the gradient by W times them."""
+    problem, gradient = evaluation.problem, evaluation.coefficient_gradient()
+    variances = problem.penalty.variances(problem.sketch(evaluation.layer.Z))
+    if variances is not None and not variances.any():  # no feature is in the model
+        variances = problem.penalty.leading_variances(gradient)
+    if variances is None:
+        return np.zeros((len(gradient), 1)), np.zeros_like(gradient)
+    spread = np.sqrt(variances)[:, None]
+    return spread / problem.features.norms[:, None], gradient * spread

@@ -1,34 +1,38 @@
-"""Maximum likelihood for all tasks at once, in standard units."""
+"""Maximum likelihood for the Tobit problems of all tasks at once, and the null model.
+
+Everything is in standard units, in Olsen's (1978) convex coordinates γ = β/σ and θ = 1/σ.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer.features import RoundFeatures
+from deeptobit.layer.features import BasisFeatures, Design
 from deeptobit.layer.newton import NewtonResult, solve_newton
 from deeptobit.layer.parameters import TargetScaling
-from deeptobit.likelihood import Noise, OlsenRows
+from deeptobit.likelihood import Gaussian, Noise, OlsenRows
 from deeptobit.targets import CensoredTargets
 
-# The Tobit problems of all tasks on one set of features, in Olsen's convex coordinates.
-
 Tasks = NDArray[np.intp]
+SIGMA_FLOOR = 1e-6  # of the task's standard deviation: reached when a task is fitted exactly
 _NO_CURVATURE = 1e-30  # below this, entries say nothing of the scale of a step
+_LEAST_FLATTENING = 0.1
 
 
 @dataclass(frozen=True)
 class OlsenProblem:
     r"""All tasks' Tobit problems, one column of parameters per task.
 
-    A column holds :math:`(z, b, \theta)`: coefficients in the round basis (γ = Bz = β/σ), intercept
-    and precision θ = 1/σ, all in standard units, so r + 2 rows. The objective of task t is
+    A column holds :math:`(z, b, \theta)`: coefficients in the whitened basis (γ = Bz = β/σ),
+    intercept and precision θ = 1/σ, all in standard units, so r + 2 rows. The objective of task t
+    is
 
     .. math::
         \sum_i w_i\,\mathrm{nll}_{it} + \tfrac12 \sum_j ridge_j z_j^2,\qquad \sum_i w_i = 1.
@@ -49,7 +53,7 @@ class OlsenProblem:
         1/σ may not exceed this: the floor of σ for a task that is fitted exactly.
     """
 
-    features: RoundFeatures
+    features: BasisFeatures
     targets: CensoredTargets
     scaling: TargetScaling
     noise: Noise
@@ -67,9 +71,9 @@ class OlsenProblem:
         z, intercept, theta = point[:-2], point[-2], point[-1]
         ridge = self.features.ridge[:, None]
         u_u, u_tau = np.empty((2, self.features.n_samples, len(tasks)), dtype=np.float32)
-        value = 0.5 * (ridge * z**2).sum(axis=0)
         tau_tau = (ridge * z**2).sum(axis=0)
-        gradient = np.vstack([ridge * z, np.zeros_like(theta), (ridge * z**2).sum(axis=0)])
+        value = 0.5 * tau_tau
+        gradient = np.vstack([ridge * z, np.zeros_like(theta), tau_tau])
         for rows, block in self.features.blocks():
             u = block.forward(z)
             u += intercept
@@ -112,16 +116,20 @@ class OlsenProblem:
         """The step (at most 1) that changes θ by a factor of at most 4.4, (A,)."""
         return np.asarray(0.9 / np.maximum(np.abs(direction[-1]), 0.9))
 
+    def without_features(self) -> OlsenProblem:
+        """The null model of the same data: intercepts and noise scales alone."""
+        return replace(self, features=BasisFeatures.none(self.features.design))
+
     def known_share(self) -> FloatArray:
         """Total weight of the entries that are not missing, (T,)."""
         return np.asarray(self.weight @ ~self.targets.missing)
 
     def _free(self, theta: FloatArray, by_tau: FloatArray, tasks: Tasks) -> FloatArray:
-        """1 where a parameter may move, 0 where it is fixed or pressed against its cap."""
+        """1 where a parameter may move, 0 where it is fixed or at its cap."""
         free = np.ones((self.features.rank + 2, len(tasks)))
         free[-2] = self.fit_intercept
-        pressed = (theta >= self.max_theta) & (by_tau < 0.0)
-        free[-1] = self.free_sigma[tasks] & ~pressed
+        at_cap = (theta >= self.max_theta) & (by_tau < 0.0)
+        free[-1] = self.free_sigma[tasks] & ~at_cap
         return free
 
 
@@ -146,12 +154,10 @@ class Evaluation:
         direction = direction * self.free
         delta, epsilon, tau = direction[:-2], direction[-2], direction[-1]
         rough_epsilon, rough_tau = epsilon.astype(np.float32), tau.astype(np.float32)
-        ridge = self.problem.features.ridge[:, None] * (delta + self.z * tau)
-        by_tau = (self.z * (ridge - self.problem.features.ridge[:, None] * self.z * tau)).sum(
-            axis=0
-        )
-        product = np.vstack([ridge, np.zeros_like(tau), by_tau + self.tau_tau * tau])
-        for rows, block in self.problem.features.rough_blocks():
+        ridge = self.problem.features.ridge[:, None]
+        by_tau = (ridge * self.z * delta).sum(axis=0) + self.tau_tau * tau
+        product = np.vstack([ridge * (delta + self.z * tau), np.zeros_like(tau), by_tau])
+        for rows, block in self.problem.features.blocks(single=True):
             along = block.forward(delta)
             along += rough_epsilon
             product[-1] += np.einsum("it,it->t", self.u_tau[rows], along)
@@ -162,20 +168,16 @@ class Evaluation:
         return product * self.free
 
     def precondition(self, residual: FloatArray) -> FloatArray:
-        """Divide by a diagonal near the Hessian's: the basis makes z round by itself."""
+        """Divide by a diagonal near the Hessian's: in the whitened basis little else is left."""
         return residual / self._diagonal
 
     @cached_property
     def _diagonal(self) -> FloatArray:
         ridge = self.problem.features.ridge[:, None]
-        level = np.abs(self.u_u).sum(axis=0, dtype=np.float64)
-        level = np.where(level > _NO_CURVATURE, level, 1.0)
-        by_tau = np.where(np.abs(self.tau_tau) > _NO_CURVATURE, np.abs(self.tau_tau), level)
-        return np.vstack([level * (1.0 - ridge) + ridge, level, by_tau])
-
-
-_LEAST_FLATTENING = 0.1
-SIGMA_FLOOR = 1e-6  # of the task's standard deviation: reached when a task is fitted exactly
+        total = np.abs(self.u_u).sum(axis=0, dtype=np.float64)
+        total = np.where(total > _NO_CURVATURE, total, 1.0)
+        by_tau = np.where(np.abs(self.tau_tau) > _NO_CURVATURE, np.abs(self.tau_tau), total)
+        return np.vstack([total * (1.0 - ridge) + ridge, total, by_tau])
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,66 @@ def fit_tobit(
     return problem, result, kinds
 
 
+class NullModel(NamedTuple):
+    """The intercept-only model: intercept and σ of every task (T,), in the user's units."""
+
+    intercept: FloatArray
+    sigma: FloatArray
+    kinds: CensoringKinds
+
+
+def fit_null(
+    targets: CensoredTargets,
+    sample_weight: ArrayLike | None = None,
+    *,
+    noise: Noise | None = None,
+    sigma: ArrayLike | None = None,
+    fit_intercept: bool = True,
+    tol: float = 1e-10,
+    max_iter: int = 100,
+) -> NullModel:
+    """Mean and noise scale of every task without features, by maximum likelihood.
+
+    Parameters
+    ----------
+    targets : CensoredTargets
+        Of every task some entries must be known.
+    sample_weight : array of shape (N,), optional
+    noise : Noise, optional
+        Gaussian by default.
+    sigma : array of shape (T,) or float, optional
+        Given noise scales; estimated by default.
+    fit_intercept : bool
+        Whether means are estimated; otherwise they are 0.
+    tol, max_iter : float, int
+
+    Examples
+    --------
+    >>> targets = CensoredTargets.from_bounds([[0.0], [0.0], [1.0], [3.0]], lower=0)
+    >>> null = fit_null(targets)
+    >>> null.intercept.round(2), null.sigma.round(2)
+    (array([0.17]), array([2.16]))
+    """
+    weight = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight)
+    total, n_tasks = float(weight.sum()), targets.shape[1]
+    no_columns = np.zeros(0)
+    design = Design(None, no_columns, no_columns, weight / total, no_columns.astype(np.bool_))
+    scaling = TargetScaling.build(targets, design.weight, center=fit_intercept)
+    problem = OlsenProblem(
+        BasisFeatures.none(design),
+        targets,
+        scaling,
+        noise or Gaussian(),
+        fit_intercept,
+        np.full(n_tasks, sigma is None),
+        1.0 / SIGMA_FLOOR if sigma is None else np.inf,
+    )
+    theta = None if sigma is None else scaling.scale / np.broadcast_to(sigma, (n_tasks,))
+    _, result, kinds = fit_tobit(problem, theta, total_weight=total, tol=tol, max_iter=max_iter)
+    found = scaling.scale / result.point[-1]
+    return NullModel(scaling.location + found * result.point[-2], found, kinds)
+
+
 def least_squares_start(problem: OlsenProblem) -> FloatArray:
     """Least squares on the recorded values, corrected for censoring: two passes, (r + 2, T).
 
@@ -280,7 +342,7 @@ def least_squares_start(problem: OlsenProblem) -> FloatArray:
     known = np.where(usable, exact_share, 1.0)
     intercept = total / known if problem.fit_intercept else np.zeros_like(total)
     variance = np.where(usable, squares / known - intercept**2, 1.0)
-    # A handful of uncensored entries says little of σ: two more with variance 1 are imagined.
+    # A few uncensored entries hardly determine σ: two more with variance 1 are added.
     n_exact = np.where(usable, exact_share * problem.features.n_samples, 0.0)
     variance = (n_exact * np.maximum(variance, 1e-4) + 2.0) / (n_exact + 2.0)
     theta = 1.0 / np.sqrt(variance)

@@ -14,10 +14,12 @@ from deeptobit.layer import (
     SIGMA_FLOOR,
     CensoringKinds,
     Layer,
-    NullModel,
+    NullLayer,
+    Objective,
     SubspaceFit,
     TargetScaling,
-    fit_null,
+    minimize_each,
+    null_layer,
     solve_subspace,
     spectral_start,
 )
@@ -158,13 +160,14 @@ def likelihood_sigma(
 ) -> FloatArray:
     """The σ_t under which given scores (N, T) are most likely, by Newton steps on log σ, (T,)."""
     low, high = scaling.apply(targets.low), scaling.apply(targets.high)
-    log_sigma = np.log(calibrate(targets, weight, latent, scaling))
-    for _ in range(_STEPS):
-        at = likelihood.evaluate(noise, low, high, latent, np.exp(log_sigma))
-        slope = weight @ at.log_sigma
-        bend = np.abs(weight @ at.log_sigma_log_sigma)
-        step = np.divide(slope, bend, out=np.zeros_like(slope), where=bend > 0.0)
-        log_sigma -= np.clip(step, -_LONGEST, _LONGEST)
+
+    def objective(log_sigma: FloatArray) -> Objective:
+        at = likelihood.evaluate(noise, low, high, latent, np.exp(log_sigma[0]))
+        by, by_by = weight @ at.log_sigma, weight @ at.log_sigma_log_sigma
+        return weight @ at.nll, lambda: (by[None], by_by[None, None])
+
+    start = np.log(calibrate(targets, weight, latent, scaling))[None]
+    (log_sigma,), _ = minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
     return np.maximum(np.exp(log_sigma), SIGMA_FLOOR)
 
 
@@ -298,7 +301,7 @@ def train(
             sigma_of=fit_layer.calibrated if problem.calibrate else None,
         )
         layers = [found.layer for found in grown]
-    null = fit_layer.null or fit_null(problem.layer_problem(0, None))
+    null = fit_layer.null or null_layer(problem.layer_problem(0, None))
     joint = JointProblem(problem, null.problem.targets)
     n_rows = problem.total_weight
     nlls = tuple(joint.nll(layers[:depth]) for depth in range(1, len(layers) + 1))
@@ -356,7 +359,7 @@ class FitToOptimum:
     max_iter : int
     progress : function
         Called after every Newton step.
-    null : NullModel, optional
+    null : NullLayer, optional
         The model without features of the last layer that was fitted.
     """
 
@@ -364,7 +367,7 @@ class FitToOptimum:
     tol: float
     max_iter: int
     progress: Progress
-    null: NullModel | None = None
+    null: NullLayer | None = None
 
     def __call__(self, inputs: LayerInputs, start: NetworkLayer | None) -> GrownLayer:
         """The layer on given inputs."""
@@ -374,7 +377,7 @@ class FitToOptimum:
             sigma = layers[-1].sigma if layers else np.ones(problem.n_tasks)
             problem = replace(problem, sigma=sigma)
         alpha, centre = problem.alphas[len(layers)], problem.centre(below)
-        self.null = null = fit_null(problem.layer_problem(len(layers), below))
+        self.null = null = null_layer(problem.layer_problem(len(layers), below))
         fit = solve_subspace(
             null,
             spectral_start(null) if start is None else standard_start(null, start, centre),
@@ -397,7 +400,7 @@ class FitToOptimum:
         return JointProblem(self.problem, self.problem.targets).latent(layers)
 
 
-def standard_start(null: NullModel, start: NetworkLayer, centre: FloatArray) -> Layer:
+def standard_start(null: NullLayer, start: NetworkLayer, centre: FloatArray) -> Layer:
     """A layer on given inputs as a point of the solver, which centres its inputs."""
     problem, rank = null.problem, null.problem.rank
     intercept = start.intercept + start.U @ (start.V @ centre)
@@ -411,7 +414,7 @@ def standard_start(null: NullModel, start: NetworkLayer, centre: FloatArray) -> 
     return problem.balance(layer)
 
 
-def _on_inputs(null: NullModel, layer: Layer, centre: FloatArray, rank: int) -> NetworkLayer:
+def _on_inputs(null: NullLayer, layer: Layer, centre: FloatArray, rank: int) -> NetworkLayer:
     """The inverse: a point of the solver as a layer, with empty components up to ``rank``."""
     V = null.problem.features.coefficients(layer.Z).T
     intercept = layer.intercept - layer.U @ (V @ centre)
@@ -427,5 +430,5 @@ def newton_history(fit: SubspaceFit) -> dict[str, Any]:
         "gradient_norm": fit.gradient_norm,
         "certificate": fit.certificate,
         "converged": fit.converged,
-        "course": list(fit.course),
+        "course": list(fit.steps),
     }

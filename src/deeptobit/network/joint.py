@@ -12,10 +12,10 @@ from scipy.optimize import Bounds, minimize
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import Design, RoundFeatures, SubspaceProblem, TargetScaling, subspace_features
+from deeptobit.layer import BasisFeatures, Design, SubspaceProblem, TargetScaling, features_for
 from deeptobit.likelihood import Noise
 from deeptobit.network.layer import NetworkLayer, concatenate
-from deeptobit.penalties import FeaturePenalty, group_share
+from deeptobit.penalties import Penalty, balance
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
 
@@ -34,7 +34,8 @@ class NetworkProblem:
         R of every layer.
     alphas : tuple of float
         The penalty of each layer while it is grown; their number is the depth of the network.
-    feature_sparsity : float
+    penalty : Penalty
+        On the V of every layer.
     skip_connection : bool
         Whether layers above the first see x as well.
     fit_intercept : bool
@@ -54,7 +55,7 @@ class NetworkProblem:
     noise: Noise
     rank: int
     alphas: tuple[float, ...]
-    feature_sparsity: float
+    penalty: Penalty
     skip_connection: bool
     fit_intercept: bool
     sigma: FloatArray | None
@@ -78,11 +79,9 @@ class NetworkProblem:
         return self.scaling.apply(self.targets.lower), self.scaling.apply(self.targets.upper)
 
     @property
-    def features(self) -> RoundFeatures:
+    def features(self) -> BasisFeatures:
         """The standardised features x themselves."""
-        design, n_features = self.design, len(self.design.scale)
-        matrix = None if design.is_sparse else design.matrix
-        return RoundFeatures(design, np.ones(n_features), np.zeros(n_features), matrix)
+        return BasisFeatures.own(self.design)
 
     @property
     def free_sigma(self) -> BoolArray:
@@ -100,14 +99,9 @@ class NetworkProblem:
         """The penalty of a layer while all are tuned together."""
         return self.tuning_share * self.alphas[depth]
 
-    def penalty(self, depth: int) -> FeaturePenalty:
-        """The penalty on the V of the layer at a depth."""
-        n_inputs = self.n_inputs(depth)
-        return FeaturePenalty(np.ones(n_inputs), group_share(self.feature_sparsity, n_inputs))
-
     def layer_problem(self, depth: int, below: FloatArray | None) -> SubspaceProblem:
         """The problem of one layer, given the outputs below it (N, T) in standard units."""
-        features = subspace_features(self._inputs(below), self.feature_sparsity)
+        features = features_for(self._inputs(below), self.penalty)
         fixed = np.zeros(self.n_tasks) if self.sigma is None else np.log(self.sigma)
         return SubspaceProblem(
             features=features,
@@ -121,7 +115,7 @@ class NetworkProblem:
             min_log_sigma=np.full(self.n_tasks, -np.inf),
             fixed_log_sigma=fixed,
             total_weight=self.total_weight,
-            feature_sparsity=self.feature_sparsity,
+            penalty=self.penalty,
         )
 
     def centre(self, below: FloatArray | None) -> FloatArray:
@@ -173,7 +167,7 @@ class JointProblem:
 
     .. math::
         \sum_i w_i \sum_t \mathrm{nll}(y_{it};\, \eta^{(K)}_{it}, \sigma_t) + \sum_k
-        \frac{\alpha_k}{2}\left(\|U_k\|_F^2 + \Omega(V_k)\right), \qquad
+        \alpha_k\left(\tfrac12\|U_k\|_F^2 + P(V_k)\right), \qquad
         \eta^{(k)} = U_k V_k [\mathrm{clip}(\eta^{(k-1)}); x] + b_k
 
     Only the last layer is compared with the outcomes. The sum over rows is additive over blocks of
@@ -193,8 +187,8 @@ class JointProblem:
         """The penalty of all layers."""
         total = 0.0
         for depth, layer in enumerate(layers):
-            size = np.square(layer.U).sum() + self.network.penalty(depth).value(layer.V.T)
-            total += 0.5 * self.network.tuning_alpha(depth) * float(size)
+            size = 0.5 * float(np.square(layer.U).sum()) + self.network.penalty.value(layer.V)
+            total += self.network.tuning_alpha(depth) * size
         return total
 
     def nll(self, layers: Sequence[NetworkLayer]) -> float:
@@ -232,7 +226,7 @@ class JointProblem:
         return value, gradients, by_log_sigma
 
     @cached_property
-    def _features(self) -> RoundFeatures:
+    def _features(self) -> BasisFeatures:
         return self.network.features
 
     @property
@@ -287,7 +281,7 @@ class JointProblem:
 
     def _penalty_gradient(self, layer: NetworkLayer, depth: int) -> LayerGradient:
         alpha = self.network.tuning_alpha(depth)
-        by_V = alpha * self.network.penalty(depth).slope(layer.V.T).T
+        by_V = alpha * self.network.penalty.gradient(layer.V)
         return LayerGradient(alpha * layer.U, by_V, np.zeros(self.network.n_tasks))
 
     def _entries(self, rows: slice, trace: list[_Trace], layers: Sequence[NetworkLayer]) -> Any:
@@ -320,7 +314,7 @@ def tune(
     gain comes early: on non-linear data of 4000 rows a third of it is there by then, on linear
     data there is none however long one tries.
 
-    Columns of V that are zero under a feature penalty have left the model, and stay out of it.
+    Columns of V that are zero under a penalty with kinks have left the model, and stay out.
     log σ moves where it is ``free_sigma``, (T,), and not below its floor.
 
     Returns
@@ -330,7 +324,7 @@ def tune(
     objectives : list of float
         The penalised objective at the start and after every step; it never rises.
     """
-    sparse = problem.network.feature_sparsity > 0.0
+    sparse = problem.network.penalty.has_kinks
     mask = _pack(
         [
             LayerGradient(
@@ -371,10 +365,10 @@ def tune(
         )
     if not result.fun <= objectives[0]:
         return tuple(layers), objectives[:1]
-    balanced = []
-    for depth, layer in enumerate(_unpack(result.x, layers)):
-        U, Z = problem.network.penalty(depth).balance(layer.U, layer.V.T)
-        balanced.append(replace(layer, U=U, V=Z.T))
+    penalty, balanced = problem.network.penalty, []
+    for layer in _unpack(result.x, layers):
+        U, V = balance(layer.U, layer.V, penalty.variances(layer.V))
+        balanced.append(replace(layer, U=U, V=V))
     return tuple(balanced), objectives
 
 

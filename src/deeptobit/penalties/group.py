@@ -1,141 +1,135 @@
-"""The penalty on the sketch V: a ridge, with a share that lets features leave for all tasks."""
+"""Group sparsity: a feature that is not needed leaves for all tasks at once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.penalties.base import Penalty, divide
+
+_MAX_ROUNDS = 100
+_CONVERGED = 1e-10  # relative gain of a round
 
 
 @dataclass(frozen=True)
-class FeaturePenalty:
+class Group(Penalty):
     r"""A mixture of the squared norm of V and the squared sum of its columns' norms.
 
     .. math::
-        \Omega(V) = (1 - w)\|V\|_F^2 + \frac{w}{D}\Big(\sum_d \|V_d\|\Big)^2
-        = \min_{\omega \ge 0,\ \bar\omega = 1} \sum_d \|V_d\|^2 (1 - w + w/\omega_d)
+        P(V) = \frac{1 - w}{2}\|V\|_F^2 + \frac{w}{2D}\Big(\sum_d \|V_d\|\Big)^2
+        = \min_{\omega \ge 0,\ \bar\omega = 1} \tfrac12\sum_d \|V_d\|^2 (1 - w + w/\omega_d)
 
-    The second form says what it does: every column has a prior variance, and these variances are
-    learned while their total is given. The best one is :math:`\omega_d = \|V_d\|/\text{mean}`, so
-    that a column which is not needed ends with variance 0 and leaves. Ω is of degree two like the
-    ridge, hence the penalty on W = UV stays of degree one whatever w is.
+    The second form says what it does: every feature has a prior variance ω, and these variances
+    are learned while their mean is 1. The best is :math:`\omega_d = \|V_d\|/\text{mean}`, so that
+    a feature that is not needed ends with variance 0 and leaves. P is of degree two like the
+    ridge, hence the penalty on W = UV is of degree one whatever w is.
 
-    A smoothing ε > 0 replaces :math:`\|V_d\|` by :math:`\sqrt{\|V_d\|^2 + \epsilon^2}` in the
-    second term: no column is at a kink then, and none leaves.
-
-    V is written in a basis of the features, V = (BZ)ᵀ. A column of V is a row of Z only if B is the
-    identity, so w > 0 needs that.
+    With a smoothing ε > 0, :math:`\sqrt{\|V_d\|^2 + \epsilon^2}` replaces :math:`\|V_d\|` in the
+    second term. There are no kinks then, and no feature leaves.
 
     Parameters
     ----------
-    squared_norms : array of shape (r,)
-        ‖B_j‖² of the basis.
-    share : float
-        w, from 0 to 1.
+    sparsity : float
+        s from 0 to 1, from which :func:`group_share` computes w.
     smoothing : float
         ε.
 
     Examples
     --------
-    >>> Z = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 1.0]])
-    >>> FeaturePenalty(np.ones(3), 0.0).value(Z), FeaturePenalty(np.ones(3), 1.0).value(Z)
-    (26.0, 12.0)
+    >>> V = np.array([[3.0, 0.0, 0.0], [4.0, 0.0, 1.0]])
+    >>> Group(0.0).value(V), Group(1.0).value(V), Group(1.0).zeros(V)
+    (13.0, 6.0, array([False,  True, False]))
     """
 
-    squared_norms: FloatArray
-    share: float
-    smoothing: float = 0.0
-
-    def value(self, Z: FloatArray) -> float:
-        """Ω at V = (BZ)ᵀ."""
-        ridge = (self.squared_norms[:, None] * np.square(Z)).sum()
-        if self.share == 0.0:
-            return float(ridge)
-        group = self.sizes(Z).sum() ** 2 / len(Z)
-        return float((1.0 - self.share) * ridge + self.share * group)
-
-    def sizes(self, Z: FloatArray) -> FloatArray:
-        """The norms of the rows, smoothed, (r, 1)."""
-        return np.asarray(np.sqrt(np.square(Z).sum(axis=1) + self.smoothing**2)[:, None])
-
-    def variance(self, Z: FloatArray) -> FloatArray:
-        """The prior variances τ that Ω amounts to, Ω = Σ_j ‖Z_j‖²/τ_j and ∇Ω/2 = Z/τ, (r, 1)."""
-        if self.share == 0.0:
-            return np.asarray(1.0 / self.squared_norms[:, None])
-        sizes = self.sizes(Z)
-        stiffness = (1.0 - self.share) * sizes + self.share * sizes.mean()
-        return divide_rows(sizes, stiffness)
-
-    def balance(self, U: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Factors of the same UZᵀ with the least ‖U‖² + Σ_j ‖Z_j‖²/τ_j, τ being that of Z.
-
-        The strongest component comes first.
-        """
-        spread = np.sqrt(self.variance(Z))
-        q_U, r_U = np.linalg.qr(U)
-        q_Z, r_Z = np.linalg.qr(divide_rows(Z, spread))
-        left, singular, right = np.linalg.svd(r_U @ r_Z.T)
-        root = np.sqrt(singular)
-        return q_U @ left * root, q_Z @ right.T * root * spread
-
-    def slope(self, Z: FloatArray) -> FloatArray:
-        """∇Ω/2, (r, R); 0 in the rows that are 0."""
-        return divide_rows(Z, self.variance(Z))
-
-    def product(self, Z: FloatArray, direction: FloatArray) -> FloatArray:
-        """Half the Hessian of Ω times a direction, (r, R), for rows of Z that are not 0."""
-        straight = divide_rows(direction, self.variance(Z))
-        if self.share == 0.0:
-            return straight
-        # Along a column its norm grows linearly: there only the sum of the norms is curved.
-        sizes = self.sizes(Z)
-        axes = divide_rows(Z, sizes)
-        along = (axes * direction).sum(axis=1)[:, None]
-        curved = divide_rows(sizes.mean() * along, sizes) - along.mean()
-        return np.asarray(straight - self.share * axes * curved)
-
-    def threshold(self, Z: FloatArray) -> float:
-        """The slope of Ω/2 by ‖Z_j‖ where Z_j = 0: what the likelihood must exceed to enter it."""
-        return self.share * float(self.sizes(Z).mean()) if self.kinked else 0.0
+    sparsity: float = 0.5
+    smoothing: float = field(default=0.0, repr=False)
 
     @property
-    def kinked(self) -> bool:
-        """Whether rows can be exactly 0."""
-        return self.share > 0.0 and self.smoothing == 0.0
+    def has_kinks(self) -> bool:
+        """Whether columns can be exactly zero: not if they are smoothed."""
+        return self.sparsity > 0.0 and self.smoothing == 0.0
 
-    def absent(self, Z: FloatArray) -> BoolArray:
-        """Rows at which Ω has a kink and the feature is out of the model, (r,)."""
-        return np.asarray(~Z.any(axis=1) & self.kinked)
+    def smoothed(self, width: float) -> Group:
+        """The same with ε = ``width``."""
+        return replace(self, smoothing=width)
 
+    def value(self, V: FloatArray) -> float:
+        """P(V)."""
+        share = self._share(V)
+        group = self._sizes(V).sum() ** 2 / V.shape[1]
+        return 0.5 * float((1.0 - share) * np.square(V).sum() + share * group)
 
-def divide_rows(rows: FloatArray, by: FloatArray) -> FloatArray:
-    """Rows (r, A) over numbers (r, 1), with 0 where the number is 0."""
-    result = np.zeros(rows.shape)
-    np.divide(rows, by, out=result, where=by > 0.0)
-    return result
+    def gradient(self, V: FloatArray) -> FloatArray:
+        """∇P = V/τ, (R, D)."""
+        return divide(V, self.variances(V))
 
+    def curvature(self, V: FloatArray, direction: FloatArray) -> FloatArray:
+        """The Hessian of P times a direction, (R, D), for columns of V that are not zero."""
+        sizes = self._sizes(V)
+        # Along a column its norm grows linearly: there only the sum of the norms is curved.
+        axes = divide(V, sizes)
+        along = (axes * direction).sum(axis=0)
+        straight = divide(sizes.mean() * along, sizes) - along.mean()
+        return np.asarray(divide(direction, self.variances(V)) - self._share(V) * axes * straight)
 
-def least_subgradient(slopes: FloatArray, threshold: float) -> FloatArray:
-    """Slopes (a, R) of the likelihood by rows that are 0, less what their kink makes up for.
+    def zeros(self, V: FloatArray) -> BoolArray:
+        """Columns of features that have left, (D,)."""
+        return np.asarray(~V.any(axis=0) & self.has_kinks)
 
-    Examples
-    --------
-    >>> least_subgradient(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
-    array([[2.4, 3.2],
-           [0. , 0. ]])
-    """
-    sizes = np.linalg.norm(slopes, axis=1)[:, None]
-    return np.asarray(divide_rows(slopes, sizes) * np.maximum(sizes - threshold, 0.0))
+    def threshold(self, V: FloatArray) -> FloatArray:
+        """W times the mean norm of a column, (D,)."""
+        return np.full(V.shape[1], self._share(V) * float(self._sizes(V).mean()))
+
+    def variances(self, V: FloatArray) -> FloatArray:
+        """τ with 1/τ_d = 1 − w + w/ω_d at the best ω, (D,); 0 for features that have left."""
+        share, sizes = self._share(V), self._sizes(V)
+        return divide(sizes, (1.0 - share) * sizes + share * sizes.mean())
+
+    def stiffness(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """1/τ across a column and 1 − w along it: a short column is stiff across, soft along."""
+        across, _ = super().stiffness(V)
+        straight = divide(np.square(V).sum(axis=0), np.square(self._sizes(V)))  # 1 if not smoothed
+        return across, across - straight * (across - (1.0 - self._share(V)))
+
+    def leading_variances(self, gradient: FloatArray) -> FloatArray:
+        r"""Prior variances of the features for which the gradient G at W = 0 is largest, (D,).
+
+        .. math:: \max_{\|u\| = 1,\ \omega \ge 0,\ \bar\omega = 1}
+            \sum_d \tau_d\, (u^\top G_d)^2, \qquad \tau_d = \frac{1}{1 - w + w/\omega_d}
+
+        u and τ are found in turns, from the leading singular vector and from the largest row of
+        G (D, T). The root of the better maximum is the alpha above which no feature enters.
+
+        Examples
+        --------
+        >>> G = np.array([[3.0, 0.0], [0.0, 2.0], [0.0, 2.0], [0.0, 2.0]])
+        >>> Group(0.0).leading_variances(G), Group(1.0).leading_variances(G)
+        (array([1., 1., 1., 1.]), array([4., 0., 0., 0.]))
+        """
+        share = self._share(gradient.T)
+        if share == 0.0 or not gradient.any():
+            return np.ones(len(gradient))
+        largest = gradient[np.linalg.norm(gradient, axis=1).argmax()]
+        starts = (np.linalg.svd(gradient, full_matrices=False)[2][0], largest)
+        found = [_climb(gradient, start, share) for start in starts]
+        return max(found, key=lambda each: each[0])[1]
+
+    def _share(self, V: FloatArray) -> float:
+        return group_share(self.sparsity, V.shape[1])
+
+    def _sizes(self, V: FloatArray) -> FloatArray:
+        """Smoothed norms of the columns, (D,)."""
+        return np.asarray(np.sqrt(np.square(V).sum(axis=0) + self.smoothing**2))
 
 
 def group_share(sparsity: float, n_features: int) -> float:
-    r"""The weight w of the group part of Ω for a sparsity s: :math:`s\sqrt D/(1 - s + s\sqrt D)`.
+    r"""The weight w of the group part of P for a sparsity s: :math:`s\sqrt D/(1 - s + s\sqrt D)`.
 
-    With k equal columns the group part of Ω is k/D of the ridge. In a plain mixture the ridge would
-    therefore rule until s is next to 1, and hardly a feature would leave; with this weight both
-    parts are equal at s = ½ for :math:`k = \sqrt D`.
+    With k equal columns the group part of P is k/D of the ridge. With w = s the ridge would
+    therefore dominate until s is close to 1, and hardly a feature would leave; with this weight
+    both parts are equal at s = ½ for :math:`k = \sqrt D`.
 
     Examples
     --------
@@ -144,3 +138,32 @@ def group_share(sparsity: float, n_features: int) -> float:
     """
     group = sparsity * float(np.sqrt(n_features))
     return group / (1.0 - sparsity + group)
+
+
+def _climb(gradient: FloatArray, direction: FloatArray, share: float) -> tuple[float, FloatArray]:
+    """The best τ for u, the best u for τ, and so on: the norm reached, and τ (D,)."""
+    height = 0.0
+    for _ in range(_MAX_ROUNDS):
+        variances = _best_variances(np.abs(gradient @ direction), share)
+        _, singular, right = np.linalg.svd(
+            np.sqrt(variances)[:, None] * gradient, full_matrices=False
+        )
+        direction = right[0]
+        if singular[0] <= height * (1.0 + _CONVERGED):
+            break
+        height = float(singular[0])
+    return float(singular[0]), variances
+
+
+def _best_variances(slopes: FloatArray, share: float) -> FloatArray:
+    """The τ that maximise Σ_d τ_d a_d²: (1 − m w/a_d)₊/(1 − w), where m makes the mean of ω one."""
+    n_features = len(slopes)
+    if share == 1.0:
+        return np.where(np.arange(n_features) == slopes.argmax(), float(n_features), 0.0)
+    ordered = np.sort(slopes)[::-1]
+    counts = np.arange(1, n_features + 1)
+    means = np.cumsum(ordered) / (n_features * (1.0 - share) + counts * share)
+    inside = ordered > share * means
+    threshold = share * means[np.flatnonzero(inside)[-1]]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.maximum(1.0 - threshold / slopes, 0.0) / (1.0 - share))

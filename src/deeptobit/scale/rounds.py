@@ -10,13 +10,13 @@ import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import (
-    Course,
     Layer,
     LayerEvaluation,
     LayerProblem,
     Step,
+    StepLog,
     TargetScaling,
-    floors_for,
+    sigma_floors,
     solve_layer,
     to_standard,
     to_user,
@@ -124,8 +124,8 @@ class ShardedEvaluation(LayerEvaluation):
     sums: LayerSums
 
     @property
-    def level(self) -> FloatArray:
-        """Total curvature by the score of every task, (T,)."""
+    def total_curvature(self) -> FloatArray:
+        """Sum over rows of the curvature by the score of every task, (T,)."""
         return np.abs(self.sums.curvature[:, -1, -1])
 
     @property
@@ -150,9 +150,7 @@ class ShardedEvaluation(LayerEvaluation):
         by_W, by_intercept, by_scale = product[:-2], product[-2], product[-1]
         return Layer(
             problem.alpha * d.U + by_W.T @ layer.Z + self.slopes_by_coef.T @ d.Z,
-            problem.alpha * problem.penalty.product(layer.Z, d.Z)
-            + by_W @ layer.U
-            + self.slopes_by_coef @ d.U,
+            problem.penalty_product(layer.Z, d.Z) + by_W @ layer.U + self.slopes_by_coef @ d.U,
             by_intercept,
             by_scale,
         )
@@ -168,7 +166,7 @@ class ShardedEvaluation(LayerEvaluation):
         across = d[:-2] - self.axes @ within
         line = np.vstack([within, d[-2]]).T  # (T, R + 1)
         by_line = np.einsum("tij,tj->ti", sums.curvature, line) + sums.cross * d[-1][:, None]
-        by_W = self.axes @ by_line[:, :-1].T + self._variances * across * self.level
+        by_W = self.axes @ by_line[:, :-1].T + self._variances * across * self.total_curvature
         by_scale = (sums.cross * line).sum(axis=1) + sums.scale_scale * d[-1]
         return np.vstack([by_W, by_line[:, -1], by_scale])
 
@@ -225,7 +223,7 @@ class FitByRounds:
         )
         problem = self._problem(inputs, alpha, data, state.secants)
         begin = state.layer or self._begin(problem, data, start)
-        course = Course(
+        course = StepLog(
             data.gradient_scale,
             lambda step: self.watch(len(inputs.layers), step),
             steps=list(state.steps),
@@ -274,7 +272,7 @@ class FitByRounds:
         )
         if settings.sigma is not None:
             return problem
-        return replace(problem, min_log_sigma=np.log(floors_for(problem, data.moments.known)))
+        return replace(problem, min_log_sigma=np.log(sigma_floors(problem, data.moments.known)))
 
     def _begin(
         self, problem: ShardedProblem, data: Standardised, start: NetworkLayer | None

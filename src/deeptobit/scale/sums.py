@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import BASIS_RIDGE, CensoringKinds, Design, RoundFeatures, TargetScaling
+from deeptobit.layer import (
+    BASIS_RIDGE,
+    BasisFeatures,
+    CensoringKinds,
+    Design,
+    Objective,
+    TargetScaling,
+    minimize_each,
+)
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import LayerInputs
 from deeptobit.online import RawRows
@@ -287,18 +295,15 @@ def marginal(
     high = scaling.apply(np.stack([mean - deviation, mean + deviation, below, never]))
     half = 0.5 * moments.inside
     weight = np.stack([half, half, moments.left, moments.right]) / np.maximum(moments.known, 1e-300)
-    centre, log_spread = np.where(usable, low[:2].mean(axis=0), 0.0), np.zeros_like(mean)
-    for _ in range(_STEPS):
-        latent, sigma = np.tile(centre, (len(low), 1)), np.exp(log_spread)
-        at = likelihood.evaluate(Gaussian(), low, high, latent, sigma)
-        _, slope, by_spread, bend, cross, curve = ((weight * part).sum(axis=0) for part in at)
-        slope, bend, cross = slope * sigma, np.maximum(bend * sigma**2, 0.1), cross * sigma
-        curve = np.maximum(curve, 0.1)
-        determinant = np.maximum(bend * curve - cross**2, 0.1 * bend * curve)
-        move = (curve * slope - cross * by_spread) / determinant
-        stretch = (bend * by_spread - cross * slope) / determinant
-        centre = centre - sigma * np.clip(move, -_LONGEST, _LONGEST)
-        log_spread = log_spread - np.clip(stretch, -_LONGEST, _LONGEST)
+
+    def objective(point: FloatArray) -> Objective:
+        latent = np.tile(point[0], (len(low), 1))
+        at = likelihood.evaluate(Gaussian(), low, high, latent, np.exp(point[1]))
+        nll, *by, bend, cross, curve = ((weight * part).sum(axis=0) for part in at)
+        return nll, lambda: (np.stack(by), np.array([[bend, cross], [cross, curve]]))
+
+    start = np.stack([np.where(usable, low[:2].mean(axis=0), 0.0), np.zeros_like(mean)])
+    (centre, log_spread), _ = minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
     return np.where(usable, centre, 0.0), np.where(usable, np.exp(log_spread), 1.0)
 
 
@@ -344,7 +349,7 @@ class Standardised:
     Parameters
     ----------
     moments : Moments
-    features : RoundFeatures
+    features : BasisFeatures
         Without a matrix.
     scaling : TargetScaling
     cross : array of shape (r, T)
@@ -353,7 +358,7 @@ class Standardised:
 
     moments: Moments
     shift: Shift
-    features: RoundFeatures
+    features: BasisFeatures
     scaling: TargetScaling
     cross: FloatArray
 
@@ -383,7 +388,7 @@ class Standardised:
         gram = np.where(np.logical_or.outer(vanishing, vanishing), 0.0, second)
         gram = gram / np.outer(scale, scale)
         design = Design(None, centre, scale, np.empty(0), vanishing)
-        features = RoundFeatures.of_gram(design, gram, BASIS_RIDGE)
+        features = BasisFeatures.whitened_by(design, gram, BASIS_RIDGE)
         cross = _cross(moments, centre - shift.X, scaling.location - shift.Y)
         cross = cross / np.outer(scale, scaling.scale)
         return cls(moments, shift, features, scaling, features.adjoint(cross))
@@ -391,8 +396,8 @@ class Standardised:
     @property
     def gradient_scale(self) -> float:
         """Norm of the gradient of least squares by W at W = 0, the unit of every tolerance."""
-        norms = np.sqrt(self.features.squared_norms)[:, None]
-        return max(float(np.linalg.norm(self.cross / norms)), 1e-6)
+        relative = self.cross / self.features.norms[:, None]
+        return max(float(np.linalg.norm(relative)), 1e-6)
 
     @cached_property
     def kinds(self) -> CensoringKinds:
