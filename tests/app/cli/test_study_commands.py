@@ -6,7 +6,7 @@ from typer import Exit
 from typer.testing import CliRunner
 
 from deeptobit.app.cli.app import app
-from deeptobit.app.cli.init import one_sentence
+from deeptobit.app.cli.common import one_sentence
 from tests.app.study.messy import N_ROWS, write_messy_csv
 from tests.app.study.problems import TABLE, TARGET, write_study
 

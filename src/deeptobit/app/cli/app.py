@@ -1,4 +1,4 @@
-"""The commands and their options."""
+"""The list of commands. Each is a file of its own, which declares its options and does the work."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -7,6 +7,15 @@ from typing import Annotated
 import typer
 
 from deeptobit import __version__
+from deeptobit.app.cli.check import check
+from deeptobit.app.cli.common import AsJson
+from deeptobit.app.cli.convert import convert
+from deeptobit.app.cli.demo import demo
+from deeptobit.app.cli.export import export
+from deeptobit.app.cli.fit import fit
+from deeptobit.app.cli.init import init
+from deeptobit.app.cli.predict import predict
+from deeptobit.app.cli.report import report
 
 app = typer.Typer(
     name="deeptobit",
@@ -15,8 +24,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 class ScaleName(StrEnum):
@@ -33,32 +40,11 @@ class ProtocolName(StrEnum):
     PAPER = "paper"
 
 
-class KindName(StrEnum):
-    """What a model predicts."""
-
-    MEAN = "mean"
-    CLIP = "clip"
-    LATENT = "latent"
-
-
-class PrecisionName(StrEnum):
-    """Types of numbers in an exported file."""
-
-    FLOAT32 = "float32"
-    FLOAT64 = "float64"
-
-
 class Dataset(StrEnum):
     """Real cohorts that come with loaders."""
 
     HELP = "help"
     ADNI = "adni"
-
-
-def _some_jobs(jobs: int) -> int:
-    if jobs == 0:
-        raise typer.BadParameter("0 processes do nothing; name at least 1, or -1 for all cores")
-    return jobs
 
 
 def _show_version(wanted: bool) -> None:
@@ -77,149 +63,8 @@ def options(
     """Multi-task censored regression for bounded scores and detection limits."""
 
 
-@app.command()
-def init(
-    data: Annotated[Path, typer.Argument(help="A CSV, Excel or Parquet file, people in rows.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The study file to write; by default beside the data.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a study file.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Look at a table and write a commented study file for it.
-
-    Exit codes: 0 written; 1 the table cannot be used, or the study file exists; 2 wrong usage.
-    """
-    from deeptobit.app.cli.init import run_init
-
-    run_init(data, out=out, force=force, as_json=as_json)
-
-
-@app.command()
-def check(
-    study: Annotated[Path, typer.Argument(help="A study file.")],
-    data: Annotated[
-        Path | None, typer.Option(help="Another table in place of the study's own.")
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on a warning.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Read a study and its table, and say what may go wrong.
-
-    Exit codes: 0 usable; 1 the study or its table is wrong; 2 wrong usage; 3 warnings (--strict).
-    """
-    from deeptobit.app.cli.init import run_check
-
-    run_check(study, data=data, strict=strict, as_json=as_json)
-
-
-@app.command()
-def fit(
-    study: Annotated[Path, typer.Argument(help="A study file.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The model file to write; by default beside the study.")
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Another table in place of the study's own.")
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option(callback=_some_jobs, help="Processes; -1 takes all cores.")
-    ] = -1,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="Memory to do with, such as 4GB; by default what is free."),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Where a streamed fit notes how far it is, and goes on if stopped."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a model file.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Fit the model of a study, and measure it on rows it has not seen.
-
-    A Parquet table that would take more than half of the memory is streamed.
-
-    Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
-    """
-    from deeptobit.app.cli.fit import run_fit
-
-    run_fit(
-        study,
-        data=data,
-        out=out,
-        force=force,
-        jobs=jobs,
-        memory=memory,
-        checkpoint=checkpoint,
-        as_json=as_json,
-    )
-
-
-@app.command()
-def convert(
-    data: Annotated[Path, typer.Argument(help="A CSV file, of any size.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The Parquet file to write; by default beside the data.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a Parquet file.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Write a CSV file as Parquet, which fit can stream where memory is short.
-
-    Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
-    """
-    from deeptobit.app.cli.export import run_convert
-
-    run_convert(data, out=out, force=force, as_json=as_json)
-
-
-@app.command()
-def predict(
-    model: Annotated[Path, typer.Argument(help="A model file, written by fit.")],
-    data: Annotated[Path, typer.Argument(help="A table with the features of the model.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A .csv, .xlsx or .parquet file to write; by default beside the data."),
-    ] = None,
-    coverage: Annotated[
-        float | None, typer.Option(help="Of the intervals; by default as the study says.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file of --out.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Predict the targets of new rows, with intervals.
-
-    Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
-    """
-    from deeptobit.app.cli.predict import run_predict
-
-    run_predict(model, data, out=out, coverage=coverage, force=force, as_json=as_json)
-
-
-@app.command()
-def export(
-    model: Annotated[Path, typer.Argument(help="A model file, written by fit or by save.")],
-    onnx: Annotated[
-        Path | None, typer.Option(help="The ONNX file to write; by default beside the model.")
-    ] = None,
-    kind: Annotated[
-        KindName, typer.Option(help=r"E\[y|x], the score clipped to the bounds, or the score.")
-    ] = KindName.MEAN,
-    dtype: Annotated[
-        PrecisionName,
-        typer.Option(help="Of input and output; float64 for features such as 1000000 ± 1."),
-    ] = PrecisionName.FLOAT32,
-    force: Annotated[bool, typer.Option("--force", help="Replace the ONNX file.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Write the predictions of a model as an ONNX file, for systems without Python.
-
-    Exit codes: 0 written; 1 the model cannot be read or exported; 2 wrong usage.
-    """
-    from deeptobit.app.cli.export import run_export
-
-    run_export(model, onnx=onnx, kind=kind.value, dtype=dtype.value, force=force, as_json=as_json)
+for command in (init, check, fit, convert, predict, export):
+    app.command()(command)
 
 
 @app.command()
@@ -270,28 +115,7 @@ def evaluate(
     )
 
 
-@app.command()
-def report(
-    model: Annotated[Path, typer.Argument(help="A model that 'deeptobit fit' wrote.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The page to write; by default beside the model.")
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a file that is not a report.")
-    ] = False,
-    small_counts: Annotated[
-        bool,
-        typer.Option("--small-counts", help="Tell counts under five and rare categories, too."),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Write a page about a fitted study that opens in any browser.
-
-    Exit codes: 0 written; 1 the model cannot be read or the page not be written; 2 wrong usage.
-    """
-    from deeptobit.app.cli.report import run_report
-
-    run_report(model, out=out, force=force, small_counts=small_counts, as_json=as_json)
+app.command()(report)
 
 
 @app.command()
@@ -340,12 +164,4 @@ def reproduce(
     )
 
 
-@app.command()
-def demo(
-    seed: Annotated[int, typer.Option(help="Seed of the simulated cohort.")] = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Simulate a clinical cohort, fit 30 bounded scores at once, show how it does."""
-    from deeptobit.app.cli.demo import run_demo
-
-    run_demo(seed=seed, as_json=as_json)
+app.command()(demo)

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from deeptobit.app.cli.init import finite, one_sentence, stoppable, value_errors_are_sentences
+from deeptobit.app.cli.common import finite, one_sentence, stoppable, value_errors_are_sentences
 from deeptobit.app.study import (
     Evaluation,
     EvaluationData,
