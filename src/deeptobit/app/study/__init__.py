@@ -28,7 +28,7 @@ from deeptobit.app.study.evaluate import (
 )
 from deeptobit.app.study.fitted import FittedStudy, HeldOut, load_fitted, save_fitted
 from deeptobit.app.study.fitting import Progress, fit_study, make_model, make_network
-from deeptobit.app.study.measures import measure
+from deeptobit.app.study.measures import MEASURES, Measure, Predicted, measure
 from deeptobit.app.study.memory import Room, available_memory, look_for_room, read_bytes
 from deeptobit.app.study.output import check_writable, convert_table, write_table, write_whole
 from deeptobit.app.study.predict import predict_table, read_new_data
@@ -48,6 +48,7 @@ from deeptobit.app.study.tables import Table, read_table
 
 __all__ = [
     "FEWEST",
+    "MEASURES",
     "METHODS",
     "EncodedColumn",
     "Encoder",
@@ -57,7 +58,9 @@ __all__ = [
     "FittedStudy",
     "HeldOut",
     "Look",
+    "Measure",
     "Passes",
+    "Predicted",
     "Progress",
     "Proposal",
     "Protocol",
