@@ -41,13 +41,13 @@ def draw_reliability(
     targets: CensoredTargets,
     predictive: Predictive,
     n_bins: int,
-    fewest: int,
+    min_count: int,
 ) -> None:
     """Shares at the bounds over their predicted probability, and the number of entries."""
     ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.8)
     found = bound_calibrations(targets, predictive, n_bins)
     for side, bins in found.items():
-        kept = _without_few(bins, fewest)
+        kept = _without_few(bins, min_count)
         if kept.count.size:
             _draw_side(ax, counts, kept, n_bins, _SIDES[side])
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
@@ -89,11 +89,11 @@ def bound_calibrations(
     return found
 
 
-def _without_few(found: BoundCalibration, fewest: int) -> BoundCalibration:
+def _without_few(found: BoundCalibration, min_count: int) -> BoundCalibration:
     """The bins in which no fewer are at the bound, or off it, unless nobody is."""
     there = np.round(found.observed * found.count)
     off = found.count - there
-    kept = ~(((there > 0) & (there < fewest)) | ((off > 0) & (off < fewest)))
+    kept = ~(((there > 0) & (there < min_count)) | ((off > 0) & (off < min_count)))
     return found._replace(
         predicted=found.predicted[kept], observed=found.observed[kept], count=found.count[kept]
     )
@@ -156,7 +156,7 @@ def draw_calibration(
     *,
     n_bins: int = 10,
     n_bars: int | None = None,
-    fewest: int = 1,
+    min_count: int = 1,
     step: ArrayLike | None = None,
     random_state: int = 0,
     ax: Axes | None = None,
@@ -178,7 +178,7 @@ def draw_calibration(
         Of probabilities.
     n_bars : int, optional
         Of the histogram; as many as bins by default.
-    fewest : int
+    min_count : int
         Bins with fewer entries at the bound, or off it, are left out, unless there are none.
     step : number or array of shape (T,), optional
         Distance between neighbouring scores, as in :func:`deeptobit.metrics.pit`.
@@ -200,7 +200,7 @@ def draw_calibration(
     """
     ax = axes_or_new(ax, 8.6, 4.2)
     counts, reliability, histogram = divide(ax, [_COUNTS, _RELIABILITY, _PIT])
-    draw_reliability(reliability, counts, targets, predictive, n_bins, fewest)
+    draw_reliability(reliability, counts, targets, predictive, n_bins, min_count)
     _pit_histogram(histogram, pit_values(targets, predictive, step, random_state), n_bars or n_bins)
     for panel in (counts, reliability, histogram):
         open_frame(panel)

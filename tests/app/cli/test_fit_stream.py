@@ -64,7 +64,7 @@ def test_what_comes_after_works_as_ever(streamed: tuple[Path, str, str], tmp_pat
     assert (table.numbers("MMSE") <= 30).all()
     assert _run("report", model)[0] == 0
     page = " ".join((tmp_path / "cohort.html").read_text().split())
-    assert "40 were held out by lot" in page
+    assert "40 were held out at random" in page
     assert "by a rule, since rows were streamed" in page
     assert _run("export", model)[0] == 0
     card = json.loads((streamed[0] / "cohort-card.json").read_text())

@@ -98,7 +98,7 @@ def test_the_file_and_its_card(fitted: tuple[FittedStudy, Path], tmp_path: Path)
     card = study_card(loaded)
     assert card["data"]["rows"] == 600
     assert card["data"]["held_out_rows"] == 60
-    assert "60 were held out by lot" in card["scores"]["how"]
+    assert "60 were held out at random" in card["scores"]["how"]
     content = file.read_bytes()
     assert not any(f"{person:03d}-".encode() in content for person in (0, 150, 299))
 

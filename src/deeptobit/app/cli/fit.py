@@ -244,7 +244,7 @@ def _which_rows(fitted: FittedStudy) -> str:
 
 
 def _measures(fitted: FittedStudy) -> Table:
-    from deeptobit.app.report import bound, number, percent, significant
+    from deeptobit.app.report import bound, measured
 
     coverage = f"in {fitted.held_out.coverage:.0%} interval"
     rows = [
@@ -252,10 +252,10 @@ def _measures(fitted: FittedStudy) -> Table:
             str(row.Index),
             f"{bound(row.lower)} – {bound(row.upper)}",
             str(row.entries),
-            number(row.r2),
-            significant(row.crps),
-            significant(row.null_crps),
-            percent(row.coverage),
+            measured("r2", row.r2),
+            measured("crps", row.crps),
+            measured("crps", row.null_crps),
+            measured("coverage", row.coverage),
         )
         for row in fitted.held_out.table().itertuples()
     ]

@@ -22,8 +22,8 @@ from deeptobit.app.report.atlas import (
     region_names,
     regional_values,
 )
+from deeptobit.app.report.directions import Directions, in_words
 from deeptobit.app.report.pictures import Picture, as_picture
-from deeptobit.app.report.words import Directions, in_words
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.exceptions import MissingExtraError
 from deeptobit.extras import require

@@ -1,4 +1,4 @@
-"""Predicted against observed: a small picture for every outcome."""
+"""The pictures of a report: figures of matplotlib as SVG inside the page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 from deeptobit import inspection as plots
-from deeptobit.app.report.format import bound, number, times
-from deeptobit.app.report.words import N_BINS, Directions, histogram_bins
+from deeptobit.app.report.directions import Directions
+from deeptobit.app.report.format import bound, number, plural
+from deeptobit.app.report.privacy import N_BINS, histogram_bins
 from deeptobit.app.study import FEWEST
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
@@ -130,14 +131,14 @@ _PLACE = (0.19, 0.18, 0.78, 0.79)  # of the axes in the figure
 _MOST_POINTS = 2000  # in one panel; more are a blot
 
 
-def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, fewest: int = FEWEST) -> list[Picture]:
+def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, min_count: int = FEWEST) -> list[Picture]:
     """Predicted against observed, a picture for every outcome, best explained first.
 
     An outcome of fewer people than are told has none, and what fewer have is not drawn: values at a
     bound, or all others.
     """
     order = np.argsort(-table["r2"].fillna(-np.inf).to_numpy(), kind="stable")
-    rows = {task: _drawn_rows(held_out.targets, task, fewest) for task in order.tolist()}
+    rows = {task: _drawn_rows(held_out.targets, task, min_count) for task in order.tolist()}
     return [_draw_outcome(held_out, table, task, rows[task]) for task in rows if rows[task].size]
 
 
@@ -166,14 +167,14 @@ def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int, rows: Rows)
     return as_picture(figure, f"outcome{task}", alt, name)
 
 
-def _drawn_rows(targets: CensoredTargets, task: int, fewest: int) -> Rows:
+def _drawn_rows(targets: CensoredTargets, task: int, min_count: int) -> Rows:
     """Rows whose outcome is like that of enough others: at a bound, or known otherwise.
 
     Where there are too many, they are spread evenly over the table.
     """
     at_lower, at_upper = targets.at_lower[:, task], targets.at_upper[:, task]
     kinds = at_lower, at_upper, ~(at_lower | at_upper | targets.missing[:, task])
-    told = np.any([kind & (kind.sum() >= fewest) for kind in kinds], axis=0)
+    told = np.any([kind & (kind.sum() >= min_count) for kind in kinds], axis=0)
     known = np.flatnonzero(told)
     if len(known) <= _MOST_POINTS:
         return known
@@ -214,12 +215,12 @@ def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
 N_FEATURES = 30  # rows of the heat map
 
 
-def draw_reliability(held_out: HeldOut, alt: str, fewest: int = FEWEST) -> Picture:
+def draw_reliability(held_out: HeldOut, alt: str, min_count: int = FEWEST) -> Picture:
     """Whether values are at their bounds as often as predicted; bins with few are left out."""
-    targets, predictive = held_out.targets, held_out.predictive
-    bars = histogram_bins(targets, predictive, fewest)
+    found = held_out.targets, held_out.predictive
+    n_bars = histogram_bins(*found, min_count)
     figure, ax = new_figure(8.4, 3.9)
-    plots.draw_calibration(targets, predictive, n_bins=N_BINS, n_bars=bars, fewest=fewest, ax=ax)
+    plots.draw_calibration(*found, n_bins=N_BINS, n_bars=n_bars, min_count=min_count, ax=ax)
     counts = ax.child_axes[0]
     counts.yaxis.set_major_formatter("{x:,.0f}")
     counts.yaxis.set_minor_formatter("")
@@ -258,8 +259,8 @@ def draw_subspaces(directions: Directions) -> Picture:
     for panel, title in zip(ax.child_axes, ("features", "outcomes"), strict=True):
         panel.title.set_text(title)
     alt = (
-        f"Two heat maps of {times(features.shape[1], 'component')}: loadings of the strongest "
-        f"features and of {times(len(targets), 'outcome')}; the table below lists the largest"
+        f"Two heat maps of {plural(features.shape[1], 'component')}: loadings of the strongest "
+        f"features and of {plural(len(targets), 'outcome')}; the table below lists the largest"
     )
     return as_picture(figure, "subspaces", alt)
 
