@@ -1,4 +1,4 @@
-"""Pictures of a fitted model as methods; the drawing itself is in ``deeptobit.plots``."""
+"""Pictures of a fitted model as methods; the drawing itself is in ``deeptobit.inspection``."""
 
 from __future__ import annotations
 
@@ -264,10 +264,10 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         if "n_iter" in history:
             steps, converged = history["n_iter"], history["converged"]
             return plots.draw_steps(self.target_names_, steps, converged, ax=ax)
-        course = plots.read_course(history)
-        if course is None:
+        convergence = plots.read_convergence(history)
+        if convergence is None:
             raise ValueError(_NO_COURSE.get(history["solver"], "this model kept no course"))
-        return plots.draw_convergence(**course._asdict(), ax=ax)
+        return plots.draw_convergence(**convergence._asdict(), ax=ax)
 
     def _compared(self, X: Any, y: Any) -> tuple[CensoredTargets, Predictive]:
         """Outcomes under the model's names, and their predictive distributions."""

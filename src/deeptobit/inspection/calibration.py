@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.inspection.plots import BLUE, GREY, SMALL, VERMILION, axes_or_new, divide, open_frame
+from deeptobit.inspection.style import BLUE, GREY, SMALL, VERMILION, axes_or_new, divide, open_frame
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import BoundCalibration, bound_calibration, pit
 from deeptobit.targets import CensoredTargets
