@@ -2,7 +2,7 @@ r"""Simulated FreeSurfer measurements of the cortex: 68 thicknesses, 68 areas, 2
 
 Each of the D = 138 measurements is a sum of independent standard Gaussian sources,
 
-.. math:: x = \\mu + L s, \\qquad s \\sim N(0, I), \\qquad \\operatorname{Cov}(x) = L L^\top
+.. math:: x = \mu + L s, \qquad s \sim N(0, I), \qquad \operatorname{Cov}(x) = L L^\top
 
 so that every population moment is known exactly. The sources of a region on one side are one
 for the whole cortex (atrophy thins it, head size widens it), one for the lobe, one for the
@@ -13,19 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    from numpy.typing import NDArray
-
-
-# The 34 cortical regions of the Desikan-Killiany atlas, in the order of FreeSurfer's tables.
+from deeptobit.arrays import FloatArray
 
 
 class Region(NamedTuple):
@@ -40,6 +33,7 @@ class Region(NamedTuple):
     area: float
 
 
+# The 34 cortical regions of the Desikan-Killiany atlas, in the order of FreeSurfer's tables.
 REGIONS = (
     Region("bankssts", "temporal", 2.45, 1050),
     Region("caudalanteriorcingulate", "cingulate", 2.55, 650),
@@ -122,22 +116,22 @@ class BrainPopulation:
 
     names: tuple[str, ...]
     groups: tuple[str, ...]
-    mean: NDArray[np.float64]
-    loadings: NDArray[np.float64]
+    mean: FloatArray
+    loadings: FloatArray
 
     @property
-    def sd(self) -> NDArray[np.float64]:
+    def sd(self) -> FloatArray:
         """Standard deviation of each measurement, (D,)."""
-        deviation: NDArray[np.float64] = np.linalg.norm(self.loadings, axis=1)
+        deviation: FloatArray = np.linalg.norm(self.loadings, axis=1)
         return deviation
 
     @property
-    def correlation(self) -> NDArray[np.float64]:
+    def correlation(self) -> FloatArray:
         """Correlation between the measurements, (D, D)."""
         standardised = self.loadings / self.sd[:, None]
         return standardised @ standardised.T
 
-    def sample(self, n_subjects: int, state: np.random.RandomState) -> NDArray[np.float64]:
+    def sample(self, n_subjects: int, state: np.random.RandomState) -> FloatArray:
         """Measure ``n_subjects`` people, (n, D), to the digits that FreeSurfer prints."""
         sources = state.standard_normal((n_subjects, self.loadings.shape[1]))
         measured = self.mean + sources @ self.loadings.T
@@ -190,7 +184,7 @@ def _names_and_groups() -> list[tuple[str, str]]:
     return regional + hemispheres
 
 
-def _regional_loadings(cortex: list[float]) -> NDArray[np.float64]:
+def _regional_loadings(cortex: list[float]) -> FloatArray:
     """Load both sides on cortex, lobe, region and side, with unit variance; (68, 109)."""
     lobes = np.array([region.lobe for region in REGIONS])
     membership = np.equal.outer(lobes, np.unique(lobes))
@@ -199,31 +193,3 @@ def _regional_loadings(cortex: list[float]) -> NDArray[np.float64]:
     one_side = np.hstack([common, np.diag(np.sqrt(remainder))])
     side_alone = np.sqrt(1 - HOMOLOGUE_SHARE) * np.eye(2 * len(REGIONS))
     return np.hstack([np.tile(one_side, (2, 1)), side_alone])
-
-
-# What every cohort has, simulated or real.
-
-
-@dataclass(frozen=True, eq=False)
-class Cohort:
-    """Features and bounded scores of n people.
-
-    Attributes
-    ----------
-    X : DataFrame of shape (n, D)
-        Features; the index identifies the people.
-    Y : DataFrame of shape (n, T)
-        Scores within their bounds, stored as float; NaN where missing. Same index as X.
-    lower, upper : dict
-        Bounds by the name of the score; ∓inf where a side is open.
-    """
-
-    X: pd.DataFrame
-    Y: pd.DataFrame
-    lower: dict[str, float]
-    upper: dict[str, float]
-
-    @property
-    def groups(self) -> NDArray[np.generic[Any]]:
-        """Who each row is, (n,): the ``groups`` of scikit-learn's splitters."""
-        return self.X.index.to_numpy()

@@ -5,8 +5,8 @@ import pytest
 
 from deeptobit.app.study.outcomes import find_piles
 from deeptobit.app.study.scales import SCALES, known_scale, sf36_together
-from deeptobit.datasets.cohort import SCORES
-from deeptobit.datasets.help import packaged_table
+from deeptobit.datasets import packaged_table
+from deeptobit.datasets.clinical import SCORES
 
 
 @pytest.mark.parametrize(

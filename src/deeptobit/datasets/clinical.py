@@ -8,134 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from deeptobit.datasets.brains import BrainPopulation, Cohort, brain_population
-from deeptobit.datasets.subspace import RandomStateLike, as_random_state, check_size
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.datasets.brains import BrainPopulation, brain_population
+from deeptobit.datasets.common import Cohort, RandomStateLike, as_random_state, check_size
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-
-# How brains impair scores: five effects that all scores share, and one that each has alone.
-
-RANK = 5
-OWN_SHARE = 0.2
-ATROPHY_LOBES = ("temporal thickness", "parietal thickness")
-FEATURES_PER_OWN_EFFECT = 6
-
-# How much a score depends on atrophy (at least, at most), and on the other shared directions (sd).
-ATROPHY_EFFECT = (0.6, 1.2)
-OTHER_EFFECT = 0.6
-
-# Atrophy harms only beyond the brain's reserve, and has done its harm at the plateau (in sd).
-RESERVE, PLATEAU = 0.5, 1.5
-
-
-@dataclass(frozen=True, eq=False)
-class Impairment:
-    """The effects of the brain on T scores; see the module for the model.
-
-    Attributes
-    ----------
-    U : ndarray of shape (T, R)
-    V : ndarray of shape (R, D)
-        The first row is atrophy: thin temporal and parietal cortex.
-    W : ndarray of shape (T, D)
-    """
-
-    U: NDArray[np.float64]
-    V: NDArray[np.float64]
-    W: NDArray[np.float64]
-
-    def of(self, Z: NDArray[np.float64], *, nonlinear: bool) -> NDArray[np.float64]:
-        """Impairment of people with standardised measurements ``Z``, (n, D) -> (n, T)."""
-        shared, own = Z @ self.V.T, Z @ self.W.T
-        if nonlinear:
-            shared, own = _bend_shared(shared), _beyond(RESERVE, np.inf, own)
-        return math.sqrt(1 - OWN_SHARE) * shared @ self.U.T + math.sqrt(OWN_SHARE) * own
-
-
-def draw_impairment(
-    brains: BrainPopulation, tests: list[str], state: np.random.RandomState
-) -> Impairment:
-    """Draw the effects on one score for each entry of ``tests``.
-
-    A test that is given at two visits has one row of U for both: the visits differ in W only.
-
-    Examples
-    --------
-    >>> from deeptobit.datasets.brains import brain_population
-    >>> brains = brain_population()
-    >>> effects = draw_impairment(brains, ["MMSE", "FAQ", "MMSE"], np.random.RandomState(0))
-    >>> print((effects.V @ brains.correlation @ effects.V.T).round(6).trace())
-    5.0
-    >>> print((effects.U[0] == effects.U[2]).all(), (effects.W[0] == effects.W[2]).all())
-    True False
-    """
-    C = brains.correlation
-    directions = _draw_directions(brains.groups, state)
-    # Gram-Schmidt in the metric C: the first direction keeps its meaning.
-    V = solve_triangular(np.linalg.cholesky(directions @ C @ directions.T), directions, lower=True)
-
-    W = _sparse_rows(len(tests), len(brains.names), FEATURES_PER_OWN_EFFECT, state)
-    W -= W @ C @ V.T @ V
-    W /= np.sqrt(((W @ C) * W).sum(axis=1, keepdims=True))
-
-    distinct_tests, row_of_score = np.unique(tests, return_inverse=True)
-    U = OTHER_EFFECT * state.standard_normal((len(distinct_tests), RANK))
-    U[:, 0] = state.uniform(*ATROPHY_EFFECT, len(distinct_tests))
-    U /= np.linalg.norm(U, axis=1, keepdims=True)
-    return Impairment(U[row_of_score], V, W)
-
-
-def _draw_directions(groups: tuple[str, ...], state: np.random.RandomState) -> NDArray[np.float64]:
-    """Draw directions that act on whole lobes of both sides, the first of them atrophy; (R, D).
-
-    The hemisphere areas have no weight: they repeat what their regions say.
-    """
-    lobes = np.array(sorted({*groups} - {"hemisphere area"}))
-    weights = state.standard_normal((RANK, len(lobes)))
-    weights[0] = -np.isin(lobes, ATROPHY_LOBES).astype(np.float64)
-    membership: NDArray[np.float64] = np.equal.outer(lobes, groups).astype(np.float64)
-    return weights @ membership * state.uniform(0.5, 1.5, (RANK, len(groups)))
-
-
-def _sparse_rows(
-    n_rows: int, n_columns: int, n_nonzero: int, state: np.random.RandomState
-) -> NDArray[np.float64]:
-    """Gaussian rows with exactly ``n_nonzero`` entries at random places."""
-    rows = np.zeros((n_rows, n_columns))
-    places = state.uniform(size=rows.shape).argsort(axis=1)[:, :n_nonzero]
-    np.put_along_axis(rows, places, state.standard_normal(places.shape), axis=1)
-    return rows
-
-
-def _bend_shared(q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace five linear effects q = V z by thresholds, saturation and interactions, (n, R).
-
-    No linear model sees the products: two independent factors of mean 0 make them uncorrelated
-    with every linear function of Gaussian z.
-    """
-    atrophy = _beyond(RESERVE, PLATEAU, q[:, 0])
-    late_effect = _beyond(RESERVE, np.inf, q[:, 1])
-    return np.column_stack([atrophy, late_effect, atrophy * q[:, 2], q[:, 3] * q[:, 4], q[:, 4]])
-
-
-def _beyond(onset: float, plateau: float, q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Clip q to [onset, plateau], then standardise by the moments under Gaussian q."""
-    grid = np.linspace(-8, 8, 4001)
-    density = np.exp(-(grid**2) / 2)
-    response = np.clip(grid, onset, plateau)
-    mean = np.average(response, weights=density)
-    sd = np.sqrt(np.average((response - mean) ** 2, weights=density))
-    standardised: NDArray[np.float64] = (np.clip(q, onset, plateau) - mean) / sd
-    return standardised
-
-
-# The 30 clinical scores of a simulated cohort: their ranges, and how people spread in them.
+# The scores: their ranges, and how people spread in them.
 
 NoiseKind = Literal["gaussian", "skewed", "heavy"]
 
@@ -198,51 +80,9 @@ SCORES = (
 )
 
 
-# Noise of mean 0 and variance 1 in three shapes, correlated between scores.
-
-# Correlation of w between scores: what makes a person do badly on one test recurs in the next.
-NOISE_CORRELATION = 0.3
-
-SKEW = 0.5  # a: skewness 1.75
-TAIL = 0.7  # b: excess kurtosis 4.7
-
-
-def _skewed(w: NDArray[np.float64]) -> NDArray[np.float64]:
-    growth = math.exp(SKEW**2)
-    return (np.exp(SKEW * w) - math.sqrt(growth)) / math.sqrt(growth * (growth - 1))
-
-
-def _heavy(w: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sinh(TAIL * w) / math.sqrt(math.expm1(2 * TAIL**2) / 2)
-
-
-_SHAPES: dict[NoiseKind, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "gaussian": np.positive,
-    "skewed": _skewed,
-    "heavy": _heavy,
-}
-
-
-def draw_noise(
-    n_subjects: int, kinds: Sequence[NoiseKind], state: np.random.RandomState
-) -> NDArray[np.float64]:
-    """Draw noise with one shape for each column, (n, T).
-
-    Examples
-    --------
-    >>> noise = draw_noise(100_000, ["gaussian", "skewed", "heavy"], np.random.RandomState(0))
-    >>> print(np.abs(noise.mean(axis=0)).max() < 0.01, np.abs(noise.std(axis=0) - 1).max() < 0.02)
-    True True
-    """
-    person = state.standard_normal((n_subjects, 1))
-    occasion = state.standard_normal((n_subjects, len(kinds)))
-    w = math.sqrt(NOISE_CORRELATION) * person + math.sqrt(1 - NOISE_CORRELATION) * occasion
-    return np.column_stack([_SHAPES[kind](w[:, t]) for t, kind in enumerate(kinds)])
-
-
 @dataclass(frozen=True, eq=False)
 class ClinicalCohort(Cohort):
-    """What :func:`make_clinical_cohort` returns: the data, and the truth behind them.
+    """A simulated cohort of :func:`make_clinical_cohort`, with the truth behind it.
 
     Attributes
     ----------
@@ -253,9 +93,9 @@ class ClinicalCohort(Cohort):
     lower, upper : dict
         Bounds by the name of the score.
     latent : DataFrame of shape (n, 30)
-        What X says of each score, E[uncensored | X], in its units.
+        E[uncensored | X], in units of the score.
     uncensored : DataFrame of shape (n, 30)
-        Latent plus noise, before rounding, censoring and loss.
+        Latent plus noise, before rounding, censoring and missing values.
     explained_variance : Series of length 30
         Var(latent) / Var(uncensored) in the population.
     noise_shape : Series of length 30
@@ -302,8 +142,8 @@ def make_clinical_cohort(
         Whether atrophy harms only beyond a threshold, saturates and interacts with other
         effects. Explained shares stay what they are, but a linear model sees about half.
     missing : float, default=0.02
-        Share of the scores lost at random, in [0, 1). Each score of the visit at month 6 is
-        missing with probability 1 - (1 - missing)², those at baseline less often.
+        Share of the scores that are missing at random, in [0, 1). Each score of the visit at month
+        6 is missing with probability 1 - (1 - missing)², those at baseline less often.
     random_state : None, int, numpy Generator or RandomState
         An int names one population and one sample of it, on every version of NumPy. The same
         int gives the same X and the same noise in a linear and a non-linear cohort.
@@ -368,11 +208,167 @@ def make_clinical_cohort(
     )
 
 
-def _draw_missing(
-    n_subjects: int, missing: float, state: np.random.RandomState
-) -> NDArray[np.bool_]:
-    """Choose what is lost, (n, 30): the share ``missing`` of all scores, more at month 6."""
+def _draw_missing(n_subjects: int, missing: float, state: np.random.RandomState) -> BoolArray:
+    """Which scores are missing, (n, 30): a share ``missing`` of all, more at month 6."""
     late = np.array([score.visit == "m06" for score in SCORES])
     rate_late = 1 - (1 - missing) ** 2
     rate_early = (missing - late.mean() * rate_late) / (1 - late.mean())
     return state.uniform(size=(n_subjects, late.size)) < np.where(late, rate_late, rate_early)
+
+
+# The effects of the brain: five that all scores share, and one that each has alone.
+
+RANK = 5
+OWN_SHARE = 0.2
+ATROPHY_LOBES = ("temporal thickness", "parietal thickness")
+FEATURES_PER_OWN_EFFECT = 6
+
+# How much a score depends on atrophy (at least, at most), and on the other shared directions (sd).
+ATROPHY_EFFECT = (0.6, 1.2)
+OTHER_EFFECT = 0.6
+
+# Atrophy harms only beyond the brain's reserve, and has done its harm at the plateau (in sd).
+RESERVE, PLATEAU = 0.5, 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Impairment:
+    """The effects of the brain on T scores: impairment U V z + W z of standardised features z.
+
+    Attributes
+    ----------
+    U : ndarray of shape (T, R)
+    V : ndarray of shape (R, D)
+        The first row is atrophy: thin temporal and parietal cortex.
+    W : ndarray of shape (T, D)
+    """
+
+    U: FloatArray
+    V: FloatArray
+    W: FloatArray
+
+    def of(self, Z: FloatArray, *, nonlinear: bool) -> FloatArray:
+        """Impairment of people with standardised measurements ``Z``, (n, D) -> (n, T)."""
+        shared, own = Z @ self.V.T, Z @ self.W.T
+        if nonlinear:
+            shared, own = _bend_shared(shared), _beyond(RESERVE, np.inf, own)
+        return math.sqrt(1 - OWN_SHARE) * shared @ self.U.T + math.sqrt(OWN_SHARE) * own
+
+
+def draw_impairment(
+    brains: BrainPopulation, tests: list[str], state: np.random.RandomState
+) -> Impairment:
+    """Draw the effects on one score for each entry of ``tests``.
+
+    A test that is given at two visits has one row of U for both: the visits differ in W only.
+
+    Examples
+    --------
+    >>> from deeptobit.datasets.brains import brain_population
+    >>> brains = brain_population()
+    >>> effects = draw_impairment(brains, ["MMSE", "FAQ", "MMSE"], np.random.RandomState(0))
+    >>> print((effects.V @ brains.correlation @ effects.V.T).round(6).trace())
+    5.0
+    >>> print((effects.U[0] == effects.U[2]).all(), (effects.W[0] == effects.W[2]).all())
+    True False
+    """
+    C = brains.correlation
+    directions = _draw_directions(brains.groups, state)
+    # Gram-Schmidt in the metric C: the first direction keeps its meaning.
+    V = solve_triangular(np.linalg.cholesky(directions @ C @ directions.T), directions, lower=True)
+
+    W = _sparse_rows(len(tests), len(brains.names), FEATURES_PER_OWN_EFFECT, state)
+    W -= W @ C @ V.T @ V
+    W /= np.sqrt(((W @ C) * W).sum(axis=1, keepdims=True))
+
+    distinct_tests, row_of_score = np.unique(tests, return_inverse=True)
+    U = OTHER_EFFECT * state.standard_normal((len(distinct_tests), RANK))
+    U[:, 0] = state.uniform(*ATROPHY_EFFECT, len(distinct_tests))
+    U /= np.linalg.norm(U, axis=1, keepdims=True)
+    return Impairment(U[row_of_score], V, W)
+
+
+def _draw_directions(groups: tuple[str, ...], state: np.random.RandomState) -> FloatArray:
+    """Draw directions that act on whole lobes of both sides, the first of them atrophy; (R, D).
+
+    The hemisphere areas have no weight: they repeat what their regions say.
+    """
+    lobes = np.array(sorted({*groups} - {"hemisphere area"}))
+    weights = state.standard_normal((RANK, len(lobes)))
+    weights[0] = -np.isin(lobes, ATROPHY_LOBES).astype(np.float64)
+    membership: FloatArray = np.equal.outer(lobes, groups).astype(np.float64)
+    return weights @ membership * state.uniform(0.5, 1.5, (RANK, len(groups)))
+
+
+def _sparse_rows(
+    n_rows: int, n_columns: int, n_nonzero: int, state: np.random.RandomState
+) -> FloatArray:
+    """Gaussian rows with exactly ``n_nonzero`` entries at random places."""
+    rows = np.zeros((n_rows, n_columns))
+    places = state.uniform(size=rows.shape).argsort(axis=1)[:, :n_nonzero]
+    np.put_along_axis(rows, places, state.standard_normal(places.shape), axis=1)
+    return rows
+
+
+def _bend_shared(q: FloatArray) -> FloatArray:
+    """Replace five linear effects q = V z by thresholds, saturation and interactions, (n, R).
+
+    No linear model sees the products: two independent factors of mean 0 make them uncorrelated
+    with every linear function of Gaussian z.
+    """
+    atrophy = _beyond(RESERVE, PLATEAU, q[:, 0])
+    late_effect = _beyond(RESERVE, np.inf, q[:, 1])
+    return np.column_stack([atrophy, late_effect, atrophy * q[:, 2], q[:, 3] * q[:, 4], q[:, 4]])
+
+
+def _beyond(onset: float, plateau: float, q: FloatArray) -> FloatArray:
+    """Clip q to [onset, plateau], then standardise by the moments under Gaussian q."""
+    grid = np.linspace(-8, 8, 4001)
+    density = np.exp(-(grid**2) / 2)
+    response = np.clip(grid, onset, plateau)
+    mean = np.average(response, weights=density)
+    sd = np.sqrt(np.average((response - mean) ** 2, weights=density))
+    standardised: FloatArray = (np.clip(q, onset, plateau) - mean) / sd
+    return standardised
+
+
+# Noise of mean 0 and variance 1 in three shapes, correlated between scores.
+
+# Correlation of w between scores: what makes a person do badly on one test recurs in the next.
+NOISE_CORRELATION = 0.3
+
+SKEW = 0.5  # a: skewness 1.75
+TAIL = 0.7  # b: excess kurtosis 4.7
+
+
+def _skewed(w: FloatArray) -> FloatArray:
+    growth = math.exp(SKEW**2)
+    return (np.exp(SKEW * w) - math.sqrt(growth)) / math.sqrt(growth * (growth - 1))
+
+
+def _heavy(w: FloatArray) -> FloatArray:
+    return np.sinh(TAIL * w) / math.sqrt(math.expm1(2 * TAIL**2) / 2)
+
+
+_SHAPES: dict[NoiseKind, Callable[[FloatArray], FloatArray]] = {
+    "gaussian": np.positive,
+    "skewed": _skewed,
+    "heavy": _heavy,
+}
+
+
+def draw_noise(
+    n_subjects: int, kinds: Sequence[NoiseKind], state: np.random.RandomState
+) -> FloatArray:
+    """Draw noise with one shape for each column, (n, T).
+
+    Examples
+    --------
+    >>> noise = draw_noise(100_000, ["gaussian", "skewed", "heavy"], np.random.RandomState(0))
+    >>> print(np.abs(noise.mean(axis=0)).max() < 0.01, np.abs(noise.std(axis=0) - 1).max() < 0.02)
+    True True
+    """
+    person = state.standard_normal((n_subjects, 1))
+    occasion = state.standard_normal((n_subjects, len(kinds)))
+    w = math.sqrt(NOISE_CORRELATION) * person + math.sqrt(1 - NOISE_CORRELATION) * occasion
+    return np.column_stack([_SHAPES[kind](w[:, t]) for t, kind in enumerate(kinds)])
