@@ -7,26 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from deeptobit.app.cli.common import (
-    WARNED,
-    AsJson,
-    OtherData,
-    StudyFile,
-    make_table,
-    one_sentence,
-    print_finding,
-    print_json,
-)
+from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
     from deeptobit.app.study import Finding, StudyData
 
 
 def check(
-    study: StudyFile,
-    data: OtherData = None,
+    study: common.StudyFile,
+    data: common.OtherData = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on a warning.")] = False,
-    as_json: AsJson = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Read a study and its table, and say what may go wrong.
 
@@ -35,12 +26,12 @@ def check(
     from deeptobit.app.study import build_data, diagnose, read_data, read_study
 
     console = Console(stderr=as_json)
-    with one_sentence(as_json), console.status("Checking the study …"):
+    with common.one_sentence(as_json), console.status("Checking the study …"):
         settings = read_study(study)
         built = build_data(settings, read_data(settings, data))
         findings = diagnose(settings, built)
     if as_json:
-        print_json(
+        common.print_json(
             {
                 "rows": len(built.X),
                 "features": built.X.shape[1],
@@ -52,7 +43,7 @@ def check(
     else:
         _show(console, built, findings)
     if strict and any(finding.level == "warning" for finding in findings):
-        raise typer.Exit(WARNED)
+        raise typer.Exit(common.WARNED)
 
 
 def _show(console: Console, data: StudyData, findings: list[Finding]) -> None:
@@ -64,20 +55,20 @@ def _show(console: Console, data: StudyData, findings: list[Finding]) -> None:
     )
     rows = [
         (
-            str(row.Index),
-            f"{bound(row.lower)} – {bound(row.upper)}",
-            str(row.entries),
-            str(row.missing),
-            percent(row.at_lower),
-            percent(row.at_upper),
+            str(name),
+            f"{bound(row['lower'])} – {bound(row['upper'])}",
+            f"{row['entries']:.0f}",
+            f"{row['missing']:.0f}",
+            percent(row["at_lower"]),
+            percent(row["at_upper"]),
         )
-        for row in data.targets.describe().itertuples()
+        for name, row in data.targets.describe().iterrows()
     ]
     console.print(
-        make_table(("target", "range", "values", "missing", "at lower", "at upper"), rows)
+        common.make_table(("target", "range", "values", "missing", "at lower", "at upper"), rows)
     )
     console.print()
     for finding in findings:
-        print_finding(console, finding)
+        common.print_finding(console, finding)
     warned = sum(finding.level == "warning" for finding in findings)
     console.print(f"{warned} warning(s)." if warned else "Nothing stands in the way of a model.")

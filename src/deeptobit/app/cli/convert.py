@@ -8,15 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deeptobit.app.cli.common import (
-    AsJson,
-    Force,
-    check_output,
-    named,
-    one_sentence,
-    print_json,
-    print_written,
-)
+from deeptobit.app.cli import common
 
 
 def convert(
@@ -24,8 +16,8 @@ def convert(
     out: Annotated[
         Path | None, typer.Option(help="The Parquet file to write; by default beside the data.")
     ] = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    force: common.Force = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Write a CSV file as Parquet, which fit can stream if memory is short.
 
@@ -33,14 +25,14 @@ def convert(
     """
     from deeptobit.app.study import convert_table
 
-    path = out or named(data).with_suffix(".parquet")
-    with one_sentence(as_json):
-        check_output(path, force, data)
+    path = out or common.named(data).with_suffix(".parquet")
+    with common.one_sentence(as_json):
+        common.check_output(path, force, data)
         with Console(stderr=True).status("Converting …") as status:
             n_rows = convert_table(
                 data, path, progress=lambda rows: status.update(f"Converting … {rows:,} rows")
             )
     if as_json:
-        print_json({"parquet": str(path), "rows": n_rows})
+        common.print_json({"parquet": str(path), "rows": n_rows})
     else:
-        print_written(Console(), path, f": {n_rows:,} row(s).")
+        common.print_written(Console(), path, f": {n_rows:,} row(s).")

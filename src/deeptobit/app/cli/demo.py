@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from deeptobit.app.cli.common import AsJson, make_table, print_json
+from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ _NO_FEATURES = 1e9  # a ridge under which every coefficient is zero: the interce
 
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the simulated cohort.")] = 0,
-    as_json: AsJson = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Simulate a clinical cohort, fit 30 bounded scores at once, show how it does."""
     from deeptobit.datasets import make_clinical_cohort
@@ -39,7 +39,7 @@ def demo(
     if as_json:
         records = table.reset_index().to_dict(orient="records")
         chosen = {"rank": model.rank_, "n_layers": model.n_layers_}
-        print_json({**chosen, "n_train": n_train, "scores": records})
+        common.print_json({**chosen, "n_train": n_train, "scores": records})
         return
     layers = "one layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
     console.print(
@@ -62,7 +62,7 @@ def demo(
         for row in table.itertuples()
     ]
     headings = "score", "range", "at lower", "at upper", "R²", "log score", "(null)", "coverage"
-    console.print(make_table(headings, rows))
+    console.print(common.make_table(headings, rows))
     console.print(
         f"\nMean R² {table['r2'].mean():.3f}. Log score {table['log_score'].mean():.3f}, without "
         f"features (null) {table['log_score_without_features'].mean():.3f}; lower is better.\n"
@@ -81,7 +81,7 @@ def _evaluate(cohort: ClinicalCohort, seed: int) -> tuple[pd.DataFrame, Subspace
     X, X_test, Y, Y_test = train_test_split(
         cohort.X, cohort.Y, train_size=_TRAIN_SHARE, random_state=seed
     )
-    bounds = {"lower": cohort.lower, "upper": cohort.upper}
+    bounds: dict[str, Any] = {"lower": cohort.lower, "upper": cohort.upper}
     model = SubspaceNetworkCV(**bounds, n_jobs=2, random_state=seed).fit(X, Y)
     constant = TobitRegressor(**bounds, alpha=_NO_FEATURES).fit(X, Y)
 

@@ -9,15 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from deeptobit.app.cli.common import (
-    AsJson,
-    Force,
-    check_output,
-    named,
-    one_sentence,
-    print_json,
-    print_written,
-)
+from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
     from deeptobit.app.study import FittedStudy
@@ -36,8 +28,8 @@ def export(
         Literal["float32", "float64"],
         typer.Option(help="Of input and output; float64 for features such as 1000000 ± 1."),
     ] = "float32",
-    force: Force = False,
-    as_json: AsJson = False,
+    force: common.Force = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Write the predictions of a model as an ONNX file, for systems without Python.
 
@@ -45,9 +37,9 @@ def export(
     """
     from deeptobit.app.study import StudyError
 
-    path = onnx or named(model).with_suffix(".onnx")
-    with one_sentence(as_json):
-        check_output(path, force, model, option="--onnx")
+    path = onnx or common.named(model).with_suffix(".onnx")
+    with common.one_sentence(as_json):
+        common.check_output(path, force, model, option="--onnx")
         estimator, study = _load(model)
         if kind == "mean" and estimator.noise_.name != "gaussian":
             raise StudyError(
@@ -63,12 +55,12 @@ def export(
     if as_json:
         encoding = None if study is None else study.encoder.to_state()["columns"]
         about = {"onnx": str(path), "kind": kind, "dtype": dtype, "features": features}
-        print_json({**about, "targets": estimator.target_names_, "encoding": encoding})
+        common.print_json({**about, "targets": estimator.target_names_, "encoding": encoding})
         return
     console = Console()
     shapes = f"input X ({dtype}) of {len(features)} feature(s), output {kind!r} of "
     shapes += f"{len(estimator.target_names_)} target(s)"
-    print_written(console, path, f": {shapes}; its metadata lists the names of both, in order.")
+    common.print_written(console, path, f": {shapes}; its metadata lists their names, in order.")
     for note in [] if study is None else _notes(study):
         console.print(escape(note), soft_wrap=True)
 

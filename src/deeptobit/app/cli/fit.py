@@ -14,21 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, T
 from rich.table import Table
 from rich.text import Text
 
-from deeptobit.app.cli.common import (
-    AsJson,
-    Force,
-    OtherData,
-    StudyFile,
-    check_output,
-    command_line,
-    make_table,
-    named,
-    one_sentence,
-    print_finding,
-    print_json,
-    print_written,
-    progress_bar,
-)
+from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
     from deeptobit.app.study import FittedStudy, Passes, Progress, Room, Study
@@ -44,11 +30,11 @@ def _some_jobs(jobs: int) -> int:
 
 
 def fit(
-    study: StudyFile,
+    study: common.StudyFile,
     out: Annotated[
         Path | None, typer.Option(help="The model file to write; by default beside the study.")
     ] = None,
-    data: OtherData = None,
+    data: common.OtherData = None,
     jobs: Annotated[
         int, typer.Option(callback=_some_jobs, help="Processes; -1 takes all cores.")
     ] = -1,
@@ -59,8 +45,8 @@ def fit(
         Path | None,
         typer.Option(help="Where a streamed fit saves its progress, to continue if stopped."),
     ] = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    force: common.Force = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Fit the model of a study, and measure it on rows it has not seen.
 
@@ -77,15 +63,15 @@ def fit(
         save_fitted,
     )
 
-    path = out or named(study).with_suffix(_SUFFIX)
+    path = out or common.named(study).with_suffix(_SUFFIX)
     cards = card_files(path)
-    with one_sentence(as_json):
+    with common.one_sentence(as_json):
         settings = read_study(study)
         table = data or settings.data_path
         for file in (path, *cards):
-            check_output(file, force, study, table)
+            common.check_output(file, force, study, table)
         if checkpoint is not None:
-            check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
+            common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
         free = read_bytes(memory) if memory else available_memory()
         room = look_for_room(settings, table, free, jobs)
         if room is None or room.enough:
@@ -100,7 +86,7 @@ def fit(
         if checkpoint is not None and fitted.streamed:
             checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
     if as_json:
-        print_json(
+        common.print_json(
             {
                 "model": str(path),
                 "card": [str(file) for file in cards],
@@ -136,7 +122,7 @@ def _fit_in_memory(study: Study, table: Path, jobs: int) -> FittedStudy:
 @contextmanager
 def _fold_bar() -> Iterator[Progress]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with progress_bar(*columns) as bar:
+    with common.progress_bar(*columns) as bar:
         task = bar.add_task("Fitting the model", total=None)
 
         def show(done: int, total: int) -> None:
@@ -174,7 +160,7 @@ def _why_streamed(study: Study, room: Room) -> str:
 
 @contextmanager
 def _pass_bar() -> Iterator[Passes]:
-    with progress_bar(TextColumn("{task.description}"), BarColumn(), _RowsColumn()) as bar:
+    with common.progress_bar(TextColumn("{task.description}"), BarColumn(), _RowsColumn()) as bar:
         task = bar.add_task("Pass 1", total=None)
         shown = 1
 
@@ -226,8 +212,10 @@ def _show(
     speed = "" if rate is None else f" ({rate} rows/s)"
     names = escape(" and ".join(card.name for card in cards))
     rest = f" in {seconds:.0f} s{speed}, and its model card ({names}). Next:"
-    following = f"  {command_line('predict', path)} NEW.csv\n  {command_line('report', path)}"
-    print_written(console, path, f"{rest}\n{following}")
+    following = (
+        f"  {common.command_line('predict', path)} NEW.csv\n  {common.command_line('report', path)}"
+    )
+    common.print_written(console, path, f"{rest}\n{following}")
 
 
 def _which_rows(fitted: FittedStudy) -> str:
@@ -249,17 +237,17 @@ def _measures(fitted: FittedStudy) -> Table:
     coverage = f"in {fitted.held_out.coverage:.0%} interval"
     rows = [
         (
-            str(row.Index),
-            f"{bound(row.lower)} – {bound(row.upper)}",
-            str(row.entries),
-            measured("r2", row.r2),
-            measured("crps", row.crps),
-            measured("crps", row.null_crps),
-            measured("coverage", row.coverage),
+            str(name),
+            f"{bound(row['lower'])} – {bound(row['upper'])}",
+            f"{row['entries']:.0f}",
+            measured("r2", row["r2"]),
+            measured("crps", row["crps"]),
+            measured("crps", row["null_crps"]),
+            measured("coverage", row["coverage"]),
         )
-        for row in fitted.held_out.table().itertuples()
+        for name, row in fitted.held_out.table().iterrows()
     ]
-    return make_table(("target", "range", "values", "R²", "CRPS", "(null)", coverage), rows)
+    return common.make_table(("target", "range", "values", "R²", "CRPS", "(null)", coverage), rows)
 
 
 def _show_warnings(console: Console, fitted: FittedStudy, study: Path) -> None:
@@ -268,9 +256,9 @@ def _show_warnings(console: Console, fitted: FittedStudy, study: Path) -> None:
     of_study = [finding for finding in warned if finding.about != "model"]
     for finding in warned:
         if fitted.streamed or finding.about == "model":  # 'check' would read the table whole
-            print_finding(console, finding)
+            common.print_finding(console, finding)
     if of_study and not fitted.streamed:
         console.print(
-            f"{len(of_study)} warning(s) about the study: {command_line('check', study)}",
+            f"{len(of_study)} warning(s) about the study: {common.command_line('check', study)}",
             soft_wrap=True,
         )

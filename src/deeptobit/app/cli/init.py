@@ -11,16 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from deeptobit.app.cli.common import (
-    AsJson,
-    Force,
-    check_output,
-    command_line,
-    named,
-    one_sentence,
-    print_json,
-    print_written,
-)
+from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
     from deeptobit.app.study import Look, Proposal, Table
@@ -33,8 +24,8 @@ def init(
     out: Annotated[
         Path | None, typer.Option(help="The study file to write; by default beside the data.")
     ] = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    force: common.Force = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Propose a study file for a table, with comments to correct it by.
 
@@ -43,9 +34,9 @@ def init(
     from deeptobit.app.study import find_codes, propose_study, read_table, write_whole
 
     console = Console(stderr=as_json)
-    with one_sentence(as_json):
-        path = out or named(data).with_suffix(".toml")
-        check_output(path, force, data)
+    with common.one_sentence(as_json):
+        path = out or common.named(data).with_suffix(".toml")
+        common.check_output(path, force, data)
         file = _relative(data, path)
         with console.status("Reading the table …"):
             table = read_table(data)
@@ -57,7 +48,7 @@ def init(
     if as_json:
         targets = [target.column for target in guesses.targets if target.certain]
         found = {"id": guesses.id, "group": guesses.group, "targets": targets, "missing": codes}
-        print_json({"study": str(path), **found, "excluded": guesses.excluded})
+        common.print_json({"study": str(path), **found, "excluded": guesses.excluded})
     else:
         _show(console, table, guesses, codes, path)
 
@@ -78,7 +69,7 @@ def _show(console: Console, table: Table, guesses: Look, codes: Sequence[str], p
     """What was guessed, and what to do next."""
     targets = [_target(target) for target in guesses.targets if target.certain]
     size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"
-    print_written(console, path, f" from {size}:\n")
+    common.print_written(console, path, f" from {size}:\n")
     excluded = [f"{name} ({why.split(';')[0]})" for name, why in guesses.excluded.items()]
     entries = {
         "targets": _listed(targets) or "none found",
@@ -93,7 +84,7 @@ def _show(console: Console, table: Table, guesses: Look, codes: Sequence[str], p
             grid.add_row(f"  {heading}", escape(entry))
     console.print(grid)
     first = "Read it, correct the targets" if targets else "Name at least one target in it"
-    console.print(f"\n{first}, then: {command_line('check', path)}", soft_wrap=True)
+    console.print(f"\n{first}, then: {common.command_line('check', path)}", soft_wrap=True)
 
 
 def _target(target: Proposal) -> str:

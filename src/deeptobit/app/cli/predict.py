@@ -10,15 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from deeptobit.app.cli.common import (
-    AsJson,
-    Force,
-    check_output,
-    named,
-    one_sentence,
-    print_json,
-    print_written,
-)
+from deeptobit.app.cli import common
 
 
 def predict(
@@ -31,8 +23,8 @@ def predict(
     coverage: Annotated[
         float | None, typer.Option(help="Of the intervals; by default that of the study.")
     ] = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    force: common.Force = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Predict the targets of new rows, with intervals.
 
@@ -46,10 +38,10 @@ def predict(
         write_table,
     )
 
-    path = out or named(data).with_name(f"{named(data).stem}-predictions.csv")
-    with one_sentence(as_json), warnings.catch_warnings(record=True) as caught:
+    path = out or common.named(data).with_name(f"{common.named(data).stem}-predictions.csv")
+    with common.one_sentence(as_json), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        check_output(path, force, model, data)
+        common.check_output(path, force, model, data)
         check_writable(path)
         with Console(stderr=True).status("Predicting …"):
             fitted = load_fitted(model)
@@ -61,11 +53,11 @@ def predict(
     if as_json:
         written = {"predictions": str(path), "rows": len(table), "coverage": coverage}
         columns = [str(name) for name in predictions.columns]
-        print_json({**written, "columns": columns, "warnings": messages})
+        common.print_json({**written, "columns": columns, "warnings": messages})
         return
     console = Console()
     for message in messages:
         console.print(f"[yellow]warning[/yellow] {escape(message)}", soft_wrap=True)
     n_targets = len(fitted.model.target_names_)
     intervals = f"{n_targets} target(s), {coverage:.0%} intervals."
-    print_written(console, path, f": {len(table)} row(s), {intervals}")
+    common.print_written(console, path, f": {len(table)} row(s), {intervals}")

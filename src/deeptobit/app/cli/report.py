@@ -8,14 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deeptobit.app.cli.common import (
-    AsJson,
-    check_output,
-    named,
-    one_sentence,
-    print_json,
-    print_written,
-)
+from deeptobit.app.cli import common
 
 _MARK = b'<meta name="generator" content="deeptobit">'
 
@@ -31,7 +24,7 @@ def report(
     small_counts: Annotated[
         bool, typer.Option("--small-counts", help="Show counts under five and rare categories.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Write a page about a fitted study that opens in any browser.
 
@@ -41,9 +34,9 @@ def report(
     from deeptobit.app.study import load_fitted, write_whole
 
     console = Console(stderr=as_json)
-    with one_sentence(as_json):
-        path = out or named(model).with_suffix(".html")
-        check_output(path, force or _is_report(path), model)
+    with common.one_sentence(as_json):
+        path = out or common.named(model).with_suffix(".html")
+        common.check_output(path, force or _is_report(path), model)
         with console.status("Reading the model …"):
             fitted = load_fitted(model)
         with console.status("Drawing the report …"):
@@ -51,10 +44,12 @@ def report(
         write_whole(path, page)
     n_targets, size = len(fitted.summary), path.stat().st_size
     if as_json:
-        print_json({"report": str(path), "study": fitted.name, "targets": n_targets, "bytes": size})
+        common.print_json(
+            {"report": str(path), "study": fitted.name, "targets": n_targets, "bytes": size}
+        )
         return
     about = f"{n_targets} target(s), {size / 1e6:.1f} MB"
-    print_written(console, path, f": {about}. Open it in any browser; it needs no network.")
+    common.print_written(console, path, f": {about}. Open it in any browser; it needs no network.")
 
 
 def _is_report(path: Path) -> bool:

@@ -8,29 +8,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deeptobit.app.report import words
+from deeptobit.app.report import directions, pictures, privacy, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import noise_words, study_settings
-from deeptobit.app.report.directions import in_words, most_similar, shared_directions, task_cosines
 from deeptobit.app.report.format import UNKNOWN, bound, listed, measured, percent, plural
-from deeptobit.app.report.pictures import (
-    N_FEATURES,
-    draw_layers,
-    draw_outcomes,
-    draw_reliability,
-    draw_similarity,
-    draw_subspaces,
-    drawing,
-    layer_errors,
-)
-from deeptobit.app.report.privacy import (
-    bound_errors,
-    count,
-    hidden_part,
-    hidden_share,
-    published,
-    smallest_count,
-)
 from deeptobit.app.study import FEWEST, MEASURES
 from deeptobit.estimators import SubspaceNetworkRegressor
 from deeptobit.extras import require
@@ -81,8 +62,8 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     table = fitted.held_out.table()
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
     rare = {} if shown else fitted.encoder.rare
-    min_count = smallest_count(shown)
-    with drawing():
+    min_count = privacy.smallest_count(shown)
+    with pictures.drawing():
         content = _content(fitted, table, rare, min_count)
         content |= _pictures(fitted, table, rare, min_count)
     return str(environment().get_template("report.html.j2").render(content))
@@ -105,7 +86,7 @@ def _content(
         "coverage": percent(coverage),
         "measures": [measure for measure in MEASURES.values() if measure.reported],
         "rows": outcome_rows(table, fitted.n_held_out, coverage, min_count),
-        "findings": published(fitted.findings, rare, min_count),
+        "findings": privacy.published(fitted.findings, rare, min_count),
         "min_count": min_count,
         "small_counts": min_count < FEWEST,
         "card": _card(fitted, min_count),
@@ -117,29 +98,30 @@ def _pictures(
     fitted: FittedStudy, table: pd.DataFrame, rare: dict[str, str], min_count: int
 ) -> dict[str, Any]:
     held_out, model = fitted.held_out, fitted.model
-    outcomes = draw_outcomes(held_out, table, min_count)
-    reliability = words.reliability_words(
-        bound_errors(held_out.targets, held_out.predictive, min_count)
-    )
-    errors = layer_errors(held_out, table)
-    directions = shared_directions(model, _N_COMPONENTS, rare)
-    cosines = task_cosines(model)
-    most = most_similar(cosines)
+    outcomes = pictures.draw_outcomes(held_out, table, min_count)
+    at_bounds = privacy.bound_errors(held_out.targets, held_out.predictive, min_count)
+    reliability = words.reliability_words(at_bounds)
+    errors = pictures.layer_errors(held_out, table)
+    components = directions.shared_directions(model, _N_COMPONENTS, rare)
+    cosines = directions.task_cosines(model)
+    most = directions.most_similar(cosines)
     similarity = words.similarity_words(most) if most else ""
+    curves = pictures.draw_reliability(held_out, f"Reliability curves. {reliability}", min_count)
+    heat_map = pictures.draw_similarity(cosines, f"Heat map. {similarity}") if most else None
     return {
         "outcomes": outcomes[:_SHOWN_FIRST],
         "more_outcomes": outcomes[_SHOWN_FIRST:],
-        "reliability": draw_reliability(held_out, f"Reliability curves. {reliability}", min_count),
+        "reliability": curves,
         "reliability_words": reliability,
-        "layers": draw_layers(errors) if errors.size else None,
+        "layers": pictures.draw_layers(errors) if errors.size else None,
         "layer_words": words.layer_words(errors) if errors.size else "",
         "deep": model.n_layers_ > 1,
-        "subspaces": draw_subspaces(directions) if directions else None,
-        "components": in_words(directions) if directions else [],
-        "brain": draw_cortex(directions) if directions else None,
+        "subspaces": pictures.draw_subspaces(components) if components else None,
+        "components": directions.in_words(components) if components else [],
+        "brain": draw_cortex(components) if components else None,
         "n_features": len(model.feature_names_in_),
-        "n_hidden": max(len(model.feature_names_in_) - N_FEATURES, 0),
-        "similarity": draw_similarity(cosines, f"Heat map. {similarity}") if most else None,
+        "n_hidden": max(len(model.feature_names_in_) - pictures.N_FEATURES, 0),
+        "similarity": heat_map,
         "similarity_words": similarity,
     }
 
@@ -181,7 +163,7 @@ def outcome_rows(
     rows = []
     for label, row in table.iterrows():
         name, entries = str(label), int(row["entries"])
-        hidden = hidden_part(entries, n_rows, min_count)
+        hidden = privacy.hidden_part(entries, n_rows, min_count)
         coarse = 1.0 if entries < n_rows / 2 else n_rows - 1.0
         cells = [
             Cell(f"{bound(row['lower'])} – {bound(row['upper'])}", _key(row["lower"])),
@@ -206,7 +188,7 @@ def _measured(name: str, value: float) -> Cell:
 
 def _share(fraction: float, entries: int, min_count: int) -> Cell:
     """A share at a bound; if it is hidden, so is its place among the others."""
-    hidden = hidden_share(fraction, entries, min_count)
+    hidden = privacy.hidden_share(fraction, entries, min_count)
     if hidden:
         return Cell(hidden, 0.001 if fraction < 0.5 else 0.999)
     return Cell(percent(fraction), _key(fraction, 2))
@@ -228,11 +210,11 @@ def _card(fitted: FittedStudy, min_count: int) -> dict[str, Entries]:
     kinds = f"{len(columns) - categorical} numeric, {categorical} categorical"
     groups = "none: rows were taken as independent"
     if fitted.n_groups is not None:
-        n_groups = count(fitted.n_groups, min_count)
+        n_groups = privacy.count(fitted.n_groups, min_count)
         groups = f"{n_groups}, never split between training and held-out rows"
     return {
         "Data": [
-            ("Rows", count(fitted.n_rows, min_count)),
+            ("Rows", privacy.count(fitted.n_rows, min_count)),
             ("Groups", groups),
             ("Features", f"{len(columns)}: {kinds}"),
             ("With missing cells", plural(sum(column.indicator for column in columns), "feature")),
