@@ -27,14 +27,14 @@ from deeptobit.app.cli.init import check_output, finite, named, one_sentence, sh
 from deeptobit.app.report import card_files, study_card, write_card
 from deeptobit.app.study import (
     FittedStudy,
+    MemoryCheck,
     Passes,
     Progress,
-    Room,
     Study,
     available_memory,
     build_data,
+    check_memory,
     fit_study,
-    look_for_room,
     make_network,
     read_bytes,
     read_data,
@@ -46,15 +46,15 @@ from deeptobit.app.study import (
 # ``deeptobit fit`` on a table beyond memory: why it streams, and how fast.
 
 
-def fit_streamed(study: Study, room: Room, checkpoint: Path | None) -> FittedStudy:
+def fit_streamed(study: Study, memory: MemoryCheck, checkpoint: Path | None) -> FittedStudy:
     """Say what is done in place of the usual, and do it."""
     console = Console(stderr=True)
-    console.print(escape(why_streamed(study, room)), soft_wrap=True, highlight=False)
+    console.print(escape(why_streamed(study, memory)), soft_wrap=True, highlight=False)
     with _pass_bar(console) as progress:
-        return stream_study(study, room.path, progress=progress, checkpoint=checkpoint)
+        return stream_study(study, memory.path, progress=progress, checkpoint=checkpoint)
 
 
-def why_streamed(study: Study, room: Room) -> str:
+def why_streamed(study: Study, memory: MemoryCheck) -> str:
     """What memory lacks, which model is fitted instead, and what its numbers are about."""
     network = make_network(study)
     depth = "1 layer" if network.n_layers == 1 else f"up to {network.n_layers} layers"
@@ -63,7 +63,7 @@ def why_streamed(study: Study, room: Room) -> str:
     if group is not None:
         held_out = f"a tenth of the groups of {group!r}"
     return (
-        f"{room.shortage}, so its rows are streamed: a {type(network).__name__} of {depth} and "
+        f"{memory.shortage}, so its rows are streamed: a {type(network).__name__} of {depth} and "
         f"rank {network.rank} at most is fitted without cross-validation, and measured on "
         f"{held_out} that it does not see."
     )
@@ -224,14 +224,14 @@ def run_fit(
         if checkpoint is not None:
             others = (study, table, path, *card_files(path))
             check_output(checkpoint, True, *others, option="--checkpoint")
-        free = read_bytes(memory) if memory else available_memory()
-        room = look_for_room(settings, table, free, jobs)
-        if room is None or room.enough:
+        limit = read_bytes(memory) if memory else available_memory()
+        check = check_memory(settings, table, limit, jobs)
+        if check is None or check.enough:
             fitted = _fit_in_memory(settings, table, jobs)
-        elif room.streamable:
-            fitted = fit_streamed(settings, room, checkpoint)
+        elif check.streamable:
+            fitted = fit_streamed(settings, check, checkpoint)
         else:
-            raise room.error()
+            raise check.error()
         card = study_card(fitted)  # before the model is written: both appear, or neither
         save_fitted(fitted, path)
         write_card(card, path)

@@ -19,8 +19,8 @@ from rich.table import Table as Grid
 
 from deeptobit.app.study import (
     Finding,
-    Look,
     Proposal,
+    ProposedTarget,
     StudyData,
     StudyError,
     Table,
@@ -40,9 +40,11 @@ from deeptobit.exceptions import ModelFileError
 _SHOWN = 12  # targets or columns in one line; a table may have thousands
 
 
-def show_look(console: Console, table: Table, look: Look, codes: Sequence[str], path: Path) -> None:
+def show_proposal(
+    console: Console, table: Table, proposal: Proposal, codes: Sequence[str], path: Path
+) -> None:
     """What was guessed, line by line, and what to do next."""
-    targets = [_target(target) for target in look.targets if target.certain]
+    targets = [_target(target) for target in proposal.targets if target.certain]
     console.print(
         f"Wrote [bold]{escape(str(path))}[/bold] from {len(table)} rows and "
         f"{len(table.columns)} columns of {escape(table.file)}:\n",
@@ -50,10 +52,10 @@ def show_look(console: Console, table: Table, look: Look, codes: Sequence[str], 
     )
     lines = {
         "targets": _listed(targets) or "none found",
-        "id": look.id or "none; rows are numbered",
-        "group": f"{look.group}; its rows stay together" if look.group else "none",
+        "id": proposal.id or "none; rows are numbered",
+        "group": f"{proposal.group}; its rows stay together" if proposal.group else "none",
         "missing": _listed(codes) and f"{_listed(codes)}, beside blank cells",
-        "left out": _listed([f"{name} ({_short(why)})" for name, why in look.excluded.items()]),
+        "left out": _listed([f"{name} ({_short(why)})" for name, why in proposal.excluded.items()]),
     }
     grid = Grid.grid(padding=(0, 2))
     for heading, said in lines.items():
@@ -65,7 +67,7 @@ def show_look(console: Console, table: Table, look: Look, codes: Sequence[str], 
     console.print(f"\n{first}, then: {escape(command)}", soft_wrap=True)
 
 
-def _target(target: Proposal) -> str:
+def _target(target: ProposedTarget) -> str:
     lower, upper = (_end(target.bounds.get(side)) for side in ("lower", "upper"))
     return f"{target.column} ({lower} – {upper})"
 
@@ -137,14 +139,14 @@ def run_init(data: Path, *, out: Path | None, force: bool, as_json: bool) -> Non
             codes = find_codes(table)
             if codes:
                 table = read_table(data, missing=codes)
-            text, look = propose_study(table, file, missing=codes)
+            text, proposal = propose_study(table, file, missing=codes)
         write_whole(path, text)
-    targets = [target.column for target in look.targets if target.certain]
+    targets = [target.column for target in proposal.targets if target.certain]
     if as_json:
-        found = {"id": look.id, "group": look.group, "targets": targets, "missing": codes}
-        print(json.dumps({"study": str(path), **found, "excluded": look.excluded}, indent=2))
+        found = {"id": proposal.id, "group": proposal.group, "targets": targets, "missing": codes}
+        print(json.dumps({"study": str(path), **found, "excluded": proposal.excluded}, indent=2))
     else:
-        show_look(console, table, look, codes, path)
+        show_proposal(console, table, proposal, codes, path)
 
 
 def run_check(study: Path, *, data: Path | None, strict: bool, as_json: bool) -> None:

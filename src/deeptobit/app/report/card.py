@@ -30,7 +30,7 @@ from deeptobit.app.report.format import (
     times,
 )
 from deeptobit.app.report.words import cautions, held_out_by_lot, published
-from deeptobit.app.study import FEWEST, measure, tells_few, versions, write_whole
+from deeptobit.app.study import FEWEST, measure, reveals_small_count, versions, write_whole
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import SubspaceNetworkRegressor
 from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
@@ -151,7 +151,7 @@ def _telling(model: Any, X: Any) -> list[bool]:
     """Features of which too much would be told; with a formula, X holds other columns: all."""
     if X is None or hasattr(model, "formula_"):
         return [True] * model.n_features_in_
-    return [tells_few(column) for column in _columns(X)]
+    return [reveals_small_count(column) for column in _columns(X)]
 
 
 def _columns(X: Any) -> Iterator[FloatArray]:

@@ -370,10 +370,10 @@ def published(
 
     Examples
     --------
-    >>> remarks = published([Finding("note", "rows", "3 rows have no target and teach nothing"),
+    >>> remarks = published([Finding("note", "rows", "3 rows have no outcome and are left out"),
     ...                      Finding("warning", "MMSE", "only 12 values lie between its bounds")])
     >>> [remark.message for remark in remarks]
-    ['only 12 values lie between its bounds', 'fewer than 5 rows have no target and teach nothing']
+    ['only 12 values lie between its bounds', 'fewer than 5 rows have no outcome and are left out']
     """
     ordered = sorted(findings, key=lambda finding: finding.level != "warning")
     if fewest < FEWEST:

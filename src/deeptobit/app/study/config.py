@@ -449,7 +449,7 @@ def settings_text(study: Study) -> str:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text('data.file = "jane/a.csv" # ask Jane\ntargets.MMSE.upper = 30')

@@ -47,12 +47,14 @@ def check_writable(path: Path) -> None:
     >>> check_writable(Path("predictions.sav"))
     Traceback (most recent call last):
         ...
-    deeptobit.app.study.errors.StudyError: predictions.sav: cannot write files of kind '.sav'; known:
-    .csv, .parquet, .xlsx
+    deeptobit.app.study.errors.StudyError: predictions.sav: cannot write files of kind '.sav'; known
+    are .csv, .parquet, .xlsx
     """
     if path.suffix.lower() not in WRITABLE:
         known = ", ".join(WRITABLE)
-        raise StudyError(f"{path.name}: cannot write files of kind {path.suffix!r}; known: {known}")
+        raise StudyError(
+            f"{path.name}: cannot write files of kind {path.suffix!r}; known are {known}"
+        )
     if not path.parent.is_dir():
         raise StudyError(f"{path.parent}: there is no such folder; make it first")
 
@@ -133,7 +135,7 @@ def convert_table(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_table
+    >>> from deeptobit.app.study import read_table
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "scores.csv")
     ...     _ = path.write_text("id;MMSE\n007;29,5\n008;NA\n")
