@@ -314,18 +314,18 @@ _WHO = (
 _NUMBER = "ids?|nr|no|num|number|nummer|code|key|ident|identifier|kennung|kennziffer"
 _PERSON = re.compile(
     rf"(({_WHO})_?)?({_NUMBER})|(id|ident|identifier|nr)_?({_WHO})"
-    r"|fall_?(id|nr|nummer)"  # of falls, there is a number
+    r"|fall_?(id|nr|nummer)"  # "fall number" may count falls
     r"|subject|patient(in)?|participant|proband(in)?|teilnehmer(in)?|pseudonym"
     r"|[peru]id|mrn|[gu]uid|column_1|unnamed_0"
 )
 _PLACE = re.compile(r"(site|cent(er|re)|clinic|hospital|family|school|practice|cluster)(_?id)?")
 _NUMBERED = re.compile(r"\d{3,}")  # 05 may be a count or a month
 
-_LEAST_GROUPS = 10  # with fewer, whole groups cannot be held out by five folds
+_LEAST_GROUPS = 10  # fewer are too few for five folds
 
 
 def names_person(column: str) -> bool:
-    """Whether a column is called as those are that tell people apart.
+    """Whether the name of a column is that of an identifier of people.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def names_person(column: str) -> bool:
 
 
 def names_place(column: str) -> bool:
-    """Whether a column is called as those are whose rows belong together for another reason.
+    """Whether the name of a column is that of a place or family, whose rows belong together.
 
     Examples
     --------
@@ -349,7 +349,7 @@ def names_place(column: str) -> bool:
 
 
 def is_numbered(cells: pd.Series[Any]) -> bool:
-    """Whether cells are digits of one length, some of them with zeros before: 00123.
+    """Whether cells are digits of one length, some with leading zeros: 00123.
 
     Examples
     --------
@@ -368,7 +368,7 @@ def is_numbered(cells: pd.Series[Any]) -> bool:
 
 
 def repeats(cells: pd.Series[Any]) -> bool:
-    """Whether rows with the same cell can be a group: none is blank, and there are enough.
+    """Whether rows with the same cell can be groups: none is blank, some repeat, enough differ.
 
     Examples
     --------

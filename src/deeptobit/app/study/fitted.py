@@ -288,19 +288,19 @@ def predict_rows(
 def predict_table(
     fitted: FittedStudy, table: Table, *, coverage: float | None = None
 ) -> pd.DataFrame:
-    r"""Predictions for the rows of a table, which needs the features and nothing else.
+    r"""Predictions for the rows of a table; only the features are needed.
 
     Parameters
     ----------
     fitted : FittedStudy
     table : Table
     coverage : float, optional
-        Of the intervals, between 0 and 1; that of the study by default.
+        Nominal coverage of the intervals, between 0 and 1; that of the study by default.
 
     Returns
     -------
     DataFrame of N rows
-        The id as it is written in the table, or the number of the ``row``. Then for every target
+        The id as it is written in the table, or the number of the ``row``; then for every target
         ``NAME`` its expected value E[y|x], ``NAME low`` and ``NAME high``, the ends of the central
         interval, and where it is bounded ``NAME P(lower)`` and ``NAME P(upper)``, the probability
         that y is at its bound.
@@ -353,7 +353,7 @@ def predict_table(
 
 
 def _identify(study: Study, table: Table) -> tuple[str, Any]:
-    """Who the rows are: ids are copied, not checked, since nothing depends on them."""
+    """Name and cells of the first column; ids are copied without a check."""
     if study.data.id is not None and study.data.id in table.columns:
         return study.data.id, table.text(study.data.id).tolist()
     return ROW, np.arange(1, len(table) + 1)
@@ -365,6 +365,6 @@ def _warn_of_imputed(encoder: Encoder, table: Table) -> None:
     if imputed:
         warnings.warn(
             f"{table.file}: {sum(imputed.values())} missing cell(s) are filled with the means of "
-            f"the table the model was fitted to, in {listed(imputed)}",
+            f"the training table, in {listed(imputed)}",
             stacklevel=3,
         )

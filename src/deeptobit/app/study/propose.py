@@ -79,7 +79,7 @@ def inspect_table(table: Table) -> Proposal:
 
 
 def _who(table: Table, kinds: dict[str, Kind]) -> tuple[str | None, str | None]:
-    """The id (unique) and the group (people seen more than once, or places)."""
+    """The id (unique) and the group (people with several rows, or places)."""
     named = [name for name in table.columns if names_person(name)]
     first = [
         name
@@ -146,7 +146,7 @@ def _signed(table: Table, name: str) -> ProposedTarget | None:
     exact = values[~(below | above | np.isnan(values))]
     floors, ceilings = np.unique(values[below]), np.unique(values[above])
     bounds: dict[str, float | str] = {}
-    # A limit that all censored cells share, and no other cell passes, is that of the assay.
+    # A limit that all censored cells share, and no other cell exceeds, is that of the assay.
     if len(floors) == 1 and (exact >= floors[0]).all():
         bounds["lower"] = float(floors[0])
     if len(ceilings) == 1 and (exact <= ceilings[0]).all():
@@ -155,7 +155,7 @@ def _signed(table: Table, name: str) -> ProposedTarget | None:
 
 
 def _assay(name: str, by_folded: dict[str, str]) -> ProposedTarget | None:
-    """A column of numbers, beside it one with detection limits, or with flags."""
+    """A column of numbers with another one of its detection limits, or of flags."""
     limit = _companion(name, _LIMIT, by_folded)
     flag = _companion(name, _FLAG, by_folded)
     bounds: dict[str, float | str] = {}

@@ -11,15 +11,15 @@ import numpy as np
 from deeptobit.app.study.columns import words_of
 from deeptobit.arrays import FloatArray
 
-# What makes a scale nothing else: that it is a total, and when it was taken. A bare number would
-# be an item (phq9_3) or another version (phq_8).
+# Words that may follow the name of a scale: that it is a total, and when it was measured. A bare
+# number would be an item (phq9_3) or another version (phq_8).
 _SUFFIX = (
     r"(_?(total|tot|score|scor|sum|raw))?"
     r"(_(total|tot|score|scor|sum|raw|bl|baseline|sc|screening|followup|fu|post|pre"
     r"|(t|v|m|w|y|fu|month|week|year|visit|time|wave)_?\d+))*"
 )
 
-# The eight subscales of the SF-36, whose usual names are too short to be trusted alone.
+# The eight subscales of the SF-36, whose usual names are too short to be recognised alone.
 
 # PCS and MCS are norm scores (mean 50, sd 10) without firm bounds, and not among them.
 _SUBSCALES = {
@@ -69,7 +69,7 @@ def sf36_together(columns: Iterable[str]) -> frozenset[str]:
 
 
 def is_norm_based(low: float, high: float) -> bool:
-    """Whether a range looks like T-scores, which have no firm bounds, and not like 0 to 100."""
+    """Whether a range looks like norm-based scores, which have no firm bounds."""
     return low >= _NORM_BASED[0] and high <= _NORM_BASED[1]
 
 
@@ -199,8 +199,8 @@ def known_scale(
 ) -> Scale | None:
     """The scale that a column's name and range fit, if there is one.
 
-    A column that is not the scale itself (an item, a change, a flag) carries other words or a
-    number and does not match; nor does one whose values leave the bounds.
+    A column that is not the scale itself (an item, a change, a flag) has other words or a number in
+    its name and does not match. Neither does one with values outside the bounds.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def known_scale(
     low, high : float
         The range of its values.
     sf36 : collection of str
-        Columns that are subscales of the SF-36 by the company they keep.
+        Columns that are subscales of the SF-36 because others of them are in the table.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables as people have them: CSV, Excel or Parquet, people in rows, a name for every column."""
+"""Read tables: CSV, Excel or Parquet, people in rows, a name for every column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# The cells of a table as people write them: numbers, decimal commas, blanks, yes and no.
+# Cells as people write them: numbers, decimal commas, blanks, yes and no.
 
 # "None" is not among them: it is a category ("treatment: None") more often than a blank.
 BLANKS = frozenset({"", ".", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "#NULL!"})
@@ -38,8 +38,8 @@ def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatA
     ----------
     cells : Series of str, None where blank
     decimal_comma : bool
-        Whether ``1,5`` may stand for 1.5. A column that has both commas and points is not
-        guessed at: its cells with a point count as wrong.
+        Whether ``1,5`` may mean 1.5. In a column with both commas and points, cells with a point
+        count as wrong.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatA
 
 
 def parse_flags(cells: pd.Series[Any]) -> tuple[BoolArray, BoolArray]:
-    """Which cells say yes, and which say neither yes nor no; a blank says no.
+    """Which cells say yes, and which say neither yes nor no; a blank means no.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def parse_flags(cells: pd.Series[Any]) -> tuple[BoolArray, BoolArray]:
 
 
 def split_limits(cells: pd.Series[Any]) -> tuple[pd.Series[Any], BoolArray, BoolArray]:
-    """Cells such as ``<0.5`` and ``> 1000`` without their sign, and where each sign stood.
+    """Cells such as ``<0.5`` and ``> 1000`` without their sign, and which cells had each sign.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def split_limits(cells: pd.Series[Any]) -> tuple[pd.Series[Any], BoolArray, Bool
     return bare.where(bare.notna(), None), below, above
 
 
-# Text files: which separator, which lines, with an error that names the line.
+# Text files.
 
 SEPARATORS = (",", ";", "\t", "|")
 _SNIFFED = 20  # records that decide on the separator
@@ -148,7 +148,7 @@ def _agreement(text: str, separator: str) -> tuple[bool, int]:
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    # Strict: a quote that is never closed would swallow the rest of the file.
+    # Strict: otherwise an open quote would swallow the rest of the file.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     for cells in reader:
         yield reader.line_num, cells
@@ -173,10 +173,10 @@ PARQUET = (".parquet", ".pq")
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Cells as they are stored; what they mean is decided column by column.
+    """Cells as they are stored, to be read as text or as numbers column by column.
 
-    Text stays text until it is asked for as numbers, so that the id ``007`` keeps its zeros and a
-    number of twenty digits keeps them all.
+    Text stays text until it is read as numbers, so that the id ``007`` keeps its zeros and a number
+    of twenty digits keeps them all.
 
     Attributes
     ----------
@@ -185,16 +185,16 @@ class Table:
     file : str
         Name of the file, for errors.
     lines : array of shape (N,)
-        Where each row stands in its file; the header is line 1.
+        Line number of each row in its file; the header is line 1.
     decimal_comma : bool
-        Whether ``1,5`` may stand for 1.5.
+        Whether ``1,5`` may mean 1.5.
     """
 
     cells: pd.DataFrame
     file: str
     lines: NDArray[np.int64]
     decimal_comma: bool = False
-    # Reading ten thousand columns of text takes seconds, and several steps ask for each.
+    # Parsing ten thousand columns of text takes seconds, and several steps need each.
     _parsed: dict[str, tuple[FloatArray, BoolArray]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -228,7 +228,7 @@ class Table:
         return self._parsed[column]
 
     def numbers(self, column: str, what: str = "column") -> FloatArray:
-        """Cells as numbers, NaN where blank; a word is an error that names its line."""
+        """Cells as numbers, NaN where blank; any other text is an error that names its line."""
         values, wrong = self.parse(column)
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
@@ -239,7 +239,7 @@ class Table:
         return values
 
     def at(self, rows: BoolArray) -> str:
-        """Where the first of some rows stand: ``data.csv, lines 3, 7``."""
+        """The file and the line numbers of the first of some rows: ``data.csv, lines 3, 7``."""
         lines = self.lines[rows]
         named = ", ".join(str(line) for line in lines[:5]) + (", …" if len(lines) > 5 else "")
         return f"{self.file}, line{'s' if len(lines) > 1 else ''} {named}"
@@ -257,7 +257,7 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     sheet : str, optional
         Sheet of an Excel file; the first by default.
     missing : sequence of str
-        Cells that count as blank beside the usual ones, such as ``-4`` or ``999``.
+        Cells that count as blank besides the usual ones, such as ``-4`` or ``999``.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     (['007', '008'], array([29.5,  nan]))
     """
     path = Path(path)
-    if not os.path.exists(path):  # unlike Path.exists, it takes a name of any length
+    if not os.path.exists(path):  # unlike Path.exists, it accepts a name of any length
         raise StudyError(f"{path}: there is no such file")
     kind = kind_of_file(path)
     if sheet is not None and kind not in EXCEL:
@@ -293,12 +293,12 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
 
 
 def kind_of_file(path: Path) -> str:
-    """The ending of a file in lower case; a folder is taken for one of Parquet files."""
+    """The suffix of a file in lower case; a folder counts as Parquet."""
     return PARQUET[0] if path.is_dir() else path.suffix.lower()
 
 
 def as_text(cell: Any) -> str:
-    """A cell as a CSV file would have it: whole numbers beside blanks are stored as 7.0."""
+    """A cell as text; whole numbers are written without a point, also if stored as 7.0."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
@@ -318,7 +318,7 @@ def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> 
         position: [None if cell in blanks else cell for cell in map(str.strip, cells)]
         for position, cells in enumerate(zip(*(row for _, row in rows[1:]), strict=True))
     }
-    # A separator at the end of every line makes a column that is nothing.
+    # A separator at the end of every line makes an empty column without a name.
     kept = [p for p, name in enumerate(names) if name or any(columns.get(p, []))]
     frame = pd.DataFrame({p: columns.get(p, []) for p in kept}, dtype=object)
     frame.columns = pd.Index([names[p] or f"column_{p + 1}" for p in kept])
@@ -359,9 +359,7 @@ def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
     except (ValueError, OSError):
         frame = None
     if path.is_dir() and (frame is None or not len(frame.columns)):
-        raise StudyError(
-            f"{path} is a folder, and its files are not one table in Parquet files; name a file"
-        )
+        raise StudyError(f"{path} is a folder, but not of Parquet files of one table; name a file")
     if frame is None:
         raise StudyError(f"{path.name} cannot be read as a Parquet file; write it again") from None
     if frame.index.name is not None and frame.index.name not in frame.columns:
@@ -372,10 +370,7 @@ def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
 def stored_table(
     frame: pd.DataFrame, file: str, lines: NDArray[np.int64], missing: Sequence[str]
 ) -> Table:
-    """The table of typed columns: text without its blanks, and codes for missing values left out.
-
-    Whole rows of a file or a part of them: what a cell means does not depend on the others.
-    """
+    """A table of typed columns, all rows of a file or some; blanks and codes become missing."""
     import pandas as pd
 
     frame.columns = pd.Index([str(name) for name in frame.columns])
