@@ -17,7 +17,7 @@ from deeptobit.app.report import card_markdown, model_card, render_report, study
 from deeptobit.app.report.page import outcome_rows
 from deeptobit.app.report.pictures import _drawn_rows, draw_outcomes
 from deeptobit.app.report.privacy import histogram_bins, published
-from deeptobit.app.study import FEWEST, Finding, FittedStudy, load_fitted, tells_few
+from deeptobit.app.study import FEWEST, Finding, FittedStudy, load_fitted, reveals_small_count
 from deeptobit.app.study.splits import Split, find_usable
 from deeptobit.inspection import pit_values
 from deeptobit.likelihood import Gaussian, Predictive
@@ -183,10 +183,10 @@ def test_few_test_values_are_not_compared() -> None:
 
 def test_which_columns_tell() -> None:
     values = np.array([1.0, 2.0] * 10 + [np.nan])
-    assert not tells_few(values)
-    assert tells_few(np.append(values, 3.0))
-    assert not tells_few(np.full(3, 7.0))
-    assert not tells_few(np.arange(30.0))
+    assert not reveals_small_count(values)
+    assert reveals_small_count(np.append(values, 3.0))
+    assert not reveals_small_count(np.full(3, 7.0))
+    assert not reveals_small_count(np.arange(30.0))
 
 
 def test_no_number_of_the_page_is_a_small_count(clinic: Path) -> None:

@@ -104,7 +104,7 @@ def _rows(predictive: Predictive, step: int) -> Predictive:
 
 def test_a_new_measure_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     def mean_error(of: Predicted) -> FloatArray:
-        return np.nanmean(np.abs(of.targets.values - of.point), axis=0)
+        return np.asarray(np.nanmean(np.abs(of.targets.values - of.point), axis=0))
 
     mae = Measure("MAE", "the mean absolute error", mean_error, "lower", style="significant")
     monkeypatch.setitem(MEASURES, "mae", mae)

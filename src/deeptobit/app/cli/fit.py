@@ -17,7 +17,7 @@ from rich.text import Text
 from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
-    from deeptobit.app.study import FittedStudy, Passes, Progress, Room, Study
+    from deeptobit.app.study import FittedStudy, MemoryCheck, Passes, Progress, Study
 
 _SUFFIX = ".deeptobit"
 _CRPS = "CRPS: error of the predicted distribution, in units of the target; null: without features."
@@ -57,7 +57,7 @@ def fit(
     from deeptobit.app.report import card_files, study_card, write_card
     from deeptobit.app.study import (
         available_memory,
-        look_for_room,
+        check_memory,
         read_bytes,
         read_study,
         save_fitted,
@@ -72,14 +72,14 @@ def fit(
             common.check_output(file, force, study, table)
         if checkpoint is not None:
             common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
-        free = read_bytes(memory) if memory else available_memory()
-        room = look_for_room(settings, table, free, jobs)
-        if room is None or room.enough:
+        limit = read_bytes(memory) if memory else available_memory()
+        check = check_memory(settings, table, limit, jobs)
+        if check is None or check.enough:
             fitted = _fit_in_memory(settings, table, jobs)
-        elif room.streamable:
-            fitted = _fit_streamed(settings, room, checkpoint)
+        elif check.streamable:
+            fitted = _fit_streamed(settings, check, checkpoint)
         else:
-            raise room.error()
+            raise check.error()
         card = study_card(fitted)  # before the model is written: both appear, or neither
         save_fitted(fitted, path)
         write_card(card, path)
@@ -132,16 +132,16 @@ def _fold_bar() -> Iterator[Progress]:
         yield show
 
 
-def _fit_streamed(study: Study, room: Room, checkpoint: Path | None) -> FittedStudy:
+def _fit_streamed(study: Study, check: MemoryCheck, checkpoint: Path | None) -> FittedStudy:
     from deeptobit.app.study import stream_study
 
     console = Console(stderr=True)
-    console.print(escape(_why_streamed(study, room)), soft_wrap=True, highlight=False)
+    console.print(escape(_why_streamed(study, check)), soft_wrap=True, highlight=False)
     with _pass_bar() as progress:
-        return stream_study(study, room.path, progress=progress, checkpoint=checkpoint)
+        return stream_study(study, check.path, progress=progress, checkpoint=checkpoint)
 
 
-def _why_streamed(study: Study, room: Room) -> str:
+def _why_streamed(study: Study, check: MemoryCheck) -> str:
     """Why rows are streamed, which model is fitted then, and which rows it is measured on."""
     from deeptobit.app.study import make_network
 
@@ -152,7 +152,7 @@ def _why_streamed(study: Study, room: Room) -> str:
     if group is not None:
         held_out = f"a tenth of the groups of {group!r}"
     return (
-        f"{room.shortage}, so its rows are streamed: a {type(network).__name__} of {depth} and "
+        f"{check.shortage}, so its rows are streamed: a {type(network).__name__} of {depth} and "
         f"rank {network.rank} at most is fitted without cross-validation, and measured on "
         f"{held_out} that it does not see."
     )

@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
-    from deeptobit.app.study import Look, Proposal, Table
+    from deeptobit.app.study import Proposal, ProposedTarget, Table
 
 _SHOWN = 12  # targets or columns in one line; a table may have thousands
 
@@ -43,14 +43,14 @@ def init(
             codes = find_codes(table)
             if codes:
                 table = read_table(data, missing=codes)
-            text, guesses = propose_study(table, file, missing=codes)
+            text, proposal = propose_study(table, file, missing=codes)
         write_whole(path, text)
     if as_json:
-        targets = [target.column for target in guesses.targets if target.certain]
-        found = {"id": guesses.id, "group": guesses.group, "targets": targets, "missing": codes}
-        common.print_json({"study": str(path), **found, "excluded": guesses.excluded})
+        targets = [target.column for target in proposal.targets if target.certain]
+        found = {"id": proposal.id, "group": proposal.group, "targets": targets, "missing": codes}
+        common.print_json({"study": str(path), **found, "excluded": proposal.excluded})
     else:
-        _show(console, table, guesses, codes, path)
+        _show(console, table, proposal, codes, path)
 
 
 def _relative(data: Path, study: Path) -> str:
@@ -65,16 +65,18 @@ def _relative(data: Path, study: Path) -> str:
     return data.resolve().relative_to(folder).as_posix()
 
 
-def _show(console: Console, table: Table, guesses: Look, codes: Sequence[str], path: Path) -> None:
+def _show(
+    console: Console, table: Table, proposal: Proposal, codes: Sequence[str], path: Path
+) -> None:
     """What was guessed, and what to do next."""
-    targets = [_target(target) for target in guesses.targets if target.certain]
+    targets = [_target(target) for target in proposal.targets if target.certain]
     size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"
     common.print_written(console, path, f" from {size}:\n")
-    excluded = [f"{name} ({why.split(';')[0]})" for name, why in guesses.excluded.items()]
+    excluded = [f"{name} ({why.split(';')[0]})" for name, why in proposal.excluded.items()]
     entries = {
         "targets": _listed(targets) or "none found",
-        "id": guesses.id or "none; rows are numbered",
-        "group": f"{guesses.group}; its rows stay together" if guesses.group else "none",
+        "id": proposal.id or "none; rows are numbered",
+        "group": f"{proposal.group}; its rows stay together" if proposal.group else "none",
         "missing": _listed(codes) and f"{_listed(codes)}, beside blank cells",
         "left out": _listed(excluded),
     }
@@ -87,7 +89,7 @@ def _show(console: Console, table: Table, guesses: Look, codes: Sequence[str], p
     console.print(f"\n{first}, then: {common.command_line('check', path)}", soft_wrap=True)
 
 
-def _target(target: Proposal) -> str:
+def _target(target: ProposedTarget) -> str:
     ends = [target.bounds.get(side) for side in ("lower", "upper")]
     lower, upper = (
         "open" if end is None else end if isinstance(end, str) else f"{end:g}" for end in ends

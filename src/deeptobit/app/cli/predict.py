@@ -34,7 +34,7 @@ def predict(
         check_writable,
         load_fitted,
         predict_table,
-        read_new_data,
+        read_data,
         write_table,
     )
 
@@ -45,7 +45,7 @@ def predict(
         check_writable(path)
         with Console(stderr=True).status("Predicting …"):
             fitted = load_fitted(model)
-            table = read_new_data(fitted.study, data)
+            table = read_data(fitted.study, data)
             predictions = predict_table(fitted, table, coverage=coverage)
         write_table(predictions, path)
     messages = [str(warning.message) for warning in caught]

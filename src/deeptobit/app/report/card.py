@@ -26,7 +26,14 @@ from deeptobit.app.report.privacy import (
     smallest_count,
 )
 from deeptobit.app.report.words import cautions, held_out_at_random
-from deeptobit.app.study import FEWEST, MEASURES, measure, tells_few, versions, write_whole
+from deeptobit.app.study import (
+    FEWEST,
+    MEASURES,
+    measure,
+    reveals_small_count,
+    versions,
+    write_whole,
+)
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
 from deeptobit.targets import CensoredTargets
@@ -318,7 +325,7 @@ def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
     deviations = getattr(model, "feature_scale_", [None] * len(names))
     hidden = [min_count > 1] * len(names)
     if min_count > 1 and X is not None and not hasattr(model, "formula_"):
-        hidden = [tells_few(column) for column in _columns(X)]
+        hidden = [reveals_small_count(column) for column in _columns(X)]
     return [
         {"name": str(name), "sd": None if hide or deviation is None else _rounded(deviation)}
         for name, deviation, hide in zip(names, deviations, hidden, strict=True)

@@ -107,10 +107,10 @@ def published(
 
     Examples
     --------
-    >>> shown = published([Finding("note", "rows", "3 rows have no target and teach nothing"),
+    >>> shown = published([Finding("note", "rows", "3 rows have no outcome and are left out"),
     ...                    Finding("warning", "MMSE", "only 12 values lie between its bounds")])
     >>> [finding.message for finding in shown]
-    ['only 12 values lie between its bounds', 'fewer than 5 rows have no target and teach nothing']
+    ['only 12 values lie between its bounds', 'fewer than 5 rows have no outcome and are left out']
     """
     ordered = sorted(findings, key=lambda finding: finding.level != "warning")
     if min_count < FEWEST:
