@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deeptobit.inspection import style
 from deeptobit.inspection.heatmaps import map_height
-from deeptobit.inspection.style import (
-    BLUE,
-    CYCLE,
-    LIGHT,
-    SMALL,
-    VERMILION,
-    axes_or_new,
-    legend_above,
-    open_frame,
-    shorten,
-)
+from deeptobit.inspection.style import BLUE, CYCLE, LIGHT, SMALL, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +60,7 @@ def draw_convergence(
     >>> [line.get_xdata().tolist() for line in ax.lines]
     [[1, 2], [2, 3]]
     """
-    ax = axes_or_new(ax, 6.4, 4.0)
+    ax = style.axes_or_new(ax, 6.4, 4.0)
     done = 0
     for number, stage in enumerate(stages):
         at = done + np.asarray(stage.at)
@@ -81,7 +72,7 @@ def draw_convergence(
     ax.locator_params(axis="x", integer=True)
     if len(stages) > 1:
         ax.legend(fontsize=SMALL, frameon=False)
-    open_frame(ax)
+    style.open_frame(ax)
     return ax
 
 
@@ -104,7 +95,7 @@ def draw_steps(
     ['converged', 'not converged']
     """
     steps, good = np.asarray(n_iter), np.asarray(converged, dtype=bool)
-    ax = axes_or_new(ax, 5.0, 1.0 + map_height(len(steps)))
+    ax = style.axes_or_new(ax, 5.0, 1.0 + map_height(len(steps)))
     rows = np.arange(len(steps))
     ax.hlines(rows, 0, steps, color=LIGHT, linewidth=1.0, zorder=1)
     for chosen, marker, color, label in (
@@ -113,12 +104,12 @@ def draw_steps(
     ):
         if chosen.any():
             ax.scatter(steps[chosen], rows[chosen], s=24, marker=marker, color=color, label=label)
-    ax.set_yticks(rows, [shorten(name) for name in names], fontsize=SMALL)
+    ax.set_yticks(rows, [style.shorten(name) for name in names], fontsize=SMALL)
     ax.set(xlabel="Newton steps", xlim=(0.0, 1.08 * max(float(steps.max()), 1.0)))
     ax.locator_params(axis="x", integer=True)
     ax.invert_yaxis()
-    legend_above(ax)
-    open_frame(ax)
+    style.legend_above(ax)
+    style.open_frame(ax)
     return ax
 
 

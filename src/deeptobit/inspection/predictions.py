@@ -6,21 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.inspection.style import (
-    BLUE,
-    GREY,
-    LIGHT,
-    SMALL,
-    VERMILION,
-    axes_or_new,
-    divide,
-    grid_places,
-    grid_shape,
-    legend_above,
-    open_frame,
-    shorten,
-)
+from deeptobit.arrays import FloatArray
+from deeptobit.inspection import style
+from deeptobit.inspection.style import BLUE, GREY, LIGHT, SMALL, VERMILION
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
@@ -66,20 +54,20 @@ def draw_predictions(
     >>> ax.get_legend_handles_labels()[1]
     ['90 % interval', 'prediction', 'observed', 'at lower bound']
     """
-    n_columns, n_rows = grid_shape(len(targets.names))
+    n_columns, n_rows = style.grid_shape(len(targets.names))
     if (n_columns, n_rows) == (1, 1):
-        ax = axes_or_new(ax, 5.0, 4.6)
+        ax = style.axes_or_new(ax, 5.0, 4.6)
         _draw_panel(ax, targets, 0, (predicted, low, high), coverage)
         ax.set(title=targets.names[0], xlabel=_X_LABEL, ylabel=_Y_LABEL)
         ax.legend(
             fontsize=SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4
         )
         return ax
-    ax = axes_or_new(ax, 1.0 + 2.0 * n_columns, 1.2 + 1.9 * n_rows)
-    panels = divide(ax, grid_places(len(targets.names), gap=0.35))
+    ax = style.axes_or_new(ax, 1.0 + 2.0 * n_columns, 1.2 + 1.9 * n_rows)
+    panels = style.divide(ax, style.grid_places(len(targets.names), gap=0.35))
     for task, panel in enumerate(panels):
         _draw_panel(panel, targets, task, (predicted, low, high), coverage)
-        panel.set_title(shorten(targets.names[task], 24), fontsize=SMALL + 1, pad=3)
+        panel.set_title(style.shorten(targets.names[task], 24), fontsize=SMALL + 1, pad=3)
         panel.tick_params(labelsize=SMALL - 1)
         panel.locator_params(nbins=4)
     ax.set_xlabel(_X_LABEL, labelpad=18)
@@ -124,7 +112,7 @@ def _draw_panel(
     for bound in _bounds(rows, task):
         ax.axhline(bound, color=VERMILION, linewidth=0.8, linestyle=(0, (4, 3)))
     _outcomes(ax, rows, task, predicted)
-    open_frame(ax)
+    style.open_frame(ax)
 
 
 def _intervals(
@@ -144,28 +132,26 @@ def _intervals(
 
 def _outcomes(ax: Axes, targets: CensoredTargets, task: int, predicted: FloatArray) -> None:
     """Outcomes as what they are known to be: a value, at a bound, or in an interval."""
-    y = targets.values[:, task]
     observed, at_lower, at_upper = (
         kind[:, task] for kind in (targets.observed, targets.at_lower, targets.at_upper)
     )
-
-    def mark(chosen: BoolArray, marker: str, color: str, size: float, label: str) -> None:
+    for chosen, marker, color, size, label in (
+        (observed, "o", BLUE, 14.0, "observed"),
+        (at_lower, "v", VERMILION, 22.0, "at lower bound"),
+        (at_upper, "^", VERMILION, 22.0, "at upper bound"),
+    ):
         if chosen.any():
+            points = predicted[chosen], targets.values[chosen, task]
             ax.scatter(
-                predicted[chosen],
-                y[chosen],
+                *points,
                 s=size,
                 marker=marker,
                 color=color,
+                label=label,
                 alpha=0.5,
                 linewidths=0.0,
-                label=label,
                 zorder=3,
             )
-
-    mark(observed, "o", BLUE, 14.0, "observed")
-    mark(at_lower, "v", VERMILION, 22.0, "at lower bound")
-    mark(at_upper, "^", VERMILION, 22.0, "at upper bound")
     between = ~(observed | at_lower | at_upper)
     if between.any():
         ends = targets.low[between, task], targets.high[between, task]
@@ -208,7 +194,7 @@ def draw_layers(errors: FloatArray, *, ax: Axes | None = None) -> Axes:
     [0.7, 0.5]
     """
     n_layers, n_tasks = errors.shape
-    ax = axes_or_new(ax, 2.4 + 0.9 * n_layers, 4.0)
+    ax = style.axes_or_new(ax, 2.4 + 0.9 * n_layers, 4.0)
     layers, means = np.arange(1, n_layers + 1), errors.mean(axis=1)
     bars = ax.bar(layers, means, width=0.7, color=BLUE, alpha=0.35, label="mean of the targets")
     ax.bar_label(bars, [f"{mean:.3f}" for mean in means], label_type="center", fontsize=SMALL + 1)
@@ -220,6 +206,6 @@ def draw_layers(errors: FloatArray, *, ax: Axes | None = None) -> Axes:
     ax.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="predicting the mean")
     ax.set(xlabel="layer", ylabel="error relative to the mean, 1 − R²", xticks=layers)
     ax.set(xlim=(0.4, n_layers + 0.6), ylim=(0.0, 1.08 * max(1.0, float(errors.max()))))
-    legend_above(ax)
-    open_frame(ax)
+    style.legend_above(ax)
+    style.open_frame(ax)
     return ax
