@@ -13,64 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from deeptobit.arrays import FloatArray
-
-
-class Region(NamedTuple):
-    """One region, the same in both hemispheres.
-
-    ``thickness`` (mm) and ``area`` (mm² of the white surface) are round figures for an adult.
-    """
-
-    name: str
-    lobe: str
-    thickness: float
-    area: float
-
-
-# The 34 cortical regions of the Desikan-Killiany atlas, in the order of FreeSurfer's tables.
-REGIONS = (
-    Region("bankssts", "temporal", 2.45, 1050),
-    Region("caudalanteriorcingulate", "cingulate", 2.55, 650),
-    Region("caudalmiddlefrontal", "frontal", 2.50, 2200),
-    Region("cuneus", "occipital", 1.85, 1450),
-    Region("entorhinal", "temporal", 3.20, 420),
-    Region("frontalpole", "frontal", 2.75, 230),
-    Region("fusiform", "temporal", 2.65, 3200),
-    Region("inferiorparietal", "parietal", 2.42, 4700),
-    Region("inferiortemporal", "temporal", 2.75, 3350),
-    Region("isthmuscingulate", "cingulate", 2.35, 1050),
-    Region("lateraloccipital", "occipital", 2.15, 4700),
-    Region("lateralorbitofrontal", "frontal", 2.60, 2600),
-    Region("lingual", "occipital", 2.00, 3000),
-    Region("medialorbitofrontal", "frontal", 2.40, 1850),
-    Region("middletemporal", "temporal", 2.80, 3150),
-    Region("paracentral", "frontal", 2.35, 1400),
-    Region("parahippocampal", "temporal", 2.65, 700),
-    Region("parsopercularis", "frontal", 2.52, 1600),
-    Region("parsorbitalis", "frontal", 2.65, 700),
-    Region("parstriangularis", "frontal", 2.42, 1350),
-    Region("pericalcarine", "occipital", 1.60, 1400),
-    Region("postcentral", "parietal", 2.05, 4200),
-    Region("posteriorcingulate", "cingulate", 2.45, 1200),
-    Region("precentral", "frontal", 2.52, 4850),
-    Region("precuneus", "parietal", 2.35, 3800),
-    Region("rostralanteriorcingulate", "cingulate", 2.75, 800),
-    Region("rostralmiddlefrontal", "frontal", 2.32, 5700),
-    Region("superiorfrontal", "frontal", 2.65, 7200),
-    Region("superiorparietal", "parietal", 2.18, 5400),
-    Region("superiortemporal", "temporal", 2.70, 3750),
-    Region("supramarginal", "parietal", 2.50, 3900),
-    Region("temporalpole", "temporal", 3.55, 470),
-    Region("transversetemporal", "temporal", 2.35, 430),
-    Region("insula", "insula", 2.95, 2250),
-)
-
+from deeptobit.datasets.common import packaged_table
 
 # Share of the variance that a region has in common with its homologue on the other side, which
 # is also their correlation. It holds what the region shares with its lobe and with the cortex.
@@ -141,7 +90,7 @@ class BrainPopulation:
 
 @cache
 def brain_population() -> BrainPopulation:
-    """Assemble the population from the atlas.
+    """The population of brains, from the regions of the Desikan-Killiany atlas.
 
     Examples
     --------
@@ -152,44 +101,42 @@ def brain_population() -> BrainPopulation:
     >>> print(population.correlation[left, right].round(2))
     0.75
     """
-    n_regions = len(REGIONS)
-    thickness = np.tile([region.thickness for region in REGIONS], 2)
-    area = np.tile([region.area for region in REGIONS], 2)
+    # Round figures for an adult: thickness in mm, area of the white surface in mm².
+    regions = packaged_table("brain_regions")
+    names, lobes = regions["name"].tolist(), regions["lobe"].to_numpy(dtype=str)
+    thickness, area = np.tile(regions["thickness"], 2), np.tile(regions["area"], 2)
     # Atrophy has the opposite sign of thickness, head size has that of area.
-    atrophy = [-np.sqrt(ATROPHY_SHARE[region.lobe]) for region in REGIONS]
-    head_size = [np.sqrt(SIZE_SHARE)] * n_regions
-    thickness_loadings = THICKNESS_VARIATION * thickness[:, None] * _regional_loadings(atrophy)
-    area_loadings = AREA_VARIATION * area[:, None] * _regional_loadings(head_size)
+    atrophy = np.array([-np.sqrt(ATROPHY_SHARE[lobe]) for lobe in lobes])
+    head_size = np.full(len(lobes), np.sqrt(SIZE_SHARE))
+    thickness_loadings = (
+        THICKNESS_VARIATION * thickness[:, None] * _regional_loadings(lobes, atrophy)
+    )
+    area_loadings = AREA_VARIATION * area[:, None] * _regional_loadings(lobes, head_size)
 
-    hemisphere_from_areas = HEMISPHERE_EXCESS * np.kron(np.eye(2), np.ones(n_regions))
+    hemisphere_from_areas = HEMISPHERE_EXCESS * np.kron(np.eye(2), np.ones(len(lobes)))
     loadings = block_diag(thickness_loadings, area_loadings, HEMISPHERE_ERROR * np.eye(2))
     loadings[-2:, thickness_loadings.shape[1] : -2] = hemisphere_from_areas @ area_loadings
-    names, groups = zip(*_names_and_groups(), strict=True)
+    sides = "lh", "rh"
+    measured = [(measure, side) for measure in ("thickness", "area") for side in sides]
     return BrainPopulation(
-        names=names,
-        groups=groups,
+        names=(
+            *(f"{side}_{name}_{measure}" for measure, side in measured for name in names),
+            *(f"{side}_WhiteSurfArea_area" for side in sides),
+        ),
+        groups=(
+            *(f"{lobe} {measure}" for measure, _ in measured for lobe in lobes),
+            *["hemisphere area"] * 2,
+        ),
         mean=np.concatenate([thickness, area, hemisphere_from_areas @ area]),
         loadings=loadings,
     )
 
 
-def _names_and_groups() -> list[tuple[str, str]]:
-    regional = [
-        (f"{side}_{region.name}_{measure}", f"{region.lobe} {measure}")
-        for measure in ("thickness", "area")
-        for side in ("lh", "rh")
-        for region in REGIONS
-    ]
-    hemispheres = [(f"{side}_WhiteSurfArea_area", "hemisphere area") for side in ("lh", "rh")]
-    return regional + hemispheres
-
-
-def _regional_loadings(cortex: list[float]) -> FloatArray:
-    """Load both sides on cortex, lobe, region and side, with unit variance; (68, 109)."""
-    lobes = np.array([region.lobe for region in REGIONS])
+def _regional_loadings(lobes: NDArray[np.str_], cortex: FloatArray) -> FloatArray:
+    """Loadings of both sides on cortex, lobe, region and side, with unit variance; (68, 109)."""
     membership = np.equal.outer(lobes, np.unique(lobes))
     common = np.column_stack([cortex, np.sqrt(LOBE_SHARE) * membership])
     remainder = HOMOLOGUE_SHARE - (common**2).sum(axis=1)
     one_side = np.hstack([common, np.diag(np.sqrt(remainder))])
-    side_alone = np.sqrt(1 - HOMOLOGUE_SHARE) * np.eye(2 * len(REGIONS))
+    side_alone = np.sqrt(1 - HOMOLOGUE_SHARE) * np.eye(2 * len(lobes))
     return np.hstack([np.tile(one_side, (2, 1)), side_alone])

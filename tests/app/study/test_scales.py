@@ -10,7 +10,6 @@ from deeptobit.app.study.scales import (
     sf36_together,
 )
 from deeptobit.datasets import packaged_table
-from deeptobit.datasets.clinical import SCORES
 
 
 @pytest.mark.parametrize(
@@ -155,9 +154,10 @@ def test_scores_of_adni_have_the_bounds_of_the_packaged_table() -> None:
 
 
 def test_it_agrees_with_the_simulated_cohort() -> None:
-    for score in SCORES:
-        scale = known_scale(score.name, score.lower, score.upper)
-        assert scale is None or (scale.lower, scale.upper) == (score.lower, score.upper), score
+    for _, score in packaged_table("clinical_scores").iterrows():
+        bounds = score["lower"], score["upper"]
+        scale = known_scale(f"{score['test']}_{score['visit']}", *bounds)
+        assert scale is None or (scale.lower, scale.upper) == bounds, score
 
 
 def test_floors_and_ceilings() -> None:
