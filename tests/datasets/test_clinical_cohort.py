@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from deeptobit.datasets import ClinicalCohort, make_clinical_cohort
+from deeptobit.datasets import ClinicalCohort, make_clinical_cohort, packaged_table
 
 SEEDS = (0, 1, 2)
 NAMES = packaged_table("brain_regions")["name"].tolist()
