@@ -172,7 +172,7 @@ def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     for heading in headings[1:]:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*(escape(cell).replace(" %", "%") for cell in row))  # columns are narrow
     return table
 
 
