@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from deeptobit.app.cli.init import (
+from deeptobit.app.cli.common import (
     check_folder,
     finite,
     one_sentence,

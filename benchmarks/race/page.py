@@ -24,7 +24,7 @@ from benchmarks.race.tables import (
 )
 from benchmarks.race.trial import TRAIN_SHARE
 from benchmarks.report import Number
-from deeptobit.app.report.format import times
+from deeptobit.app.report.format import plural
 from deeptobit.app.report.page import template_part
 
 TITLE = "deeptobit against what people would use instead"
@@ -107,7 +107,7 @@ def render_markdown(
     if missing is not None:
         parts += ["## Missing outcomes", MISSING_OUTCOMES, as_markdown(missing, "Data")]
     failed = [
-        f"- {row['name']} on {row['data']}, {times(int(row['fits']), 'fit')}: "
+        f"- {row['name']} on {row['data']}, {plural(int(row['fits']), 'fit')}: "
         + first_line(row["message"])
         for row in summary.failures.to_dict("records")
     ]

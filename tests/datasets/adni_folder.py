@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from deeptobit.datasets.help import packaged_table
+from deeptobit.datasets import packaged_table
 
 REGIONS = packaged_table("adni_features")
 NOT_CORTEX = ("ST22TA", "ST64TA", "ST81TA", "ST123TA")

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from deeptobit import TobitRegressor
-from deeptobit.datasets import Cohort, load_adni, make_clinical_cohort
-from deeptobit.datasets.help import packaged_table
+from deeptobit.datasets import Cohort, load_adni, make_clinical_cohort, packaged_table
 from tests.datasets.adni_folder import REGIONS, write_folder, write_scans
 
 pytestmark = pytest.mark.filterwarnings("ignore:1 of .* scans:UserWarning")

@@ -88,7 +88,7 @@ def test_text_where_a_number_should_be(folder: Path) -> None:
 
 def test_an_empty_file(folder: Path) -> None:
     (folder / "NEUROBAT.csv").write_text("")
-    with pytest.raises(ValueError, match=r"NEUROBAT.csv is no table; download it again"):
+    with pytest.raises(ValueError, match=r"NEUROBAT.csv is not a table; download it again"):
         load(folder)
 
 

@@ -13,10 +13,11 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from deeptobit.datasets import ClinicalCohort, make_clinical_cohort
-from deeptobit.datasets.brains import REGIONS
+from deeptobit.datasets import ClinicalCohort, make_clinical_cohort, packaged_table
 
 SEEDS = (0, 1, 2)
+NAMES = packaged_table("brain_regions")["name"].tolist()
+LOBES = packaged_table("brain_regions")["lobe"].tolist()
 every_population = pytest.mark.parametrize("nonlinear", [False, True], ids=["linear", "nonlinear"])
 every_seed = pytest.mark.parametrize("seed", SEEDS)
 
@@ -101,16 +102,15 @@ def test_brains_have_realistic_sizes(seed: int) -> None:
 @every_seed
 def test_homologues_and_neighbours_correlate(seed: int) -> None:
     correlation = many_people(seed).X.corr()
-    lobes = [region.lobe for region in REGIONS]
-    same_lobe = np.equal.outer(lobes, lobes)
+    same_lobe = np.equal.outer(LOBES, LOBES)
     for measure in ("thickness", "area"):
-        left = [f"lh_{region.name}_{measure}" for region in REGIONS]
-        right = [f"rh_{region.name}_{measure}" for region in REGIONS]
+        left = [f"lh_{name}_{measure}" for name in NAMES]
+        right = [f"rh_{name}_{measure}" for name in NAMES]
         homologues = np.diag(correlation.loc[left, right])
         assert homologues.min() > 0.7
         assert homologues.max() < 0.85
         between_regions = correlation.loc[left, left].to_numpy()
-        neighbours = between_regions[same_lobe & ~np.eye(len(REGIONS), dtype=bool)]
+        neighbours = between_regions[same_lobe & ~np.eye(len(NAMES), dtype=bool)]
         distant = between_regions[~same_lobe]
         assert neighbours.min() > 0.25
         assert neighbours.mean() > distant.mean() + 0.1
@@ -121,7 +121,7 @@ def test_homologues_and_neighbours_correlate(seed: int) -> None:
 def test_one_factor_of_atrophy_is_strongest_in_temporal_and_parietal_thickness(seed: int) -> None:
     thickness = many_people(seed).X.filter(like="_thickness")
     loading = np.abs(PCA(1).fit(StandardScaler().fit_transform(thickness)).components_[0])
-    diseased = np.array([region.lobe in ("temporal", "parietal") for region in REGIONS] * 2)
+    diseased = np.array([lobe in ("temporal", "parietal") for lobe in LOBES] * 2)
     assert loading[diseased].min() > loading[~diseased].mean()
     area = many_people(seed).X.filter(like="_area")
     assert PCA(1).fit(StandardScaler().fit_transform(area)).explained_variance_ratio_[0] > 0.4
@@ -179,7 +179,7 @@ def test_scores_share_five_effects_beside_their_own(seed: int, nonlinear: bool) 
 @every_seed
 def test_atrophy_makes_every_score_worse(seed: int, nonlinear: bool) -> None:
     cohort = many_people(seed, nonlinear)
-    diseased = [region.name for region in REGIONS if region.lobe in ("temporal", "parietal")]
+    diseased = [n for n, lobe in zip(NAMES, LOBES, strict=True) if lobe in ("temporal", "parietal")]
     thickness = cohort.X[[f"{side}_{name}_thickness" for side in ("lh", "rh") for name in diseased]]
     thinning = -thickness.mean(axis=1)
     high_is_bad = cohort.Y.columns.str.match("ADAS|CDRSB|FAQ|GDS|NPIQ|TMT")

@@ -276,5 +276,5 @@ def test_a_model_without_a_course_says_why() -> None:
         early.plot_convergence()
     old = SubspaceTobitRegressor(rank=1, upper=3).fit(X, Y)
     del old.history_["course"]
-    with pytest.raises(ValueError, match="this model kept no course"):
+    with pytest.raises(ValueError, match="this model stored no convergence"):
         old.plot_convergence()

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from deeptobit.arrays import FloatArray
 from deeptobit.inspection import draw_similarity, draw_subspaces
-from deeptobit.inspection.plots import DIVERGING, shorten, similar_order
+from deeptobit.inspection.heatmaps import DIVERGING, similar_order
+from deeptobit.inspection.style import shorten
 
 
 def names_of(ax: Axes) -> list[str]:

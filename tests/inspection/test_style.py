@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from deeptobit.exceptions import MissingExtraError
 from deeptobit.inspection import draw_layers
-from deeptobit.inspection.plots import CYCLE, axes_or_new, divide, grid_places, grid_shape
+from deeptobit.inspection.style import CYCLE, axes_or_new, divide, grid_places, grid_shape
 
 ERRORS = np.array([[0.9, 0.5]])
 
@@ -37,7 +37,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_room_loads_without_matplotlib() -> None:
-    code = "import sys, deeptobit.plots; print(*sys.modules)"
+    code = "import sys, deeptobit.inspection; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"matplotlib", "pandas", "numba", "scipy.cluster"} & set(run.stdout.split())
 

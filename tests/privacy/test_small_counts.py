@@ -16,8 +16,8 @@ from deeptobit import TobitRegressor
 from deeptobit.app.report import card_markdown, model_card, render_report, study_card
 from deeptobit.app.report.page import outcome_rows
 from deeptobit.app.report.pictures import _drawn_rows, draw_outcomes
-from deeptobit.app.report.words import histogram_bins, published
-from deeptobit.app.study import FEWEST, Finding, FittedStudy, load_fitted, tells_few
+from deeptobit.app.report.privacy import histogram_bins, published
+from deeptobit.app.study import FEWEST, Finding, FittedStudy, load_fitted, reveals_small_count
 from deeptobit.app.study.splits import Split, find_usable
 from deeptobit.inspection import pit_values
 from deeptobit.likelihood import Gaussian, Predictive
@@ -88,7 +88,7 @@ def test_findings(message: str, told: str) -> None:
     (remark,) = published([finding], {"dx=a": "dx=rare category 1"})
     assert remark.message.startswith(told)
     assert remark.about == "dx=rare category 1"
-    (asked,) = published([finding], fewest=1)
+    (asked,) = published([finding], min_count=1)
     assert tuple(asked) == tuple(finding)
 
 
@@ -105,7 +105,7 @@ def test_others_cannot_be_subtracted_from_a_total() -> None:
     assert [cell.text for cell in row.cells[1:4]] == ["over 55", "0 %", "all but < 5 rows"]
     assert [cell.key for cell in row.cells[1:4]] == [59.0, 0.0, 0.999]
     assert row.cells[-2].key == 0.98, "with more digits it would be 57 of 58"
-    (asked,) = outcome_rows(table, 60, 0.9, fewest=1)
+    (asked,) = outcome_rows(table, 60, 0.9, min_count=1)
     assert [cell.text for cell in asked.cells[1:4]] == ["58", "0 %", "97 %"]
     (few,) = outcome_rows(table.assign(entries=3), 60, 0.9)
     assert {cell.text for cell in few.cells[4:]} == {"–"}
@@ -165,7 +165,7 @@ def test_an_outcome_of_which_every_kind_is_rare_has_no_picture(fitted: FittedStu
     predictive = Predictive(Gaussian(), np.ones_like(Y), np.ones(len(table)), few.lower, few.upper)
     small = replace(held_out, targets=few, predictive=predictive)
     assert draw_outcomes(small, table) == []
-    assert len(draw_outcomes(small, table, fewest=1)) == len(table)
+    assert len(draw_outcomes(small, table, min_count=1)) == len(table)
 
 
 def test_few_test_values_are_not_compared() -> None:
@@ -183,10 +183,10 @@ def test_few_test_values_are_not_compared() -> None:
 
 def test_which_columns_tell() -> None:
     values = np.array([1.0, 2.0] * 10 + [np.nan])
-    assert not tells_few(values)
-    assert tells_few(np.append(values, 3.0))
-    assert not tells_few(np.full(3, 7.0))
-    assert not tells_few(np.arange(30.0))
+    assert not reveals_small_count(values)
+    assert reveals_small_count(np.append(values, 3.0))
+    assert not reveals_small_count(np.full(3, 7.0))
+    assert not reveals_small_count(np.arange(30.0))
 
 
 def test_no_number_of_the_page_is_a_small_count(clinic: Path) -> None:

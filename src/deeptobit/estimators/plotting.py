@@ -1,4 +1,4 @@
-"""Pictures of a fitted model as methods; the drawing itself is in ``deeptobit.plots``."""
+"""Pictures of a fitted model as methods; the drawing itself is in ``deeptobit.inspection``."""
 
 from __future__ import annotations
 
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
     from deeptobit.inspection import Axes
 
 
-# Why a model may have nothing to show, by its solver.
-_NO_COURSE = {
-    "evidence": (
-        "the prior of this model was learned by cross-validation, which has no course; "
-        "cv_results_ tells how the candidates did"
-    ),
-    "online": "this model has learned from too few rows to have a course",
+# Why a model may have no convergence to show, by its solver.
+_NO_CONVERGENCE = {
+    "evidence": "this model was chosen by cross-validation; cv_results_ has the candidates",
+    "online": "this model has learned from too few rows to show its convergence",
 }
 
 
@@ -264,10 +261,11 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         if "n_iter" in history:
             steps, converged = history["n_iter"], history["converged"]
             return plots.draw_steps(self.target_names_, steps, converged, ax=ax)
-        course = plots.read_course(history)
-        if course is None:
-            raise ValueError(_NO_COURSE.get(history["solver"], "this model kept no course"))
-        return plots.draw_convergence(**course._asdict(), ax=ax)
+        convergence = plots.read_convergence(history)
+        if convergence is None:
+            reason = _NO_CONVERGENCE.get(history["solver"], "this model stored no convergence")
+            raise ValueError(reason)
+        return plots.draw_convergence(**convergence._asdict(), ax=ax)
 
     def _compared(self, X: Any, y: Any) -> tuple[CensoredTargets, Predictive]:
         """Outcomes under the model's names, and their predictive distributions."""

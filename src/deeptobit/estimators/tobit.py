@@ -27,7 +27,7 @@ from deeptobit.estimators.inputs import (
     read_sigma,
 )
 from deeptobit.estimators.prediction import PredictionKind
-from deeptobit.inspection import TrainedTobit
+from deeptobit.inspection import FittedTobit
 from deeptobit.layer import (
     SIGMA_FLOOR,
     BasisFeatures,
@@ -192,7 +192,7 @@ class TobitRegressor(EffectsMixin):
             max_iter=self.max_iter,
         )
         point = take_minimum_norm(problem, result.point, undetermined)
-        self._store(TrainedTobit(problem, point, result.value, float(weight.sum()), kinds))
+        self._store(FittedTobit(problem, point, result.value, float(weight.sum()), kinds))
         self.n_iter_ = max(int(result.n_iter.max()), 1)
         self.history_ = {
             "n_iter": result.n_iter,
@@ -227,7 +227,7 @@ class TobitRegressor(EffectsMixin):
         )
         return problem, None if given is None else scaling.scale / given
 
-    def _store(self, trained: TrainedTobit) -> None:
+    def _store(self, trained: FittedTobit) -> None:
         """Keep the fit, in the user's units."""
         targets = trained.problem.targets
         self._trained = trained

@@ -1,4 +1,4 @@
-"""How a model was found: the objective from step to step, or from row to row."""
+"""Convergence of a fit: the objective over steps of the solver, or over rows."""
 
 from __future__ import annotations
 
@@ -8,24 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.inspection.plots import (
-    BLUE,
-    CYCLE,
-    LIGHT,
-    SMALL,
-    VERMILION,
-    axes_or_new,
-    map_height,
-    open_frame,
-    shorten,
-)
+from deeptobit.inspection import style
+from deeptobit.inspection.heatmaps import map_height
+from deeptobit.inspection.style import BLUE, CYCLE, LIGHT, SMALL, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 class Stage(NamedTuple):
-    """A part of the course: a layer that was grown, or the tuning of all.
+    """A part of a fit: the growth of a layer, or the joint tuning of all.
 
     Parameters
     ----------
@@ -48,7 +40,7 @@ def draw_convergence(
     in_turn: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """The objective over the course of one or more stages.
+    """The objective over the steps of one or more stages.
 
     Parameters
     ----------
@@ -56,7 +48,8 @@ def draw_convergence(
     unit, objective : str
         Labels of the axes.
     in_turn : bool
-        Whether each continues on the x axis where the one before it ended, or all begin at 0.
+        Whether each stage continues on the x axis where the one before it ended; else all begin
+        at 0.
     ax : Axes, optional
 
     Examples
@@ -67,7 +60,7 @@ def draw_convergence(
     >>> [line.get_xdata().tolist() for line in ax.lines]
     [[1, 2], [2, 3]]
     """
-    ax = axes_or_new(ax, 6.4, 4.0)
+    ax = style.axes_or_new(ax, 6.4, 4.0)
     done = 0
     for number, stage in enumerate(stages):
         at = done + np.asarray(stage.at)
@@ -79,7 +72,7 @@ def draw_convergence(
     ax.locator_params(axis="x", integer=True)
     if len(stages) > 1:
         ax.legend(fontsize=SMALL, frameon=False)
-    open_frame(ax)
+    style.open_frame(ax)
     return ax
 
 
@@ -102,7 +95,7 @@ def draw_steps(
     ['converged', 'not converged']
     """
     steps, good = np.asarray(n_iter), np.asarray(converged, dtype=bool)
-    ax = axes_or_new(ax, 5.0, 1.0 + map_height(len(steps)))
+    ax = style.axes_or_new(ax, 5.0, 1.0 + map_height(len(steps)))
     rows = np.arange(len(steps))
     ax.hlines(rows, 0, steps, color=LIGHT, linewidth=1.0, zorder=1)
     for chosen, marker, color, label in (
@@ -111,20 +104,20 @@ def draw_steps(
     ):
         if chosen.any():
             ax.scatter(steps[chosen], rows[chosen], s=24, marker=marker, color=color, label=label)
-    ax.set_yticks(rows, [shorten(name) for name in names], fontsize=SMALL)
+    ax.set_yticks(rows, [style.shorten(name) for name in names], fontsize=SMALL)
     ax.set(xlabel="Newton steps", xlim=(0.0, 1.08 * max(float(steps.max()), 1.0)))
     ax.locator_params(axis="x", integer=True)
     ax.invert_yaxis()
-    ax.legend(fontsize=SMALL, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    open_frame(ax)
+    style.legend_above(ax)
+    style.open_frame(ax)
     return ax
 
 
-# The stages of a course, as fitted models keep them in ``history_``.
+# The stages in ``history_`` of a fitted model.
 
 
-class Course(NamedTuple):
-    """What :func:`draw_convergence` draws, and the words for its axes."""
+class Convergence(NamedTuple):
+    """The arguments of :func:`draw_convergence`."""
 
     stages: list[Stage]
     unit: str
@@ -132,45 +125,36 @@ class Course(NamedTuple):
     in_turn: bool
 
 
-def read_course(history: Mapping[str, Any]) -> Course | None:
-    """Read a ``history_``; None if it has no course.
+def read_convergence(history: Mapping[str, Any]) -> Convergence | None:
+    """Read the stages of a ``history_``; None if it has none.
 
-    A course by rows leaves out the joint tuning, whose steps and objective are of another kind.
+    An online fit leaves out the joint tuning, which counts other steps and has another objective.
 
     Examples
     --------
     >>> from types import SimpleNamespace
     >>> steps = [SimpleNamespace(n_iter=1, objective=2.0), SimpleNamespace(n_iter=2, objective=1.5)]
-    >>> read_course({"solver": "batch", "course": steps}).stages
+    >>> read_convergence({"solver": "batch", "course": steps}).stages
     [Stage(name='layer 1', at=[1, 2], objective=[2.0, 1.5])]
     """
     online = history.get("solver") == "online"
-    layers = history.get("layers", [history])
-    stages = [
-        Stage(
-            _name(depth, history),
-            [record.n_rows if online else record.n_iter for record in course],
-            [record.objective for record in course],
-        )
-        for depth, course in enumerate((layer.get("course") for layer in layers), start=1)
-        if course
-    ]
+    tuning = history.get("tuning", {})
+    stages = []
+    for depth, layer in enumerate(history.get("layers", [history]), start=1):
+        records = layer.get("course")
+        if records:
+            undone = not tuning.get("kept", False) and depth > history.get("paying_depth", depth)
+            name = f"layer {depth} (did not pay)" if undone else f"layer {depth}"
+            at = [record.n_rows if online else record.n_iter for record in records]
+            stages.append(Stage(name, at, [record.objective for record in records]))
     if not stages:
         return None
     if online:
-        return Course(
+        return Convergence(
             stages, "rows learned from", "mean nll per entry, before learning from it", False
         )
-    tuning = history.get("tuning", {})
     if tuning.get("objective"):
-        kept = "" if tuning["kept"] else " (not kept)"
+        undone = "" if tuning["kept"] else " (not kept)"
         values = list(tuning["objective"])
-        stages.append(Stage(f"joint tuning{kept}", list(range(len(values))), values))
-    return Course(stages, "iteration", "objective, penalised mean nll per row", True)
-
-
-def _name(depth: int, history: Mapping[str, Any]) -> str:
-    """A layer, and whether it was undone because it did not pay."""
-    tuned = history.get("tuning", {}).get("kept", False)
-    undone = not tuned and depth > history.get("paying_depth", depth)
-    return f"layer {depth} (did not pay)" if undone else f"layer {depth}"
+        stages.append(Stage(f"joint tuning{undone}", list(range(len(values))), values))
+    return Convergence(stages, "iteration", "objective, penalised mean nll per row", True)

@@ -1,24 +1,24 @@
-"""A fitted Tobit problem: its parameters, likelihood and covariance in the user's units."""
+"""Parameters, likelihood and covariance of a fitted Tobit model, in the user's units."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 
 from deeptobit import likelihood
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import CensoringKinds, OlsenProblem, fit_tobit
 
 CovarianceKind = Literal["observed", "robust", "cluster"]
 
 
 @dataclass(frozen=True)
-class TrainedTobit:
-    r"""All tasks at their optimum.
+class FittedTobit:
+    r"""The Tobit model of every task at its optimum.
 
     Covariances are computed in the coordinates (δ, ε, τ) of :class:`OlsenProblem`, which are well
     scaled, and carried to (β, intercept, log σ) by the delta method. At the optimum this equals the
@@ -63,10 +63,10 @@ class TrainedTobit:
 
     def n_parameters(self) -> FloatArray:
         """Free parameters per task, (T,)."""
-        line = self.problem.features.rank + self.problem.fit_intercept
-        return np.asarray(line + self.problem.free_sigma.astype(np.float64))
+        n_coef = self.problem.features.rank + self.problem.fit_intercept
+        return np.asarray(n_coef + self.problem.free_sigma.astype(np.float64))
 
-    def without_features(self, *, tol: float, max_iter: int) -> TrainedTobit:
+    def without_features(self, *, tol: float, max_iter: int) -> FittedTobit:
         """The intercept-only model on the same data."""
         given = None if self.problem.free_sigma.all() else self.point[-1]
         problem, result, kinds = fit_tobit(
@@ -76,7 +76,7 @@ class TrainedTobit:
             tol=tol,
             max_iter=max_iter,
         )
-        return TrainedTobit(problem, result.point, result.value, self.total_weight, kinds)
+        return FittedTobit(problem, result.point, result.value, self.total_weight, kinds)
 
     def covariance(
         self, task: int, kind: CovarianceKind = "observed", groups: ArrayLike | None = None
@@ -88,14 +88,15 @@ class TrainedTobit:
         summed within groups first; neither has a small-sample factor.
         """
         jacobian = self._jacobian(task)
+        unknown = np.full((len(jacobian), len(jacobian)), np.nan)
         if self.kinds.one_sided[task]:
-            return np.full((len(jacobian), len(jacobian)), np.nan)
+            return unknown
         information, scores = self._information_and_scores(task)
         free = self._free(task)
         try:
             factor = cho_factor(information[np.ix_(free, free)])
         except np.linalg.LinAlgError:
-            return np.full((len(jacobian), len(jacobian)), np.nan)
+            return unknown
         if kind == "observed":
             inner = cho_solve(factor, np.eye(int(free.sum()))) / self.total_weight
         else:
@@ -104,7 +105,8 @@ class TrainedTobit:
             inner = influence @ influence.T
         return np.asarray(jacobian[:, free] @ inner @ jacobian[:, free].T)
 
-    def _free(self, task: int) -> Any:
+    def _free(self, task: int) -> BoolArray:
+        """Parameters (δ, ε, τ) that were estimated; not a σ that is given or at its floor."""
         free = np.ones(len(self.point), dtype=np.bool_)
         free[-2] = self.problem.fit_intercept
         below_cap = self.point[-1, task] < self.problem.max_theta
@@ -127,6 +129,7 @@ class TrainedTobit:
         """Hessian (r + 2, r + 2) and row scores (N, r + 2) by (δ, ε, τ), for weights of sum 1."""
         problem, features = self.problem, self.problem.features
         z, theta = self.point[:-2, task], self.point[-1, task]
+        location, scale = problem.scaling.location[task], problem.scaling.scale[task]
         hessian = np.zeros((len(self.point), len(self.point)))
         hessian[:-2, :-2] = np.diag(features.ridge)
         hessian[:-2, -1] = hessian[-1, :-2] = features.ridge * z
@@ -135,11 +138,9 @@ class TrainedTobit:
         for rows, block in features.blocks():
             x = np.column_stack([block.dense(), np.ones(rows.stop - rows.start)])
             u = x @ self.point[:-1, task]
-            low = (problem.targets.low[rows, task] - problem.scaling.location[task]) / (
-                problem.scaling.scale[task]
-            )
-            high = (problem.targets.high[rows, task] - problem.scaling.location[task]) / (
-                problem.scaling.scale[task]
+            low, high = (
+                (ends[rows, task] - location) / scale
+                for ends in (problem.targets.low, problem.targets.high)
             )
             weight = problem.weight[rows]
             at = likelihood.evaluate_olsen(problem.noise, low, high, u, np.full_like(u, theta))

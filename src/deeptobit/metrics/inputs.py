@@ -1,10 +1,10 @@
-"""What users pass to a measure, checked and brought to (N, T)."""
+"""Arguments of the metrics: checked, brought to (N, T), and averaged over entries and tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,7 +55,12 @@ def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> Float
     array([[1.],
            [2.]])
     """
-    refuse_other_order(P, targets, what)
+    columns = tuple(str(name) for name in getattr(P, "columns", ()))
+    if columns != targets.names and sorted(columns) == sorted(targets.names):
+        raise ValueError(
+            f"the columns of {what} are the targets in another order: {', '.join(columns)} against "
+            f"{', '.join(targets.names)}"
+        )
     values = np.asarray(without_mask(P), dtype=np.float64)
     given = values.shape
     if values.ndim == 1 and targets.shape[1] == 1:
@@ -71,16 +76,6 @@ def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> Float
     return values
 
 
-def refuse_other_order(P: ArrayLike, targets: CensoredTargets, what: str) -> None:
-    """A data frame with the targets' names in another order would be scored task against task."""
-    columns = tuple(str(name) for name in getattr(P, "columns", ()))
-    if columns != targets.names and sorted(columns) == sorted(targets.names):
-        raise ValueError(
-            f"the columns of {what} are the targets in another order: {', '.join(columns)} against "
-            f"{', '.join(targets.names)}"
-        )
-
-
 def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
     """Noise scales, positive and finite, broadcast to (N, T).
 
@@ -92,15 +87,13 @@ def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
     """
     scales = np.asarray(without_mask(sigma), dtype=np.float64)
     shape = targets.shape
-    if scales.shape not in ((), shape[1:], shape) and not (
-        shape[1] == 1 and scales.shape == shape[:1]
-    ):
+    if shape[1] == 1 and scales.shape == shape[:1]:
+        scales = scales[:, None]
+    if scales.shape not in ((), shape[1:], shape):
         raise ValueError(
             f"sigma must be a number, one per target or one per entry of Y, which has shape "
             f"{shape}; got shape {scales.shape}"
         )
-    if shape[1] == 1 and scales.shape == shape[:1]:
-        scales = scales[:, None]
     scales = np.broadcast_to(scales, shape)
     wrong = ~((scales > 0.0) & np.isfinite(scales))
     for row, task in np.argwhere(wrong)[:1].tolist():
@@ -112,7 +105,7 @@ def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
 
 
 def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
-    """One weight per row, 1 by default; a weight of 0 is as if the row were not there.
+    """One weight per row, 1 by default; a row of weight 0 is left out.
 
     Examples
     --------
@@ -152,25 +145,27 @@ def _is_per_entry(bound: BoundsLike, Y: ArrayLike) -> bool:
 Multioutput: TypeAlias = Literal["uniform_average", "raw_values"] | ArrayLike
 
 
-def weigh_known(known: BoolArray, weights: FloatArray, names: Sequence[str]) -> FloatArray:
-    """Weights of shape (N, T), 0 where an entry is not known; every task must have some.
+def read_entry_weights(
+    sample_weight: ArrayLike | None, known: BoolArray, names: Sequence[str]
+) -> FloatArray:
+    """Weights of shape (N, T), 0 where an entry is not known; every task must have one above 0.
 
     Examples
     --------
-    >>> weigh_known(np.array([[True], [False]]), np.array([2.0, 2.0]), ["MMSE"])
+    >>> read_entry_weights([2.0, 2.0], np.array([[True], [False]]), ["MMSE"])
     array([[2.],
            [0.]])
     """
-    entries = np.where(known, weights[:, None], 0.0)
-    for task in np.flatnonzero(~entries.any(axis=0)).tolist():
+    weights = np.where(known, read_weights(sample_weight, len(known))[:, None], 0.0)
+    for task in np.flatnonzero(~weights.any(axis=0)).tolist():
         raise ValueError(
             f"target {names[task]!r} has no known entry (of positive weight) to score; leave it out"
         )
-    return entries
+    return weights
 
 
 def average_rows(losses: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted mean of each task over the N rows; a loss of weight 0 may be anything, even NaN.
+    """Weighted mean of each task over the N rows; losses of weight 0 are ignored, even NaN.
 
     Examples
     --------
@@ -184,7 +179,7 @@ def average_rows(losses: FloatArray, weights: FloatArray) -> FloatArray:
 def combine_tasks(
     per_task: FloatArray, multioutput: Multioutput, names: Sequence[str]
 ) -> float | FloatArray:
-    """All T values, their mean, or their weighted mean; NaN is never among them.
+    """All T values, their mean, or their weighted mean; a NaN is an error.
 
     Examples
     --------
@@ -222,7 +217,7 @@ def combine_tasks(
     return float(np.average(per_task[counted], weights=weights[counted]))
 
 
-# Entries that have one recorded value, with the bounds at which that value was cut.
+# Entries with one recorded value, and the bounds at which it was censored.
 
 
 class Recorded(NamedTuple):
@@ -235,7 +230,7 @@ class Recorded(NamedTuple):
     y, lower, upper : arrays of shape (K,)
         The value and the bounds in force.
     on_scale : array of shape (K,)
-        False where an entry is censored at a limit of its own, which no rounding touches.
+        False where an entry is censored at a limit of its own, which is not rounded.
     """
 
     known: BoolArray
@@ -265,21 +260,25 @@ def recorded(targets: CensoredTargets) -> Recorded:
     """
     known = targets.has_value
     y = targets.values[known]
-    scale_lower = np.broadcast_to(targets.lower_bounds, targets.shape)[known]
-    scale_upper = np.broadcast_to(targets.upper_bounds, targets.shape)[known]
-    _refuse_off_scale(targets, known, (y < scale_lower) | (y > scale_upper))
-    at_lower, at_upper = targets.at_lower[known], targets.at_upper[known]
-    lower = np.where(at_lower, y, scale_lower)
-    upper = np.where(at_upper, y, scale_upper)
-    return Recorded(known, y, lower, upper, (lower == scale_lower) & (upper == scale_upper))
-
-
-def _refuse_off_scale(targets: CensoredTargets, known: BoolArray, outside: BoolArray) -> None:
+    scale_lower, scale_upper = bounds_at(targets, known)
+    outside = (y < scale_lower) | (y > scale_upper)
     for row, task in np.argwhere(known)[outside][:1].tolist():
         raise ValueError(
             f"target {targets.names[task]!r}: the value {targets.values[row, task]:g} in row {row} "
             "lies outside the bounds of its scale, where the predictive distribution has no mass"
         )
+    lower = np.where(targets.at_lower[known], y, scale_lower)
+    upper = np.where(targets.at_upper[known], y, scale_upper)
+    return Recorded(known, y, lower, upper, (lower == scale_lower) & (upper == scale_upper))
+
+
+def bounds_at(targets: CensoredTargets, known: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds in force of the K entries where ``known``, each of shape (K,)."""
+    lower, upper = (
+        np.broadcast_to(bounds, targets.shape)[known]
+        for bounds in (targets.lower_bounds, targets.upper_bounds)
+    )
+    return lower, upper
 
 
 # Some of the targets.
@@ -296,20 +295,12 @@ def some_targets(targets: CensoredTargets, tasks: Sequence[int]) -> CensoredTarg
     (('MMSE',), array([[3.]]), array([1.]))
     """
     chosen = list(tasks)
-
-    def entries(limits: FloatArray | None) -> FloatArray | None:
-        return None if limits is None else limits[:, chosen]
-
-    return replace(
-        targets,
-        low=targets.low[:, chosen],
-        high=targets.high[:, chosen],
-        lower=targets.lower[chosen],
-        upper=targets.upper[chosen],
-        names=tuple(targets.names[task] for task in chosen),
-        entry_lower=entries(targets.entry_lower),
-        entry_upper=entries(targets.entry_upper),
-    )
+    fields = ("low", "high", "lower", "upper", "entry_lower", "entry_upper")
+    arrays = {name: getattr(targets, name) for name in fields}
+    columns: dict[str, Any] = {
+        name: array[..., chosen] for name, array in arrays.items() if array is not None
+    }
+    return replace(targets, names=tuple(targets.names[task] for task in chosen), **columns)
 
 
 def some_predictive(predictive: Predictive, tasks: Sequence[int]) -> Predictive:

@@ -9,10 +9,9 @@ from deeptobit.metrics.inputs import (
     TargetsLike,
     average_rows,
     combine_tasks,
+    read_entry_weights,
     read_predictions,
     read_targets,
-    read_weights,
-    weigh_known,
 )
 
 
@@ -107,8 +106,7 @@ def _relative_error(
 ) -> float | FloatArray:
     targets = read_targets(Y)
     predictions = read_predictions(P, targets, "P")
-    rows = read_weights(sample_weight, len(targets))
-    weights = weigh_known(targets.has_value, rows, targets.names)
+    weights = read_entry_weights(sample_weight, targets.has_value, targets.names)
     y = np.where(weights > 0.0, targets.values, np.nan)
     if centred:
         size = np.nanmax(y, axis=0) - np.nanmin(y, axis=0)  # 0 exactly if constant; ȳ is rounded
@@ -122,7 +120,7 @@ def _relative_error(
             f"target {targets.names[task]!r} is {state} in every known entry: there is nothing to "
             "divide its error by; leave it out"
         )
-    # In units of size the squares of y stay in range; those of the error only if it can be right.
+    # In units of size the squares of y cannot overflow; those of a bad prediction may.
     with np.errstate(over="ignore"):
         error = average_rows(((y - predictions) / size) ** 2, weights)
     spread = average_rows(((y - reference) / size) ** 2, weights)

@@ -1,4 +1,4 @@
-"""Proper scores of a censored predictive distribution; lower is better."""
+"""Scores and calibration of censored predictive distributions."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -11,13 +11,14 @@ from deeptobit.metrics.inputs import (
     Multioutput,
     TargetsLike,
     average_rows,
+    bounds_at,
     combine_tasks,
+    read_entry_weights,
     read_predictions,
     read_sigma,
     read_targets,
     read_weights,
     recorded,
-    weigh_known,
 )
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -42,8 +43,8 @@ def censored_log_score(
 
     per known entry: a density where y is observed, the mass at or beyond the bound where it is
     censored, the mass of the interval where only that is known. Densities have a unit: the score
-    of a task measured in other units differs by a constant, and may be negative. Where the noise
-    knows the scores that there are, the density of a score is its probability over the step.
+    of a task in other units differs by a constant, and may be negative. On a grid of scores, the
+    density of a score is its probability divided by the step.
 
     Parameters
     ----------
@@ -76,14 +77,9 @@ def censored_log_score(
     eta = read_predictions(latent, targets, "latent")
     scale = read_sigma(sigma, targets)
     known = ~targets.missing
-    rows = read_weights(sample_weight, len(targets))
-    weights = weigh_known(known, rows, targets.names)
+    weights = read_entry_weights(sample_weight, known, targets.names)
     family = at_entries(resolve_noise(noise), known)
-    lower_at, upper_at = (
-        np.broadcast_to(bounds, targets.shape)[known]
-        for bounds in (targets.lower_bounds, targets.upper_bounds)
-    )
-    predictive = Predictive(family, eta[known], scale[known], lower_at, upper_at)
+    predictive = Predictive(family, eta[known], scale[known], *bounds_at(targets, known))
     losses = np.full(targets.shape, np.nan)
     losses[known] = -predictive.log_density(targets.low[known], targets.high[known])
     return combine_tasks(average_rows(losses, weights), multioutput, targets.names)
@@ -105,8 +101,8 @@ def crps(
     .. math:: \int_{lower}^{upper} \left(F_Y(x) - 1[x \ge y]\right)^2 dx
 
     per known entry, with F_Y the distribution function of y = clip(η + σε, lower, upper), whose
-    mass at the bounds is the mass beyond them, or that of y on the scores that the noise knows of.
-    It has the units of y, and is the absolute error of a forecast without spread.
+    mass at the bounds is the mass beyond them; on a grid of scores, that of y on the grid. It has
+    the units of y, and is the absolute error of a forecast without spread.
 
     Parameters
     ----------
@@ -139,14 +135,13 @@ def crps(
     eta = read_predictions(latent, targets, "latent")
     scale = read_sigma(sigma, targets)
     entries = recorded(targets)
-    rows = read_weights(sample_weight, len(targets))
-    weights = weigh_known(entries.known, rows, targets.names)
+    weights = read_entry_weights(sample_weight, entries.known, targets.names)
     losses = np.full(targets.shape, np.nan)
     losses[entries.known] = entries.predictive(resolve_noise(noise), eta, scale).crps(entries.y)
     return combine_tasks(average_rows(losses, weights), multioutput, targets.names)
 
 
-# The probability integral transform: where outcomes fall in their predictive distributions.
+# The probability integral transform.
 
 RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
@@ -162,23 +157,22 @@ def pit(
     random_state: RandomStateLike = None,
     step: ArrayLike | None = None,
 ) -> FloatArray:
-    r"""Randomised probability integral transform: uniform on [0, 1] if the model is true.
+    r"""Randomised probability integral transform: uniform on [0, 1] if the model is right.
 
     .. math:: u \sim \mathrm{Uniform}\left[P(Y < y),\; P(Y \le y)\right]
 
     for y = clip(η + σε, lower, upper). The two ends differ only at a bound, where the mass beyond
-    it is spread evenly. A histogram that is U-shaped says σ is too small, a hump that it is too
+    it is spread evenly. A U-shaped histogram means that σ is too small, a hump that it is too
     large, a slope that the predictions are biased.
 
-    Scores recorded on a grid, such as whole points of the MMSE, have mass at every value: with
-    ``step`` h the ends are P(Y < y − h/2) and P(Y ≤ y + h/2), which at a bound include all that
-    lies beyond it.
+    Scores on a grid, such as whole points of the MMSE, have mass at every value: with ``step`` h
+    the ends are P(Y < y − h/2) and P(Y ≤ y + h/2), which at a bound include the mass beyond it.
 
     Parameters
     ----------
     Y : array or DataFrame of shape (N,) or (N, T), or CensoredTargets
         Outcomes, NaN where missing. An entry of a CensoredTargets that is censored at a limit of
-        its own is spread over all that lies beyond the limit.
+        its own is spread over the mass beyond the limit.
     latent : array of the shape of Y
         Predicted scores η before censoring.
     sigma : number, or array of shape (T,) or (N, T)
@@ -242,7 +236,7 @@ def _uniform(random_state: RandomStateLike, shape: tuple[int, ...]) -> FloatArra
     return np.random.default_rng(random_state).uniform(size=shape)
 
 
-# Whether outcomes are at their bound as often as predicted.
+# Calibration of the probability of being at a bound.
 
 
 class BoundCalibration(NamedTuple):
@@ -304,8 +298,7 @@ def bound_calibration(
     >>> result.predicted, result.observed, result.count
     (array([0.35, 0.85]), array([0.5, 1. ]), array([2., 2.]))
     """
-    happened = _read_at_bound(at_bound)
-    predicted = _read_probability(probability, happened)
+    happened, predicted = _read_shares(at_bound, probability)
     if n_bins != int(n_bins) or n_bins < 1:
         raise ValueError(f"n_bins must be a positive whole number; got {n_bins}")
     rows = read_weights(sample_weight, len(happened))
@@ -324,8 +317,9 @@ def bound_calibration(
     return BoundCalibration(error, by_bin, seen, count)
 
 
-def _read_at_bound(at_bound: ArrayLike) -> FloatArray:
+def _read_shares(at_bound: ArrayLike, probability: ArrayLike) -> tuple[FloatArray, FloatArray]:
     happened = np.asarray(at_bound, dtype=np.float64)
+    predicted = np.asarray(probability, dtype=np.float64)
     if happened.ndim not in (1, 2):
         raise ValueError(f"at_bound must be 1-d or 2-d; got {happened.ndim} dimensions")
     wrong = ~(np.isnan(happened) | (happened == 0.0) | (happened == 1.0))
@@ -333,11 +327,6 @@ def _read_at_bound(at_bound: ArrayLike) -> FloatArray:
         raise ValueError(
             f"at_bound must hold True and False (or 1, 0 and NaN); got {happened[wrong][0]:g}"
         )
-    return happened
-
-
-def _read_probability(probability: ArrayLike, happened: FloatArray) -> FloatArray:
-    predicted = np.asarray(probability, dtype=np.float64)
     if predicted.shape != happened.shape:
         raise ValueError(
             f"at_bound has shape {happened.shape} but probability has shape {predicted.shape}"
@@ -345,4 +334,4 @@ def _read_probability(probability: ArrayLike, happened: FloatArray) -> FloatArra
     wrong = ~((predicted >= 0.0) & (predicted <= 1.0))
     if wrong.any():
         raise ValueError(f"probability must lie between 0 and 1; got {predicted[wrong][0]:g}")
-    return predicted
+    return happened, predicted

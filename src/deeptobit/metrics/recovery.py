@@ -32,8 +32,8 @@ def principal_angles(U: ArrayLike, U_hat: ArrayLike) -> FloatArray:
 
     with orthonormal bases Q and Q̂ of the two column spaces. Sine and cosine are both computed, so
     that angles near 0 are as accurate as those near π/2. The largest is 0 if and only if the
-    smaller space lies in the larger. Angles do not change under U → UA with A invertible, so this
-    is the measure that knows whether the subspace was found.
+    smaller space lies in the larger. Angles do not change under U → UA with A invertible, so they
+    show whether the subspace was recovered.
 
     Parameters
     ----------

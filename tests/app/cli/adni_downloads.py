@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from deeptobit.datasets import make_clinical_cohort
-from deeptobit.datasets.help import packaged_table
+from deeptobit.datasets import make_clinical_cohort, packaged_table
 
 
 def write_downloads(folder: Path, n_people: int) -> Path:

@@ -21,7 +21,7 @@ def test_help_lists_the_commands() -> None:
 def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['deeptobit', '--help']\n"
-        "from deeptobit.cli import main\n"
+        "from deeptobit.app.cli import main\n"
         "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
         "print('LOADED', *{name.split('.')[0] for name in sys.modules})"
     )

@@ -115,13 +115,11 @@ def test_adni_needs_its_folder(tmp_path: Path) -> None:
 
 
 def test_adni_is_a_cohort_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deeptobit.app.cli import evaluate as _evaluate_command
-
     def load(path: Path) -> ClinicalCohort:
         warnings.warn(f"2 scans in {path} are incomplete", stacklevel=2)
         return make_clinical_cohort(100, random_state=0)
 
-    monkeypatch.setattr(_evaluate_command, "load_adni", load)
+    monkeypatch.setattr("deeptobit.datasets.load_adni", load)
     code, shown, _ = _run(
         "evaluate", "--dataset", "adni", "--path", "[mine]", *QUICK[2:], "--methods", "null"
     )
@@ -180,7 +178,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
         code, _, error = _run("evaluate", study, *QUICK, "--out", out)
     assert code == 130
     assert error.strip() == (
-        f"deeptobit: stopped; what is done is kept in {out}; the same command continues"
+        f"deeptobit: stopped; what is done is saved in {out}; the same command continues"
     )
     code, shown, _ = _run("evaluate", study, *QUICK, "--out", out)
     assert code == 0

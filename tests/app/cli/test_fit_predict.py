@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 from deeptobit.app.cli.app import app
-from deeptobit.app.cli.fit import _R2, _known
 from deeptobit.app.study import FittedStudy, StudyError, load_fitted, read_table
 from tests.app.study.cohorts import write_cohort
 
@@ -57,10 +56,6 @@ def test_fit_shows_how_the_model_does(fitted: tuple[Path, str]) -> None:
     assert "R² ≤ 0" not in plain
     assert "cohort.deeptobit NEW.csv" in plain
     assert "deeptobit report" in plain
-
-
-def test_no_zero_is_below_zero() -> None:
-    assert (_known(-0.001, _R2), _known(-0.006, _R2)) == ("0.00", "-0.01")
 
 
 def test_features_that_do_not_help_are_named(tmp_path: Path) -> None:
@@ -117,7 +112,7 @@ def test_no_model_is_written_without_its_card(
         raise StudyError("no card today")
 
     study = write_cohort(tmp_path, cv=2)
-    monkeypatch.setattr("deeptobit.app.cli.fit.study_card", fail)
+    monkeypatch.setattr("deeptobit.app.report.study_card", fail)
     code, _, error = _run("fit", study, "--jobs", 1)
     assert (code, error) == (1, "deeptobit: no card today\n")
     assert _names(tmp_path) == ["cohort.csv", "cohort.toml"]

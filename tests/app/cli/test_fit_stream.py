@@ -40,7 +40,7 @@ def test_fit_says_why_it_streams_and_what_that_means(streamed: tuple[Path, str, 
     folder, shown, said = streamed
     assert said == (
         "cohort (400 rows × 9 columns) would take about 960 kB, more than half of the 200 kB of "
-        "memory there is, so its rows are streamed: a SubspaceNetworkRegressor of 1 layer "
+        "available memory, so its rows are streamed: a SubspaceNetworkRegressor of 1 layer "
         "and rank 10 at most is fitted without cross-validation, and measured on a tenth of the "
         "groups of 'person' that it does not see."
     )
@@ -64,7 +64,7 @@ def test_what_comes_after_works_as_ever(streamed: tuple[Path, str, str], tmp_pat
     assert (table.numbers("MMSE") <= 30).all()
     assert _run("report", model)[0] == 0
     page = " ".join((tmp_path / "cohort.html").read_text().split())
-    assert "40 were held out by lot" in page
+    assert "40 were held out at random" in page
     assert "by a rule, since rows were streamed" in page
     assert _run("export", model)[0] == 0
     card = json.loads((streamed[0] / "cohort-card.json").read_text())

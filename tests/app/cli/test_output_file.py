@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deeptobit.app.cli.init import check_folder, check_output
+from deeptobit.app.cli.common import check_folder, check_output
 from deeptobit.app.study import StudyError
 
 
@@ -30,7 +30,7 @@ def test_a_folder_that_takes_no_file_is_refused(
 
     check_folder(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr("deeptobit.app.cli.init.TemporaryFile", refuse)
+    monkeypatch.setattr("deeptobit.app.cli.common.TemporaryFile", refuse)
     refused = r"the folder .* cannot be written to \(Permission denied\); --onnx writes elsewhere$"
     with pytest.raises(StudyError, match=refused):
         check_output(tmp_path / "a.onnx", False, option="--onnx")

@@ -6,7 +6,7 @@ from typer import Exit
 from typer.testing import CliRunner
 
 from deeptobit.app.cli.app import app
-from deeptobit.app.cli.init import one_sentence
+from deeptobit.app.cli.common import one_sentence
 from tests.app.study.messy import N_ROWS, write_messy_csv
 from tests.app.study.problems import TABLE, TARGET, write_study
 
@@ -74,7 +74,7 @@ def test_a_study_file_lies_above_its_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        (("init",), " is a folder, and its files are not one table in Parquet files; name a file"),
+        (("init",), " is a folder, but not of Parquet files of one table; name a file"),
         (("check",), ": there is no such study file; 'deeptobit init DATA' writes one"),
         (("fit",), ": there is no such study file; 'deeptobit init DATA' writes one"),
         (("convert",), ": there is no such file"),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deeptobit.app.report import draw_brain_maps
 from deeptobit.app.report.atlas import recognise_regions, region_names, regional_values
-from deeptobit.app.report.brain import VIEWS, look
+from deeptobit.app.report.surface import VIEWS, cortex_view
 from deeptobit.datasets import packaged_table
 
 
@@ -44,7 +44,7 @@ def test_each_value_has_the_colour_of_the_bar_at_its_region() -> None:
     scaled = values / values.abs().max()
     for row in range(2):
         for column, (side, face) in enumerate(VIEWS):
-            view, image = look(side, face), picture(figure, row, column)
+            view, image = cortex_view(side, face), picture(figure, row, column)
             for k, region in enumerate(region_names()):
                 inside = view.regions == k + 1
                 if inside.sum() < 500:
@@ -63,7 +63,7 @@ def test_only_the_region_with_a_value_is_coloured() -> None:
     for column, (side, face) in enumerate(VIEWS):
         red, _, blue, _ = picture(figure, 0, column).astype(int).transpose(2, 0, 1)
         expected = {"left": "precuneus", "right": "superiortemporal"}[side]
-        region = look(side, face).regions == region_names().index(expected) + 1
+        region = cortex_view(side, face).regions == region_names().index(expected) + 1
         signed = red - blue if side == "left" else blue - red
         assert not (signed[~region] != 0).any()
         assert (signed[region] > 20).sum() >= 0.8 * region.sum()
@@ -73,7 +73,7 @@ def test_the_background_is_transparent_and_the_brain_is_not() -> None:
     figure = draw_brain_maps(random_values(all_names(), 1))
     for column, (side, face) in enumerate(VIEWS):
         opaque = picture(figure, 0, column)[..., 3] == 255
-        np.testing.assert_array_equal(opaque, look(side, face).regions >= 0)
+        np.testing.assert_array_equal(opaque, cortex_view(side, face).regions >= 0)
 
 
 def test_components_are_scaled_by_their_regions_alone_and_over_all_measures() -> None:
@@ -135,7 +135,7 @@ def test_a_region_without_a_value_is_grey() -> None:
     values = random_values(all_names(), 1)
     values.loc["lh_precuneus_thickness"] = np.nan
     figure = draw_brain_maps(values)
-    region = look("left", "medial").regions == region_names().index("precuneus") + 1
+    region = cortex_view("left", "medial").regions == region_names().index("precuneus") + 1
     pixels = picture(figure, 0, 1)[region, :3].astype(int)
     assert np.ptp(pixels, axis=1).max() == 0
     assert "1 of 68" in figure.get_supxlabel()
@@ -166,7 +166,7 @@ def test_the_same_values_give_the_same_bytes_and_are_left_alone() -> None:
     values = random_values(all_names(), 1)
     before = values.copy()
     once = drawn(draw_brain_maps(values))
-    look.cache_clear()
+    cortex_view.cache_clear()
     assert drawn(draw_brain_maps(values)) == once
     pd.testing.assert_frame_equal(values, before)
 
@@ -220,7 +220,7 @@ def test_nothing_to_draw_is_a_sentence(
 
 def test_importing_and_recognising_need_no_optional_package() -> None:
     code = (
-        "import sys; from deeptobit.app.report.brain import recognise_regions; "
+        "import sys; from deeptobit.app.report import recognise_regions; "
         "recognise_regions(['lh_insula_area']); print(*sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,8 +8,8 @@ import nibabel
 import numpy as np
 import pytest
 
-from deeptobit.app.report.atlas import load_hemisphere, region_names
-from deeptobit.app.report.brain import VIEWS, look, rasterise
+from deeptobit.app.report.atlas import region_names
+from deeptobit.app.report.surface import VIEWS, cortex_view, load_hemisphere, rasterise
 from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import MissingExtraError
 
@@ -34,7 +34,7 @@ def number(region: str) -> int:
 
 def seen(side: str, face: str, region: str) -> tuple[float, float, int]:
     """Mean column and row, in shares of the picture, and pixels of a region."""
-    regions = look(side, face).regions
+    regions = cortex_view(side, face).regions
     rows, columns = np.nonzero(regions == number(region))
     if not len(rows):
         return np.nan, np.nan, 0
@@ -56,7 +56,7 @@ def test_all_regions_are_on_the_mesh_under_their_names(side: str) -> None:
 @pytest.mark.parametrize("side", SIDES)
 def test_every_region_is_seen_from_one_side_or_the_other(side: str) -> None:
     lateral, medial = (
-        np.bincount(look(side, face).regions.ravel() + 1, minlength=36)
+        np.bincount(cortex_view(side, face).regions.ravel() + 1, minlength=36)
         for face in ("lateral", "medial")
     )
     assert (lateral + medial).min() > 100
@@ -64,7 +64,7 @@ def test_every_region_is_seen_from_one_side_or_the_other(side: str) -> None:
 
 @pytest.mark.parametrize(("side", "face"), VIEWS)
 def test_a_vertex_is_seen_in_the_colour_of_its_own_region(side: str, face: str) -> None:
-    hemisphere, view = load_hemisphere(side), look(side, face)
+    hemisphere, view = load_hemisphere(side), cortex_view(side, face)
     x, y, z = hemisphere.points.T
     eye = {"left": -1.0, "right": 1.0}[side] * {"lateral": 1.0, "medial": -1.0}[face]
     column = np.rint((eye * y - (eye * y).min()) * 3.0).astype(int)
@@ -131,7 +131,7 @@ def test_the_hemispheres_mirror_each_other(face: str) -> None:
 
 
 def test_light_is_between_0_and_1_and_the_background_has_none() -> None:
-    view = look("left", "lateral")
+    view = cortex_view("left", "lateral")
     on = view.regions >= 0
     assert 0.5 < view.light[on].min() < view.light[on].max() <= 1.0
     assert not view.light[~on].any()

@@ -7,15 +7,15 @@ import pytest
 
 from deeptobit import SubspaceNetworkCV, SubspaceNetworkRegressor, datasets
 from deeptobit.app.report.brain import draw_cortex
-from deeptobit.app.report.format import percent
-from deeptobit.app.report.pictures import drawing
-from deeptobit.app.report.words import (
+from deeptobit.app.report.directions import (
     Directions,
     in_words,
-    most_alike,
+    most_similar,
     shared_directions,
     task_cosines,
 )
+from deeptobit.app.report.format import percent
+from deeptobit.app.report.pictures import drawing
 
 
 def _fitted(n_layers: int) -> tuple[SubspaceNetworkCV, pd.DataFrame]:
@@ -68,8 +68,8 @@ def test_a_component_without_a_share_is_left_out() -> None:
 def test_the_most_alike_are_not_the_same_outcome() -> None:
     names = ["a", "b", "c"]
     cosines = pd.DataFrame([[1, 0.2, -0.9], [0.2, 1, 0.3], [-0.9, 0.3, 1]], names, names)
-    assert most_alike(cosines) == ("b", "c", 0.3)
-    assert most_alike(cosines.iloc[:1, :1]) is None
+    assert most_similar(cosines) == ("b", "c", 0.3)
+    assert most_similar(cosines.iloc[:1, :1]) is None
 
 
 def _directions(*features: str) -> Directions:

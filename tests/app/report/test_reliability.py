@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from deeptobit.app.report.words import N_BINS, bound_errors, reliability_words
+from deeptobit.app.report.privacy import N_BINS, bound_errors
+from deeptobit.app.report.words import reliability_words
 from deeptobit.inspection import bound_calibrations, draw_calibration
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import bound_calibration
@@ -26,7 +27,7 @@ def _problem(n_rows: int, seed: int) -> tuple[CensoredTargets, Predictive]:
 def test_no_bin_is_drawn_in_which_fewer_than_five_are_there_or_not(n_rows: int) -> None:
     targets, predictive = _problem(n_rows, seed=n_rows)
     found = bound_calibrations(targets, predictive, N_BINS)
-    _, curves, _ = _drawn(targets, predictive, fewest=5)
+    _, curves, _ = _drawn(targets, predictive, min_count=5)
     for side, bins in found.items():
         shares = [
             line.get_ydata() for line in curves.lines if line.get_label() == f"at {side} bound"
@@ -40,13 +41,13 @@ def test_no_bin_is_drawn_in_which_fewer_than_five_are_there_or_not(n_rows: int) 
 
 def test_where_nothing_is_left_the_picture_says_why() -> None:
     targets, predictive = _problem(4, seed=0)
-    _, curves, _ = _drawn(targets, predictive, fewest=5)
+    _, curves, _ = _drawn(targets, predictive, min_count=5)
     assert [text.get_text() for text in curves.texts] == ["too few entries to show"]
 
 
 def test_large_bins_stay_as_they_are() -> None:
     targets, predictive = _problem(4000, seed=0)
-    some, everything = (_drawn(targets, predictive, fewest=fewest)[1] for fewest in (5, 1))
+    some, everything = (_drawn(targets, predictive, min_count=n)[1] for n in (5, 1))
     assert len(some.lines) == 3
     for kept, line in zip(some.lines, everything.lines, strict=True):
         np.testing.assert_array_equal(kept.get_xydata(), line.get_xydata())
@@ -58,18 +59,20 @@ def test_the_error_of_a_side_is_not_told_where_few_are_there() -> None:
     targets = CensoredTargets.from_bounds(Y, None, 30.0)
     predictive = Predictive(Gaussian(), np.full((60, 1), 10.0), np.ones(1), -np.inf, 30.0)
     assert bound_errors(targets, predictive) == {"upper": None}
-    assert bound_errors(targets, predictive, fewest=1) == {"upper": pytest.approx(2 / 60)}
+    assert bound_errors(targets, predictive, min_count=1) == {"upper": pytest.approx(2 / 60)}
     assert reliability_words({"upper": None}) == (
-        "At the upper bound, or off it, are too few values for a number."
+        "Too few values are at the upper bound, or off it, for a number."
     )
     both = reliability_words({"lower": 0.01, "upper": None})
     assert both.startswith("On average, predicted and observed shares differ by 1.0 percentage")
-    assert both.endswith("too few values for a number.")
+    assert both.endswith("at the upper bound, or off it, for a number.")
 
 
-def _drawn(targets: CensoredTargets, predictive: Predictive, *, fewest: int) -> list[Any]:
+def _drawn(targets: CensoredTargets, predictive: Predictive, *, min_count: int) -> list[Any]:
     ax = Figure().subplots()
-    return draw_calibration(targets, predictive, n_bins=N_BINS, fewest=fewest, ax=ax).child_axes
+    return draw_calibration(
+        targets, predictive, n_bins=N_BINS, min_count=min_count, ax=ax
+    ).child_axes
 
 
 def test_errors_by_side_are_those_of_the_metric() -> None:

@@ -2,7 +2,6 @@ import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
-from importlib.resources import files
 from pathlib import Path
 
 import matplotlib
@@ -10,8 +9,9 @@ import numpy as np
 import pytest
 
 from deeptobit.app.report import render_report
-from deeptobit.app.report.page import outcome_rows
-from deeptobit.app.report.words import cautions, published, the_result
+from deeptobit.app.report.page import outcome_rows, template_part
+from deeptobit.app.report.privacy import published
+from deeptobit.app.report.words import cautions, the_result
 from deeptobit.app.study import FittedStudy, diagnose, read_data, read_study
 from deeptobit.app.study import build_data as build
 from deeptobit.targets import CensoredTargets
@@ -185,7 +185,7 @@ def test_an_outcome_of_one_value_is_not_called_unexplained() -> None:
     others = cautions(fitted, table)
     table.loc["MMSE_bl", "r2"] = np.nan
     said = cautions(fitted, table)
-    assert said[0].startswith("All held-out values of MMSE_bl are the same, so that there is")
+    assert said[0].startswith("All held-out values of MMSE_bl are the same, so there is")
     assert said[1:] == others
 
 
@@ -278,7 +278,7 @@ def test_the_same_study_gives_the_same_page_and_leaves_styles_alone(html: str) -
 
 
 def _schemes() -> dict[str, dict[str, str]]:
-    css = files("deeptobit.report").joinpath("templates", "style.css").read_text(encoding="utf-8")
+    css = template_part("style.css")
     blocks = [
         re.findall(r"--([a-z-]+): (#[0-9a-f]+)", part)
         for part in re.findall(r":root \{(.*?)\}", css, re.DOTALL)

@@ -1,6 +1,7 @@
 import pytest
 
-from deeptobit.app.report.words import Likeness, _bounds, likeness_words
+from deeptobit.app.report.directions import Similarity
+from deeptobit.app.report.words import _bounds, similarity_words
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ from deeptobit.app.report.words import Likeness, _bounds, likeness_words
     ],
 )
 def test_opposite_outcomes_are_not_alike(cosine: float, said: str) -> None:
-    assert likeness_words(Likeness("MMSE", "CDR", cosine)) == said
+    assert similarity_words(Similarity("MMSE", "CDR", cosine)) == said
 
 
 @pytest.mark.parametrize(

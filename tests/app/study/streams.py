@@ -10,9 +10,8 @@ import pytest
 
 from deeptobit.app.study import Study, StudyData
 from deeptobit.app.study import chunks as _chunks
-from deeptobit.app.study.chunks import Chunk, SmallestLots, draw_lots
+from deeptobit.app.study.chunks import Chunk, GroupCount, HeldOutRows, hash_uniform
 from deeptobit.app.study.data import read_groups
-from deeptobit.app.study.stream import HeldRows
 from deeptobit.arrays import BoolArray
 from tests.app.study.cohorts import read_cohort, write_cohort
 
@@ -39,9 +38,9 @@ def held_out(study: Study, data: StudyData) -> BoolArray:
     labels = read_groups(study, data.table)
     groups = None
     if labels is not None:
-        groups = SmallestLots(np.unique(draw_lots(labels, study.model.seed)))
-    held = HeldRows.of(study, len(data.table), groups)
-    return held.among(Chunk(data.table, np.arange(len(data.table))))
+        groups = GroupCount(np.unique(hash_uniform(labels, study.model.seed)))
+    rows = HeldOutRows.choose(study, len(data.table), groups)
+    return rows.among(Chunk(data.table, np.arange(len(data.table))))
 
 
 @contextmanager

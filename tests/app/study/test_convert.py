@@ -28,7 +28,7 @@ def test_separators_are_found_out(tmp_path: Path) -> None:
     ("name", "content", "sentence"),
     [
         ("a.csv", None, "there is no such file"),
-        ("a.xlsx", "x", "only text is converted .*; save it as 'CSV UTF-8'"),
+        ("a.xlsx", "x", "only text files can be converted .*; save it as 'CSV UTF-8'"),
         ("a.csv", "", "cannot be read as CSV"),
         ("a.csv", "a,b\n1,2\n3\n", "cannot be read as CSV: .*Expected 2 columns, got 1"),
     ],

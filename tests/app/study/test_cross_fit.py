@@ -1,6 +1,6 @@
 import numpy as np
 
-from deeptobit.app.study.fitting import FoldPrediction, assemble
+from deeptobit.app.study.fitting import FoldPrediction, join_folds
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.targets import CensoredTargets
 
@@ -17,7 +17,7 @@ def _part(rows: list[int], n_stages: int) -> FoldPrediction:
 def test_rows_come_back_in_the_order_of_the_table_whatever_fold_ends_first() -> None:
     targets = CensoredTargets.from_bounds(np.zeros((5, 1)), lower=-1.0, names=["y"])
     parts = [_part([4, 0], 1), _part([1, 3], 3), _part([2], 2)]
-    first, second = assemble(targets, parts, 0.9), assemble(targets, parts[::-1], 0.9)
+    first, second = join_folds(targets, parts, 0.9), join_folds(targets, parts[::-1], 0.9)
     np.testing.assert_array_equal(first.predictive.latent.ravel(), np.arange(5.0))
     np.testing.assert_array_equal(first.predictive.sigma.ravel(), [5.0, 2.0, 3.0, 2.0, 5.0])
     np.testing.assert_array_equal(first.null.latent.ravel(), -np.arange(5.0))

@@ -94,8 +94,9 @@ def test_features_that_look_like_identifiers(tmp_path: Path) -> None:
 def test_people_whose_rows_would_be_split(features: str, tmp_path: Path) -> None:
     people = {"Pat-ID": np.arange(N_ROWS) // 2}
     assert _findings(tmp_path, f"{features}[targets.y]\n", "", **people) == [
-        "warning Pat-ID: looks like an identifier that repeats, so that some rows of a person are "
-        "held out and others not; group = 'Pat-ID' under [data] keeps them together"
+        "warning Pat-ID: looks like an identifier that repeats, so that rows of a person may be "
+        "both in the training and in the held-out rows; group = 'Pat-ID' under [data] keeps them "
+        "together"
     ]
     assert _findings(tmp_path, "[targets.y]\n", 'group = "Pat-ID"', **people) == []
 
@@ -138,7 +139,7 @@ def test_numbers_that_only_look_like_codes(tmp_path: Path) -> None:
 
 def test_numbers_that_are_taken_for_categories(tmp_path: Path) -> None:
     dose = [f"{5 * (row % 4)}%" for row in range(N_ROWS)]
-    message = "taken for categories, but holds numbers with %; take the sign out of the cells"
+    message = "read as categories, but holds numbers with %; take the sign out of the cells"
     assert _findings(tmp_path, "[targets.y]\n", dose=dose) == [f"warning dose: {message}"]
     declared = '[features]\ncategorical = ["dose"]\n[targets.y]\n'
     assert _findings(tmp_path, declared, dose=dose) == []
@@ -180,7 +181,7 @@ def test_rows(tmp_path: Path) -> None:
     y = np.where(np.arange(N_ROWS) < 3, np.nan, rng.normal(size=N_ROWS))
     assert _findings(tmp_path, "[targets.y]\n", "", y=y, **many) == [
         "note features: 61 features for 60 rows: the model relies on its prior",
-        "note rows: 3 rows have no target and teach nothing",
+        "note rows: 3 rows have no outcome and are left out",
     ]
 
 

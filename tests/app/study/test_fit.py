@@ -103,7 +103,7 @@ def test_rows_without_outcomes_are_left_out(tmp_path: Path) -> None:
     fitted = fit_study(*read_cohort(path))
     assert fitted.n_rows == 20
     assert not fitted.held_out.targets.missing.any()
-    assert any("20 rows have no target" in finding.message for finding in fitted.findings)
+    assert any("20 rows have no outcome" in finding.message for finding in fitted.findings)
 
 
 def test_fewer_groups_than_folds(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_fewer_groups_than_folds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "data", "sentence"),
     [
-        ([f"1,{i},{i}" for i in range(9)], "", "a.csv has 9 rows; .* needs at least 10"),
+        ([f"1,{i},{i}" for i in range(9)], "", "a.csv has 9 rows; .* at least 10 are needed"),
         (
             [f"1,{i},{i if i < 4 else ''}" for i in range(20)],
             "",

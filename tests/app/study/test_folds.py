@@ -20,7 +20,10 @@ def rows(n_rows: int, n_sites: int, n_known: int) -> str:
 @pytest.mark.parametrize(
     ("table", "sentence"),
     [
-        (rows(9, 3, 9), r"a\.csv has 9 rows; a model that is tested on rows it has not seen needs"),
+        (
+            rows(9, 3, 9),
+            r"a\.csv has 9 rows; to fit a model and test it on held-out rows, at least 10",
+        ),
         (rows(30, 3, 5), r"target 'MMSE' has values in 5 rows and needs at least 10; leave it out"),
         (
             rows(30, 2, 30),

@@ -13,7 +13,7 @@ from deeptobit.app.study import (
     fit_study,
     load_fitted,
     predict_table,
-    read_new_data,
+    read_data,
     save_fitted,
 )
 from deeptobit.exceptions import ModelFileError
@@ -31,7 +31,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> FittedStudy:
 
 def _table(folder: Path, fitted: FittedStudy, text: str) -> Table:
     (folder / "new.csv").write_text(text)
-    return read_new_data(fitted.study, folder / "new.csv")
+    return read_data(fitted.study, folder / "new.csv")
 
 
 def test_predictions_are_those_of_the_model(fitted: FittedStudy, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_missing_codes_and_sheets_are_those_of_the_study(
     with pd.ExcelWriter(tmp_path / "new.xlsx") as book:
         pd.DataFrame({"wrong": [1]}).to_excel(book, sheet_name="old", index=False)
         table.cells.to_excel(book, sheet_name="new", index=False)
-    assert read_new_data(fresh.study, tmp_path / "new.xlsx").columns == table.columns
+    assert read_data(fresh.study, tmp_path / "new.xlsx").columns == table.columns
 
 
 def test_a_file_holds_it_all_but_no_ids(fitted: FittedStudy, tmp_path: Path) -> None:

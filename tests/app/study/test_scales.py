@@ -3,10 +3,13 @@ import re
 import numpy as np
 import pytest
 
-from deeptobit.app.study.outcomes import find_piles
-from deeptobit.app.study.scales import SCALES, known_scale, sf36_together
-from deeptobit.datasets.cohort import SCORES
-from deeptobit.datasets.help import packaged_table
+from deeptobit.app.study.scales import (
+    SCALES,
+    find_floor_and_ceiling,
+    known_scale,
+    sf36_together,
+)
+from deeptobit.datasets import packaged_table
 
 
 @pytest.mark.parametrize(
@@ -151,16 +154,18 @@ def test_scores_of_adni_have_the_bounds_of_the_packaged_table() -> None:
 
 
 def test_it_agrees_with_the_simulated_cohort() -> None:
-    for score in SCORES:
-        scale = known_scale(score.name, score.lower, score.upper)
-        assert scale is None or (scale.lower, scale.upper) == (score.lower, score.upper), score
+    for _, score in packaged_table("clinical_scores").iterrows():
+        bounds = score["lower"], score["upper"]
+        scale = known_scale(f"{score['test']}_{score['visit']}", *bounds)
+        assert scale is None or (scale.lower, scale.upper) == bounds, score
 
 
-def test_piles() -> None:
+def test_floors_and_ceilings() -> None:
     rng = np.random.default_rng(0)
     latent = rng.normal(size=500)
-    assert find_piles(latent)[:2] == (None, None)
-    assert find_piles(np.clip(latent, -1.0, 1.5))[:2] == (-1.0, 1.5)
-    assert find_piles(np.round(10 * latent))[:2] == (None, None)
-    assert find_piles(rng.integers(0, 2, 500).astype(float))[:2] == (None, None)
-    assert find_piles(np.full(500, np.nan))[:2] == (None, None)
+    assert find_floor_and_ceiling(latent) == {}
+    ends = find_floor_and_ceiling(np.clip(latent, -1.0, 1.5))
+    assert {side: end for side, (end, _) in ends.items()} == {"lower": -1.0, "upper": 1.5}
+    assert find_floor_and_ceiling(np.round(10 * latent)) == {}
+    assert find_floor_and_ceiling(rng.integers(0, 2, 500).astype(float)) == {}
+    assert find_floor_and_ceiling(np.full(500, np.nan)) == {}

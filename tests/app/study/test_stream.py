@@ -14,13 +14,13 @@ from deeptobit.app.study import (
     load_fitted,
     make_network,
     predict_table,
-    read_new_data,
+    read_data,
     read_study,
     save_fitted,
     stream_study,
 )
+from deeptobit.app.study import chunks as _chunks
 from deeptobit.app.study import fitting as _model
-from deeptobit.app.study import stream as _held_rows
 from deeptobit.estimators import inputs as _choice
 from tests.app.study.streams import chunks_of, held_out, write_parquet
 
@@ -93,12 +93,12 @@ def test_the_file_and_its_card(fitted: tuple[FittedStudy, Path], tmp_path: Path)
     loaded = load_fitted(file)
     assert (loaded.n_rows, loaded.n_held_out, loaded.streamed) == (600, 60, True)
     pd.read_parquet(path).dropna().head(5).to_csv(tmp_path / "new.csv", index=False)
-    table = read_new_data(loaded.study, tmp_path / "new.csv")
+    table = read_data(loaded.study, tmp_path / "new.csv")
     pd.testing.assert_frame_equal(predict_table(loaded, table), predict_table(streamed, table))
     card = study_card(loaded)
     assert card["data"]["rows"] == 600
     assert card["data"]["held_out_rows"] == 60
-    assert "60 were held out by lot" in card["scores"]["how"]
+    assert "60 were held out at random" in card["scores"]["how"]
     content = file.read_bytes()
     assert not any(f"{person:03d}-".encode() in content for person in (0, 150, 299))
 
@@ -207,7 +207,7 @@ def test_too_little_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     _frame(0).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(StudyError, match="target 'y' has values in 0 rows"):
         stream_study(_study(tmp_path, "[targets.y]"), tmp_path / "a.parquet")
-    monkeypatch.setattr(_held_rows, "_SHARE", 0.0)
+    monkeypatch.setattr(_chunks, "_SHARE", 0.0)
     _frame(12).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(StudyError, match="of 12 rows 0 would be held out, which leaves nothing"):
+    with pytest.raises(StudyError, match="0 of 12 rows would be held out, which leaves none"):
         stream_study(_study(tmp_path, "[targets.y]"), tmp_path / "a.parquet")

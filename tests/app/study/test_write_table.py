@@ -37,7 +37,9 @@ def test_no_cell_of_excel_is_a_formula(table: pd.DataFrame, tmp_path: Path) -> N
 
 
 def test_what_cannot_be_written_is_one_sentence(table: pd.DataFrame, tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"p.ods: cannot write files of kind '.ods'; known: .csv"):
+    with pytest.raises(
+        StudyError, match=r"p.ods: cannot write files of kind '.ods'; known are .csv"
+    ):
         write_table(table, tmp_path / "p.ods")
     with pytest.raises(StudyError, match="no such folder"):
         write_table(table, tmp_path / "none" / "p.csv")

@@ -1,110 +1,55 @@
-"""``deeptobit demo``: from a simulated cohort to honest numbers on unseen subjects."""
+"""``deeptobit demo``: fit a simulated cohort, and measure the model on held-out subjects."""
 
-import json
+from __future__ import annotations
+
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from deeptobit.datasets import ClinicalCohort, make_clinical_cohort
-from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
-from deeptobit.metrics import censored_log_score, centred_anmse
-from deeptobit.targets import CensoredTargets
+import typer
+from rich.console import Console
+
+from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from deeptobit.datasets import ClinicalCohort
+    from deeptobit.estimators import SubspaceNetworkCV
+    from deeptobit.targets import CensoredTargets
 
-COVERAGE = 0.9
-TRAIN_SHARE = 0.6
+_COVERAGE = 0.9
+_TRAIN_SHARE = 0.6
 _NO_FEATURES = 1e9  # a ridge under which every coefficient is zero: the intercept-only model
 
 
-def run_demo(*, seed: int, as_json: bool) -> None:
-    """Simulate, let cross-validation build a network, and print a table per score."""
-    from rich.console import Console
+def demo(
+    seed: Annotated[int, typer.Option(help="Seed of the simulated cohort.")] = 0,
+    as_json: common.AsJson = False,
+) -> None:
+    """Simulate a clinical cohort, fit 30 bounded scores at once, show how it does."""
+    from deeptobit.datasets import make_clinical_cohort
 
     console = Console(stderr=as_json)
     started = perf_counter()
     with console.status("Simulating a cohort …"):
         cohort = make_clinical_cohort(random_state=seed)
     with console.status("Building a Subspace Network by 5-fold cross-validation …"):
-        table, model, n_train = evaluate_cohort(cohort, seed)
+        table, model, n_train = _evaluate(cohort, seed)
     seconds = perf_counter() - started
     if as_json:
         records = table.reset_index().to_dict(orient="records")
         chosen = {"rank": model.rank_, "n_layers": model.n_layers_}
-        print(json.dumps(chosen | {"n_train": n_train, "scores": records}, indent=2))
+        common.print_json({**chosen, "n_train": n_train, "scores": records})
         return
-    n_test = len(cohort.X) - n_train
+    layers = "one layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
     console.print(
         f"\n[bold]{len(cohort.X)} simulated subjects, {cohort.X.shape[1]} regional brain features, "
         f"{cohort.Y.shape[1]} bounded scores[/bold] (seed {seed})\n"
-        f"Subspace Network on {n_train} subjects: {_describe(model)}; "
-        f"tested on the other {n_test}.\n"
+        f"Subspace Network on {n_train} subjects: {layers}, rank {model.rank_}; "
+        f"tested on the other {len(cohort.X) - n_train}.\n"
     )
-    console.print(_as_rich_table(table))
-    console.print(
-        f"\nMean R² {table['r2'].mean():.3f}. Log score {table['log_score'].mean():.3f}, without "
-        f"features (null) {table['log_score_without_features'].mean():.3f}; lower is better.\n"
-        f"{COVERAGE:.0%} intervals cover {table['coverage'].mean():.1%}. Took {seconds:.1f} s."
-    )
-
-
-def evaluate_cohort(
-    cohort: ClinicalCohort, seed: int
-) -> "tuple[pd.DataFrame, SubspaceNetworkCV, int]":
-    """Per-score measures on held-out subjects, the network, and the number trained on."""
-    import pandas as pd
-    from sklearn.model_selection import train_test_split
-
-    X, X_test, Y, Y_test = train_test_split(
-        cohort.X, cohort.Y, train_size=TRAIN_SHARE, random_state=seed
-    )
-    model = SubspaceNetworkCV(
-        lower=cohort.lower, upper=cohort.upper, n_jobs=2, random_state=seed
-    ).fit(X, Y)
-    constant = TobitRegressor(lower=cohort.lower, upper=cohort.upper, alpha=_NO_FEATURES).fit(X, Y)
-
-    test = CensoredTargets.from_bounds(Y_test, cohort.lower, cohort.upper)
-    shares = CensoredTargets.from_bounds(cohort.Y, cohort.lower, cohort.upper).describe()
-    low, high = model.predict_interval(X_test, COVERAGE)
-    inside = (test.values >= low) & (test.values <= high)
-    table = pd.DataFrame(
-        {
-            "lower": shares["lower"],
-            "upper": shares["upper"],
-            "at_lower": shares["at_lower"],
-            "at_upper": shares["at_upper"],
-            "r2": 1.0 - centred_anmse(test, model.predict(X_test), multioutput="raw_values"),
-            "log_score": _log_scores(model, X_test, test),
-            "log_score_without_features": _log_scores(constant, X_test, test),
-            "coverage": inside.sum(axis=0) / (~test.missing).sum(axis=0),
-        },
-        index=shares.index,
-    )
-    return table, model, len(X)
-
-
-def _describe(model: SubspaceNetworkCV) -> str:
-    layers = "one layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
-    return f"{layers}, rank {model.rank_}"
-
-
-def _log_scores(model: SubspaceNetworkCV | TobitRegressor, X: Any, test: CensoredTargets) -> Any:
-    latent = model.predict(X, kind="latent")
-    return censored_log_score(
-        test, latent, model.sigma_, noise=model.noise_, multioutput="raw_values"
-    )
-
-
-def _as_rich_table(table: "pd.DataFrame") -> Any:
-    from rich.table import Table
-
-    shown = Table(header_style="bold", box=None, pad_edge=False)
-    shown.add_column("score", no_wrap=True)
-    for heading in ("range", "at lower", "at upper", "R²", "log score", "(null)", "coverage"):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    for row in table.itertuples():
-        shown.add_row(
+    rows = [
+        (
             str(row.Index),
             f"{row.lower:g} – {row.upper:g}",
             f"{row.at_lower:.0%}",
@@ -114,4 +59,49 @@ def _as_rich_table(table: "pd.DataFrame") -> Any:
             f"{row.log_score_without_features:.3f}",
             f"{row.coverage:.0%}",
         )
-    return shown
+        for row in table.itertuples()
+    ]
+    headings = "score", "range", "at lower", "at upper", "R²", "log score", "(null)", "coverage"
+    console.print(common.make_table(headings, rows))
+    console.print(
+        f"\nMean R² {table['r2'].mean():.3f}. Log score {table['log_score'].mean():.3f}, without "
+        f"features (null) {table['log_score_without_features'].mean():.3f}; lower is better.\n"
+        f"{_COVERAGE:.0%} intervals cover {table['coverage'].mean():.1%}. Took {seconds:.1f} s."
+    )
+
+
+def _evaluate(cohort: ClinicalCohort, seed: int) -> tuple[pd.DataFrame, SubspaceNetworkCV, int]:
+    """Measures by score on held-out subjects, the network, and the number of training subjects."""
+    from sklearn.model_selection import train_test_split
+
+    from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
+    from deeptobit.metrics import centred_anmse
+    from deeptobit.targets import CensoredTargets
+
+    X, X_test, Y, Y_test = train_test_split(
+        cohort.X, cohort.Y, train_size=_TRAIN_SHARE, random_state=seed
+    )
+    bounds: dict[str, Any] = {"lower": cohort.lower, "upper": cohort.upper}
+    model = SubspaceNetworkCV(**bounds, n_jobs=2, random_state=seed).fit(X, Y)
+    constant = TobitRegressor(**bounds, alpha=_NO_FEATURES).fit(X, Y)
+
+    test = CensoredTargets.from_bounds(Y_test, **bounds)
+    low, high = model.predict_interval(X_test, _COVERAGE)
+    inside = (test.values >= low) & (test.values <= high)
+    described = CensoredTargets.from_bounds(cohort.Y, **bounds).describe()
+    table = described[["lower", "upper", "at_lower", "at_upper"]].assign(
+        r2=1.0 - centred_anmse(test, model.predict(X_test), multioutput="raw_values"),
+        log_score=_log_scores(model, X_test, test),
+        log_score_without_features=_log_scores(constant, X_test, test),
+        coverage=inside.sum(axis=0) / (~test.missing).sum(axis=0),
+    )
+    return table, model, len(X)
+
+
+def _log_scores(model: Any, X: Any, test: CensoredTargets) -> Any:
+    from deeptobit.metrics import censored_log_score
+
+    latent = model.predict(X, kind="latent")
+    return censored_log_score(
+        test, latent, model.sigma_, noise=model.noise_, multioutput="raw_values"
+    )

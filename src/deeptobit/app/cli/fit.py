@@ -1,61 +1,150 @@
-"""``deeptobit fit``: from a study to a model file, with numbers on rows the model has not seen."""
+"""``deeptobit fit``: fit the model of a study, and measure it on held-out rows."""
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.progress import Progress as ProgressBar
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from deeptobit.app.cli.init import check_output, finite, named, one_sentence, show_bound
-from deeptobit.app.report import card_files, study_card, write_card
-from deeptobit.app.study import (
-    FittedStudy,
-    Passes,
-    Progress,
-    Room,
-    Study,
-    available_memory,
-    build_data,
-    fit_study,
-    look_for_room,
-    make_network,
-    read_bytes,
-    read_data,
-    read_study,
-    save_fitted,
-    stream_study,
-)
+from deeptobit.app.cli import common
 
-# ``deeptobit fit`` on a table beyond memory: why it streams, and how fast.
+if TYPE_CHECKING:
+    from deeptobit.app.study import FittedStudy, MemoryCheck, Passes, Progress, Study
+
+_SUFFIX = ".deeptobit"
+_CRPS = "CRPS: error of the predicted distribution, in units of the target; null: without features."
 
 
-def fit_streamed(study: Study, room: Room, checkpoint: Path | None) -> FittedStudy:
-    """Say what is done in place of the usual, and do it."""
+def _some_jobs(jobs: int) -> int:
+    if jobs == 0:
+        raise typer.BadParameter("0 processes do nothing; name at least 1, or -1 for all cores")
+    return jobs
+
+
+def fit(
+    study: common.StudyFile,
+    out: Annotated[
+        Path | None, typer.Option(help="The model file to write; by default beside the study.")
+    ] = None,
+    data: common.OtherData = None,
+    jobs: Annotated[
+        int, typer.Option(callback=_some_jobs, help="Processes; -1 takes all cores.")
+    ] = -1,
+    memory: Annotated[
+        str | None, typer.Option(help="Memory limit, such as 4GB; by default what is free.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Where a streamed fit saves its progress, to continue if stopped."),
+    ] = None,
+    force: common.Force = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Fit the model of a study, and measure it on rows it has not seen.
+
+    A Parquet table that would take more than half of the memory is streamed.
+
+    Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
+    """
+    from deeptobit.app.report import card_files, study_card, write_card
+    from deeptobit.app.study import (
+        available_memory,
+        check_memory,
+        read_bytes,
+        read_study,
+        save_fitted,
+    )
+
+    path = out or common.named(study).with_suffix(_SUFFIX)
+    cards = card_files(path)
+    with common.one_sentence(as_json):
+        settings = read_study(study)
+        table = data or settings.data_path
+        for file in (path, *cards):
+            common.check_output(file, force, study, table)
+        if checkpoint is not None:
+            common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
+        limit = read_bytes(memory) if memory else available_memory()
+        check = check_memory(settings, table, limit, jobs)
+        if check is None or check.enough:
+            fitted = _fit_in_memory(settings, table, jobs)
+        elif check.streamable:
+            fitted = _fit_streamed(settings, check, checkpoint)
+        else:
+            raise check.error()
+        card = study_card(fitted)  # before the model is written: both appear, or neither
+        save_fitted(fitted, path)
+        write_card(card, path)
+        if checkpoint is not None and fitted.streamed:
+            checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
+    if as_json:
+        common.print_json(
+            {
+                "model": str(path),
+                "card": [str(file) for file in cards],
+                "rows": fitted.n_rows,
+                "held_out_rows": fitted.n_held_out,
+                "streamed": fitted.streamed,
+                "features": fitted.model.n_features_in_,
+                "groups": fitted.n_groups,
+                "n_layers": fitted.model.n_layers_,
+                "rank": fitted.model.rank_,
+                "coverage": fitted.held_out.coverage,
+                "targets": fitted.held_out.table().reset_index().to_dict(orient="records"),
+                "findings": [finding._asdict() for finding in fitted.findings],
+                "facts": fitted.facts,
+            }
+        )
+    else:
+        _show(Console(), fitted, study, path, cards)
+
+
+# Fitting, with progress on a terminal.
+
+
+def _fit_in_memory(study: Study, table: Path, jobs: int) -> FittedStudy:
+    from deeptobit.app.study import build_data, fit_study, read_data
+
+    with Console(stderr=True).status("Reading the table …"):
+        built = build_data(study, read_data(study, table))
+    with _fold_bar() as progress:
+        return fit_study(study, built, n_jobs=jobs, progress=progress)
+
+
+@contextmanager
+def _fold_bar() -> Iterator[Progress]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with common.progress_bar(*columns) as bar:
+        task = bar.add_task("Fitting the model", total=None)
+
+        def show(done: int, total: int) -> None:
+            folds = f"Fitting the model, and one for each of {total - 1} folds"
+            bar.update(task, completed=done, total=total, description=folds)
+
+        yield show
+
+
+def _fit_streamed(study: Study, check: MemoryCheck, checkpoint: Path | None) -> FittedStudy:
+    from deeptobit.app.study import stream_study
+
     console = Console(stderr=True)
-    console.print(escape(why_streamed(study, room)), soft_wrap=True, highlight=False)
-    with _pass_bar(console) as progress:
-        return stream_study(study, room.path, progress=progress, checkpoint=checkpoint)
+    console.print(escape(_why_streamed(study, check)), soft_wrap=True, highlight=False)
+    with _pass_bar() as progress:
+        return stream_study(study, check.path, progress=progress, checkpoint=checkpoint)
 
 
-def why_streamed(study: Study, room: Room) -> str:
-    """What memory lacks, which model is fitted instead, and what its numbers are about."""
+def _why_streamed(study: Study, check: MemoryCheck) -> str:
+    """Why rows are streamed, which model is fitted then, and which rows it is measured on."""
+    from deeptobit.app.study import make_network
+
     network = make_network(study)
     depth = "1 layer" if network.n_layers == 1 else f"up to {network.n_layers} layers"
     group = study.data.group
@@ -63,18 +152,15 @@ def why_streamed(study: Study, room: Room) -> str:
     if group is not None:
         held_out = f"a tenth of the groups of {group!r}"
     return (
-        f"{room.shortage}, so its rows are streamed: a {type(network).__name__} of {depth} and "
+        f"{check.shortage}, so its rows are streamed: a {type(network).__name__} of {depth} and "
         f"rank {network.rank} at most is fitted without cross-validation, and measured on "
         f"{held_out} that it does not see."
     )
 
 
 @contextmanager
-def _pass_bar(console: Console) -> Iterator[Passes]:
-    columns = (TextColumn("{task.description}"), BarColumn(), _Rows(), TimeElapsedColumn())
-    with ProgressBar(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+def _pass_bar() -> Iterator[Passes]:
+    with common.progress_bar(TextColumn("{task.description}"), BarColumn(), _RowsColumn()) as bar:
         task = bar.add_task("Pass 1", total=None)
         shown = 1
 
@@ -88,8 +174,8 @@ def _pass_bar(console: Console) -> Iterator[Passes]:
         yield show
 
 
-class _Rows(ProgressColumn):
-    """Rows of the pass that are read, and how many in a second."""
+class _RowsColumn(ProgressColumn):
+    """Rows read in this pass, and rows per second."""
 
     def render(self, task: Task) -> Text:
         """The text of the column."""
@@ -98,48 +184,42 @@ class _Rows(ProgressColumn):
         return Text(f"{task.completed:,.0f}{total} rows{speed}")
 
 
-# What ``deeptobit fit`` shows at its end.
-
-_DIGITS = "#.3g"  # three of them, also where they are 0
-_R2 = "z.2f"  # no -0.00
-_CRPS = "CRPS: error of the predicted distribution, in units of the target; null: without features."
+# The result.
 
 
-def show_fitted(console: Console, fitted: FittedStudy, study: Path, path: Path) -> None:
-    """What was chosen, how it does on rows it has not seen, what to mind, and what to do next."""
-    console.print(_headline(fitted))
-    table = fitted.held_out.table()
-    console.print(_measures(table, fitted.held_out.coverage))
-    console.print(f"\n{_CRPS}\n", style="dim")
-    _show_doubts(console, fitted, [str(name) for name in table.index[table["r2"] <= 0.0]], study)
-    cards = escape(" and ".join(file.name for file in card_files(path)))
-    console.print(
-        f"Wrote [bold]{escape(str(path))}[/bold] in {_time(fitted.facts)}, and its model card "
-        f"({cards}). Next:\n"
-        f"  {escape(_command('predict', path))} NEW.csv\n  {escape(_command('report', path))}",
-        soft_wrap=True,
-    )
-
-
-def _time(facts: dict[str, str]) -> str:
-    seconds = f"{float(facts['seconds']):.0f} s"
-    rate = facts.get("rows per second")
-    return seconds if rate is None else f"{seconds} ({rate} rows/s)"
-
-
-def _headline(fitted: FittedStudy) -> str:
-    model = fitted.model
+def _show(
+    console: Console, fitted: FittedStudy, study: Path, path: Path, cards: tuple[Path, ...]
+) -> None:
+    """What was chosen, its measures on held-out rows, warnings, and what to do next."""
+    model, table = fitted.model, fitted.held_out.table()
     layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
     how = "streaming them gave" if fitted.streamed else "cross-validation chose"
-    return (
+    console.print(
         f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
         f"{len(model.target_names_)} target(s)[/bold]; {how} {layers} of rank "
-        f"{model.rank_}.\n{_rows_below(fitted)}\n"
+        f"{model.rank_}.\n{_which_rows(fitted)}\n"
     )
+    console.print(_measures(fitted))
+    console.print(f"\n{_CRPS}\n", style="dim")
+    useless = [str(name) for name in table.index[table["r2"] <= 0.0]]
+    if useless:
+        console.print(
+            f"[yellow]R² ≤ 0[/yellow]: features do not help to predict "
+            f"{escape(', '.join(useless))}; a model without them does as well."
+        )
+    _show_warnings(console, fitted, study)
+    seconds, rate = float(fitted.facts["seconds"]), fitted.facts.get("rows per second")
+    speed = "" if rate is None else f" ({rate} rows/s)"
+    names = escape(" and ".join(card.name for card in cards))
+    rest = f" in {seconds:.0f} s{speed}, and its model card ({names}). Next:"
+    following = (
+        f"  {common.command_line('predict', path)} NEW.csv\n  {common.command_line('report', path)}"
+    )
+    common.print_written(console, path, f"{rest}\n{following}")
 
 
-def _rows_below(fitted: FittedStudy) -> str:
-    """Which rows the numbers are about."""
+def _which_rows(fitted: FittedStudy) -> str:
+    """Which rows the measures are computed on."""
     group = fitted.study.data.group
     if fitted.streamed:
         alike = "" if group is None else f", nor others of their {escape(repr(group))}"
@@ -151,139 +231,34 @@ def _rows_below(fitted: FittedStudy) -> str:
     )
 
 
-def _show_doubts(console: Console, fitted: FittedStudy, useless: list[str], study: Path) -> None:
-    if useless:
-        console.print(
-            f"[yellow]R² ≤ 0[/yellow]: features do not help to predict "
-            f"{escape(', '.join(useless))}; a model without them does as well."
+def _measures(fitted: FittedStudy) -> Table:
+    from deeptobit.app.report import bound, measured
+
+    coverage = f"in {fitted.held_out.coverage:.0%} interval"
+    rows = [
+        (
+            str(name),
+            f"{bound(row['lower'])} – {bound(row['upper'])}",
+            f"{row['entries']:.0f}",
+            measured("r2", row["r2"]),
+            measured("crps", row["crps"]),
+            measured("crps", row["null_crps"]),
+            measured("coverage", row["coverage"]),
         )
+        for name, row in fitted.held_out.table().iterrows()
+    ]
+    return common.make_table(("target", "range", "values", "R²", "CRPS", "(null)", coverage), rows)
+
+
+def _show_warnings(console: Console, fitted: FittedStudy, study: Path) -> None:
+    """Warnings about the model; those about the study only if 'check' cannot show them."""
     warned = [finding for finding in fitted.findings if finding.level == "warning"]
     of_study = [finding for finding in warned if finding.about != "model"]
     for finding in warned:
-        if finding.about == "model":
-            console.print(f"[yellow]warning[/yellow] {escape(finding.message)}")
-    if fitted.streamed:  # 'check' would read the table whole
-        for finding in of_study:
-            console.print(
-                f"[yellow]warning[/yellow] {escape(finding.about)}: {escape(finding.message)}"
-            )
-    elif of_study:
+        if fitted.streamed or finding.about == "model":  # 'check' would read the table whole
+            common.print_finding(console, finding)
+    if of_study and not fitted.streamed:
         console.print(
-            f"{len(of_study)} warning(s) about the study: {escape(_command('check', study))}",
+            f"{len(of_study)} warning(s) about the study: {common.command_line('check', study)}",
             soft_wrap=True,
         )
-
-
-def _command(name: str, file: Path) -> str:
-    return f"deeptobit {name} {shlex.quote(str(file))}"
-
-
-def _measures(table: Any, coverage: float) -> Table:
-    shown = Table(header_style="bold", box=None, pad_edge=False)
-    shown.add_column("target")
-    for heading in ("range", "values", "R²", "CRPS", "(null)", f"in {coverage:.0%} interval"):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    for row in table.itertuples():
-        shown.add_row(
-            escape(str(row.Index)),
-            f"{show_bound(row.lower)} – {show_bound(row.upper)}",
-            str(row.entries),
-            _known(row.r2, _R2),
-            _known(row.crps, _DIGITS),
-            _known(row.null_crps, _DIGITS),
-            _known(row.coverage, ".0%"),
-        )
-    return shown
-
-
-def _known(value: float, form: str) -> str:
-    return "–" if value != value else format(value, form).rstrip(".")
-
-
-SUFFIX = ".deeptobit"
-
-
-def run_fit(
-    study: Path,
-    *,
-    data: Path | None,
-    out: Path | None,
-    force: bool,
-    jobs: int,
-    memory: str | None,
-    checkpoint: Path | None,
-    as_json: bool,
-) -> None:
-    """Fit the model of a study, write it and its card to files, and show how it does."""
-    path = out or named(study).with_suffix(SUFFIX)
-    with one_sentence(as_json):
-        settings = read_study(study)
-        table = data or settings.data_path
-        for file in (path, *card_files(path)):
-            check_output(file, force, study, table)
-        if checkpoint is not None:
-            others = (study, table, path, *card_files(path))
-            check_output(checkpoint, True, *others, option="--checkpoint")
-        free = read_bytes(memory) if memory else available_memory()
-        room = look_for_room(settings, table, free, jobs)
-        if room is None or room.enough:
-            fitted = _fit_in_memory(settings, table, jobs)
-        elif room.streamable:
-            fitted = fit_streamed(settings, room, checkpoint)
-        else:
-            raise room.error()
-        card = study_card(fitted)  # before the model is written: both appear, or neither
-        save_fitted(fitted, path)
-        write_card(card, path)
-        if checkpoint is not None and fitted.streamed:
-            checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
-    if as_json:
-        print(json.dumps(_as_json(fitted, path), indent=2))
-    else:
-        show_fitted(Console(), fitted, study, path)
-
-
-def _fit_in_memory(study: Study, table: Path, jobs: int) -> FittedStudy:
-    with Console(stderr=True).status("Reading the table …"):
-        built = build_data(study, read_data(study, table))
-    with _progress_bar() as progress:
-        return fit_study(study, built, n_jobs=jobs, progress=progress)
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Progress]:
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with ProgressBar(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("Fitting the model", total=None)
-
-        def show(done: int, total: int) -> None:
-            folds = f"Fitting the model, and one for each of {total - 1} folds"
-            bar.update(task, completed=done, total=total, description=folds)
-
-        yield show
-
-
-def _as_json(fitted: FittedStudy, path: Path) -> dict[str, Any]:
-    records = fitted.held_out.table().reset_index().to_dict(orient="records")
-    return {
-        "model": str(path),
-        "card": [str(file) for file in card_files(path)],
-        "rows": fitted.n_rows,
-        "held_out_rows": fitted.n_held_out,
-        "streamed": fitted.streamed,
-        "features": fitted.model.n_features_in_,
-        "groups": fitted.n_groups,
-        "n_layers": fitted.model.n_layers_,
-        "rank": fitted.model.rank_,
-        "coverage": fitted.held_out.coverage,
-        "targets": [{str(key): finite(value) for key, value in row.items()} for row in records],
-        "findings": [finding._asdict() for finding in fitted.findings],
-        "facts": fitted.facts,
-    }

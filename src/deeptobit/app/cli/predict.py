@@ -1,56 +1,63 @@
-"""``deeptobit predict``: from a model file and a table of new people to a table of predictions."""
+"""``deeptobit predict``: predict the rows of a table with a fitted study."""
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 
-from deeptobit.app.cli.init import check_output, named, one_sentence
-from deeptobit.app.study import (
-    check_writable,
-    load_fitted,
-    predict_table,
-    read_new_data,
-    write_table,
-)
+from deeptobit.app.cli import common
 
 
-def run_predict(
-    model: Path,
-    data: Path,
-    *,
-    out: Path | None,
-    coverage: float | None,
-    force: bool,
-    as_json: bool,
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file, written by fit.")],
+    data: Annotated[Path, typer.Argument(help="A table with the features of the model.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A .csv, .xlsx or .parquet file to write; by default beside the data."),
+    ] = None,
+    coverage: Annotated[
+        float | None, typer.Option(help="Of the intervals; by default that of the study.")
+    ] = None,
+    force: common.Force = False,
+    as_json: common.AsJson = False,
 ) -> None:
-    """Predict the rows of a table, and write the predictions to a file."""
-    path = out or named(data).with_name(f"{named(data).stem}-predictions.csv")
-    with one_sentence(as_json), warnings.catch_warnings(record=True) as caught:
+    """Predict the targets of new rows, with intervals.
+
+    Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
+    """
+    from deeptobit.app.study import (
+        check_writable,
+        load_fitted,
+        predict_table,
+        read_data,
+        write_table,
+    )
+
+    path = out or common.named(data).with_name(f"{common.named(data).stem}-predictions.csv")
+    with common.one_sentence(as_json), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        check_output(path, force, model, data)
+        common.check_output(path, force, model, data)
         check_writable(path)
         with Console(stderr=True).status("Predicting …"):
             fitted = load_fitted(model)
-            table = read_new_data(fitted.study, data)
+            table = read_data(fitted.study, data)
             predictions = predict_table(fitted, table, coverage=coverage)
         write_table(predictions, path)
     messages = [str(warning.message) for warning in caught]
-    held = coverage or fitted.study.evaluation.coverage
+    coverage = coverage or fitted.study.evaluation.coverage
     if as_json:
-        written = {"predictions": str(path), "rows": len(table), "coverage": held}
+        written = {"predictions": str(path), "rows": len(table), "coverage": coverage}
         columns = [str(name) for name in predictions.columns]
-        print(json.dumps({**written, "columns": columns, "warnings": messages}, indent=2))
+        common.print_json({**written, "columns": columns, "warnings": messages})
         return
     console = Console()
     for message in messages:
         console.print(f"[yellow]warning[/yellow] {escape(message)}", soft_wrap=True)
-    console.print(
-        f"Wrote [bold]{escape(str(path))}[/bold]: {len(table)} row(s), "
-        f"{len(fitted.model.target_names_)} target(s), {held:.0%} intervals.",
-        soft_wrap=True,
-    )
+    n_targets = len(fitted.model.target_names_)
+    intervals = f"{n_targets} target(s), {coverage:.0%} intervals."
+    common.print_written(console, path, f": {len(table)} row(s), {intervals}")

@@ -1,46 +1,59 @@
-"""``deeptobit report``: from a fitted study to a page for people."""
+"""``deeptobit report``: write the report of a fitted study."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
-from rich.markup import escape
 
-from deeptobit.app.cli.init import check_output, named, one_sentence
-from deeptobit.app.report import render_report
-from deeptobit.app.study import load_fitted, write_whole
+from deeptobit.app.cli import common
 
 _MARK = b'<meta name="generator" content="deeptobit">'
 
 
-def run_report(
-    model: Path, *, out: Path | None, force: bool, small_counts: bool, as_json: bool
+def report(
+    model: Annotated[Path, typer.Argument(help="A model file, written by fit.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The page to write; by default beside the model.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file that is not a report.")
+    ] = False,
+    small_counts: Annotated[
+        bool, typer.Option("--small-counts", help="Show counts under five and rare categories.")
+    ] = False,
+    as_json: common.AsJson = False,
 ) -> None:
-    """Write the report of a fitted study beside it, or elsewhere."""
+    """Write a page about a fitted study that opens in any browser.
+
+    Exit codes: 0 written; 1 the model cannot be read or the page not be written; 2 wrong usage.
+    """
+    from deeptobit.app.report import render_report
+    from deeptobit.app.study import load_fitted, write_whole
+
     console = Console(stderr=as_json)
-    with one_sentence(as_json):
-        path = out or named(model).with_suffix(".html")
-        check_output(path, force or _is_report(path), model)
+    with common.one_sentence(as_json):
+        path = out or common.named(model).with_suffix(".html")
+        common.check_output(path, force or _is_report(path), model)
         with console.status("Reading the model …"):
             fitted = load_fitted(model)
         with console.status("Drawing the report …"):
             page = render_report(fitted, small_counts=small_counts or None)
         write_whole(path, page)
-    n_outcomes = len(fitted.summary)
+    n_targets, size = len(fitted.summary), path.stat().st_size
     if as_json:
-        written = {"report": str(path), "study": fitted.name, "targets": n_outcomes}
-        print(json.dumps(written | {"bytes": path.stat().st_size}, indent=2))
+        common.print_json(
+            {"report": str(path), "study": fitted.name, "targets": n_targets, "bytes": size}
+        )
         return
-    console.print(
-        f"Wrote [bold]{escape(str(path))}[/bold]: {n_outcomes} target(s), "
-        f"{path.stat().st_size / 1e6:.1f} MB. Open it in any browser; it needs no network."
-    )
+    about = f"{n_targets} target(s), {size / 1e6:.1f} MB"
+    common.print_written(console, path, f": {about}. Open it in any browser; it needs no network.")
 
 
 def _is_report(path: Path) -> bool:
-    """Whether a file is a page that this command wrote, which it may write again."""
+    """Whether a file is a report of an earlier run, which may be replaced."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

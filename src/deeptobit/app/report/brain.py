@@ -1,253 +1,25 @@
-"""Maps of the cortex: a row for each component, a column for each view."""
+"""Brain maps: components on the cortex, a row for each component, a column for each view."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deeptobit.app.report.atlas import (
-    EXTRA,
-    SIDES,
-    Hemisphere,
-    IntArray,
-    Regions,
-    load_hemisphere,
-    recognise_regions,
-    region_names,
-    regional_values,
-)
+from deeptobit.app.report.atlas import SIDES, Regions, recognise_regions, regional_values
+from deeptobit.app.report.directions import Directions, in_words
 from deeptobit.app.report.pictures import Picture, as_picture
-from deeptobit.app.report.words import Directions, in_words
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.app.report.surface import EXTRA, VIEWS, cortex_view
+from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import MissingExtraError
 from deeptobit.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-
-# From triangles in space to pixels: which triangle is nearest, and where in it a pixel lies.
-
-
-@dataclass(frozen=True, eq=False)
-class Raster:
-    """The P pixels that a surface covers, the rest being background.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Rows and columns of the picture; row 0 is on top.
-    rows, columns : integer arrays of shape (P,)
-    corners : integer array of shape (P, 3)
-        Vertices of the nearest triangle.
-    weights : array of shape (P, 3)
-        Barycentric coordinates in it.
-    """
-
-    shape: tuple[int, int]
-    rows: IntArray
-    columns: IntArray
-    corners: IntArray
-    weights: FloatArray
-
-    def interpolate(self, values: FloatArray) -> FloatArray:
-        """Values at vertices, (V, C), to values at pixels, (P, C)."""
-        result: FloatArray = np.einsum("pk,pkc->pc", self.weights, values[self.corners])
-        return result
-
-    def picture(self, values: NDArray[Any], background: Any) -> NDArray[Any]:
-        """Values at pixels, (P, ...), as a picture of shape (rows, columns, ...)."""
-        image = np.full((*self.shape, *values.shape[1:]), background, dtype=values.dtype)
-        image[self.rows, self.columns] = values
-        return image
-
-
-def rasterise(points: FloatArray, faces: IntArray, resolution: float) -> Raster:
-    """Look at a surface from far away, along the third axis.
-
-    Parameters
-    ----------
-    points : array of shape (V, 3)
-        To the right, up, and towards the eye.
-    faces : integer array of shape (F, 3)
-        Corners in counterclockwise order from outside; from inside, a face is not seen.
-    resolution : float
-        Pixels per unit of length.
-
-    Examples
-    --------
-    Of two triangles the nearer one is seen.
-
-    >>> points = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 1], [2, 0, 1], [0, 2, 1.0]])
-    >>> raster = rasterise(points, np.array([[3, 4, 5], [0, 1, 2]]), resolution=1.0)
-    >>> raster.shape, np.unique(raster.corners).tolist()
-    ((3, 3), [3, 4, 5])
-    """
-    pixels = (points[:, :2] - points[:, :2].min(axis=0)) * resolution
-    width, height = (np.ceil(pixels.max(axis=0)).astype(np.intp) + 1).tolist()
-    faces = faces[_doubled_area(pixels[faces]) > 0.0]
-    face, x, y = _candidates(pixels[faces])
-    weights = _barycentric(pixels[faces], face, x, y)
-    inside = weights.min(axis=1) >= 0.0
-    face, x, y, weights = face[inside], x[inside], y[inside], weights[inside]
-    nearness = (weights * points[faces[face], 2]).sum(axis=1)
-    place = y * width + x
-    order = np.lexsort((nearness, place))
-    last = np.append(place[order][1:] != place[order][:-1], True)  # the nearest at each place
-    seen = order[last]
-    return Raster(
-        shape=(height, width),
-        rows=height - 1 - y[seen],
-        columns=x[seen],
-        corners=faces[face[seen]],
-        weights=weights[seen],
-    )
-
-
-def _candidates(corners: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
-    """All pairs of a triangle (F, 3, 2) and a pixel in the box around it: number, column, row."""
-    first = np.ceil(corners.min(axis=1)).astype(np.intp)
-    size = np.floor(corners.max(axis=1)).astype(np.intp) - first + 1
-    counts = size.prod(axis=1)
-    face = np.repeat(np.arange(len(corners)), counts)
-    step = np.arange(len(face)) - np.repeat(np.cumsum(counts) - counts, counts)
-    row, column = np.divmod(step, size[face, 0])
-    return face, first[face, 0] + column, first[face, 1] + row
-
-
-def _doubled_area(corners: FloatArray) -> FloatArray:
-    """Of triangles (F, 3, 2); negative if their corners run clockwise."""
-    (ax, ay), (bx, by) = (corners[:, 1:] - corners[:, :1]).transpose(1, 2, 0)
-    area: FloatArray = ax * by - ay * bx
-    return area
-
-
-def _barycentric(corners: FloatArray, face: IntArray, x: IntArray, y: IntArray) -> FloatArray:
-    """Weights (M, 3) of the corners of triangle ``face`` at the pixel (x, y)."""
-    first = corners[:, 0]
-    edges = (corners[:, 1:] - corners[:, :1]) / _doubled_area(corners)[:, None, None]
-    (ax, ay), (bx, by) = edges.transpose(1, 2, 0)
-    dx, dy = x - first[face, 0], y - first[face, 1]
-    second = dx * by[face] - dy * bx[face]
-    third = ax[face] * dy - ay[face] * dx
-    return np.stack([1.0 - second - third, second, third], axis=1)
-
-
-# Four looks at the cortex, drawn once: where each region is seen, and how light falls on it.
-
-VIEWS = (("left", "lateral"), ("left", "medial"), ("right", "lateral"), ("right", "medial"))
-BACKGROUND = -1
-_RESOLUTION = 3.0  # pixels per millimetre: three times what is shown at 150 dots per inch
-_LIGHT = np.array([0.0, 0.35, 1.0])  # from the eye, a little above
-_SMOOTHING = 2  # rounds of averaging with neighbours, so that borders do not follow triangles
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """A picture without colours.
-
-    Attributes
-    ----------
-    regions : integer array of shape (H, W)
-        −1 is background, 0 is no cortex, k + 1 is region k.
-    light : array of shape (H, W)
-        Between 0 and 1, what a colour is to be multiplied with.
-    """
-
-    regions: IntArray
-    light: FloatArray
-
-    def paint(self, colours: FloatArray, line: float) -> NDArray[np.uint8]:
-        """Colour the regions.
-
-        Parameters
-        ----------
-        colours : array of shape (35, 3)
-            Of no cortex, and of each region.
-        line : float
-            Grey of the borders between regions.
-
-        Returns
-        -------
-        array of bytes of shape (H, W, 4)
-            Red, green, blue and opacity, which is 0 in the background.
-        """
-        image = np.full((*self.regions.shape, 4), 255, dtype=np.uint8)
-        image[..., :3] = np.rint(255.0 * colours[self.regions] * self.light[..., None])
-        image[_borders(self.regions), :3] = round(255.0 * line)
-        image[self.regions == BACKGROUND] = (255, 255, 255, 0)
-        return image
-
-
-@cache
-def look(side: str, face: str) -> View:
-    """See the "left" or "right" hemisphere from its "lateral" or "medial" side."""
-    hemisphere = load_hemisphere(side)
-    seen_from = 1.0 if (side == "right") == (face == "lateral") else -1.0  # of x
-    x, y, z = hemisphere.points.T
-    points = np.stack([seen_from * y, z, seen_from * x], axis=1)
-    raster = rasterise(points, hemisphere.faces, _RESOLUTION)
-    regions = raster.interpolate(_memberships(hemisphere)).argmax(axis=1)
-    normals = raster.interpolate(_normals(points, hemisphere.faces))
-    sulci = raster.interpolate(hemisphere.depth[:, None])[:, 0]
-    return View(
-        regions=raster.picture(regions, BACKGROUND),
-        light=raster.picture(_light(normals, sulci), 0.0),
-    )
-
-
-def _light(normals: FloatArray, sulci: FloatArray) -> FloatArray:
-    """Brightness at pixels: full towards the light, less at the rim and in sulci."""
-    towards = normals @ (_LIGHT / np.linalg.norm(_LIGHT)) / np.linalg.norm(normals, axis=1)
-    shading = 0.70 + 0.30 * np.clip(towards, 0.0, 1.0)
-    result: FloatArray = shading * (1.0 - 0.08 * (1.0 / (1.0 + np.exp(-6.0 * sulci))))
-    return result
-
-
-def _normals(points: FloatArray, faces: IntArray) -> FloatArray:
-    """Directions (V, 3) that are upright on the surface and turned to the eye where it is seen."""
-    first, second, third = points[faces].transpose(1, 0, 2)
-    upright = np.cross(second - first, third - first)
-    normals = np.zeros_like(points)
-    for corner in faces.T:
-        np.add.at(normals, corner, upright)
-    return normals
-
-
-def _memberships(hemisphere: Hemisphere) -> FloatArray:
-    """Shares (V, 35) of the regions around each vertex."""
-    from scipy.sparse import coo_array
-
-    shares: FloatArray = np.eye(len(region_names()) + 1)[hemisphere.regions]
-    a, b, c = hemisphere.faces.T
-    edges = np.concatenate([a, b, c]), np.concatenate([b, c, a])
-    n = len(shares)
-    neighbours: Any = coo_array((np.ones(len(edges[0])), edges), shape=(n, n)).tocsr()
-    count = neighbours.sum(axis=1)[:, None]
-    for _ in range(_SMOOTHING):
-        shares = 0.5 * shares + 0.5 * (neighbours @ shares) / count
-    return shares
-
-
-def _borders(regions: IntArray) -> BoolArray:
-    """Pixels of another region than the one below or to the right; the rim has no border."""
-    borders = np.zeros(regions.shape, dtype=np.bool_)
-    borders[:-1] |= _differ(regions[:-1], regions[1:])
-    borders[:, :-1] |= _differ(regions[:, :-1], regions[:, 1:])
-    return borders
-
-
-def _differ(here: IntArray, there: IntArray) -> BoolArray:
-    result: BoolArray = (here != there) & (here != BACKGROUND) & (there != BACKGROUND)
-    return result
-
 
 # White in the middle, so that 0 and "no value" differ; red and blue survive colour blindness.
 _COLOURS = "RdBu_r"
@@ -263,11 +35,11 @@ _wrapped = partial(fill, break_on_hyphens=False)  # ctx-lh-insula is one word
 def draw_brain_maps(
     values: pd.DataFrame, *, measure: str | None = None, tasks: Sequence[str] | None = None
 ) -> Figure:
-    r"""Draw what components are made of on the cortex, as in Figure 4 of the paper.
+    r"""Draw the loadings of components on the cortex, as in Figure 4 of the paper.
 
     Every component is scaled so that its largest value in any region, whatever the measure, is
     ±1: maps of thickness and area can be compared. Regions without a value are grey. A line
-    under the maps names the features that have no place on them.
+    under the maps names the features that are not on them.
 
     Parameters
     ----------
@@ -277,7 +49,7 @@ def draw_brain_maps(
     measure : str, optional
         What to draw; may be left out if all regions have the same measure.
     tasks : sequence of R str, optional
-        What each component predicts, in one or more lines; stands under its name.
+        What each component predicts, in one or more lines under its name.
 
     Returns
     -------
@@ -330,7 +102,7 @@ def draw_brain_maps(
 
 
 def _chosen_measure(regions: Regions, measure: str | None) -> str:
-    """The measure to draw, or a sentence that says why there is none."""
+    """The measure to draw; an error says why there is none."""
     if not regions.measures:
         raise ValueError(
             "no feature is a region of the Desikan-Killiany atlas; name them as FreeSurfer does "
@@ -349,7 +121,7 @@ def _chosen_measure(regions: Regions, measure: str | None) -> str:
 def _draw_cortex(axes: Any, by_region: FloatArray) -> None:
     colours = _colours(by_region)
     for column, (side, face) in enumerate(VIEWS):
-        view = look(side, face)
+        view = cortex_view(side, face)
         axes[0, column].set_title(f"{side} {face}", fontsize=_LABEL_SIZE)
         for ax, painted in zip(axes[:, column], colours[:, SIDES.index(side)], strict=True):
             ax.imshow(view.paint(painted, _LINE))
@@ -395,7 +167,7 @@ def _add_scale(figure: Figure, axes: Any, label: str) -> None:
 
 
 def _note(by_region: FloatArray, regions: Regions, letters: int) -> str:
-    """What is grey, and which features have no place, in lines of so many letters."""
+    """What is grey, and which features are not on the map, wrapped to a width in letters."""
     without = int(np.isnan(by_region[..., 1:]).all(axis=0).sum())
     n_regions = by_region[0, :, 1:].size
     no_value = f", or no value ({without} of {n_regions} regions)" if without else ""
@@ -403,10 +175,7 @@ def _note(by_region: FloatArray, regions: Regions, letters: int) -> str:
     return "\n".join(_wrapped(sentence, letters) for sentence in sentences if sentence)
 
 
-# Brain maps of a study whose features are regions of the cortex.
-
-
-# Brain maps in the report, where features are regions of the cortex.
+# Brain maps in the report.
 
 _N_COMPONENTS = 3
 _N_TASKS = 3

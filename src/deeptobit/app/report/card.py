@@ -1,8 +1,7 @@
-"""The card that goes with a model: data, settings, versions and scores, without people in it.
+"""Model cards: data, settings, versions and scores of a model, without people in them.
 
-A card is plain: dicts, lists, text, numbers and None, the same in JSON and in Markdown. What could
-point to a person is not in it: no ids, and no count from 1 to 4, nor what would tell one, unless
-small counts are asked for.
+A card consists of dicts, lists, text, numbers and None, the same in JSON and in Markdown. It has no
+ids, no count from 1 to 4, and nothing that would reveal one, unless small counts are wanted.
 """
 
 from __future__ import annotations
@@ -18,266 +17,59 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.app.report.format import (
-    UNKNOWN,
-    bound,
-    count,
-    fewest_told,
-    part,
-    percent,
-    share,
-    some,
-    times,
+from deeptobit.app.report.format import UNKNOWN, bound, percent, plural
+from deeptobit.app.report.privacy import (
+    hidden_count,
+    hidden_part,
+    hidden_share,
+    published,
+    smallest_count,
 )
-from deeptobit.app.report.words import cautions, held_out_by_lot, published
-from deeptobit.app.study import FEWEST, measure, tells_few, versions, write_whole
+from deeptobit.app.report.words import cautions, held_out_at_random
+from deeptobit.app.study import (
+    FEWEST,
+    MEASURES,
+    measure,
+    reveals_small_count,
+    versions,
+    write_whole,
+)
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkRegressor
 from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deeptobit.app.study import EncodedColumn, FittedStudy
-
-
-# The parts of a model card: plain rows and facts, in which small counts are not told.
-
-Facts = dict[str, Any]
-
-
-def model_part(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Facts:
-    """What was fitted: class, sizes, noise, and the bounds and σ of every target."""
-    depth = {"layers": model.n_layers_} if hasattr(model, "n_layers_") else {}
-    rank = {"rank": model.rank_} if hasattr(model, "rank_") else {}
-    each = zip(model.target_names_, lower, upper, model.sigma_, strict=True)
-    return {
-        "class": type(model).__name__,
-        "predicts": times(len(model.target_names_), "target"),
-        "from": times(model.n_features_in_, "feature"),
-        **depth,
-        **rank,
-        "noise": noise_words(model.noise_),
-        "targets": [
-            {
-                "name": name,
-                "lower": _end(low),
-                "upper": _end(high),
-                "sigma": rounded(sigma),
-                "noise": repr(of_task(model.noise_, task)),
-                **_growth(model.noise_, task),
-                **_step(model.noise_, task),
-            }
-            for task, (name, low, high, sigma) in enumerate(each)
-        ],
-    }
-
-
-def noise_words(noise: Noise) -> str:
-    """The noise of a model, in words where every target has its own.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> noise_words(Gaussian()), noise_words(NoiseByTask([Gaussian(), Logistic()]))
-    ('gaussian', 'tails and skew of every outcome by itself')
-    """
-    if not isinstance(noise, NoiseByTask):
-        return noise.name
-    if noise.spread is None:
-        return "tails and skew of every outcome by itself"
-    return "tails, skew and a spread that changes with the score, of every outcome by itself"
-
-
-def _growth(noise: Noise, task: int) -> Facts:
-    """By how much log σ of a target grows per standard deviation of its scores, where it does."""
-    if not isinstance(noise, NoiseByTask) or noise.spread is None:
-        return {}
-    return {"sigma_growth": rounded(float(noise.spread.growth[task]))}
-
-
-def _step(noise: Noise, task: int) -> Facts:
-    """The distance between neighbouring scores of a target, where it has one."""
-    grid = grid_of(noise)
-    if grid is None or not grid.step[task]:
-        return {}
-    return {"step_between_scores": rounded(float(grid.step[task]))}
-
-
-def _end(value: float) -> float | str:
-    """A bound; where there is no number, whether the side is open or bounded by row."""
-    return float(value) if isfinite(value) else bound(value)
-
-
-def column_rows(fitted: FittedStudy, fewest: int) -> list[Facts]:
-    """The columns that a study predicts from."""
-    deviations = dict(zip(fitted.model.feature_names_in_, fitted.model.feature_scale_, strict=True))
-    return [_column(column, deviations, fewest) for column in fitted.encoder.columns]
-
-
-def _column(column: EncodedColumn, deviations: dict[str, float], fewest: int) -> Facts:
-    """One column; shares of categories would tell how many people are in the rare ones.
-
-    So would the mean of a flag.
-    """
-    numeric = column.reference is None
-    told = numeric and not (fewest > 1 and column.few[0])
-    return {
-        "name": column.name,
-        "kind": "numeric" if numeric else f"{len(column.levels) + 1} categories",
-        "mean": rounded(column.means[0]) if told else None,
-        "sd": rounded(deviations[column.name]) if told else None,
-        "missing_cells": "some" if column.indicator else "none",
-    }
-
-
-def feature_rows(model: Any, X: Any, fewest: int) -> list[Facts]:
-    """The features of an estimator, with their standard deviations where it knows them.
-
-    Beside the number of rows, the deviation of a flag would tell how many have it; without the
-    rows, any feature may be such a flag.
-    """
-    names = getattr(model, "feature_names_in_", [f"x{at}" for at in range(model.n_features_in_)])
-    deviations = getattr(model, "feature_scale_", [None] * len(names))
-    hidden = [False] * len(names) if fewest == 1 else _telling(model, X)
-    return [
-        {"name": str(name), "sd": None if hide or deviation is None else rounded(deviation)}
-        for name, deviation, hide in zip(names, deviations, hidden, strict=True)
-    ]
-
-
-def _telling(model: Any, X: Any) -> list[bool]:
-    """Features of which too much would be told; with a formula, X holds other columns: all."""
-    if X is None or hasattr(model, "formula_"):
-        return [True] * model.n_features_in_
-    return [tells_few(column) for column in _columns(X)]
-
-
-def _columns(X: Any) -> Iterator[FloatArray]:
-    if hasattr(X, "tocsc"):  # sparse
-        by_column = X.tocsc()
-        return (by_column[:, [at]].toarray().ravel() for at in range(by_column.shape[1]))
-    return iter(np.asarray(X, dtype=np.float64).T)
-
-
-def target_rows(table: pd.DataFrame, n_rows: int, fewest: int) -> list[Facts]:
-    """Values and shares at the bounds; what is not told of few rows is text."""
-    found = []
-    for name, row in table.iterrows():
-        entries = int(row["entries"])
-        shares = {
-            side: _told_share(float(row[side]), entries, fewest)
-            for side in ("at_lower", "at_upper")
-        }
-        found.append({"name": str(name), "values": _told_part(entries, n_rows, fewest), **shares})
-    return found
-
-
-def score_rows(table: pd.DataFrame, measures: list[str], fewest: int) -> list[Facts]:
-    """Measures of every target; of few values they would tell the values."""
-    return [
-        {"name": str(name)}
-        | {
-            measure: _score(row[measure], measure, int(row["entries"]), fewest)
-            for measure in measures
-        }
-        for name, row in table.iterrows()
-    ]
-
-
-def _score(value: float, measure: str, entries: int, fewest: int) -> float | None:
-    if entries < fewest or not isfinite(value):
-        return None
-    # With more digits a share would tell of how many values it is.
-    return round(float(value), 2) if measure.endswith("coverage") else rounded(value)
-
-
-def told(value: int, fewest: int = FEWEST) -> int | str:
-    """A count, or that it is small.
-
-    Examples
-    --------
-    >>> told(80), told(3), told(0), told(3, fewest=1)
-    (80, 'fewer than 5', 0, 3)
-    """
-    return count(value, fewest) if 0 < value < fewest else value
-
-
-def _told_part(value: int, whole: int, fewest: int) -> int | str:
-    text = part(value, whole, fewest)
-    return value if text == f"{value:,}" else text
-
-
-def _told_share(fraction: float, whole: int, fewest: int) -> float | str:
-    text = share(fraction, whole, fewest)
-    return round(fraction, 2) if text == percent(fraction) else text
-
-
-def study_settings(fitted: FittedStudy) -> Facts:
-    """What the study file says or leaves as it is; the name of the table stays private."""
-    study = fitted.study
-    sections: dict[str, Any] = {
-        "data": study.data,
-        "features": study.features,
-        "model": study.model,
-    }
-    return {
-        f"{title}.{field.name}": plain(getattr(section, field.name))
-        for title, section in sections.items()
-        for field in fields(section)
-        if field.name != "file"
-    }
-
-
-def plain(value: Any) -> Any:
-    """A setting as JSON has it; an object is described by itself."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return value if value is None or isinstance(value, (bool, int, str)) else repr(value)
-
-
-def rounded(value: Any) -> float | None:
-    """Three digits; an unknown number is None."""
-    return float(f"{value:.3g}") if isfinite(value) else None
-
+    from deeptobit.app.study import FittedStudy
 
 Card = dict[str, Any]
 
 _COVERAGE = 0.9
-_MEASURES = ("r2", "anmse", "crps", "coverage")
-_LEFT_OUT = f"No ids are in this card, and no counts from 1 to {FEWEST - 1}."
-_SMALL = "No ids are in this card; small counts are, so that it is not for publication."
-_GIVEN = "On the rows passed with the model; if it was fitted to them, they flatter it."
+_MAX_ROWS = 50  # of a table in Markdown; the others are in the JSON file
 
 
 def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card:
-    r"""The card of a fitted study; its scores are those of held-out rows.
+    r"""The model card of a fitted study, with scores of held-out rows.
 
     Parameters
     ----------
     fitted : FittedStudy
     small_counts : bool, optional
-        Whether counts under five and rare categories are told after all; by default as
-        ``[report]`` of the study says.
+        Whether to show counts under five and rare categories; by default what ``[report]`` of the
+        study says.
 
     Returns
     -------
     dict
         ``name``, ``left_out``, ``model``, ``data``, ``scores``, ``cautions``, ``findings``,
-        ``settings``, ``made_with``. An unknown number is None; a count that is not told is text.
+        ``settings``, ``made_with``. An unknown number is None; a hidden count is text.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import build_data, fit_study, read_data, read_study
+    >>> from deeptobit.app.study import build_data, fit_study, read_data, read_study
     >>> with TemporaryDirectory() as folder:
     ...     rows = [f"{age},{min(90 - age + age % 3, 30)}" for age in range(40, 80)]
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,MMSE", *rows]))
@@ -293,43 +85,36 @@ def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card
     """
     table = fitted.held_out.table()
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
-    fewest, rare = fewest_told(shown), {} if shown else fitted.encoder.rare
-    how = (
-        f"{_held_out(fitted)} Intervals promise {percent(fitted.held_out.coverage)}. "
-        "null: a model without features."
-    )
-    measures = [name for measure in _MEASURES for name in (measure, f"null_{measure}")]
+    min_count, rare = smallest_count(shown), {} if shown else fitted.encoder.rare
+    data: Card = {"rows": _count(fitted.n_rows, min_count)}
+    if fitted.streamed:
+        data["held_out_rows"] = _count(fitted.n_held_out, min_count)
+        how = f"{held_out_at_random(fitted)}. Values, shares and scores are theirs."
+    else:
+        groups = "" if fitted.n_groups is None else ", nor any other row of its group"
+        how = f"Every row was predicted by a model that had not seen it{groups} "
+        how += f"({fitted.facts['folds']} folds)."
+    data["groups"] = None if fitted.n_groups is None else _count(fitted.n_groups, min_count)
+    data["targets"] = _target_rows(table, fitted.n_held_out, min_count)
+    data["features"] = _column_rows(fitted, min_count)
     return {
         "name": fitted.name,
-        "left_out": _SMALL if shown else _LEFT_OUT,
-        "model": model_part(fitted.model, table["lower"], table["upper"]),
-        "data": {
-            "rows": told(fitted.n_rows, fewest),
-            **({"held_out_rows": told(fitted.n_held_out, fewest)} if fitted.streamed else {}),
-            "groups": None if fitted.n_groups is None else told(fitted.n_groups, fewest),
-            "targets": target_rows(table, fitted.n_held_out, fewest),
-            "features": column_rows(fitted, fewest),
+        "left_out": _left_out(shown),
+        "model": _model(fitted.model, table["lower"], table["upper"]),
+        "data": data,
+        "scores": {
+            "how": f"{how} Nominal coverage of the intervals: "
+            f"{percent(fitted.held_out.coverage)}. null: a model without features.",
+            "targets": _score_rows(table, ("", "null_"), min_count),
         },
-        "scores": {"how": how, "targets": score_rows(table, measures, fewest)},
         "cautions": cautions(fitted, table),
         "findings": [
-            f"{remark.level}: {remark.about}: {remark.message}"
-            for remark in published(fitted.findings, rare, fewest)
+            f"{finding.level}: {finding.about}: {finding.message}"
+            for finding in published(fitted.findings, rare, min_count)
         ],
         "settings": study_settings(fitted),
         "made_with": dict(fitted.facts),
     }
-
-
-def _held_out(fitted: FittedStudy) -> str:
-    """Which rows the scores are about."""
-    if fitted.streamed:
-        return f"{held_out_by_lot(fitted)}. Values, shares and scores are theirs."
-    kept = "" if fitted.n_groups is None else ", nor any other row of its group"
-    return (
-        f"Every row was predicted by a model that had not seen it{kept} "
-        f"({fitted.facts['folds']} folds)."
-    )
 
 
 def model_card(
@@ -340,23 +125,23 @@ def model_card(
     name: str | None = None,
     small_counts: bool = False,
 ) -> Card:
-    """The card of a fitted estimator; with rows X and Y it describes them and scores the model.
+    """The model card of a fitted estimator; with X and Y, also of these rows and its scores there.
 
     Parameters
     ----------
     model : fitted estimator of deeptobit
     X : array, sparse matrix or DataFrame of shape (N, D), optional
     Y : array, DataFrame or CensoredTargets of shape (N,) or (N, T), optional
-        Best of rows that the model was not fitted to.
+        Preferably of rows that the model was not fitted to.
     name : str, optional
-        Of the model; that of its class by default.
+        Name of the model; by default that of its class.
     small_counts : bool
-        Whether counts under five are told after all.
+        Whether to show counts under five.
 
     Returns
     -------
     dict
-        As of :func:`study_card`, as far as it is known.
+        As :func:`study_card`, as far as it is known.
 
     Examples
     --------
@@ -372,32 +157,40 @@ def model_card(
     check_is_fitted(model)
     if (X is None) != (Y is None):
         raise ValueError("a card describes rows by X and Y together; pass both, or neither")
-    fewest = fewest_told(small_counts)
-    known: dict[str, Any] = {"features": feature_rows(model, X, fewest)}
-    scores: dict[str, Any] = {}
+    min_count = smallest_count(small_counts)
+    data: Card = {}
+    scores: Card = {}
     if hasattr(model, "best_score_"):
-        scores[f"cross_validated_{model.scoring}"] = rounded(model.best_score_)
+        scores[f"cross_validated_{model.scoring}"] = _rounded(model.best_score_)
     if Y is not None:
-        targets = _read(model, Y)
-        table = _measured(model, X, targets)
-        known = {
-            "rows": told(len(targets), fewest),
-            "targets": target_rows(table, len(targets), fewest),
-        } | known
-        how = f"{_GIVEN} Intervals promise {percent(_COVERAGE)}."
-        scores |= {"how": how, "targets": score_rows(table, list(_MEASURES), fewest)}
+        targets = _read_targets(model, Y)
+        table = targets.describe().assign(**_measure(model, X, targets))
+        data["rows"] = _count(len(targets), min_count)
+        data["targets"] = _target_rows(table, len(targets), min_count)
+        scores["how"] = (
+            "On the rows passed with the model; if it was fitted to them, they flatter it. "
+            f"Nominal coverage of the intervals: {percent(_COVERAGE)}."
+        )
+        scores["targets"] = _score_rows(table, ("",), min_count)
+    data["features"] = _feature_rows(model, X, min_count)
     return {
         "name": name or type(model).__name__,
-        "left_out": _SMALL if small_counts else _LEFT_OUT,
-        "model": model_part(model, model.lower_, model.upper_),
-        "data": known,
+        "left_out": _left_out(small_counts),
+        "model": _model(model, model.lower_, model.upper_),
+        "data": data,
         "scores": scores,
-        "settings": {key: plain(value) for key, value in model.get_params(deep=False).items()},
+        "settings": {key: _plain(value) for key, value in model.get_params(deep=False).items()},
         "made_with": versions(),
     }
 
 
-def _read(model: Any, Y: Any) -> CensoredTargets:
+def _left_out(small_counts: bool) -> str:
+    if small_counts:
+        return "No ids are in this card; small counts are, so it is not for publication."
+    return f"No ids are in this card, and no counts from 1 to {FEWEST - 1}."
+
+
+def _read_targets(model: Any, Y: Any) -> CensoredTargets:
     if isinstance(Y, CensoredTargets):
         return Y
     return CensoredTargets.from_bounds(
@@ -405,88 +198,181 @@ def _read(model: Any, Y: Any) -> CensoredTargets:
     )
 
 
-def _measured(model: Any, X: Any, targets: CensoredTargets) -> pd.DataFrame:
+def _measure(model: Any, X: Any, targets: CensoredTargets) -> dict[str, FloatArray]:
+    """Measures of an estimator, each of shape (T,)."""
     latent = model.predict(X, kind="latent").reshape(targets.shape)
     sigma = np.broadcast_to(model.sigma_, targets.shape)
-    bounds = (targets.lower_bounds, targets.upper_bounds)
-    predictive = Predictive(model.noise_, latent, sigma, *bounds)
-    return targets.describe().assign(**measure(targets, predictive, _COVERAGE))
+    bounds = targets.lower_bounds, targets.upper_bounds
+    return measure(targets, Predictive(model.noise_, latent, sigma, *bounds), _COVERAGE)
 
 
-# The model card in a report: data, settings, versions.
-
-_LISTED = 8
-
-Entries = list[tuple[str, str]]
+# The parts of a card.
 
 
-def data_entries(fitted: FittedStudy, fewest: int = FEWEST) -> Entries:
-    """What the model was fitted to."""
-    columns = fitted.encoder.columns
-    categorical = sum(column.reference is not None for column in columns)
-    incomplete = sum(column.indicator for column in columns)
-    groups = "none: rows were taken as independent"
-    if fitted.n_groups is not None:
-        groups = f"{count(fitted.n_groups, fewest)}, never split between training and held-out rows"
-    return [
-        ("Rows", count(fitted.n_rows, fewest)),
-        ("Groups", groups),
-        (
-            "Features",
-            f"{len(columns)}: {len(columns) - categorical} numeric, {categorical} categorical",
-        ),
-        ("With missing cells", f"{times(incomplete, 'feature')}"),
-        ("Outcomes", times(len(fitted.summary), "outcome")),
-    ]
-
-
-def model_entries(fitted: FittedStudy) -> Entries:
-    """What was chosen."""
-    model = fitted.model
-    return [
-        ("Kind", "Subspace Network: censored low-rank layers, prediction E[y | x]"),
-        ("Layers", str(model.n_layers_)),
-        ("Shared directions (rank)", str(model.rank_)),
-        ("Strength of the prior", _prior(fitted)),
-        ("Noise", noise_words(model.noise_)),
-    ]
-
-
-def _prior(fitted: FittedStudy) -> str:
-    if isinstance(fitted.model, SubspaceNetworkRegressor):
-        return "by a rule, since rows were streamed"
-    learned = fitted.model.best_params_["prior"] == "stacked"
-    return "learned from the data" if learned else "chosen on a grid"
-
-
-def setting_entries(fitted: FittedStudy) -> Entries:
-    """What the study file says or leaves as it is, but for the table's name.
-
-    Bounds are in the table of outcomes.
-    """
-    study = fitted.study
-    sections: dict[str, Any] = {
-        "data": study.data,
-        "features": study.features,
-        "model": study.model,
+def _model(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Card:
+    """What was fitted: class, sizes, noise, and the bounds and σ of every target."""
+    sizes = {"layers": "n_layers_", "rank": "rank_"}
+    return {
+        "class": type(model).__name__,
+        "predicts": plural(len(model.target_names_), "target"),
+        "from": plural(model.n_features_in_, "feature"),
+        **{title: getattr(model, name) for title, name in sizes.items() if hasattr(model, name)},
+        "noise": noise_words(model.noise_),
+        "targets": [
+            {
+                "name": name,
+                "lower": float(low) if isfinite(low) else bound(low),
+                "upper": float(high) if isfinite(high) else bound(high),
+                "sigma": _rounded(sigma),
+                **_noise(model.noise_, task),
+            }
+            for task, (name, low, high, sigma) in enumerate(
+                zip(model.target_names_, lower, upper, model.sigma_, strict=True)
+            )
+        ],
     }
+
+
+def noise_words(noise: Noise) -> str:
+    """The noise of a model, in words if every target has its own.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian, Logistic
+    >>> noise_words(Gaussian()), noise_words(NoiseByTask([Gaussian(), Logistic()]))
+    ('gaussian', 'tails and skew of every outcome by itself')
+    """
+    if not isinstance(noise, NoiseByTask):
+        return noise.name
+    if noise.spread is None:
+        return "tails and skew of every outcome by itself"
+    return "tails, skew and a spread that changes with the score, of every outcome by itself"
+
+
+def _noise(noise: Noise, task: int) -> Card:
+    """Noise of a target, growth of log σ per standard deviation of its scores, and score step."""
+    found: Card = {"noise": repr(of_task(noise, task))}
+    if isinstance(noise, NoiseByTask) and noise.spread is not None:
+        found["sigma_growth"] = _rounded(float(noise.spread.growth[task]))
+    grid = grid_of(noise)
+    if grid is not None and grid.step[task]:
+        found["step_between_scores"] = _rounded(float(grid.step[task]))
+    return found
+
+
+def _target_rows(table: pd.DataFrame, n_rows: int, min_count: int) -> list[Card]:
+    """Number of values and shares at the bounds of every target; what is hidden is text."""
+    rows = []
+    for name, row in table.iterrows():
+        entries = int(row["entries"])
+        found: Card = {
+            "name": str(name),
+            "values": hidden_part(entries, n_rows, min_count) or entries,
+        }
+        for side in ("at_lower", "at_upper"):
+            share = float(row[side])
+            found[side] = hidden_share(share, entries, min_count) or round(share, 2)
+        rows.append(found)
+    return rows
+
+
+def _score_rows(table: pd.DataFrame, models: Sequence[str], min_count: int) -> list[Card]:
+    """Measures of every target and model; those of few values would reveal the values."""
+
+    def score(row: Any, name: str, of: str) -> float | None:
+        value = row[f"{of}{name}"]
+        if row["entries"] < min_count or not isfinite(value):
+            return None
+        # With more digits a share would reveal the number of values.
+        share = MEASURES[name].style == "percent"
+        return round(float(value), 2) if share else _rounded(value)
+
+    reported = [name for name, one in MEASURES.items() if one.reported]
     return [
-        (f"{title}.{field.name}", _shown(getattr(section, field.name)))
-        for title, section in sections.items()
+        {"name": str(label)}
+        | {f"{of}{name}": score(row, name, of) for name in reported for of in models}
+        for label, row in table.iterrows()
+    ]
+
+
+def _column_rows(fitted: FittedStudy, min_count: int) -> list[Card]:
+    """The columns of a table. Shares of categories, or of a flag, would reveal small counts."""
+    model = fitted.model
+    deviations = dict(zip(model.feature_names_in_, model.feature_scale_, strict=True))
+    rows = []
+    for column in fitted.encoder.columns:
+        numeric = column.reference is None
+        shown = numeric and not (min_count > 1 and column.few[0])
+        rows.append(
+            {
+                "name": column.name,
+                "kind": "numeric" if numeric else f"{len(column.levels) + 1} categories",
+                "mean": _rounded(column.means[0]) if shown else None,
+                "sd": _rounded(deviations[column.name]) if shown else None,
+                "missing_cells": "some" if column.indicator else "none",
+            }
+        )
+    return rows
+
+
+def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
+    """The features of an estimator, with their standard deviations if it knows them.
+
+    Beside the number of rows, the deviation of a flag reveals how many have it; if the rows are not
+    known, any feature may be such a flag. With a formula, X has other columns.
+    """
+    names = getattr(model, "feature_names_in_", [f"x{at}" for at in range(model.n_features_in_)])
+    deviations = getattr(model, "feature_scale_", [None] * len(names))
+    hidden = [min_count > 1] * len(names)
+    if min_count > 1 and X is not None and not hasattr(model, "formula_"):
+        hidden = [reveals_small_count(column) for column in _columns(X)]
+    return [
+        {"name": str(name), "sd": None if hide or deviation is None else _rounded(deviation)}
+        for name, deviation, hide in zip(names, deviations, hidden, strict=True)
+    ]
+
+
+def _columns(X: Any) -> Iterator[FloatArray]:
+    if hasattr(X, "tocsc"):  # sparse
+        by_column = X.tocsc()
+        return (by_column[:, [at]].toarray().ravel() for at in range(by_column.shape[1]))
+    return iter(np.asarray(X, dtype=np.float64).T)
+
+
+def study_settings(fitted: FittedStudy) -> Card:
+    """The settings of a study, also those left at their defaults, without the table's name."""
+    return {
+        f"{title}.{field.name}": _plain(getattr(section, field.name))
+        for title in ("data", "features", "model")
+        for section in [getattr(fitted.study, title)]
         for field in fields(section)
         if field.name != "file"
-    ]
+    }
 
 
-def _shown(value: Any) -> str:
-    if value is None or value == ():
-        return "not set"
-    return some([str(item) for item in value], _LISTED) if isinstance(value, tuple) else str(value)
+def _plain(value: Any) -> Any:
+    """A setting in the types of JSON; an object as its repr."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else repr(value)
 
 
-# A model card for people.
+def _rounded(value: float) -> float | None:
+    """Three significant digits; None if unknown."""
+    return float(f"{value:.3g}") if isfinite(value) else None
 
-_SHOWN = 50  # rows of a table; the others are in the JSON file
+
+def _count(value: int, min_count: int) -> int | str:
+    return hidden_count(value, min_count) or value
+
+
+# Markdown and files.
 
 
 def card_markdown(card: Mapping[str, Any]) -> str:
@@ -514,7 +400,7 @@ def card_markdown(card: Mapping[str, Any]) -> str:
         blocks.append(_text(card["left_out"]))
     for title, content in card.items():
         if title not in ("name", "left_out") and content:
-            blocks += [f"## {_heading(title).capitalize()}", *_blocks(content)]
+            blocks += [f"## {title.replace('_', ' ').capitalize()}", *_blocks(content)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -522,35 +408,26 @@ def _blocks(content: Mapping[str, Any] | Sequence[str]) -> list[str]:
     """Facts first, then tables."""
     if not isinstance(content, Mapping):
         return ["\n".join(f"- {_text(item)}" for item in content)]
-    tables = {title: value for title, value in content.items() if _is_table(value)}
-    facts = [
-        f"- {_text(title)}: {_text(value)}"
-        for title, value in content.items()
-        if title not in tables
-    ]
-    shown = ["\n".join(facts)] if facts else []
-    return shown + [_table(title, rows) for title, rows in tables.items()]
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+    facts, tables = [], []
+    for title, value in content.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            tables.append(_table(title, value))
+        else:
+            facts.append(f"- {_text(title)}: {_text(value)}")
+    return ["\n".join(facts), *tables] if facts else tables
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> str:
-    headings = [_heading(name) for name in (title, *list(rows[0])[1:])]
+    headings = [name.replace("_", " ") for name in (title, *list(rows[0])[1:])]
     lines = [_row(headings), "|" + "---|" * len(headings)]
-    lines += [_row(row.values()) for row in rows[:_SHOWN]]
-    if len(rows) > _SHOWN:
-        lines += ["", f"and {len(rows) - _SHOWN:,} more in the JSON file"]
+    lines += [_row(row.values()) for row in rows[:_MAX_ROWS]]
+    if len(rows) > _MAX_ROWS:
+        lines += ["", f"and {len(rows) - _MAX_ROWS:,} more in the JSON file"]
     return "\n".join(lines)
 
 
-def _row(cells: Any) -> str:
+def _row(cells: Iterable[Any]) -> str:
     return f"| {' | '.join(_text(cell) for cell in cells)} |"
-
-
-def _heading(key: str) -> str:
-    return key.replace("_", " ")
 
 
 def _text(value: Any) -> str:
@@ -562,9 +439,6 @@ def _text(value: Any) -> str:
     written = f"{value:g}" if isinstance(value, float) else str(value)
     plain = " ".join(written.split()).replace("&", "&amp;").replace("<", "&lt;")
     return re.sub(r"([\\`*_\[\]|])", r"\\\1", plain)
-
-
-# The files of a model card.
 
 
 def card_files(model: Path) -> tuple[Path, Path]:

@@ -1,4 +1,4 @@
-"""Predicted against observed: a small picture for every outcome."""
+"""The pictures of a report: figures of matplotlib as SVG inside the page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 from deeptobit import inspection as plots
-from deeptobit.app.report.format import bound, number, times
-from deeptobit.app.report.words import N_BINS, Directions, histogram_bins
+from deeptobit.app.report.directions import Directions
+from deeptobit.app.report.format import bound, number, plural
+from deeptobit.app.report.privacy import N_BINS, histogram_bins
 from deeptobit.app.study import FEWEST
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
@@ -42,7 +43,7 @@ _SETTINGS = {
     "text.parse_math": False,  # a dollar in the name of a column is a dollar
     "font.size": 10.0,
 }
-# What pictures are drawn in, and the variables of the style sheet that take its place.
+# Colours of the pictures, and the variables of the style sheet that replace them.
 _VARIABLES = {
     "#000000": "currentColor",
     "#0072b2": "var(--blue)",
@@ -51,7 +52,7 @@ _VARIABLES = {
     "#c8c8c8": "var(--band)",
     "#ffffff": "none",
 }
-_FIXED_BLACK = "#010101"  # on a coloured cell, black and white stay what they are
+_FIXED_BLACK = "#010101"  # numbers on coloured cells keep their colour in a dark page
 _FIXED_WHITE = "#fefefe"
 
 
@@ -73,7 +74,7 @@ class Picture(NamedTuple):
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw in matplotlib's default style whatever the user's is, and leave that as it was."""
+    """Draw in matplotlib's default style, and restore the user's style afterwards."""
     style = require("matplotlib.style", "app")
     with style.context(["default", _SETTINGS]), warnings.catch_warnings():
         # The browser has the letters that matplotlib's own font lacks.
@@ -89,21 +90,15 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, figure.subplots()
 
 
-def remove_legend(ax: Axes) -> None:
-    """The page explains the marks once, in words of its own."""
+def _remove_legend(ax: Axes) -> None:
+    """The page explains the marks once, in its own words."""
     legend = ax.get_legend()
     if legend is not None:
         legend.remove()
 
 
-def keep_text_colours(ax: Axes) -> None:
-    """Numbers on coloured cells keep their black or white in a dark page."""
-    for text in ax.texts:
-        text.set_color(_FIXED_WHITE if text.get_color() == "white" else _FIXED_BLACK)
-
-
 def as_picture(figure: Figure, name: str, alt: str, caption: str = "") -> Picture:
-    """A figure as inline SVG on the page's own background, its ids made different by ``name``."""
+    """A figure as inline SVG on the background of the page; its ids begin with ``name``."""
     figure.patch.set_visible(False)
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -113,7 +108,7 @@ def as_picture(figure: Figure, name: str, alt: str, caption: str = "") -> Pictur
 
 
 def _inline(svg: str, name: str, alt: str, width: int) -> str:
-    """Without prologue and style sheet, and with ids and colours of the page."""
+    """The SVG without prologue and style sheet, with ids and colours of the page."""
     view_box = re.search(r'viewBox="[^"]*"', svg)
     body = svg[svg.index(">", svg.index("<svg")) + 1 :]
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
@@ -130,21 +125,22 @@ _PLACE = (0.19, 0.18, 0.78, 0.79)  # of the axes in the figure
 _MOST_POINTS = 2000  # in one panel; more are a blot
 
 
-def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, fewest: int = FEWEST) -> list[Picture]:
+def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, min_count: int = FEWEST) -> list[Picture]:
     """Predicted against observed, a picture for every outcome, best explained first.
 
-    An outcome of fewer people than are told has none, and what fewer have is not drawn: values at a
-    bound, or all others.
+    Values at a bound are not drawn if they are fewer than ``min_count``, nor are the others if
+    those are; an outcome of which nothing is drawn has no picture.
     """
     order = np.argsort(-table["r2"].fillna(-np.inf).to_numpy(), kind="stable")
-    rows = {task: _drawn_rows(held_out.targets, task, fewest) for task in order.tolist()}
+    rows = {task: _drawn_rows(held_out.targets, task, min_count) for task in order.tolist()}
     return [_draw_outcome(held_out, table, task, rows[task]) for task in rows if rows[task].size]
 
 
 def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int, rows: Rows) -> Picture:
     targets = some_targets(held_out.targets, [task])[rows]
     predictive = _some_rows(some_predictive(held_out.predictive, [task]), rows)
-    predicted, (low, high) = predictive.mean(), _interval(predictive, held_out.coverage)
+    predicted, tail = predictive.mean(), 0.5 * (1.0 - held_out.coverage)
+    low, high = predictive.quantile([tail, 1.0 - tail])
     by_row = targets.entry_lower is not None or targets.entry_upper is not None
     if not by_row:
         low, high = _smooth(predicted, low), _smooth(predicted, high)
@@ -152,9 +148,8 @@ def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int, rows: Rows)
     figure.set_layout_engine("none")  # which would take half of the time for a page of panels
     ax.set_position(_PLACE)
     plots.draw_predictions(targets, predicted, low, high, coverage=held_out.coverage, ax=ax)
-    remove_legend(ax)
-    ax.set_title("")
-    ax.set(xlabel="predicted", ylabel="observed")
+    _remove_legend(ax)
+    ax.set(title="", xlabel="predicted", ylabel="observed")
     for marks in ax.collections if by_row else ax.collections[1:]:  # the first is a band
         marks.set_rasterized(True)
     row = table.iloc[task]
@@ -166,18 +161,17 @@ def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int, rows: Rows)
     return as_picture(figure, f"outcome{task}", alt, name)
 
 
-def _drawn_rows(targets: CensoredTargets, task: int, fewest: int) -> Rows:
-    """Rows whose outcome is like that of enough others: at a bound, or known otherwise.
+def _drawn_rows(targets: CensoredTargets, task: int, min_count: int) -> Rows:
+    """Rows whose outcome is at a bound, or between, like those of at least ``min_count`` rows.
 
-    Where there are too many, they are spread evenly over the table.
+    If there are too many, rows are taken evenly from the table.
     """
     at_lower, at_upper = targets.at_lower[:, task], targets.at_upper[:, task]
     kinds = at_lower, at_upper, ~(at_lower | at_upper | targets.missing[:, task])
-    told = np.any([kind & (kind.sum() >= fewest) for kind in kinds], axis=0)
-    known = np.flatnonzero(told)
-    if len(known) <= _MOST_POINTS:
-        return known
-    return known[np.linspace(0, len(known) - 1, _MOST_POINTS).astype(np.intp)]
+    drawn = np.flatnonzero(np.any([kind & (kind.sum() >= min_count) for kind in kinds], axis=0))
+    if len(drawn) <= _MOST_POINTS:
+        return drawn
+    return drawn[np.linspace(0, len(drawn) - 1, _MOST_POINTS).astype(np.intp)]
 
 
 def _some_rows(predictive: Predictive, rows: Rows) -> Predictive:
@@ -190,16 +184,10 @@ def _some_rows(predictive: Predictive, rows: Rows) -> Predictive:
     return replace(predictive, latent=latent, sigma=sigma, lower=lower, upper=upper)
 
 
-def _interval(predictive: Predictive, coverage: float) -> tuple[FloatArray, FloatArray]:
-    tail = 0.5 * (1.0 - coverage)
-    low, high = predictive.quantile([tail, 1.0 - tail])
-    return low, high
-
-
 def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
-    """The end of intervals as a function of the prediction; folds differ a little.
+    """One end of the intervals as a monotone function of the prediction; folds differ a little.
 
-    It rises, or falls where the spread grows faster than the score.
+    It rises, or falls if the spread grows faster than the score.
     """
     order = np.argsort(predicted[:, 0], kind="stable")
     values = end[order, 0]
@@ -214,12 +202,12 @@ def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
 N_FEATURES = 30  # rows of the heat map
 
 
-def draw_reliability(held_out: HeldOut, alt: str, fewest: int = FEWEST) -> Picture:
+def draw_reliability(held_out: HeldOut, alt: str, min_count: int = FEWEST) -> Picture:
     """Whether values are at their bounds as often as predicted; bins with few are left out."""
-    targets, predictive = held_out.targets, held_out.predictive
-    bars = histogram_bins(targets, predictive, fewest)
+    found = held_out.targets, held_out.predictive
+    n_bars = histogram_bins(*found, min_count)
     figure, ax = new_figure(8.4, 3.9)
-    plots.draw_calibration(targets, predictive, n_bins=N_BINS, n_bars=bars, fewest=fewest, ax=ax)
+    plots.draw_calibration(*found, n_bins=N_BINS, n_bars=n_bars, min_count=min_count, ax=ax)
     counts = ax.child_axes[0]
     counts.yaxis.set_major_formatter("{x:,.0f}")
     counts.yaxis.set_minor_formatter("")
@@ -243,12 +231,12 @@ def draw_layers(errors: FloatArray) -> Picture:
     alt = f"Bars: mean error relative to the mean after each layer: {means}"
     figure, ax = new_figure(2.6 + 0.9 * len(errors), 3.2)
     plots.draw_layers(errors, ax=ax)
-    remove_legend(ax)
+    _remove_legend(ax)
     return as_picture(figure, "layers", alt)
 
 
 def draw_subspaces(directions: Directions) -> Picture:
-    """What the shared directions are made of, and which outcomes they move."""
+    """Loadings of the shared directions on features and outcomes."""
     numbers = directions.features.columns
     names = [f"{number}\n{share}" for number, share in zip(numbers, directions.shares, strict=True)]
     features, targets = directions.features.set_axis(names, axis=1), directions.targets
@@ -258,8 +246,8 @@ def draw_subspaces(directions: Directions) -> Picture:
     for panel, title in zip(ax.child_axes, ("features", "outcomes"), strict=True):
         panel.title.set_text(title)
     alt = (
-        f"Two heat maps of {times(features.shape[1], 'component')}: loadings of the strongest "
-        f"features and of {times(len(targets), 'outcome')}; the table below lists the largest"
+        f"Two heat maps of {plural(features.shape[1], 'component')}: loadings of the strongest "
+        f"features and of {plural(len(targets), 'outcome')}; the table below lists the largest"
     )
     return as_picture(figure, "subspaces", alt)
 
@@ -269,6 +257,7 @@ def draw_similarity(cosines: pd.DataFrame, alt: str) -> Picture:
     side = max(2.5, min(len(cosines), 60) * 0.19)
     figure, ax = new_figure(side + 2.0, side + 2.4)
     plots.draw_similarity(cosines, ax=ax)
-    keep_text_colours(ax)
+    for text in ax.texts:
+        text.set_color(_FIXED_WHITE if text.get_color() == "white" else _FIXED_BLACK)
     figure.axes[-1].set_xlabel("cosine between the effects on two outcomes", fontsize=8)
     return as_picture(figure, "similarity", alt)

@@ -1,6 +1,7 @@
-"""TODO."""
+"""Studies: a table and a TOML file that says what to predict from what; fit, predict, compare."""
 
 from deeptobit.app.study.chunks import Passes
+from deeptobit.app.study.columns import FEWEST, reveals_small_count
 from deeptobit.app.study.comparison import (
     TextTable,
     notes,
@@ -14,7 +15,7 @@ from deeptobit.app.study.comparison import (
 from deeptobit.app.study.config import Study, read_study
 from deeptobit.app.study.data import StudyData, build_data, read_data, read_ids
 from deeptobit.app.study.doctor import Finding, diagnose, find_codes
-from deeptobit.app.study.encoding import FEWEST, EncodedColumn, Encoder, tells_few
+from deeptobit.app.study.encoding import EncodedColumn, Encoder
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.evaluate import (
     METHODS,
@@ -24,15 +25,20 @@ from deeptobit.app.study.evaluate import (
     make_methods,
     open_results,
     open_store,
+)
+from deeptobit.app.study.fitted import (
+    FittedStudy,
+    HeldOut,
+    load_fitted,
+    predict_table,
+    save_fitted,
     versions,
 )
-from deeptobit.app.study.fitted import FittedStudy, HeldOut, load_fitted, save_fitted
 from deeptobit.app.study.fitting import Progress, fit_study, make_model, make_network
-from deeptobit.app.study.measures import measure
-from deeptobit.app.study.memory import Room, available_memory, look_for_room, read_bytes
+from deeptobit.app.study.measures import MEASURES, Measure, Predicted, measure
+from deeptobit.app.study.memory import MemoryCheck, available_memory, check_memory, read_bytes
 from deeptobit.app.study.output import check_writable, convert_table, write_table, write_whole
-from deeptobit.app.study.predict import predict_table, read_new_data
-from deeptobit.app.study.propose import Look, Proposal, propose_study
+from deeptobit.app.study.propose import Proposal, ProposedTarget, propose_study
 from deeptobit.app.study.splits import (
     EvaluationData,
     Protocol,
@@ -48,6 +54,7 @@ from deeptobit.app.study.tables import Table, read_table
 
 __all__ = [
     "FEWEST",
+    "MEASURES",
     "METHODS",
     "EncodedColumn",
     "Encoder",
@@ -56,13 +63,15 @@ __all__ = [
     "Finding",
     "FittedStudy",
     "HeldOut",
-    "Look",
+    "Measure",
+    "MemoryCheck",
     "Passes",
+    "Predicted",
     "Progress",
     "Proposal",
+    "ProposedTarget",
     "Protocol",
     "ResultStore",
-    "Room",
     "Skipped",
     "Split",
     "Study",
@@ -72,6 +81,7 @@ __all__ = [
     "TextTable",
     "available_memory",
     "build_data",
+    "check_memory",
     "check_writable",
     "convert_table",
     "data_of_cohort",
@@ -83,7 +93,6 @@ __all__ = [
     "find_usable",
     "fit_study",
     "load_fitted",
-    "look_for_room",
     "make_methods",
     "make_model",
     "make_network",
@@ -96,16 +105,15 @@ __all__ = [
     "read_bytes",
     "read_data",
     "read_ids",
-    "read_new_data",
     "read_study",
     "read_table",
+    "reveals_small_count",
     "save_fitted",
     "stream_study",
     "summarise",
     "table_by_share",
     "table_of_measures",
     "table_of_targets",
-    "tells_few",
     "verdict",
     "versions",
     "write_summary",

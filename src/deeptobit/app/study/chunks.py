@@ -1,11 +1,10 @@
-"""The table of a study beyond memory, some rows at a time, pass after pass."""
+"""The table of a study that does not fit in memory: read in chunks, summarised, split by hashes."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,22 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit.app.study.columns import (
-    MOST_CATEGORIES,
-    CellCounts,
-    Kind,
+    ColumnSummary,
     categorical_columns,
     check_columns,
     feature_columns,
-    holds_dates,
-    kind_by,
-    largest_of,
 )
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.data import USELESS, check_values, read_groups, useless
-from deeptobit.app.study.encoding import FEWEST, EncodedColumn, Encoder, check_distinct, tells_few
+from deeptobit.app.study.data import (
+    FEWEST_GROUPS,
+    check_useful,
+    check_values,
+    read_entries,
+    read_groups,
+)
+from deeptobit.app.study.encoding import Encoder, learn_encoder
 from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.outcomes import read_entries
-from deeptobit.app.study.tables import Table, as_text, stored_table
+from deeptobit.app.study.tables import Table, stored_table
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.scale import ParquetTable
 
@@ -36,7 +35,7 @@ _MOST_CELLS = 2**21  # of a chunk, once encoded: 16 MB
 _MOST_ROWS, _FEWEST_ROWS = 16_384, 256
 
 Passes = Callable[[int, int, int], None]
-"""Told the number of the pass over the rows, how many are read, and of how many."""
+"""Called with the number of the pass over the rows, how many are read, and of how many."""
 
 
 class Chunk(NamedTuple):
@@ -52,25 +51,30 @@ class Chunk(NamedTuple):
 
 
 class ChunkedTable:
-    """The columns of a Parquet table that a study speaks of; the id is not read.
+    """The columns of a Parquet table that a study uses; the id is not read.
 
     Parameters
     ----------
     study : Study
     path : Path
-        Of a Parquet file or a folder.
+        A Parquet file, or a folder of them.
     progress : callable
     """
 
     def __init__(self, study: Study, path: Path, progress: Passes) -> None:
-        with _sentences():
+        with _as_study_error():
             self._stored = ParquetTable(path)
         self._progress, self.n_passes = progress, 0
         self._missing = [str(code) for code in study.data.missing]
         self.file, self.n_rows = path.name, self._stored.n_rows
         check_columns(study, self)
         self.features = feature_columns(study, self)
-        self._columns = _used(study, self.features)
+        used = [*self.features]
+        for target in study.targets:
+            used += [target.values, *target.helpers.values()]
+        if study.data.group is not None:
+            used.append(study.data.group)
+        self._columns = list(dict.fromkeys(used))
 
     @property
     def columns(self) -> list[str]:
@@ -83,271 +87,193 @@ class ChunkedTable:
         Parameters
         ----------
         columns : sequence of str, optional
-            Those to read; by default all that the study speaks of.
+            Columns to read; by default all that the study uses.
         width : int
-            How many numbers a row becomes, if more than it has columns.
+            How many features a row becomes, if more than it has columns.
         """
         columns = self._columns if columns is None else columns
         n_rows = int(np.clip(_MOST_CELLS // max(width, len(columns)), _FEWEST_ROWS, _MOST_ROWS))
-        with _sentences():
+        with _as_study_error():
             for frame in self._stored.frames(columns, n_rows):
                 inside = np.arange(len(frame.cells))
                 lines = frame.first_row + 2 + inside  # as if the file had a header
                 table = stored_table(frame.cells, frame.where, lines, self._missing)
                 yield Chunk(table, frame.row + inside)
                 self._progress(self.n_passes + 1, frame.row + len(inside), self.n_rows)
-        self.n_passes += 1  # of which all rows were wanted
+        self.n_passes += 1  # only if all rows were read
 
 
 @contextmanager
-def _sentences() -> Iterator[None]:
-    """What is wrong with a file is wrong with the study."""
+def _as_study_error() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
         raise StudyError(str(error)) from None
 
 
-def _used(study: Study, features: Sequence[str]) -> list[str]:
-    """Features, targets with their limits and flags, and the group, each once."""
-    named = [*features]
-    for target in study.targets:
-        named += [target.values, *target.helpers.values()]
-    if study.data.group is not None:
-        named.append(study.data.group)
-    return list(dict.fromkeys(named))
+# Hashes as random numbers, which a row or a group has in every pass.
+
+_MOST_HASHES = 2**16  # groups that are counted one by one; beyond, their number is estimated
 
 
-# Lots: numbers by chance that a row or a group has in every pass over a table.
+def hash_uniform(keys: NDArray[Any], seed: int) -> FloatArray:
+    """A pseudo-random number in [0, 1) for every key; equal keys have equal numbers.
 
-_MOST = 2**16  # groups that are counted one by one; beyond, their number is estimated
-
-
-def draw_lots(of: NDArray[Any], seed: int) -> FloatArray:
-    """A number between 0 and 1 for every row number or label, the same for the same one.
-
-    Lots are hashes: nothing has to be remembered to draw them again, and they look like chance
-    because the hash of a number does.
+    Nothing has to be stored to draw the same numbers in the next pass.
 
     Parameters
     ----------
-    of : array of shape (N,)
+    keys : array of shape (N,)
         Whole numbers, or text.
     seed : int
 
     Examples
     --------
-    >>> draw_lots(np.array(["Ann", "Ben", "Ann"], dtype=object), seed=0).round(2)
+    >>> hash_uniform(np.array(["Ann", "Ben", "Ann"], dtype=object), seed=0).round(2)
     array([0.84, 0.38, 0.84])
     """
     from pandas.util import hash_array
 
-    keys = of if of.dtype == object else of.astype(np.uint64)
-    salt = hash_array(np.array([f"seed {seed}"], dtype=object))  # that of the number 0 is 0
+    keys = keys if keys.dtype == object else keys.astype(np.uint64)
+    salt = hash_array(np.array([f"seed {seed}"], dtype=object))  # the hash of the number 0 is 0
     return np.asarray(hash_array(hash_array(keys) ^ salt) / 2.0**64)
 
 
 @dataclass(frozen=True)
-class SmallestLots:
-    """The smallest lots of all groups, which tell how many groups there are.
+class GroupCount:
+    """The number of groups from their k smallest hashes (a k-minimum-values sketch).
 
-    Memory holds 65,536 lots. Up to as many groups are counted exactly; of more, the largest lot
-    that is kept tells the number to about half a percent.
+    Memory holds 65,536 hashes. Up to as many groups are counted exactly. Of more, the largest
+    hash that is stored estimates the number to about half a percent.
 
     Parameters
     ----------
-    lots : array, ascending
+    hashes : array, ascending
 
     Examples
     --------
-    >>> groups = SmallestLots(np.zeros(0))
+    >>> groups = GroupCount(np.zeros(0))
     >>> for labels in (["Ann", "Ben"], ["Ann", "Cleo"]):
-    ...     groups = groups.more(draw_lots(np.array(labels, dtype=object), seed=0))
-    >>> groups.n_groups, round(groups.below(0.7), 2)
+    ...     groups = groups.add(hash_uniform(np.array(labels, dtype=object), seed=0))
+    >>> groups.n_groups, round(groups.quantile(0.7), 2)
     (3, 0.84)
     """
 
-    lots: FloatArray
+    hashes: FloatArray
 
-    def more(self, lots: FloatArray) -> SmallestLots:
+    def add(self, hashes: FloatArray) -> GroupCount:
         """With the groups of some more rows."""
-        return SmallestLots(np.unique(np.concatenate([self.lots, lots]))[:_MOST])
+        return GroupCount(np.unique(np.concatenate([self.hashes, hashes]))[:_MOST_HASHES])
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
-        if len(self.lots) < _MOST:
-            return len(self.lots)
-        return round((_MOST - 1) / float(self.lots[-1]))
+        if len(self.hashes) < _MOST_HASHES:
+            return len(self.hashes)
+        return round((_MOST_HASHES - 1) / float(self.hashes[-1]))
 
-    def below(self, share: float) -> float:
-        """The lot up to which a share of the groups has theirs, and at least one has."""
+    def quantile(self, share: float) -> float:
+        """The hash up to which this share of the groups lies, and at least one group."""
         wanted = max(1, round(share * self.n_groups))
-        return float(self.lots[wanted - 1]) if wanted <= len(self.lots) else share
+        return float(self.hashes[wanted - 1]) if wanted <= len(self.hashes) else share
 
 
-# What a column holds, found a part of the table at a time in bounded memory.
-
-MOST_DECLARED = 1000  # categories of a column that the study calls categorical
-
-
-@dataclass
-class ColumnTally:
-    """Counts of the cells of a column; memory does not grow with the rows.
-
-    Parameters
-    ----------
-    name : str
-    declared : bool
-        Whether the study calls the column categorical, whatever its cells look like.
-    n_rows, n_known, n_words : int
-        Cells; those that are not blank; those of them that are no numbers.
-    total, largest : float
-        Sum of the numbers, and the largest, whatever its sign.
-    dates : bool
-        Whether all parts that have values hold dates.
-    levels : Counter or None
-        How often each cell occurs, as text; None once there are too many different ones.
-    example : str
-        The first word and where it stands.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> tally = ColumnTally("sex")
-    >>> for cells in (["f", "m", "f"], [None, "f"]):
-    ...     tally.add(Table(pd.DataFrame({"sex": cells}), "a.parquet", np.arange(len(cells))))
-    >>> tally.kind, dict(tally.levels), tally.n_rows
-    ('categories', {'f': 3, 'm': 1}, 5)
-    >>> tally.encoded().features
-    ['sex=m', 'sex (missing)']
-    """
-
-    name: str
-    declared: bool = False
-    n_rows: int = 0
-    n_known: int = 0
-    n_words: int = 0
-    total: float = 0.0
-    largest: float = 0.0
-    dates: bool = True
-    levels: Counter[str] | None = field(default_factory=Counter)
-    example: str = ""
-
-    def add(self, table: Table) -> None:
-        """Count the cells of some more rows."""
-        values, wrong = table.parse(self.name)
-        numbers = values[~np.isnan(values)]
-        n_known = len(numbers) + int(wrong.sum())
-        self.n_rows += len(values)
-        self.n_known += n_known
-        self.n_words += int(wrong.sum())
-        self.total += float(numbers.sum())
-        self.largest = max(self.largest, largest_of(numbers))
-        self.dates &= n_known == 0 or holds_dates(table, self.name)
-        if wrong.any() and not self.example:
-            found = table.text(self.name)[wrong].iloc[0]
-            self.example = f" ({found!r}: {table.at(wrong)})"
-        self._count_levels(table)
-
-    def _count_levels(self, table: Table) -> None:
-        if self.levels is None:
-            return
-        most = MOST_DECLARED if self.declared else MOST_CATEGORIES
-        counts = table.cells[self.name].value_counts()
-        for cell, count in counts.head(most + 1).items():
-            self.levels[as_text(cell)] += int(count)
-        if len(self.levels) > most:
-            self.levels = None
-
-    @property
-    def kind(self) -> Kind:
-        """What the column holds."""
-        if self.declared:
-            return "categories"
-        distinct = MOST_CATEGORIES + 1 if self.levels is None else len(self.levels)
-        dates = self.dates and self.n_known > 0
-        return kind_by(CellCounts(self.n_known, self.n_words, self.largest, dates, distinct))
-
-    def encoded(self) -> EncodedColumn:
-        """How the column becomes features."""
-        if self.n_known == 0:
-            raise StudyError(f"feature {self.name!r} has no value at all; exclude it")
-        indicator = self.n_known < self.n_rows
-        counts = self.levels
-        if self.kind != "categories":
-            few = counts is not None and tells_few(_capped(list(counts.values())))
-            mean = self.total / self.n_known
-            return EncodedColumn(self.name, (), None, (mean,), indicator, (few,))
-        if counts is None:
-            raise StudyError(
-                f"feature {self.name!r} has over {MOST_DECLARED:,} categories, more than a table "
-                "beyond memory may have; join the rare ones, or exclude it"
-            )
-        reference = min(counts, key=lambda level: (-counts[level], level))
-        levels = tuple(sorted(counts.keys() - {reference}))
-        return EncodedColumn(
-            self.name,
-            levels,
-            reference,
-            tuple(counts[level] / self.n_known for level in levels),
-            indicator,
-            tuple(
-                tells_few(_capped([counts[level], self.n_known - counts[level]]))
-                for level in levels
-            ),
-        )
-
-
-def encoder_of(tallies: Mapping[str, ColumnTally], missing: str, file: str) -> Encoder:
-    """The encoder that all rows of a table teach; ``file`` is its name in errors."""
-    encoder = Encoder(tuple(tally.encoded() for tally in tallies.values()), missing)
-    check_distinct(encoder.features, file)
-    return encoder
-
-
-def _capped(counts: list[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """A column with as many different values; how often one occurs beyond a few is left out."""
-    return np.repeat(np.arange(len(counts), dtype=np.float64), np.minimum(counts, FEWEST))
-
-
-# The first pass over a table beyond memory: what its columns, targets and groups are.
+# The first pass: summaries of the columns, and the numbers of values and groups.
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
-    """What all rows of a table say together.
+class FirstPass:
+    """What a pass over all rows finds.
 
-    Parameters
+    Attributes
     ----------
     encoder : Encoder
-        The one that the table would teach in memory.
-    known : array of shape (T,)
+        The same that would be learned from the table in memory.
+    n_values : array of shape (T,)
         Number of values of every target.
-    groups : SmallestLots or None
+    groups : GroupCount or None
     """
 
     encoder: Encoder
-    known: NDArray[np.int64]
-    groups: SmallestLots | None
+    n_values: NDArray[np.int64]
+    groups: GroupCount | None
 
 
-def survey_table(study: Study, table: ChunkedTable) -> Survey:
-    """Read every cell once; what is wrong with one is said before any model is fitted."""
+def read_first_pass(study: Study, table: ChunkedTable) -> FirstPass:
+    """Read and check every cell once, before any model is fitted."""
     declared = categorical_columns(study, table)
-    tallies = {name: ColumnTally(name, declared=name in declared) for name in table.features}
-    known = np.zeros(len(study.targets), dtype=np.int64)
+    summaries = [ColumnSummary(name, name in declared) for name in table.features]
+    n_values = np.zeros(len(study.targets), dtype=np.int64)
     groups = None
     for chunk in table.chunks():
-        for tally in tallies.values():
-            tally.add(chunk.table)
-        known += (~np.isnan(read_entries(study, chunk.table).values)).sum(axis=0)
+        for summary in summaries:
+            summary.add(chunk.table)
+        n_values += (~np.isnan(read_entries(study, chunk.table).values)).sum(axis=0)
         labels = read_groups(study, chunk.table)
         if labels is not None:
-            lots = draw_lots(labels, study.model.seed)
-            groups = (groups or SmallestLots(np.zeros(0))).more(lots)
-    check_values(study, known)
-    for name, tally in tallies.items():
-        if tally.kind in USELESS:
-            raise useless(study, name, tally.kind, tally.example)
-    return Survey(encoder_of(tallies, study.features.missing, table.file), known, groups)
+            hashes = hash_uniform(labels, study.model.seed)
+            groups = (groups or GroupCount(np.zeros(0))).add(hashes)
+    check_values(study, n_values)
+    for summary in summaries:
+        check_useful(study, summary)
+    encoder = learn_encoder(summaries, study.features.missing, table.file)
+    return FirstPass(encoder, n_values, groups)
+
+
+# Which rows are held out: the same in every pass.
+
+MOST_HELD_OUT = 10_000  # held-out rows: R² is then known to about 0.01
+_SHARE = 0.1  # of rows or groups, at most
+_STEP = 2**20  # rows that are hashed at a time
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """The rows, or whole groups of rows, that the model is tested on and never fitted to.
+
+    Attributes
+    ----------
+    study : Study
+    limit : float
+        Rows or groups with a hash up to this are held out.
+    """
+
+    study: Study
+    limit: float
+
+    @classmethod
+    def choose(cls, study: Study, n_rows: int, groups: GroupCount | None) -> HeldOutRows:
+        """A tenth of the rows, or about 10,000 if that is less; or a tenth of the groups."""
+        if groups is None:
+            return cls(study, min(_SHARE, MOST_HELD_OUT / n_rows))
+        if groups.n_groups < FEWEST_GROUPS:
+            raise study.source.error(
+                ("data", "group"),
+                f"there are {groups.n_groups} groups of {study.data.group!r}, which are never "
+                f"split, and at least {FEWEST_GROUPS} are needed",
+            )
+        return cls(study, groups.quantile(_SHARE))
+
+    def among(self, chunk: Chunk) -> BoolArray:
+        """Which rows of a chunk are held out."""
+        groups = read_groups(self.study, chunk.table)
+        return self._chosen(chunk.rows if groups is None else groups)
+
+    def count(self, table: ChunkedTable) -> int:
+        """How many rows of a table are held out."""
+        group, n_rows = self.study.data.group, table.n_rows
+        if group is None:
+            starts = range(0, n_rows, _STEP)
+            parts = (self._chosen(np.arange(k, min(k + _STEP, n_rows))) for k in starts)
+        else:
+            parts = (self.among(chunk) for chunk in table.chunks([group]))
+        n_held_out = sum(int(part.sum()) for part in parts)
+        if not 0 < n_held_out < n_rows:
+            raise StudyError(
+                f"{table.file}: {n_held_out:,} of {n_rows:,} rows would be held out, which leaves "
+                "none to train or none to test on; add rows or groups"
+            )
+        return n_held_out
+
+    def _chosen(self, keys: NDArray[Any]) -> BoolArray:
+        return np.asarray(hash_uniform(keys, self.study.model.seed) <= self.limit)

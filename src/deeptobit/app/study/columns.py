@@ -1,16 +1,19 @@
-"""Which columns of the table a study speaks of."""
+"""The columns of a table: the part each plays in a study, and what its cells hold."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.errors import did_you_mean
-from deeptobit.app.study.tables import Table
+from deeptobit.app.study.tables import Table, as_text
 from deeptobit.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Columns(Protocol):
-    """A table, in memory or not: the names of its columns, and that of its file."""
+    """A table, in memory or not: the names of its columns and of its file."""
 
     @property
     def columns(self) -> list[str]:
@@ -30,7 +33,7 @@ class Columns(Protocol):
 
 
 def check_columns(study: Study, table: Columns) -> None:
-    """Every column that ``[data]`` and ``[targets]`` name must be in the table."""
+    """Check that the table has every column that ``[data]`` and ``[targets]`` name."""
     named: dict[tuple[str, ...], str | None] = {
         ("data", "id"): study.data.id,
         ("data", "group"): study.data.group,
@@ -40,36 +43,34 @@ def check_columns(study: Study, table: Columns) -> None:
         named[(*section, "column")] = target.values
         named |= {(*section, key): name for key, name in target.helpers.items()}
     for where, name in named.items():
-        if name is not None and name not in table.columns:
-            raise study.source.error(
-                where, f"there is no column {_place(name, table)}" + _unquoted(where[-1], name)
-            )
+        if name is None or name in table.columns:
+            continue
+        hint = did_you_mean(name, table.columns)
+        if where[-1] in ("lower", "upper") and re.fullmatch(r"[+-]?\d*\.?\d+", name):
+            hint += f"; a number is written without quotes: {where[-1]} = {name}"
+        raise study.source.error(where, f"there is no column {name!r} in {table.file}{hint}")
 
 
 def feature_columns(study: Study, table: Columns) -> list[str]:
     """Columns that are features, in the order of the table.
 
-    A wildcard passes over the id, the group, the targets and their limits and flags; only the
-    group may be named outright.
+    A wildcard never selects the id, the group, or the targets with their limits and flags. Only
+    the group may be named as a feature.
     """
-    settings = study.features
-    taken = _reserved(study)
-    for name in settings.include:
+    named, taken = study.features.include, _reserved(study)
+    for name in named:
         if name in taken and name in table.columns and name != study.data.group:
             raise study.source.error(
                 ("features", "include"), f"column {name!r} is {taken[name]}; it cannot be a feature"
             )
-    included = _matches(study, "include", table)
-    excluded = _matches(study, "exclude", table)
-    free = included - excluded - taken.keys()
-    named_group = {study.data.group} & set(settings.include) - excluded
-    chosen = [name for name in table.columns if name in free or name in named_group]
+    chosen = _matches(study, "include", table) - _matches(study, "exclude", table)
+    chosen -= taken.keys() - ({study.data.group} & set(named))
     if not chosen:
         raise study.source.error(
             ("features",),
             "no column of the table is left as a feature; include more, or exclude fewer",
         )
-    return chosen
+    return [name for name in table.columns if name in chosen]
 
 
 def categorical_columns(study: Study, table: Columns) -> set[str]:
@@ -78,7 +79,7 @@ def categorical_columns(study: Study, table: Columns) -> set[str]:
 
 
 def _reserved(study: Study) -> dict[str, str]:
-    """Columns with another part to play, and which."""
+    """Columns that cannot be features, and why."""
     reserved: dict[str, str] = {}
     for target in study.targets:
         reserved |= {name: f"{key} of a target" for key, name in target.helpers.items()}
@@ -91,131 +92,206 @@ def _reserved(study: Study) -> dict[str, str]:
 
 
 def _matches(study: Study, key: str, table: Columns) -> set[str]:
-    known = set(table.columns)
+    """Columns that the patterns of a key in ``[features]`` match."""
     found: set[str] = set()
     for pattern in getattr(study.features, key):
-        wild = {name for name in table.columns if fnmatchcase(name, pattern)} - {pattern}
-        matched = {pattern} & known or wild
+        matched = {pattern} & {*table.columns}  # a name may contain * or ?
+        matched = matched or {name for name in table.columns if fnmatchcase(name, pattern)}
         if not matched:
-            raise study.source.error(("features", key), _absent(pattern, table))
+            what = "no column matches" if set("*?") & set(pattern) else "there is no column"
+            hint = did_you_mean(pattern, table.columns)
+            raise study.source.error(("features", key), f"{what} {pattern!r} in {table.file}{hint}")
         found |= matched
     return found
 
 
-def _absent(pattern: str, table: Columns) -> str:
-    where = _place(pattern, table)
-    wild = set("*?") & set(pattern)
-    return f"no column matches {where}" if wild else f"there is no column {where}"
+# What a column holds, counted in one go or some rows at a time.
 
-
-def _place(name: str, table: Columns) -> str:
-    """Where a column is not, and which one may be meant."""
-    return f"{name!r} in {table.file}{did_you_mean(name, table.columns)}"
-
-
-def _unquoted(key: str, name: str) -> str:
-    """A bound in quotes is the name of a column; perhaps a number was meant."""
-    is_bound = key in ("lower", "upper") and re.fullmatch(r"[+-]?\d*\.?\d+", name)
-    return f"; a number is written without quotes: {key} = {name}" if is_bound else ""
-
-
-# What the cells of a column are: numbers, categories, dates, or nothing to learn from.
-
+T = TypeVar("T")
 Kind = Literal["numbers", "categories", "dates", "mixed", "text", "empty"]
 
 MOST_CATEGORIES = 20
+MOST_DECLARED = 1000  # categories of a column that the study calls categorical, in a stream
+FEWEST = 5  # smaller counts of rows are not published
+_MOST_CODES = 10  # with more different values, a mean reveals no count
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{4}/\d{1,2}/\d{1,2}")
-_EXACT = 2.0**53  # beyond it, neighbouring whole numbers are the same float
+_EXACT = 2.0**53  # above it, neighbouring whole numbers are the same float
 
 
-class CellCounts(NamedTuple):
-    """What a kind is decided by.
+@dataclass
+class ColumnSummary:
+    """Counts of the cells of a column; its memory does not grow with the rows.
 
-    Parameters
+    Attributes
     ----------
-    known : int
-        Cells that are not blank.
-    words : int
-        Those of them that are no numbers.
-    largest : float
-        The largest number, whatever its sign.
+    name : str
+    declared : bool
+        Whether the study declares the column categorical, whatever its cells look like.
+    n_rows, n_known, n_words : int
+        All cells, those that are not blank, and those of them that are not numbers.
+    total, largest : float
+        Sum of the numbers, and the largest absolute value.
     dates : bool
-        Whether all known cells are dates.
-    distinct : int
-        Different cells; asked for where there are words.
-    """
-
-    known: int
-    words: int
-    largest: float
-    dates: bool
-    distinct: int
-
-
-def kind_of(table: Table, column: str) -> Kind:
-    """What a column holds.
-
-    ``categories`` are few words that come back; ``text`` are words that do not (names, notes,
-    identifiers), or whole numbers too long to be measurements; ``mixed`` are numbers with words
-    among them.
-    """
-    values, wrong = table.parse(column)
-    words = table.text(column).dropna() if wrong.any() else None
-    return kind_by(
-        CellCounts(
-            known=int((~np.isnan(values)).sum()) if words is None else len(words),
-            words=int(wrong.sum()),
-            largest=largest_of(values),
-            dates=holds_dates(table, column),
-            distinct=0 if words is None else words.nunique(),
-        )
-    )
-
-
-def holds_dates(table: Table, column: str) -> bool:
-    """Whether there are cells that are not blank, and all of them are dates."""
-    cells = table.cells[column]
-    if cells.dtype.kind != "O":
-        return cells.dtype.kind in "Mm"
-    if not table.parse(column)[1].any():
-        return False
-    return bool(cells.dropna().map(lambda cell: bool(_DATE.match(cell))).all())
-
-
-def largest_of(values: FloatArray) -> float:
-    """The largest of some numbers, whatever its sign; 0 if there is none."""
-    return float(np.fmax.reduce(np.abs(values), initial=0.0))
-
-
-def kind_by(counts: CellCounts) -> Kind:
-    """What a column holds, by the counts of its cells.
+        Whether all known cells so far are dates.
+    levels : Counter or None
+        How often each cell occurs, as text; None once there are too many different ones.
+    values : Counter or None
+        How often each number occurs; None once there are more than ten.
+    example : str
+        The first cell that is not a number, and where it is.
 
     Examples
     --------
-    >>> kind_by(CellCounts(known=80, words=80, largest=0.0, dates=False, distinct=2))
-    'categories'
+    >>> import pandas as pd
+    >>> summary = ColumnSummary("sex")
+    >>> for cells in (["f", "m", "f"], [None, "f"]):
+    ...     summary.add(Table(pd.DataFrame({"sex": cells}), "a.parquet", np.arange(len(cells))))
+    >>> summary.kind, dict(summary.levels), summary.n_rows
+    ('categories', {'f': 3, 'm': 1}, 5)
     """
-    if counts.dates:
-        return "dates"
-    if counts.known == 0:
-        return "empty"
-    if counts.words == 0:
-        return "text" if counts.largest > _EXACT else "numbers"
-    if counts.words <= counts.known / 2:
-        return "mixed"
-    comes_back = counts.distinct <= max(2, counts.known // 2)
-    return "categories" if counts.distinct <= MOST_CATEGORIES and comes_back else "text"
+
+    name: str
+    declared: bool = False
+    n_rows: int = 0
+    n_known: int = 0
+    n_words: int = 0
+    total: float = 0.0
+    largest: float = 0.0
+    dates: bool = True
+    levels: Counter[str] | None = field(default_factory=Counter)
+    values: Counter[float] | None = field(default_factory=Counter)
+    example: str = ""
+
+    def add(self, table: Table, *, is_whole: bool = False) -> None:
+        """Count the cells of some more rows, or of the whole table at once."""
+        cells = table.cells[self.name]
+        values, wrong = table.parse(self.name)
+        numbers, n_words = values[~np.isnan(values)], int(wrong.sum())
+        self.n_rows += len(values)
+        self.n_known += len(numbers) + n_words
+        self.n_words += n_words
+        self.total += float(numbers.sum())
+        self.largest = max(self.largest, float(np.abs(numbers).max(initial=0.0)))
+        if len(numbers) or n_words:
+            self.dates &= _are_dates(cells, n_words)
+        if n_words and not self.example:
+            self.example = f" ({table.text(self.name)[wrong].iloc[0]!r}: {table.at(wrong)})"
+        found, counts = np.unique(numbers, return_counts=True)
+        values_found = dict(zip(found.tolist(), counts.tolist(), strict=True))
+        self.values = _added(self.values, values_found, _MOST_CODES)
+        # Numbers may turn out to be categories if words come in later rows.
+        if self.declared or (cells.dtype.kind == "O" and (n_words or not is_whole)):
+            most = len(values) if is_whole else MOST_DECLARED
+            levels = {as_text(cell): int(n) for cell, n in cells.value_counts().items()}
+            self.levels = _added(self.levels, levels, most if self.declared else MOST_CATEGORIES)
+
+    @property
+    def kind(self) -> Kind:
+        """What the column holds.
+
+        ``categories`` are a few words that repeat. ``text`` are words that do not (names, notes,
+        identifiers), or whole numbers too long to be measurements. ``mixed`` are numbers with
+        words among them.
+        """
+        if self.declared:
+            return "categories"
+        if self.n_known == 0:
+            return "empty"
+        if self.dates:
+            return "dates"
+        if self.n_words == 0:
+            return "text" if self.largest > _EXACT else "numbers"
+        if self.n_words <= self.n_known / 2:
+            return "mixed"
+        repeats = self.levels is not None and len(self.levels) <= max(2, self.n_known // 2)
+        return "categories" if repeats else "text"
 
 
-# Column names as words, and the words that may stand beside the name of a scale.
+def summarise_column(table: Table, column: str, *, declared: bool = False) -> ColumnSummary:
+    """The summary of a column of a table in memory."""
+    summary = ColumnSummary(column, declared)
+    summary.add(table, is_whole=True)
+    return summary
 
-# What makes a scale nothing else: that it is a total, and when it was taken. A bare number would
-# be an item (phq9_3) or another version (phq_8).
-BESIDE = (
-    r"(_?(total|tot|score|scor|sum|raw))?"
-    r"(_(total|tot|score|scor|sum|raw|bl|baseline|sc|screening|followup|fu|post|pre"
-    r"|(t|v|m|w|y|fu|month|week|year|visit|time|wave)_?\d+))*"
-)
+
+def kind_of(table: Table, column: str) -> Kind:
+    """What a column of a table in memory holds; see :attr:`ColumnSummary.kind`."""
+    return summarise_column(table, column).kind
+
+
+def reveals_small_count(values: FloatArray) -> bool:
+    """Whether the mean of a column would reveal a count of fewer than five rows.
+
+    The mean and standard deviation of a column with at most ten different values (a flag, a code,
+    a category as 0 and 1) are counts in disguise.
+
+    Parameters
+    ----------
+    values : array of shape (N,)
+        NaN where unknown.
+
+    Examples
+    --------
+    >>> flag = np.zeros(60)
+    >>> flag[:2] = 1.0
+    >>> flag.mean().round(3), reveals_small_count(flag), reveals_small_count(np.arange(60.0))
+    (np.float64(0.033), True, False)
+    """
+    return is_small(np.unique(values[~np.isnan(values)], return_counts=True)[1].tolist())
+
+
+def is_small(counts: Collection[int]) -> bool:
+    """Whether one of a few counts is small: the number of rows with each different value."""
+    return 1 < len(counts) <= _MOST_CODES and min(counts) < FEWEST
+
+
+def _are_dates(cells: pd.Series[Any], n_words: int) -> bool:
+    if cells.dtype.kind != "O":
+        return cells.dtype.kind in "Mm"
+    return n_words > 0 and bool(cells.dropna().map(lambda cell: bool(_DATE.match(cell))).all())
+
+
+def _added(counter: Counter[T] | None, more: dict[T, int], most: int) -> Counter[T] | None:
+    """A counter with more counts; None if it has too many keys."""
+    if counter is None or len(more) > most:
+        return None
+    counter.update(more)
+    return counter if len(counter) <= most else None
+
+
+# Numbers in a format that is not read as a number.
+
+NUMBER_FORMATS = {
+    "percent": "numbers with %; take the sign out of the cells",
+    "thousands": "numbers with a comma between thousands; take it out of the cells",
+    "comma": "numbers with a decimal comma; write points, or semicolons between the cells",
+    "point": "numbers with a decimal comma beside some with a point; write one or the other",
+}
+_FORMATS = {
+    "percent": re.compile(r"[+-]?\d*[.,]?\d+\s*%"),
+    "thousands": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
+    "comma": re.compile(r"[+-]?\d*,\d+"),
+    "point": re.compile(r"[+-]?(\d*\.\d+|\d{1,3}(\.\d{3})+,\d+)"),
+}
+
+
+def number_format(table: Table, column: str) -> str | None:
+    """The format of cells that people, but not we, read as numbers: a key of ``NUMBER_FORMATS``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"CD4": ["37%", "41 %"], "volume": ["2", "1,5"], "sex": ["f", "m"]})
+    >>> table = Table(cells, "a.csv", np.arange(2))
+    >>> [number_format(table, name) for name in table.columns]
+    ['percent', 'comma', None]
+    """
+    cells = table.text(column)[table.parse(column)[1]].unique().tolist()
+    fits = (name for name, pattern in _FORMATS.items() if all(map(pattern.fullmatch, cells)))
+    return next(fits, None) if cells else None
+
+
+# Names of columns.
 
 
 def words_of(name: str) -> str:
@@ -229,7 +305,7 @@ def words_of(name: str) -> str:
     return re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")
 
 
-# Columns that say who a row is about, not what was measured: by their name or their digits.
+# Columns that identify a person or a place, by their name or their digits.
 
 _WHO = (
     "u?subj(ect)?|pat|pt|patient(en|in|innen)?|participant|person(en)?|proband(en|in|innen)?"
@@ -238,18 +314,18 @@ _WHO = (
 _NUMBER = "ids?|nr|no|num|number|nummer|code|key|ident|identifier|kennung|kennziffer"
 _PERSON = re.compile(
     rf"(({_WHO})_?)?({_NUMBER})|(id|ident|identifier|nr)_?({_WHO})"
-    r"|fall_?(id|nr|nummer)"  # of falls, there is a number
+    r"|fall_?(id|nr|nummer)"  # "fall number" may count falls
     r"|subject|patient(in)?|participant|proband(in)?|teilnehmer(in)?|pseudonym"
     r"|[peru]id|mrn|[gu]uid|column_1|unnamed_0"
 )
 _PLACE = re.compile(r"(site|cent(er|re)|clinic|hospital|family|school|practice|cluster)(_?id)?")
 _NUMBERED = re.compile(r"\d{3,}")  # 05 may be a count or a month
 
-_LEAST_GROUPS = 10  # with fewer, whole groups cannot be held out by five folds
+_LEAST_GROUPS = 10  # fewer are too few for five folds
 
 
 def names_person(column: str) -> bool:
-    """Whether a column is called as those are that tell people apart.
+    """Whether the name of a column is that of an identifier of people.
 
     Examples
     --------
@@ -262,7 +338,7 @@ def names_person(column: str) -> bool:
 
 
 def names_place(column: str) -> bool:
-    """Whether a column is called as those are whose rows belong together for another reason.
+    """Whether the name of a column is that of a place or family, whose rows belong together.
 
     Examples
     --------
@@ -273,7 +349,7 @@ def names_place(column: str) -> bool:
 
 
 def is_numbered(cells: pd.Series[Any]) -> bool:
-    """Whether cells are digits of one length, some of them with zeros before: 00123.
+    """Whether cells are digits of one length, some with leading zeros: 00123.
 
     Examples
     --------
@@ -292,7 +368,7 @@ def is_numbered(cells: pd.Series[Any]) -> bool:
 
 
 def repeats(cells: pd.Series[Any]) -> bool:
-    """Whether rows with the same cell can be a group: none is blank, and there are enough.
+    """Whether rows with the same cell can be groups: none is blank, some repeat, enough differ.
 
     Examples
     --------

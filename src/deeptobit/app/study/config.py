@@ -14,21 +14,21 @@ from typing import Any, Literal, TypeVar
 from deeptobit.app.study.errors import StudyError, did_you_mean, shown
 from deeptobit.app.study.tables import EXCEL, PARQUET
 
-# On which line of a TOML text a key stands; tomllib does not say.
+# The line of a key in a TOML text, which tomllib does not tell.
 
 _BEFORE_EQUALS = re.compile(r"""^\s*+((?:"[^"]*"|'[^']*'|[^"'=#\[\]])++)=""")
-_DEEPEST = 3  # section, name and key: nothing that errors point to lies deeper
+_DEEPEST = 3  # section, name and key
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a study file, which errors point into."""
+    """The text of a study file, so that errors can name its lines."""
 
     path: Path
     text: str
 
     def error(self, key: tuple[str, ...], message: str) -> StudyError:
-        """One sentence that begins with the file and the line of a key."""
+        """An error that begins with the file and the line of a key."""
         line = find_line(self.text, key)
         where = f"{self.path.name}, line {line}" if line else self.path.name
         return StudyError(f"{where}: {message}")
@@ -68,7 +68,7 @@ def _keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def _path(line: str) -> tuple[str, ...]:
-    """The dotted key that a line of TOML opens; empty if it opens none."""
+    """The dotted key that a line of TOML begins with; empty if there is none."""
     try:
         inner: Any = tomllib.loads(line)
     except tomllib.TOMLDecodeError:
@@ -80,20 +80,20 @@ def _path(line: str) -> tuple[str, ...]:
     return path
 
 
-# Sections of a study file: which keys there are, what each must hold, and errors that say so.
+# Sections of a study file: their keys, and what each key must hold.
 
 Section = TypeVar("Section")
 
 
 def key(expected: str, holds: Callable[[Any], bool], default: Any = MISSING) -> Any:
-    """A key of a section: what it must hold, in words and as a test; without default, required."""
+    """A key of a section: what it must hold, in words and as a test; required without default."""
     return field(default=default, metadata={"expected": expected, "holds": holds})
 
 
 def read_section(
     kind: type[Section], values: Any, where: tuple[str, ...], source: Source, **given: Any
 ) -> Section:
-    """Fill a dataclass of keys from a table of the study file, or name what is wrong with it."""
+    """Read a table of the study file into a dataclass of keys; a wrong key or value is an error."""
     known: dict[str, Field[Any]] = {
         item.name: item
         for item in fields(kind)  # type: ignore[arg-type]
@@ -131,13 +131,13 @@ def one_of(*words: str, default: Any = MISSING) -> Any:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number; true and false are not."""
-    # Whole numbers have no largest, and compare with a float without becoming one.
+    # A whole number of any size can be compared with a float.
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and abs(value) <= float_info.max
 
 
 def is_count(value: Any, least: int = 1) -> bool:
-    """Whether a value is a whole number that is not too small."""
+    """Whether a value is a whole number, and large enough."""
     return is_number(value) and isinstance(value, int) and value >= least
 
 
@@ -147,7 +147,7 @@ def is_name(value: Any) -> bool:
 
 
 def is_file_name(value: Any) -> bool:
-    """Whether a value could be the name of a file."""
+    """Whether a value can be the name of a file."""
     return is_name(value) and "\0" not in value
 
 
@@ -165,13 +165,13 @@ def _frozen(value: Any) -> Any:
 
 
 _NAMES = "a list of column names, in which * and ? are wildcards"
-_TABLES = (".csv", ".tsv", *EXCEL, *PARQUET)  # a study file may well be called .txt
+_TABLES = (".csv", ".tsv", *EXCEL, *PARQUET)  # a study file may be called .txt
 _SECTIONS = ("data", "features", "targets", "model", "evaluation", "report")
 
 
 @dataclass(frozen=True)
 class DataSettings:
-    """``[data]``: the table, and who its rows are."""
+    """``[data]``: the table, its ids and groups."""
 
     file: str = key("the name of a CSV, Excel or Parquet file", is_file_name)
     sheet: str | None = key("the name of a sheet", is_name, None)
@@ -196,7 +196,7 @@ class FeatureSettings:
 
 @dataclass(frozen=True)
 class TargetSettings:
-    """``[targets.NAME]``: one outcome, its bounds, and how to tell a censored value."""
+    """``[targets.NAME]``: one outcome, its bounds, and flags of censored values."""
 
     name: str
     column: str | None = key("the name of a column", is_name, None)
@@ -253,7 +253,7 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """``[evaluation]``: how held-out rows are chosen."""
+    """``[evaluation]``: how methods are compared on held-out rows."""
 
     method: Literal["splits", "folds"] = one_of("splits", "folds", default="splits")
     train_shares: tuple[float, ...] = key(
@@ -271,14 +271,14 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """``[report]``: what model cards and reports may tell."""
+    """``[report]``: what model cards and reports may show."""
 
     small_counts: bool = key("true or false", lambda value: isinstance(value, bool), False)
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study file that has been read; errors about it point to its lines."""
+    """The settings of a study file; errors about them name its lines."""
 
     source: Source
     data: DataSettings
@@ -290,7 +290,7 @@ class Study:
 
     @property
     def data_path(self) -> Path:
-        """Where the table lies: in the folder of the study file or below, never outside."""
+        """Path of the table: in the folder of the study file or below, never outside."""
         name = self.data.file
         folder = self.source.path.resolve().parent
         absolute = PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor
@@ -298,14 +298,14 @@ class Study:
         if absolute or not path.is_relative_to(folder):
             raise self.source.error(
                 ("data", "file"),
-                f"[data] file must lie in the folder of the study file or below it; {name!r} leads "
+                f"[data] file must be in the folder of the study file or below it; {name!r} is "
                 "outside. Move the study file, or name the table on the command line with --data",
             )
         return path
 
 
 def read_study(path: Path | str) -> Study:
-    r"""Read a study file; whatever is wrong with it is an error that names the line.
+    r"""Read a study file; an error in it names the line.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def read_study(path: Path | str) -> Study:
 
 
 def parse_study(source: Source) -> Study:
-    """The study that a text describes, wherever the text comes from."""
+    """Read the text of a study file."""
     try:
         content = tomllib.loads(source.text)
     except ValueError as error:  # also numbers that are too long for Python
@@ -409,7 +409,7 @@ def toml_text(text: str) -> str:
 
 
 def toml_cell(cell: str) -> str:
-    """A cell of a table: a whole number without quotes, anything else as it is written.
+    """A cell of a table: a whole number without quotes, anything else as text.
 
     Examples
     --------
@@ -434,22 +434,21 @@ def toml_value(value: str | bool | float | tuple[str | float, ...]) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-# The settings of a study as they may be passed on with its model.
+# The settings of a study that are stored with its model.
 
 _TABLE = "table"  # in place of the name of the file
 
 
 def settings_text(study: Study) -> str:
-    r"""The study file anew: what it says, without its comments and the name of its table.
+    r"""The study file without its comments, the name of its table, and keys at their defaults.
 
-    Comments may name anybody, and the name or folder of a table may too. What is left as it is by
-    default is not written.
+    Comments may name people, and so may the name or folder of a table.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text('data.file = "jane/a.csv" # ask Jane\ntargets.MMSE.upper = 30')
@@ -478,7 +477,7 @@ def settings_text(study: Study) -> str:
 
 
 def _lines(section: Any) -> list[str]:
-    """The keys that say something."""
+    """Keys that differ from their defaults."""
     return [
         f"{item.name} = {toml_value(_TABLE if item.name == 'file' else value)}\n"
         for item in fields(section)

@@ -1,4 +1,4 @@
-"""From a study and its table to what an estimator takes."""
+"""From a study and its table to what an estimator takes: features, targets and groups."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, KFold
 
 from deeptobit.app.study.columns import (
     MOST_CATEGORIES,
+    NUMBER_FORMATS,
+    ColumnSummary,
     categorical_columns,
     check_columns,
     feature_columns,
-    kind_of,
+    number_format,
+    summarise_column,
 )
-from deeptobit.app.study.config import Study
-from deeptobit.app.study.encoding import Encoder, learn_encoding
+from deeptobit.app.study.config import Source, Study, TargetSettings
+from deeptobit.app.study.encoding import Encoder, learn_encoder
 from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.outcomes import read_outcomes
-from deeptobit.app.study.tables import UNUSUAL, Table, read_table, unusual_form
+from deeptobit.app.study.tables import (
+    EXCEL,
+    Table,
+    parse_flags,
+    parse_numbers,
+    read_table,
+    split_limits,
+)
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-USELESS = {
-    "dates": "holds dates; turn it into a number such as an age, or exclude it",
-    "mixed": "holds numbers and words; list the words in [data] missing, or exclude the feature",
-    "text": f"holds free text, an identifier or over {MOST_CATEGORIES} categories; exclude it, or "
-    "list it in categorical",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class StudyData:
     encoder : Encoder
         Turns other tables into the same features.
     table : Table
-        Where it all came from.
+        The table they were read from.
     """
 
     X: pd.DataFrame
@@ -61,7 +62,7 @@ class StudyData:
 
     @property
     def ids(self) -> list[str]:
-        """Who the rows are, as text."""
+        """Ids of the rows, as text."""
         return [str(name) for name in self.X.index]
 
     @property
@@ -76,12 +77,15 @@ class StudyData:
 
 
 def read_data(study: Study, path: Path | None = None) -> Table:
-    r"""Read the table of a study, or another file in its place.
+    r"""Read the table of a study, or another file in the same way.
+
+    The codes for missing values are those of the study. So is the sheet, unless another file has
+    none.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.csv").write_text("age,MMSE\n70,30\n75,-4\n")
     ...     path = Path(folder, "study.toml")
@@ -90,8 +94,12 @@ def read_data(study: Study, path: Path | None = None) -> Table:
     >>> table.columns, table.numbers("MMSE")
     (['age', 'MMSE'], array([30., nan]))
     """
-    codes = [str(code) for code in study.data.missing]
-    return read_table(path or study.data_path, sheet=study.data.sheet, missing=codes)
+    has_sheets = path is None or path.suffix.lower() in EXCEL
+    return read_table(
+        study.data_path if path is None else path,
+        sheet=study.data.sheet if has_sheets else None,
+        missing=[str(code) for code in study.data.missing],
+    )
 
 
 def build_data(study: Study, table: Table) -> StudyData:
@@ -100,7 +108,7 @@ def build_data(study: Study, table: Table) -> StudyData:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.csv").write_text("age,sex,MMSE\n70,f,30\n,m,21\n75,f,30\n")
     ...     path = Path(folder, "study.toml")
@@ -122,12 +130,34 @@ def build_data(study: Study, table: Table) -> StudyData:
         raise study.source.error(
             ("data", "file"), f"{table.file} has one row of data; a model needs at least 10"
         )
-    kinds = _feature_kinds(study, table)
-    encoder = learn_encoding(table, kinds, study.features.missing)
+    declared = categorical_columns(study, table)
+    summaries = []
+    for name in feature_columns(study, table):
+        summaries.append(summarise_column(table, name, declared=name in declared))
+        check_useful(study, summaries[-1], number_format(table, name))
+    encoder = learn_encoder(summaries, study.features.missing, table.file)
     X = encoder.encode(table)
     X.index = pd.Index(read_ids(study, table), name=study.data.id)
     groups = read_groups(study, table)
-    return StudyData(X, read_outcomes(study, table), groups, encoder, table)
+    return StudyData(X, read_targets(study, table), groups, encoder, table)
+
+
+def check_useful(study: Study, summary: ColumnSummary, form: str | None = None) -> None:
+    """Refuse a column that cannot be a feature as it is, and say what to do."""
+    reasons = {
+        "dates": "holds dates; turn it into a number such as an age, or exclude it",
+        "mixed": "holds numbers and words; list the words in [data] missing, or exclude the "
+        "feature",
+        "text": f"holds free text, an identifier or over {MOST_CATEGORIES} categories; exclude it, "
+        "or list it in categorical",
+    }
+    if summary.kind in reasons:
+        why = reasons[summary.kind]
+        if form is not None and summary.kind != "dates":
+            why = f"holds {NUMBER_FORMATS[form]}"
+        raise study.source.error(
+            ("features", "include"), f"feature {summary.name!r} {why}{summary.example}"
+        )
 
 
 def read_ids(study: Study, table: Table) -> list[str]:
@@ -136,7 +166,7 @@ def read_ids(study: Study, table: Table) -> list[str]:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.csv").write_text("who,MMSE\n007,30\n012,21\n")
     ...     path = Path(folder, "study.toml")
@@ -179,76 +209,200 @@ def _labels(study: Study, table: Table, key: str, column: str) -> pd.Series[Any]
     return labels
 
 
-def _feature_kinds(study: Study, table: Table) -> dict[str, bool]:
-    """The features, and whether each is categorical."""
-    declared = categorical_columns(study, table)
-    kinds = {}
-    for name in feature_columns(study, table):
-        kind = "categories" if name in declared else kind_of(table, name)
-        if kind in USELESS:
-            raise _useless(study, table, name, kind)
-        kinds[name] = kind == "categories"
-    return kinds
+# Targets: values, bounds, limits that differ by row, and flags of what is censored.
 
 
-def useless(study: Study, name: str, kind: str, example: str) -> StudyError:
-    """Why a column cannot be a feature as it is, and what to do."""
-    return study.source.error(("features", "include"), f"feature {name!r} {USELESS[kind]}{example}")
+class Entries(NamedTuple):
+    """Targets of some rows as they are recorded; (N,) for one target, (N, T) for all.
+
+    Attributes
+    ----------
+    values : array
+        NaN where missing, the limit where censored.
+    lower, upper : arrays
+        Limits of every entry, ∓inf where open.
+    """
+
+    values: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
 
-def _useless(study: Study, table: Table, name: str, kind: str) -> StudyError:
-    form = unusual_form(table, name)
-    if form is None or kind == "dates":
-        return useless(study, name, kind, _example(table, name))
-    return study.source.error(
-        ("features", "include"), f"feature {name!r} holds {UNUSUAL[form]}{_example(table, name)}"
+def read_targets(study: Study, table: Table) -> CensoredTargets:
+    """All targets of a study; one without any value is an error."""
+    entries = read_entries(study, table)
+    for target, values in zip(study.targets, entries.values.T, strict=True):
+        if np.isnan(values).all():
+            raise study.source.error(
+                ("targets", target.name),
+                f"target {target.name!r} has no value at all; leave it out",
+            )
+    return as_targets(study, entries)
+
+
+def read_entries(study: Study, table: Table) -> Entries:
+    """Values and limits of all targets in the rows of a table."""
+    found = [_read_target(target, table, study.source) for target in study.targets]
+    return Entries(*(np.column_stack(arrays) for arrays in zip(*found, strict=True)))
+
+
+def as_targets(study: Study, entries: Entries) -> CensoredTargets:
+    """Entries as censored targets."""
+    by_row_lower, by_row_upper = limits_by_row(study, entries)
+    return CensoredTargets.from_bounds(
+        entries.values,
+        *task_bounds(study),
+        entry_lower=by_row_lower,
+        entry_upper=by_row_upper,
+        names=[target.name for target in study.targets],
     )
 
 
-def _example(table: Table, name: str) -> str:
-    """The first cell that is no number, and where it stands."""
-    wrong = table.parse(name)[1]
-    found = table.text(name)[wrong]
-    return f" ({found.iloc[0]!r}: {table.at(wrong)})" if len(found) else ""
+def limits_by_row(study: Study, entries: Entries) -> tuple[FloatArray | None, FloatArray | None]:
+    """Limits of every entry, (N, T), if one differs from the bounds of its scale."""
+    lower, upper = task_bounds(study)
+    if (entries.lower == lower).all() and (entries.upper == upper).all():
+        return None, None
+    return entries.lower, entries.upper
 
 
-# Which rows are predicted by a model that was fitted to the others.
+_OPEN = {"lower": -np.inf, "upper": np.inf}
+
+
+def task_bounds(study: Study) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the scales, (T,), ∓inf where open or different by row."""
+    lower, upper = (
+        np.array([_fixed_bound(target, side) for target in study.targets]) for side in _OPEN
+    )
+    return lower, upper
+
+
+def read_limits(study: Study, table: Table) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bounds for predictions, (N, T), ∓inf where open.
+
+    Where the study names a column of limits, a side is open in rows without one, and in all rows
+    of a table that lacks the column.
+    """
+    lower, upper = (
+        np.column_stack([_limits(target, side, table)[0] for target in study.targets])
+        for side in _OPEN
+    )
+    crossed = lower >= upper
+    for task in np.flatnonzero(crossed.any(axis=0)).tolist():
+        raise StudyError(
+            f"{table.at(crossed[:, task])}: target {study.targets[task].name!r} has a lower limit "
+            "that is not below the upper one"
+        )
+    return lower, upper
+
+
+def _fixed_bound(target: TargetSettings, side: str) -> float:
+    bound = getattr(target, side)
+    return float(bound) if isinstance(bound, int | float) else _OPEN[side]
+
+
+def _limits(target: TargetSettings, side: str, table: Table) -> tuple[FloatArray, BoolArray]:
+    """Limits of one side by row, ∓inf where open, and where a column of limits is blank."""
+    bound = getattr(target, side)
+    limits = np.full(len(table), _fixed_bound(target, side))
+    if isinstance(bound, str) and bound in table.columns:
+        limits = table.numbers(bound, f"the {side} limit of {target.name!r}, column")
+    blank = np.isnan(limits)
+    return np.where(blank, _OPEN[side], limits), blank
+
+
+def _read_target(target: TargetSettings, table: Table, source: Source) -> Entries:
+    """One target: its values, which may be flagged as censored, and the limits of every row."""
+
+    def refuse(rows: BoolArray, what: str) -> None:
+        if rows.any():
+            raise source.error(
+                ("targets", target.name),
+                f"target {target.name!r} {what} in {int(rows.sum())} row(s) ({table.at(rows)})",
+            )
+
+    values, below, above = _signed_values(target, table, source)
+    below = below | _flags(target, target.below, table)
+    above = above | _flags(target, target.above, table)
+    refuse(below & above, "is flagged both below and above detection")
+    known = ~np.isnan(values) | below | above
+    lower, no_lower = _limits(target, "lower", table)
+    upper, no_upper = _limits(target, "upper", table)
+    refuse(no_lower & known, f"has a value, but no lower limit in {target.lower!r}")
+    refuse(no_upper & known, f"has a value, but no upper limit in {target.upper!r}")
+    # A flagged cell holds its own limit, or is blank and takes that of the row.
+    lower = np.where(below, np.fmax(values, lower), lower)
+    upper = np.where(above, np.fmin(values, upper), upper)
+    refuse(below & np.isinf(lower), "is flagged below detection, but has no limit")
+    refuse(above & np.isinf(upper), "is flagged above detection, but has no limit")
+    values = np.where(below, lower, np.where(above, upper, values))
+    refuse(known & ~(lower < upper), "has a lower limit that is not below the upper one")
+    if target.outside == "error":
+        _refuse_outside(target, Entries(values, lower, upper), table, source)
+    return Entries(np.clip(values, lower, upper), lower, upper)
+
+
+def _signed_values(
+    target: TargetSettings, table: Table, source: Source
+) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """Numbers, and where the cell says ``<`` or ``>``."""
+    values, wrong = table.parse(target.values)
+    if not wrong.any():
+        return values, wrong, wrong
+    bare, below, above = split_limits(table.text(target.values))
+    values, wrong = parse_numbers(bare, decimal_comma=table.decimal_comma)
+    if wrong.any():
+        found = table.text(target.values)[wrong].iloc[0]
+        raise source.error(
+            ("targets", target.name, "column"),
+            f"target {target.name!r} must hold numbers (or limits such as <0.5); found {found!r} "
+            f"({table.at(wrong)})",
+        )
+    return values, below, above
+
+
+def _flags(target: TargetSettings, column: str | None, table: Table) -> BoolArray:
+    """Rows in which a column flags the value of a target as censored."""
+    if column is None:
+        return np.zeros(len(table), dtype=np.bool_)
+    yes, unclear = parse_flags(table.text(column))
+    if unclear.any():
+        raise StudyError(
+            f"{table.at(unclear)}: column {column!r} flags censored values of {target.name!r} and "
+            "must say yes or no (1 or 0, true or false); found "
+            f"{table.text(column)[unclear].iloc[0]!r}"
+        )
+    return yes
+
+
+def _refuse_outside(target: TargetSettings, entries: Entries, table: Table, source: Source) -> None:
+    values, lower, upper = entries
+    for side, outside, bound in (
+        ("lower", values < lower, lower),
+        ("upper", values > upper, upper),
+    ):
+        if outside.any():
+            raise source.error(
+                ("targets", target.name, side),
+                f"target {target.name!r} has {int(outside.sum())} value(s) beyond its {side} bound "
+                f"({table.at(outside)}; the first is {values[outside][0]:g}, the bound "
+                f"{bound[outside][0]:g}). Correct the bound or the cells, list codes for missing "
+                "values in [data] missing, or write outside = 'clip'",
+            )
+
+
+# Whether there are enough rows to fit and to test a model.
 
 FEWEST_ROWS = 10
-FEWEST_GROUPS = 3  # one held out, one to choose by, one to learn from
-
-
-class Fold(NamedTuple):
-    """Indices of rows to train on and of rows held out."""
-
-    train: NDArray[np.intp]
-    test: NDArray[np.intp]
-
-
-def outer_folds(study: Study, data: StudyData) -> list[Fold]:
-    """Folds of shuffled rows or of whole groups, each row held out once.
-
-    There are ``[model] cv`` of them, or as many as there are groups.
-    """
-    n_folds = count_folds(study, data.groups, len(data.X))
-    splitter: KFold | GroupKFold = GroupKFold(n_folds)
-    if data.groups is None:
-        splitter = KFold(n_folds, shuffle=True, random_state=study.model.seed)
-    pairs = splitter.split(np.zeros((len(data.X), 1)), groups=data.groups)
-    return [Fold(train, test) for train, test in pairs]
-
-
-def count_folds(study: Study, groups: NDArray[np.object_] | None, n_rows: int) -> int:
-    """Folds for some of the rows: as many as the study asks for, if there are enough groups."""
-    return min(study.model.cv, n_rows if groups is None else len(set(groups)))
+FEWEST_GROUPS = 3  # one to test on, one to choose by, one to train on
 
 
 def check_enough(study: Study, data: StudyData) -> None:
-    """Folds within folds need rows, and every target in some of them."""
+    """Refuse data with too few rows, groups or values for folds within folds."""
     if len(data.X) < FEWEST_ROWS:
         raise StudyError(
-            f"{data.table.file} has {len(data.X)} rows; a model that is tested on rows it has not "
-            f"seen needs at least {FEWEST_ROWS}"
+            f"{data.table.file} has {len(data.X)} rows; to fit a model and test it on held-out "
+            f"rows, at least {FEWEST_ROWS} are needed"
         )
     known = ~data.targets.missing
     check_values(study, known.sum(axis=0))
@@ -261,12 +415,12 @@ def check_enough(study: Study, data: StudyData) -> None:
             )
 
 
-def check_values(study: Study, known: NDArray[np.int64]) -> None:
-    """Every target must have values in some rows, by the number of values of each."""
-    for target, n_values in zip(study.targets, known.tolist(), strict=True):
-        if n_values < FEWEST_ROWS:
+def check_values(study: Study, n_values: NDArray[np.int64]) -> None:
+    """Refuse a target with too few values, by the number of values of each."""
+    for target, known in zip(study.targets, n_values.tolist(), strict=True):
+        if known < FEWEST_ROWS:
             raise study.source.error(
                 ("targets", target.name),
-                f"target {target.name!r} has values in {n_values} rows and needs at least "
+                f"target {target.name!r} has values in {known} rows and needs at least "
                 f"{FEWEST_ROWS}; leave it out, or add rows",
             )

@@ -1,4 +1,4 @@
-"""What may go wrong with a study, said before the model is fitted."""
+"""Problems of a study and its table that can be seen before the model is fitted."""
 
 from __future__ import annotations
 
@@ -10,275 +10,35 @@ import numpy as np
 from scipy.linalg import eigvalsh, qr
 
 from deeptobit.app.study.columns import (
+    FEWEST,
     MOST_CATEGORIES,
+    NUMBER_FORMATS,
     Kind,
     categorical_columns,
     is_numbered,
     kind_of,
     names_person,
+    number_format,
     repeats,
 )
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
 from deeptobit.app.study.data import StudyData, check_enough
-from deeptobit.app.study.encoding import FEWEST, Encoder
+from deeptobit.app.study.encoding import Encoder
 from deeptobit.app.study.errors import StudyError, listed
-from deeptobit.app.study.outcomes import find_piles
-from deeptobit.app.study.scales import known_scale
-from deeptobit.app.study.tables import UNUSUAL, Table, parse_numbers, split_limits, unusual_form
+from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale
+from deeptobit.app.study.tables import Table, parse_numbers, split_limits
 from deeptobit.arrays import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# Features that say the same: pairs, and sums of others.
-
-MOST_FEATURES = 2000  # beyond it the correlations take longer than the model
-_SAME = 0.999
-_NOTHING_LEFT = 1e-8
-
-
-def same_pairs(X: pd.DataFrame) -> list[tuple[str, str, float]]:
-    """Pairs of features with a correlation of 0.999 or more, in size.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> same_pairs(pd.DataFrame({"kg": [1.0, 2, 4], "g": [1e3, 2e3, 4e3], "age": [3.0, 1, 2]}))
-    [('kg', 'g', 1.0)]
-    """
-    Z = _standard(X)
-    correlation = Z.T @ Z
-    first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
-    return [
-        (str(X.columns[i]), str(X.columns[j]), round(float(correlation[i, j]), 4))
-        for i, j in zip(first.tolist(), second.tolist(), strict=True)
-    ]
-
-
-def dependent_features(X: pd.DataFrame) -> list[str]:
-    """Features that are exactly a linear combination of others; none if there are too few rows.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> total = pd.DataFrame({"left": [1.0, 2, 4, 1], "right": [3.0, 1, 2, 2]})
-    >>> dependent_features(total.assign(both=total.left + total.right))
-    ['both']
-    """
-    Z = _standard(X)
-    varies = np.flatnonzero(Z.any(axis=0))
-    Z, names = Z[:, varies], X.columns[varies]
-    # The smallest eigenvalue is cheap and settles most cases; pivoting then finds the names.
-    if not 0 < Z.shape[1] < Z.shape[0] or eigvalsh(Z.T @ Z)[0] > _NOTHING_LEFT:
-        return []
-    R, order = qr(Z, mode="r", pivoting=True)
-    left = np.abs(np.diag(R))
-    return sorted(str(names[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
-
-
-def _standard(X: pd.DataFrame) -> FloatArray:
-    """Columns with mean 0 and length 1; a constant one is 0."""
-    values = X.to_numpy(dtype=np.float64)
-    centred = values - values.mean(axis=0)
-    length = np.linalg.norm(centred, axis=0)
-    varies = length > 1e-12 * np.abs(values).max(axis=0)
-    return np.where(varies, centred, 0.0) / np.where(varies, length, 1.0)
-
-
-# What ``check`` finds.
-
-
 class Finding(NamedTuple):
-    """Something to look at: a ``warning`` may spoil the model, a ``note`` is good to know."""
+    """A ``warning`` may harm the model, a ``note`` is good to know."""
 
     level: Literal["warning", "note"]
     about: str
     message: str
-
-
-# Codes for missing values that nobody declared: -4 or 999 in a score, a word among numbers.
-
-_CODES = (-1, -4, -5, -7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, 99, 777, 888, 999, 9999)
-_LONE = tuple(code for code in _CODES if code != -1)  # -1, 0 and 1 are answers
-_LEAST_REST = 10  # values that say where a column lies
-_FAR = 2.0  # ranges of the other values
-_FAR_BELOW = 3.0  # steps between them, for the only negative values
-_MOST_WORDS = 5  # more of them are remarks, not codes
-
-
-def find_codes(table: Table) -> list[str]:
-    r"""Cells that seem to mean missing, as they are written.
-
-    Numbers are codes where a known scale cannot reach them, unless another column has them as
-    values; words are where they stand among numbers, unless another column has them as categories.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> cells = {"MMSE": ["30", "-4", "28", "21"], "age": ["70", "refused", "75", "81"]}
-    >>> find_codes(Table(pd.DataFrame(cells), "a.csv", np.arange(2, 6)))
-    ['-4', 'refused']
-    """
-    kinds = {name: kind_of(table, name) for name in table.columns}
-    numeric = [name for name, kind in kinds.items() if kind in ("numbers", "mixed")]
-    values = {name: table.parse(name)[0] for name in numeric}
-    beyond = sorted({code for name in numeric for code in _beyond_scale(name, values[name])})
-    codes = [code for code in beyond if all(_stands_apart(code, values[name]) for name in numeric)]
-    written = {
-        str(cell)
-        for name in numeric
-        if np.isin(values[name], codes).any()
-        for cell in table.text(name)[np.isin(values[name], codes)]
-    }
-    return [*sorted(written), *sorted(_words(table, kinds))]
-
-
-def _beyond_scale(name: str, values: FloatArray) -> Iterable[int]:
-    """Codes without which a column would be a scale that is known."""
-    found = [code for code in _CODES if (values == code).any()]
-    rest = values[~np.isin(values, found) & ~np.isnan(values)]
-    if not found or not rest.size:
-        return []
-    scale = known_scale(name, rest.min(), rest.max())
-    return [code for code in found if scale and not scale.lower <= code <= scale.upper]
-
-
-def _stands_apart(code: int, values: FloatArray) -> bool:
-    """Whether a column lacks a code, or cannot mean it: the only negative, or far above all."""
-    if not (values == code).any():
-        return True
-    rest = values[~np.isin(values, _CODES) & ~np.isnan(values)]
-    if not rest.size:
-        return False
-    low, high = float(rest.min()), float(rest.max())
-    return low >= 0.0 if code < 0 else code > high + (high - low)
-
-
-def lone_codes(values: FloatArray) -> list[int]:
-    """Codes that repeat in a column far from all its other values, which nobody may have meant.
-
-    Above, they are away from the others by twice the range of these. Below, they are the only
-    negative values, and by three times the usual step away.
-
-    Examples
-    --------
-    >>> lone_codes(np.r_[np.arange(18.0, 45.0), 999, 999]), lone_codes(np.r_[40.0:90.0, -9, -9])
-    ([999], [-9])
-    >>> lone_codes(np.r_[np.arange(60.0, 99.0), 99, 99]), lone_codes(np.r_[-20.0:20.0, -9, -9])
-    ([], [])
-    """
-    rest = np.unique(values[~np.isin(values, _LONE) & ~np.isnan(values)])
-    if np.isin(values, rest).sum() < max(_LEAST_REST, (~np.isnan(values)).sum() / 2):
-        return []
-    low, high = float(rest[0]), float(rest[-1])
-    step = float(np.median(np.diff(rest))) if len(rest) > 1 else 0.0
-
-    def is_far(code: int) -> bool:
-        if code < 0:
-            return low >= 0.0 and low - code > _FAR_BELOW * step
-        return code - high >= _FAR * (high - low)
-
-    return [code for code in _LONE if (values == code).sum() > 1 and is_far(code)]
-
-
-def holders(table: Table, code: int, but: Collection[str]) -> list[str]:
-    """Other columns of numbers that have a code among their values, not apart from them."""
-    numeric = [n for n in table.columns if n not in but and kind_of(table, n) == "numbers"]
-    return [name for name in numeric if not _stands_apart(code, table.parse(name)[0])]
-
-
-def _words(table: Table, kinds: dict[str, Kind]) -> set[str]:
-    found: set[str] = set()
-    for name, kind in kinds.items():
-        if kind == "mixed":
-            bare = split_limits(table.text(name))[0]
-            wrong = parse_numbers(bare, decimal_comma=table.decimal_comma)[1]
-            words = set(table.text(name)[wrong])
-            found |= words if len(words) <= _MOST_WORDS and all(map(_is_word, words)) else set()
-    for name, kind in kinds.items():
-        if kind == "categories":
-            found -= set(table.text(name))
-    return found
-
-
-def _is_word(cell: str) -> bool:
-    """Not a number that is written in an unusual way, such as 1.234,5 or 5% or inf."""
-    return cell.startswith("#") or not re.search(r"\d|^[+-]?inf", cell.lower())
-
-
-# Numbers that are no measurements: identifiers, and codes for missing values.
-
-_SUSPECTS_SHOWN = 20  # names in one message; a table may have thousands of columns
-_LEAST_ROWS = 20  # fewer whole numbers may follow each other by chance
-_YEARS = (1800, 2100)
-
-
-def identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
-    """Features that tell rows apart, and columns whose rows belong together but are no group."""
-    features = [column.name for column in data.encoder.columns if column.reference is None]
-    suspects = {name: why for name in features if (why := _why_identifier(data, name))}
-    people = [] if study.data.group else _people(data.table, suspects)
-    for name, why in suspects.items():
-        if name not in people:
-            message = f"looks like an identifier ({why}), and is a feature; exclude it"
-            yield Finding("warning", name, message)
-    for name in people:
-        message = (
-            "looks like an identifier that repeats, so that some rows of a person are held out and "
-            f"others not; group = {name!r} under [data] keeps them together"
-        )
-        yield Finding("warning", name, message)
-
-
-def codes(study: Study, data: StudyData) -> Iterator[Finding]:
-    """Codes for missing values that the study takes for numbers."""
-    columns: dict[int, list[str]] = {}
-    for column in data.encoder.columns:
-        if column.reference is None:
-            for code in lone_codes(data.table.parse(column.name)[0]):
-                columns.setdefault(code, []).append(column.name)
-    for code, names in columns.items():
-        yield Finding("warning", "features", _of_code(study, data.table, code, names))
-
-
-def _of_code(study: Study, table: Table, code: int, names: list[str]) -> str:
-    said = f"{code} repeats in {listed(names, _SUSPECTS_SHOWN)}, far from all other values: "
-    meant = holders(table, code, names)
-    if meant:
-        return f"{said}if it means missing, leave those cells blank ({listed(meant)} may mean it)"
-    written = {str(cell) for n in names for cell in table.text(n)[table.parse(n)[0] == code]}
-    missing = ", ".join([*map(toml_value, study.data.missing), *map(toml_cell, sorted(written))])
-    return f"{said}if it means missing, write missing = [{missing}] under [data]"
-
-
-def _people(table: Table, suspects: Collection[str]) -> list[str]:
-    """Columns that name the people whom several rows are about."""
-    named = [name for name in table.columns if name in suspects or names_person(name)]
-    return [name for name in named if repeats(table.text(name))]
-
-
-def _why_identifier(data: StudyData, name: str) -> str | None:
-    values, text = data.table.parse(name)[0], data.table.text(name)
-    known = values[~np.isnan(values)]
-    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= min(MOST_CATEGORIES, len(values) - 1):
-        return None
-    if names_person(name):
-        return "by its name"
-    if is_numbered(text):
-        return "by its leading zeros"
-    return "it counts the rows" if _counts_rows(values) else None
-
-
-def _counts_rows(values: FloatArray) -> bool:
-    """Whether every row has the number after that of the row before: 1, 2, 3 or 1001, 1002.
-
-    Ages or years that follow each other are measurements.
-    """
-    if len(values) < _LEAST_ROWS or not (np.diff(values) == 1.0).all():
-        return False
-    first, last = values[0], values[-1]
-    return bool(first in (0, 1) or (first >= 100 and not (_YEARS[0] <= first < last <= _YEARS[1])))
 
 
 _MOSTLY = 0.5
@@ -288,13 +48,13 @@ _SHOWN = 20  # names in one message; a table may have thousands of columns
 
 
 def diagnose(study: Study, data: StudyData) -> list[Finding]:
-    r"""Everything that looks wrong, targets first.
+    r"""Problems of a study and its table, targets first.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import build_data, read_data, read_study
+    >>> from deeptobit.app.study import build_data, read_data, read_study
     >>> with TemporaryDirectory() as folder:
     ...     rows = [f"{age},{max(age - 70, 0)}" for age in range(50, 100)]
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,loss", *rows]))
@@ -308,9 +68,9 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
     return [
         *_targets(study, data),
         *_columns(data),
-        *identifiers(study, data),
-        *codes(study, data),
-        *dependence(data.X, data.encoder),
+        *_identifiers(study, data),
+        *_codes(study, data),
+        *find_collinear(data.X, data.encoder),
         *_categories(study, data),
         *_groups(study, data),
         *_rows(data),
@@ -338,27 +98,24 @@ def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
         if n_exact > 1 and np.ptp(exact[~np.isnan(exact[:, position]), position]) == 0.0:
             message = "all values between its bounds are the same; leave it out"
             yield Finding("warning", target.name, message)
-        yield from unbounded(target, exact[:, position])
+        yield from find_missing_bounds(target, exact[:, position])
 
 
-def unbounded(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
-    """A target that looks censored where the study has no bound, by the values between bounds."""
-    piles = find_piles(values)
-    inner = values[~np.isnan(values)]
-    scale = known_scale(target.values, inner.min(initial=np.inf), inner.max(initial=-np.inf))
-    for side, pile, share in (
-        ("lower", piles.lower, piles.share_lower),
-        ("upper", piles.upper, piles.share_upper),
-    ):
-        flag = target.below if side == "lower" else target.above
+def find_missing_bounds(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
+    """Sides where a target looks censored and the study has no bound, by its observed values."""
+    ends = find_floor_and_ceiling(values)
+    known = values[~np.isnan(values)]
+    scale = known_scale(target.values, known.min(initial=np.inf), known.max(initial=-np.inf))
+    for side, flag in (("lower", target.below), ("upper", target.above)):
         if getattr(target, side) is not None or flag is not None:
             continue
         if scale is not None:
             bound = getattr(scale, side)
             message = f"no {side} bound, but {scale.name} has one: {side} = {bound:g}"
             yield Finding("warning", target.name, message)
-        elif pile is not None:
-            message = f"{share:.0%} of the values are {pile:g}: is {side} = {pile:g} missing?"
+        elif side in ends:
+            end, share = ends[side]
+            message = f"{share:.0%} of the values are {end:g}: is {side} = {end:g} missing?"
             yield Finding("warning", target.name, message)
 
 
@@ -374,32 +131,14 @@ def _columns(data: StudyData) -> Iterator[Finding]:
         yield Finding("warning", "features", message)
 
 
-def dependence(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
-    """Features that say the same as others, by their values in some rows."""
-    # Columns of one examination are missing together, and their indicators are then the same.
-    X = X.drop(columns=encoder.indicators)
-    if X.shape[1] > MOST_FEATURES:
-        yield Finding("note", "features", f"over {MOST_FEATURES}: not checked for collinearity")
-        return
-    pairs = same_pairs(X)
-    for first, second, correlation in pairs[:_SHOWN]:
-        yield Finding("warning", second, f"correlation {correlation:g} with {first!r}; exclude one")
-    if len(pairs) > _SHOWN:
-        yield Finding("warning", "features", f"{len(pairs) - _SHOWN} more pairs are as collinear")
-    dependent = dependent_features(X.drop(columns=list({second for _, second, _ in pairs})))
-    if dependent:
-        message = f"linear combinations of other features: {listed(dependent, _SHOWN)}"
-        yield Finding("warning", "features", message)
-
-
 def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
     declared = categorical_columns(study, data.table)
     for column in data.encoder.columns:
         if column.reference is None:
             continue
-        form = None if column.name in declared else unusual_form(data.table, column.name)
+        form = None if column.name in declared else number_format(data.table, column.name)
         if form:
-            message = f"taken for categories, but holds {UNUSUAL[form]}"
+            message = f"read as categories, but holds {NUMBER_FORMATS[form]}"
             yield Finding("warning", column.name, message)
         counts = data.table.text(column.name).value_counts()
         rare = [str(level) for level, count in counts.items() if count < FEWEST]
@@ -438,12 +177,266 @@ def _rows(data: StudyData) -> Iterator[Finding]:
         yield Finding("note", "features", message)
     without = int(data.targets.missing.all(axis=1).sum())
     if without:
-        yield Finding("note", "rows", f"{without} rows have no target and teach nothing")
+        yield Finding("note", "rows", f"{without} rows have no outcome and are left out")
 
 
 def _refused(study: Study, data: StudyData) -> Iterator[Finding]:
-    """What ``fit`` will not do, said before it is asked to."""
+    """What ``fit`` will refuse."""
     try:
         check_enough(study, data)
     except StudyError as error:
         yield Finding("warning", "fit", f"will refuse: {error}")
+
+
+# Columns that identify rows or people.
+
+_LEAST_ROWS = 20  # fewer consecutive numbers may be chance
+_YEARS = (1800, 2100)
+
+
+def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
+    """Identifiers among the features, and repeated identifiers that are not declared as group."""
+    features = [column.name for column in data.encoder.columns if column.reference is None]
+    suspects = {name: why for name in features if (why := _why_identifier(data, name))}
+    people = [] if study.data.group else _people(data.table, suspects)
+    for name, why in suspects.items():
+        if name not in people:
+            message = f"looks like an identifier ({why}), and is a feature; exclude it"
+            yield Finding("warning", name, message)
+    for name in people:
+        message = (
+            "looks like an identifier that repeats, so that rows of a person may be both in the "
+            f"training and in the held-out rows; group = {name!r} under [data] keeps them together"
+        )
+        yield Finding("warning", name, message)
+
+
+def _people(table: Table, suspects: Collection[str]) -> list[str]:
+    """Columns that identify people with several rows."""
+    named = [name for name in table.columns if name in suspects or names_person(name)]
+    return [name for name in named if repeats(table.text(name))]
+
+
+def _why_identifier(data: StudyData, name: str) -> str | None:
+    values, text = data.table.parse(name)[0], data.table.text(name)
+    known = values[~np.isnan(values)]
+    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= min(MOST_CATEGORIES, len(values) - 1):
+        return None
+    if names_person(name):
+        return "by its name"
+    if is_numbered(text):
+        return "by its leading zeros"
+    return "it counts the rows" if _counts_rows(values) else None
+
+
+def _counts_rows(values: FloatArray) -> bool:
+    """Whether the values count the rows: 1, 2, 3 or 1001, 1002; but not ages or years."""
+    if len(values) < _LEAST_ROWS or not (np.diff(values) == 1.0).all():
+        return False
+    first, last = values[0], values[-1]
+    return bool(first in (0, 1) or (first >= 100 and not (_YEARS[0] <= first < last <= _YEARS[1])))
+
+
+# Collinear features.
+
+MOST_FEATURES = 2000  # beyond it the correlations take longer than the model
+_SAME = 0.999
+_NOTHING_LEFT = 1e-8
+
+
+def same_pairs(X: pd.DataFrame) -> list[tuple[str, str, float]]:
+    """Pairs of features with an absolute correlation of 0.999 or more.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> same_pairs(pd.DataFrame({"kg": [1.0, 2, 4], "g": [1e3, 2e3, 4e3], "age": [3.0, 1, 2]}))
+    [('kg', 'g', 1.0)]
+    """
+    Z = _standard(X)
+    correlation = Z.T @ Z
+    first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
+    return [
+        (str(X.columns[i]), str(X.columns[j]), round(float(correlation[i, j]), 4))
+        for i, j in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+
+
+def dependent_features(X: pd.DataFrame) -> list[str]:
+    """Features that are exact linear combinations of others; none if there are too few rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> total = pd.DataFrame({"left": [1.0, 2, 4, 1], "right": [3.0, 1, 2, 2]})
+    >>> dependent_features(total.assign(both=total.left + total.right))
+    ['both']
+    """
+    Z = _standard(X)
+    varies = np.flatnonzero(Z.any(axis=0))
+    Z, names = Z[:, varies], X.columns[varies]
+    # The smallest eigenvalue is cheap and settles most cases; pivoted QR then finds the names.
+    if not 0 < Z.shape[1] < Z.shape[0] or eigvalsh(Z.T @ Z)[0] > _NOTHING_LEFT:
+        return []
+    R, order = qr(Z, mode="r", pivoting=True)
+    left = np.abs(np.diag(R))
+    return sorted(str(names[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
+
+
+def _standard(X: pd.DataFrame) -> FloatArray:
+    """Columns with mean 0 and length 1; a constant one is 0."""
+    values = X.to_numpy(dtype=np.float64)
+    centred = values - values.mean(axis=0)
+    length = np.linalg.norm(centred, axis=0)
+    varies = length > 1e-12 * np.abs(values).max(axis=0)
+    return np.where(varies, centred, 0.0) / np.where(varies, length, 1.0)
+
+
+def find_collinear(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
+    """Features that are nearly equal to, or linear combinations of, others."""
+    # Columns of one examination are missing together, so that their indicators are equal.
+    X = X.drop(columns=encoder.indicators)
+    if X.shape[1] > MOST_FEATURES:
+        yield Finding("note", "features", f"over {MOST_FEATURES}: not checked for collinearity")
+        return
+    pairs = same_pairs(X)
+    for first, second, correlation in pairs[:_SHOWN]:
+        yield Finding("warning", second, f"correlation {correlation:g} with {first!r}; exclude one")
+    if len(pairs) > _SHOWN:
+        yield Finding("warning", "features", f"{len(pairs) - _SHOWN} more pairs are as collinear")
+    dependent = dependent_features(X.drop(columns=list({second for _, second, _ in pairs})))
+    if dependent:
+        message = f"linear combinations of other features: {listed(dependent, _SHOWN)}"
+        yield Finding("warning", "features", message)
+
+
+# Codes for missing values that are not declared: -4 or 999 in a score, a word among numbers.
+
+_CODES = (-1, -4, -5, -7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, 99, 777, 888, 999, 9999)
+_LONE = tuple(code for code in _CODES if code != -1)  # -1, 0 and 1 are answers
+_LEAST_REST = 10  # other values that a column must have
+_FAR = 2.0  # ranges of the other values
+_FAR_BELOW = 3.0  # steps between them, for the only negative values
+_MOST_WORDS = 5  # more different words are remarks, not codes
+
+
+def find_codes(table: Table) -> list[str]:
+    """Cells that seem to mean missing, as they are written.
+
+    A number is a code if it is outside the bounds of a known scale, unless another column has it
+    as a value. A word is a code if it occurs among numbers, unless another column has it as a
+    category.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells = {"MMSE": ["30", "-4", "28", "21"], "age": ["70", "refused", "75", "81"]}
+    >>> find_codes(Table(pd.DataFrame(cells), "a.csv", np.arange(2, 6)))
+    ['-4', 'refused']
+    """
+    kinds = {name: kind_of(table, name) for name in table.columns}
+    numeric = [name for name, kind in kinds.items() if kind in ("numbers", "mixed")]
+    values = {name: table.parse(name)[0] for name in numeric}
+    beyond = sorted({code for name in numeric for code in _beyond_scale(name, values[name])})
+    codes = [code for code in beyond if all(_stands_apart(code, values[name]) for name in numeric)]
+    written = {
+        str(cell)
+        for name in numeric
+        if np.isin(values[name], codes).any()
+        for cell in table.text(name)[np.isin(values[name], codes)]
+    }
+    return [*sorted(written), *sorted(_words(table, kinds))]
+
+
+def _beyond_scale(name: str, values: FloatArray) -> Iterable[int]:
+    """Codes outside the bounds of the known scale that the other values of a column fit."""
+    found = [code for code in _CODES if (values == code).any()]
+    rest = values[~np.isin(values, found) & ~np.isnan(values)]
+    if not found or not rest.size:
+        return []
+    scale = known_scale(name, rest.min(), rest.max())
+    return [code for code in found if scale and not scale.lower <= code <= scale.upper]
+
+
+def _stands_apart(code: int, values: FloatArray) -> bool:
+    """Whether a column lacks a code, or has it away from its values: below 0, or far above all."""
+    if not (values == code).any():
+        return True
+    rest = values[~np.isin(values, _CODES) & ~np.isnan(values)]
+    if not rest.size:
+        return False
+    low, high = float(rest.min()), float(rest.max())
+    return low >= 0.0 if code < 0 else code > high + (high - low)
+
+
+def lone_codes(values: FloatArray) -> list[int]:
+    """Codes that repeat in a column far from all its other values.
+
+    Above the others, they are away by at least twice the range of these. Below, they are the only
+    negative values, and away by more than three times the usual step.
+
+    Examples
+    --------
+    >>> lone_codes(np.r_[np.arange(18.0, 45.0), 999, 999]), lone_codes(np.r_[40.0:90.0, -9, -9])
+    ([999], [-9])
+    >>> lone_codes(np.r_[np.arange(60.0, 99.0), 99, 99]), lone_codes(np.r_[-20.0:20.0, -9, -9])
+    ([], [])
+    """
+    rest = np.unique(values[~np.isin(values, _LONE) & ~np.isnan(values)])
+    if np.isin(values, rest).sum() < max(_LEAST_REST, (~np.isnan(values)).sum() / 2):
+        return []
+    low, high = float(rest[0]), float(rest[-1])
+    step = float(np.median(np.diff(rest))) if len(rest) > 1 else 0.0
+
+    def is_far(code: int) -> bool:
+        if code < 0:
+            return low >= 0.0 and low - code > _FAR_BELOW * step
+        return code - high >= _FAR * (high - low)
+
+    return [code for code in _LONE if (values == code).sum() > 1 and is_far(code)]
+
+
+def holders(table: Table, code: int, but: Collection[str]) -> list[str]:
+    """Other columns of numbers in which a code may be a value."""
+    numeric = [n for n in table.columns if n not in but and kind_of(table, n) == "numbers"]
+    return [name for name in numeric if not _stands_apart(code, table.parse(name)[0])]
+
+
+def _words(table: Table, kinds: dict[str, Kind]) -> set[str]:
+    found: set[str] = set()
+    for name, kind in kinds.items():
+        if kind == "mixed":
+            bare = split_limits(table.text(name))[0]
+            wrong = parse_numbers(bare, decimal_comma=table.decimal_comma)[1]
+            words = set(table.text(name)[wrong])
+            found |= words if len(words) <= _MOST_WORDS and all(map(_is_word, words)) else set()
+    for name, kind in kinds.items():
+        if kind == "categories":
+            found -= set(table.text(name))
+    return found
+
+
+def _is_word(cell: str) -> bool:
+    """Not a number that is written in an unusual way, such as 1.234,5 or 5% or inf."""
+    return cell.startswith("#") or not re.search(r"\d|^[+-]?inf", cell.lower())
+
+
+def _codes(study: Study, data: StudyData) -> Iterator[Finding]:
+    """Codes for missing values that the study reads as numbers."""
+    columns: dict[int, list[str]] = {}
+    for column in data.encoder.columns:
+        if column.reference is None:
+            for code in lone_codes(data.table.parse(column.name)[0]):
+                columns.setdefault(code, []).append(column.name)
+    for code, names in columns.items():
+        yield Finding("warning", "features", _of_code(study, data.table, code, names))
+
+
+def _of_code(study: Study, table: Table, code: int, names: list[str]) -> str:
+    said = f"{code} repeats in {listed(names, _SHOWN)}, far from all other values: "
+    meant = holders(table, code, names)
+    if meant:
+        return f"{said}if it means missing, leave those cells blank ({listed(meant)} may mean it)"
+    written = {str(cell) for n in names for cell in table.text(n)[table.parse(n)[0] == code]}
+    missing = ", ".join([*map(toml_value, study.data.missing), *map(toml_cell, sorted(written))])
+    return f"{said}if it means missing, write missing = [{missing}] under [data]"

@@ -1,50 +1,22 @@
-"""From columns of a table to a matrix of numbers, the same way for new people."""
+"""Columns of a table as a matrix of features, encoded in the same way for new tables."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deeptobit.app.study.columns import MOST_DECLARED, ColumnSummary, is_small
 from deeptobit.app.study.errors import StudyError, closest, listed
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.app.study.tables import Table
+from deeptobit.arrays import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from deeptobit.app.study.tables import Table
-
-
-# Values that so few rows have that their number could point to a person.
-
-FEWEST = 5  # smaller counts of rows are not published
-_MOST_CODES = 10  # with more different values, a mean tells no count
-
-
-def tells_few(values: FloatArray) -> bool:
-    """Whether the mean of a column would tell how many rows have a value, and they are few.
-
-    Of a column with a handful of different values (a flag, a code, a category as 0 and 1), the
-    mean and the standard deviation are counts in disguise.
-
-    Parameters
-    ----------
-    values : array of shape (N,)
-        NaN where unknown.
-
-    Examples
-    --------
-    >>> flag = np.zeros(60)
-    >>> flag[:2] = 1.0
-    >>> flag.mean().round(3), tells_few(flag), tells_few(np.arange(60.0))
-    (np.float64(0.033), True, False)
-    """
-    distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-    return bool(1 < len(distinct) <= _MOST_CODES and counts.min() < FEWEST)
 
 
 MISSING = " (missing)"
@@ -63,11 +35,11 @@ class EncodedColumn:
     reference : str or None
         The most frequent category, which gets none: all its features are 0.
     means : tuple of float
-        Means of the features where the column is known; they stand in where it is not.
+        Means of the features where the column is known; they replace missing values.
     indicator : bool
-        Whether cells were missing, so that a feature tells where.
+        Whether cells were missing, so that a further feature marks them.
     few : tuple of bool
-        Whether the mean of a feature would tell a count under five; pages then keep silent.
+        Whether the mean of a feature would reveal a count below five; reports then leave it out.
     """
 
     name: str
@@ -87,7 +59,7 @@ class EncodedColumn:
 
     @property
     def rare(self) -> dict[str, str]:
-        """Features of categories that fewer than five rows have, and names without the category."""
+        """Features of categories with fewer than five rows, and names that hide the category."""
         pairs = zip(self.levels, self.few, strict=False)
         found = [f"{self.name}={level}" for level, few in pairs if few]
         return {name: f"{self.name}=rare category {k}" for k, name in enumerate(found, start=1)}
@@ -95,12 +67,11 @@ class EncodedColumn:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Learned from one table, applied to others; plain values that can be stored as JSON.
+    """How the columns of a table become features; learned from one table, applied to others.
 
-    What is unknown is filled with the mean of its feature, which leaves predictions where they
-    would be without it; where cells were missing in the first table, an indicator is added. A
-    category that the first table did not have is unknown too. With ``missing="error"`` both are
-    errors.
+    Missing values are replaced by the mean of their feature. Where cells were missing in the first
+    table, an indicator is added. A category that the first table did not have counts as missing.
+    With ``missing="error"`` both are errors.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -113,7 +84,7 @@ class Encoder:
 
     @property
     def indicators(self) -> list[str]:
-        """Names of the features that tell where a column was missing."""
+        """Names of the features that mark missing cells."""
         return [column.name + MISSING for column in self.columns if column.indicator]
 
     @property
@@ -165,80 +136,71 @@ class Encoder:
             raise StudyError(f"{table.file} lacks the {features} {listed(absent, SHOWN)}{hint}")
 
     def _encode(self, column: EncodedColumn, table: Table) -> FloatArray:
-        features, missing = _features(column.name, column.levels, column.reference, table)
+        if column.reference is None:
+            features = table.numbers(column.name, "feature")[:, None].copy()
+            missing = np.isnan(features[:, 0])
+        else:
+            text = table.text(column.name)
+            features = np.zeros((len(text), len(column.levels)))
+            for position, level in enumerate(column.levels):
+                features[:, position] = text == level
+            missing = ~text.isin([*column.levels, column.reference]).to_numpy()
         if self.missing == "error" and missing.any():
             raise StudyError(
                 f"{table.at(missing)}: feature {column.name!r} is missing or of an unknown "
                 f"category in {int(missing.sum())} row(s), and the study says missing = 'error'; "
                 "fill the cells, exclude the feature, or write missing = 'impute'"
             )
-        if missing.any():
-            _warn_of_unseen(column, table)
+        unseen = sorted(set(table.text(column.name)[missing].dropna()))
+        if unseen:
+            warnings.warn(
+                f"{table.file}: feature {column.name!r} has categories that the model does not "
+                f"know ({listed(unseen)}); they are treated as missing",
+                stacklevel=4,
+            )
         features[missing] = column.means
         return np.column_stack([features, missing]) if column.indicator else features
 
 
-def learn_encoding(table: Table, columns: dict[str, bool], missing: str) -> Encoder:
-    """Learn categories and means from a table.
+def learn_encoder(summaries: Iterable[ColumnSummary], missing: str, file: str) -> Encoder:
+    """The encoder of a table's features, by summaries of its columns.
 
     Parameters
     ----------
-    columns : dict
-        Names of the columns, and whether each is categorical.
+    summaries : iterable of ColumnSummary
     missing : {"impute", "error"}
+    file : str
+        Name of the table, for errors.
     """
-    learned = []
-    for name, categorical in columns.items():
-        levels, reference = _levels(table.text(name)) if categorical else ((), None)
-        features, unknown = _features(name, levels, reference, table)
-        if unknown.all():
-            raise StudyError(f"{table.file}: feature {name!r} has no value at all; exclude it")
-        known = features[~unknown]
-        means, few = tuple(known.mean(axis=0).tolist()), tuple(map(tells_few, known.T))
-        learned.append(EncodedColumn(name, levels, reference, means, bool(unknown.any()), few))
-    encoder = Encoder(tuple(learned), missing)
-    check_distinct(encoder.features, table.file)
-    return encoder
-
-
-def _levels(text: pd.Series[Any]) -> tuple[tuple[str, ...], str | None]:
-    counts = text.dropna().value_counts()
-    by_size = sorted(counts.index, key=lambda level: (-int(counts[level]), str(level)))
-    names = [str(level) for level in by_size]
-    return tuple(sorted(names[1:])), names[0] if names else ""
-
-
-def _features(
-    name: str, levels: tuple[str, ...], reference: str | None, table: Table
-) -> tuple[FloatArray, BoolArray]:
-    """Features without indicator, (N, K), and the rows where they are unknown."""
-    if reference is None:
-        values = table.numbers(name, "feature")
-        return values[:, None].copy(), np.isnan(values)
-    text = table.text(name)
-    features = np.zeros((len(text), len(levels)))
-    for position, level in enumerate(levels):
-        features[:, position] = text == level
-    return features, ~text.isin([*levels, reference]).to_numpy()
-
-
-def _warn_of_unseen(column: EncodedColumn, table: Table) -> None:
-    if column.reference is None:
-        return
-    text = table.text(column.name).dropna()
-    unseen = sorted(set(text) - {*column.levels, column.reference})
-    if unseen:
-        warnings.warn(
-            f"{table.file}: feature {column.name!r} has categories that the model does not know "
-            f"({listed(unseen)}); they are treated as missing",
-            stacklevel=4,
-        )
-
-
-def check_distinct(names: list[str], file: str) -> None:
-    """Refuse a column that is named like an encoded feature of another."""
-    twice = [name for name, times in Counter(names).items() if times > 1]
+    encoder = Encoder(tuple(_learn(summary, file) for summary in summaries), missing)
+    twice = [name for name, times in Counter(encoder.features).items() if times > 1]
     if twice:
         raise StudyError(
             f"{file}: a column has the name of an encoded feature, {listed(twice)}; rename it"
         )
+    return encoder
+
+
+def _learn(summary: ColumnSummary, file: str) -> EncodedColumn:
+    name, counts, n_known = summary.name, summary.levels, summary.n_known
+    if n_known == 0:
+        raise StudyError(f"{file}: feature {name!r} has no value at all; exclude it")
+    has_blanks = n_known < summary.n_rows
+    if summary.kind != "categories":
+        few = summary.values is not None and is_small(summary.values.values())
+        return EncodedColumn(name, (), None, (summary.total / n_known,), has_blanks, (few,))
+    if counts is None:
+        raise StudyError(
+            f"{file}: feature {name!r} has over {MOST_DECLARED:,} categories, more than a table "
+            "that does not fit in memory may have; join the rare ones, or exclude it"
+        )
+    reference = min(counts, key=lambda level: (-counts[level], level))
+    levels = tuple(sorted(counts.keys() - {reference}))
+    return EncodedColumn(
+        name,
+        levels,
+        reference,
+        means=tuple(counts[level] / n_known for level in levels),
+        indicator=has_blanks,
+        few=tuple(is_small([counts[level], n_known - counts[level]]) for level in levels),
+    )

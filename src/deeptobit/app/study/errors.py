@@ -1,4 +1,4 @@
-"""What is wrong with a study or its table, in one sentence."""
+"""Errors of a study or its table, in one sentence."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -25,7 +25,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word closest to another one, whatever the case; None if none is close."""
+    """The known word closest to another, ignoring case; None if none is close."""
     by_folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), by_folded, n=1)
     return by_folded[close[0]] if close else None
@@ -45,7 +45,7 @@ def listed(names: Iterable[object], shown: int = 5) -> str:
 
 
 def shown(value: object, width: int = 200) -> str:
-    """What was found where something else belongs, of bounded length.
+    """A wrong value as text of bounded length.
 
     Examples
     --------
@@ -54,6 +54,6 @@ def shown(value: object, width: int = 200) -> str:
     """
     try:
         text = repr(value)
-    except ValueError:  # Python does not write whole numbers of over 4300 digits
+    except ValueError:  # Python does not print whole numbers of over 4300 digits
         return "a number that is too long to show"
     return text if len(text) <= width else f"{text[:width]}…"

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from deeptobit import __version__
-from deeptobit.app.study.measures import measure_measures as measure
+from deeptobit.app.study.measures import measure
 from deeptobit.app.study.output import write_whole
 from deeptobit.app.study.splits import (
     EvaluationData,
@@ -30,9 +30,12 @@ from deeptobit.app.study.splits import (
     draw_splits,
     find_usable,
 )
+from deeptobit.arrays import FloatArray
 from deeptobit.estimators import SubspaceNetworkCV
 from deeptobit.extras import require
+from deeptobit.likelihood import Predictive
 from deeptobit.metrics import some_targets
+from deeptobit.targets import CensoredTargets
 from paper.baselines.base import Folds, inner_folds
 from paper.baselines.leastsquares import (
     ForestBaseline,
@@ -317,13 +320,26 @@ def _do(
         started = perf_counter()
         model = clone(method).set_params(cv=job.folds).fit(X[split.train], train)
         seconds = perf_counter() - started
-        measured = measure(model, X[split.test], targets[split.test], protocol.coverage)
+        measured = _measure(model, X[split.test], targets[split.test], protocol.coverage)
     where = {"share": split.share, "repeat": split.repeat, "method": job.method}
     sizes = {"n_train": len(split.train), "n_test": len(split.test)}
     cost = {"seconds": seconds, "warnings": len(caught), "seed": protocol.seed}
     scale = np.nanstd(train.values, axis=0)
     rows = {**where, "target": targets.names, **sizes, **measured, "scale": scale, **cost}
     return job, pd.DataFrame(rows)
+
+
+def _measure(
+    model: Any, X: FloatArray, targets: CensoredTargets, coverage: float
+) -> dict[str, FloatArray]:
+    """All measures of a fitted estimator; the point prediction is what it predicts by default."""
+    latent = model.predict(X, kind="latent")
+    bounds = targets.lower_bounds, targets.upper_bounds
+    predictive = Predictive(model.noise_, latent, model.sigma_, *bounds)
+    point = None if model.prediction == "mean" else np.clip(latent, *bounds)
+    measured = measure(targets, predictive, coverage, point=point)
+    known = {"entries": (~targets.missing).sum(axis=0)}
+    return {**known, **measured, "centred_anmse": 1.0 - measured["r2"]}
 
 
 def _in_order(frames: list[pd.DataFrame], jobs: list[Job], names: tuple[str, ...]) -> pd.DataFrame:

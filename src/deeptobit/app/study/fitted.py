@@ -1,8 +1,10 @@
-"""A study that has been fitted, and what goes with it."""
+"""A fitted study: its model, its held-out predictions, its file, and predictions for new tables."""
 
 from __future__ import annotations
 
 import platform
+import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +12,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from deeptobit.app.study.config import Source, Study, parse_study
+from deeptobit.app.study.data import read_limits
 from deeptobit.app.study.doctor import Finding
 from deeptobit.app.study.encoding import Encoder
+from deeptobit.app.study.errors import StudyError, listed
 from deeptobit.app.study.measures import measure
+from deeptobit.app.study.tables import Table
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import (
     SubspaceNetworkCV,
@@ -32,25 +39,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Honest numbers: how well rows are predicted by models that have not seen them.
-
-
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    r"""Every row of a study, predicted by a model that was fitted without it and its group.
+    r"""Rows of a study, each predicted by a model that was fitted without it and its group.
 
     Attributes
     ----------
     targets : CensoredTargets of shape (N, T)
     predictive : Predictive of shape (N, T)
-        Of the model; σ is that of the fold, (N, T).
+        Predictions of the model; σ is that of the fold, (N, T).
     null : Predictive of shape (N, T)
-        Of the censored model that has intercepts alone.
+        Predictions of the null model, a censored model with intercepts only.
     stages : tuple of arrays of shape (N, T)
         E[y|x] after every layer, the last being the mean of ``predictive``. Where a fold chose
         fewer layers than another, its last one is repeated.
     coverage : float
-        That prediction intervals promise, between 0 and 1.
+        Nominal coverage of prediction intervals, between 0 and 1.
 
     Examples
     --------
@@ -74,10 +78,10 @@ class HeldOut:
     coverage: float
 
     def table(self) -> pd.DataFrame:
-        r"""Measures of the model and of the one without features, one row per target.
+        """Measures of the model and of the null model, one row per target.
 
-        Bounds, values and shares at the bounds, then those of :func:`measure`; the same with
-        ``null_`` before them is of the model without features.
+        Bounds, number of values and shares at the bounds; then the measures of :func:`measure`,
+        and with the prefix ``null_`` those of the null model.
         """
         described = self.targets.describe()
         measured = described[["lower", "upper", "entries", "at_lower", "at_upper"]]
@@ -88,24 +92,24 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class FittedStudy:
-    """The model of a study, how it does on rows it has not seen, and where it comes from.
+    """The model of a study, its predictions for held-out rows, and how it was made.
 
-    No ids are in it, and neither comments of the study file nor the name of its table; outcomes
-    of the rows are.
+    It contains the outcomes of the rows, but no ids, no comments of the study file, and not the
+    name of the table.
 
     Attributes
     ----------
     model : SubspaceNetworkCV or SubspaceNetworkRegressor
-        Fitted to all rows, or streamed: fitted to all but those that were held out.
+        Fitted to all rows, or if streamed to all except the held-out ones.
     encoder : Encoder
         Turns other tables into the features of the model.
     name : str
-        Of the study file, without its ending.
+        Name of the study file, without its suffix.
     text : str
-        The settings of the study file, in its own language.
+        The settings of the study file, as TOML.
     held_out : HeldOut
     findings : tuple of Finding
-        What ``diagnose`` found, and what the fit warned of.
+        What ``diagnose`` found, and the warnings of the fit.
     n_groups : int or None
     facts : dict of str
         Versions of Python and packages, folds, seed, date, seconds.
@@ -135,70 +139,27 @@ class FittedStudy:
 
     @property
     def n_held_out(self) -> int:
-        """Rows that were predicted by a model which had not seen them: all, unless streamed."""
+        """Number of held-out rows: all, unless the study was streamed."""
         return len(self.held_out.targets)
 
     @property
     def streamed(self) -> bool:
-        """Whether the table was beyond memory, and one model was fitted to most of its rows."""
+        """Whether the rows were streamed, so that one model was fitted to most of them."""
         return self.n_held_out < self.n_rows
 
 
-# Held-out predictions as plain values and arrays, and back.
-
-
-def held_out_state(held_out: HeldOut) -> dict[str, Any]:
-    """Bounds are stored once: predictions have those of the targets."""
-    targets = held_out.targets
-    return {
-        "targets": {
-            "names": list(targets.names),
-            "low": targets.low,
-            "high": targets.high,
-            "lower": targets.lower,
-            "upper": targets.upper,
-            "entry_lower": targets.entry_lower,
-            "entry_upper": targets.entry_upper,
-        },
-        "noise": noise_state(held_out.predictive.noise),
-        "model": _scores(held_out.predictive),
-        "null": _scores(held_out.null),
-        "stages": list(held_out.stages),
-        "coverage": held_out.coverage,
-    }
-
-
-def held_out_from_state(state: Mapping[str, Any]) -> HeldOut:
-    """The predictions that ``held_out_state`` described."""
-    described = dict(state["targets"])
-    targets = CensoredTargets(**described | {"names": tuple(described["names"])})
-    noise = noise_from_state(state["noise"])
-    bounds = targets.lower_bounds, targets.upper_bounds
-    return HeldOut(
-        targets=targets,
-        predictive=Predictive(noise, state["model"]["latent"], state["model"]["sigma"], *bounds),
-        null=Predictive(noise, state["null"]["latent"], state["null"]["sigma"], *bounds),
-        stages=tuple(state["stages"]),
-        coverage=state["coverage"],
-    )
-
-
-def _scores(predictive: Predictive) -> dict[str, Any]:
-    return {"latent": predictive.latent, "sigma": predictive.sigma}
-
-
-# The file that holds a fitted study.
+# The file of a fitted study.
 
 KIND = "study"
 
 
 def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
-    r"""Write a fitted study to one file, whole or not at all.
+    r"""Write a fitted study to one file, atomically.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import build_data, fit_study, read_data, read_study
+    >>> from deeptobit.app.study import build_data, fit_study, read_data, read_study
     >>> with TemporaryDirectory() as folder:
     ...     rows = [f"{age},{min(90 - age, 30)}" for age in range(40, 80)]
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,MMSE", *rows]))
@@ -212,12 +173,30 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     ...     load_fitted(Path(folder, "study.deeptobit")).encoder.features
     ['age']
     """
+    held_out = fitted.held_out
+    targets, predictive, null = held_out.targets, held_out.predictive, held_out.null
+    stored = {
+        "targets": {
+            "names": list(targets.names),
+            "low": targets.low,
+            "high": targets.high,
+            "lower": targets.lower,
+            "upper": targets.upper,
+            "entry_lower": targets.entry_lower,
+            "entry_upper": targets.entry_upper,
+        },
+        "noise": noise_state(predictive.noise),
+        "model": {"latent": predictive.latent, "sigma": predictive.sigma},
+        "null": {"latent": null.latent, "sigma": null.sigma},
+        "stages": list(held_out.stages),
+        "coverage": held_out.coverage,
+    }
     state = {
         "model": estimator_state(fitted.model),
         "encoder": fitted.encoder.to_state(),
         "name": fitted.name,
         "text": fitted.text,
-        "held_out": held_out_state(fitted.held_out),
+        "held_out": stored,
         "findings": [list(finding) for finding in fitted.findings],
         "n_groups": fitted.n_groups,
         "facts": fitted.facts,
@@ -227,7 +206,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
 
 
 def load_fitted(path: Path | str) -> FittedStudy:
-    """Read the file of a fitted study; one that is damaged or something else is refused.
+    """Read the file of a fitted study; a damaged or different file is an error.
 
     Examples
     --------
@@ -255,12 +234,21 @@ def load_fitted(path: Path | str) -> FittedStudy:
 
 def _from_state(state: Mapping[str, Any]) -> FittedStudy:
     model: Any = estimator_from_state(state["model"])
+    stored = state["held_out"]
+    targets = CensoredTargets(**stored["targets"] | {"names": tuple(stored["targets"]["names"])})
+    noise = noise_from_state(stored["noise"])
+    bounds = targets.lower_bounds, targets.upper_bounds  # predictions have those of the targets
+    predictive, null = (
+        Predictive(noise, stored[name]["latent"], stored[name]["sigma"], *bounds)
+        for name in ("model", "null")
+    )
+    stages = tuple(stored["stages"])
     return FittedStudy(
         model=model,
         encoder=Encoder.from_state(state["encoder"]),
         name=state["name"],
         text=state["text"],
-        held_out=held_out_from_state(state["held_out"]),
+        held_out=HeldOut(targets, predictive, null, stages, stored["coverage"]),
         findings=tuple(Finding(*finding) for finding in state["findings"]),
         n_groups=state["n_groups"],
         facts=state["facts"],
@@ -268,11 +256,8 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
     )
 
 
-# What a result was made with.
-
-
 def versions() -> dict[str, str]:
-    """Versions of Python, of deeptobit and of what its numbers depend on.
+    """Versions of Python, deeptobit and the packages that its numbers depend on.
 
     Examples
     --------
@@ -281,3 +266,105 @@ def versions() -> dict[str, str]:
     """
     packages = ("deeptobit", "numpy", "scipy", "scikit-learn")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+# Predictions for new rows.
+
+ROW = "row"  # the column that numbers the rows if there are no ids
+
+
+def predict_rows(
+    model: SubspaceNetworkCV | SubspaceNetworkRegressor,
+    X: pd.DataFrame,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> Predictive:
+    """Predictive distributions of shape (N, T), σ too, within bounds of shape (T,) or (N, T)."""
+    latent = model.predict(X, kind="latent")
+    sigma = np.broadcast_to(model.sigma_, latent.shape)
+    return Predictive(model.noise_, latent, sigma, lower, upper)
+
+
+def predict_table(
+    fitted: FittedStudy, table: Table, *, coverage: float | None = None
+) -> pd.DataFrame:
+    r"""Predictions for the rows of a table; only the features are needed.
+
+    Parameters
+    ----------
+    fitted : FittedStudy
+    table : Table
+    coverage : float, optional
+        Nominal coverage of the intervals, between 0 and 1; that of the study by default.
+
+    Returns
+    -------
+    DataFrame of N rows
+        The id as it is written in the table, or the number of the ``row``; then for every target
+        ``NAME`` its expected value E[y|x], ``NAME low`` and ``NAME high``, the ends of the central
+        interval, and where it is bounded ``NAME P(lower)`` and ``NAME P(upper)``, the probability
+        that y is at its bound.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.app.study import build_data, fit_study, load_fitted, read_data, read_study
+    >>> from deeptobit.app.study import save_fitted
+    >>> study = ["[data]", "file = 'a.csv'", "id = 'who'", "[targets.MMSE]", "upper = 30"]
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = [f"{age:03d},{age},{min(30, 98 - age + 7 * age % 5)}" for age in range(60, 90)]
+    ...     _ = Path(folder, "a.csv").write_text("\n".join(["who,age,MMSE", *rows]))
+    ...     path = Path(folder, "study.toml")
+    ...     _ = path.write_text("\n".join([*study, "[model]", "max_layers = 1", "cv = 2"]))
+    ...     study = read_study(path)
+    ...     fitted = fit_study(study, build_data(study, read_data(study)))
+    ...     save_fitted(fitted, Path(folder, "study.deeptobit"))
+    ...     _ = Path(folder, "new.csv").write_text("who,age\n007,80")
+    ...     fitted = load_fitted(Path(folder, "study.deeptobit"))
+    ...     predictions = predict_table(fitted, read_data(study, Path(folder, "new.csv")))
+    >>> predictions.round(0)
+       who  MMSE  MMSE low  MMSE high  MMSE P(upper)
+    0  007  20.0      17.0       23.0            0.0
+    """
+    import pandas as pd
+
+    coverage = fitted.study.evaluation.coverage if coverage is None else coverage
+    if not 0.0 < coverage < 1.0:
+        raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
+    X = fitted.encoder.encode(table)
+    _warn_of_imputed(fitted.encoder, table)
+    lower, upper = read_limits(fitted.study, table)
+    predictive = predict_rows(fitted.model, X, lower, upper)
+    tail = 0.5 * (1.0 - coverage)
+    low, high = predictive.quantile([tail, 1.0 - tail])
+    mean, at_lower, at_upper = predictive.mean(), predictive.at_lower(), predictive.at_upper()
+    columns: list[tuple[str, Any]] = [_identify(fitted.study, table)]
+    for task, name in enumerate(fitted.model.target_names_):
+        columns += [(name, mean[:, task]), (f"{name} low", low[:, task])]
+        columns += [(f"{name} high", high[:, task])]
+        if np.isfinite(lower[:, task]).any():
+            columns += [(f"{name} P(lower)", at_lower[:, task])]
+        if np.isfinite(upper[:, task]).any():
+            columns += [(f"{name} P(upper)", at_upper[:, task])]
+    twice = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
+    if twice:
+        raise StudyError(f"columns of the predictions would share a name: {listed(twice)}")
+    return pd.DataFrame(dict(columns))
+
+
+def _identify(study: Study, table: Table) -> tuple[str, Any]:
+    """Name and cells of the first column; ids are copied without a check."""
+    if study.data.id is not None and study.data.id in table.columns:
+        return study.data.id, table.text(study.data.id).tolist()
+    return ROW, np.arange(1, len(table) + 1)
+
+
+def _warn_of_imputed(encoder: Encoder, table: Table) -> None:
+    counts = {c.name: int(table.text(c.name).isna().sum()) for c in encoder.columns}
+    imputed = {name: count for name, count in counts.items() if count}
+    if imputed:
+        warnings.warn(
+            f"{table.file}: {sum(imputed.values())} missing cell(s) are filled with the means of "
+            f"the training table, in {listed(imputed)}",
+            stacklevel=3,
+        )

@@ -1,4 +1,4 @@
-"""From a study to its model, and to numbers on rows the model has not seen."""
+"""Fit the model of a study, and test it on held-out rows."""
 
 from __future__ import annotations
 
@@ -14,29 +14,33 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from deeptobit.app.study.config import Study, settings_text
-from deeptobit.app.study.data import Fold, StudyData, check_enough, count_folds, outer_folds
+from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.fitted import FittedStudy, HeldOut, versions
-from deeptobit.app.study.measures import predict_null
-from deeptobit.app.study.outcomes import task_bounds
-from deeptobit.app.study.predict import predict_rows
+from deeptobit.app.study.fitted import FittedStudy, HeldOut, predict_rows, versions
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
-from deeptobit.likelihood import Predictive
-from deeptobit.runtime import one_blas_thread
+from deeptobit.auto import (
+    Fold,
+    HeldOutScores,
+    Line,
+    carry_quartiles,
+    fit_errors,
+    read_folds,
+)
+from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor, TobitRegressor
+from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# A model for every fold, and what the models say about the rows they have not seen.
+# Predictions for held-out rows, fold by fold.
 
 
 @dataclass(frozen=True, eq=False)
 class FoldPrediction:
-    """Rows of a table, and what models that were fitted without them predict."""
+    """Rows of a fold, and what models fitted without them predict."""
 
     rows: NDArray[np.intp]
     predictive: Predictive
@@ -44,68 +48,98 @@ class FoldPrediction:
     stages: list[FloatArray]
 
 
-def hold_out(
+def predict_fold(
     model: SubspaceNetworkCV,
     X: pd.DataFrame,
     targets: CensoredTargets,
     groups: NDArray[Any] | None,
     fold: Fold,
 ) -> FoldPrediction:
-    """Fit the model, and the one without features, outside a fold; predict the rows inside."""
+    """Fit the model and the null model outside a fold, and predict the rows inside."""
     train, test = targets[fold.train], targets[fold.test]
-    limits = test.lower_bounds, test.upper_bounds
     with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what holds for all rows is said when all rows are fitted
+        warnings.simplefilter("ignore")  # the fit to all rows warns
         labels = None if groups is None else groups[fold.train]
         model.fit(X.iloc[fold.train], train, groups=labels)
-        unseen = X.iloc[fold.test]
+        held_out = X.iloc[fold.test]
         stages = model.best_estimator_.staged_predict(
-            unseen, lower=test.entry_lower, upper=test.entry_upper
+            held_out, lower=test.entry_lower, upper=test.entry_upper
         )
         return FoldPrediction(
             rows=fold.test,
-            predictive=predict_rows(model, unseen, *limits),
+            predictive=predict_rows(model, held_out, test.lower_bounds, test.upper_bounds),
             null=predict_null(model.noise_, train, test),
             stages=list(stages),
         )
 
 
-def assemble(targets: CensoredTargets, parts: Iterable[FoldPrediction], coverage: float) -> HeldOut:
-    """All rows in the order of the table, whatever the order of the folds."""
+def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) -> Predictive:
+    """Predictive distributions of the null model: the same for every row of ``test``.
+
+    Its noise is of the given family. Tasks without a value between the bounds in ``train`` have
+    the quartiles of a Gaussian fit.
+
+    Examples
+    --------
+    >>> y = CensoredTargets.from_bounds(np.array([0.0, 1.0, 2.0, 3.0, 4.0]))
+    >>> predict_null(Gaussian(), y, y[:2]).mean().round(1).ravel()
+    array([2., 2.])
+    """
+    # A feature that is 0 everywhere leaves the intercepts; the ridge says what it should be.
+    null = TobitRegressor(alpha=1.0).fit(np.zeros((len(train), 1)), train)
+    level = np.broadcast_to(null.intercept_, train.shape)
+    free = np.asarray(train.observed.any(axis=0))
+    scores = HeldOutScores.build(
+        level, train, np.ones(len(train)), null.sigma_, free, fit_intercept=True
+    )
+    noise = with_one_spread(noise)
+    line, _ = fit_errors(scores, (noise,))
+    families = [of_task(noise, task) for task in range(train.shape[1])]
+    carried = carry_quartiles(line, [Gaussian()] * len(families), families)
+    line = Line(*(np.where(free, *both) for both in zip(line, carried, strict=True)))
+    latent = np.broadcast_to(line.level + line.slope * null.intercept_, test.shape)
+    sigma = np.broadcast_to(line.sigma, test.shape)
+    return Predictive(noise, latent, sigma, test.lower_bounds, test.upper_bounds)
+
+
+def join_folds(
+    targets: CensoredTargets, parts: Iterable[FoldPrediction], coverage: float
+) -> HeldOut:
+    """Predictions for all rows in the order of the table, whatever the order of the folds."""
     parts = sorted(parts, key=lambda part: int(part.rows[0]))
     rows = np.concatenate([part.rows for part in parts])
     depth = max(len(part.stages) for part in parts)
 
-    def whole(pieces: Iterable[FloatArray]) -> FloatArray:
+    def join(pieces: Iterable[FloatArray]) -> FloatArray:
         entries = np.empty(targets.shape)
         entries[rows] = np.concatenate(list(pieces))
         return entries
 
-    def joined(predictives: list[Predictive]) -> Predictive:
+    def join_predictive(predictives: list[Predictive]) -> Predictive:
         return replace(
             predictives[0],
-            latent=whole(predictive.latent for predictive in predictives),
-            sigma=whole(predictive.sigma for predictive in predictives),
+            latent=join(predictive.latent for predictive in predictives),
+            sigma=join(predictive.sigma for predictive in predictives),
             lower=targets.lower_bounds,
             upper=targets.upper_bounds,
         )
 
     return HeldOut(
         targets=targets,
-        predictive=joined([part.predictive for part in parts]),
-        null=joined([part.null for part in parts]),
+        predictive=join_predictive([part.predictive for part in parts]),
+        null=join_predictive([part.null for part in parts]),
         stages=tuple(
-            whole(part.stages[min(layer, len(part.stages) - 1)] for part in parts)
+            join(part.stages[min(layer, len(part.stages) - 1)] for part in parts)
             for layer in range(depth)
         ),
         coverage=coverage,
     )
 
 
-# The estimator that a study asks for.
+# The estimator of a study.
 
-# Of a streamed network: with so many rows time limits the rank, not chance, and beyond this
-# tolerance every further pass changes less than a few rows more or less would.
+# Of a streamed network: with so many rows the rank is limited by time, not by noise, and below this
+# tolerance a further pass changes less than a few rows more or less would.
 _RANK, _TOLERANCE = 10, 1e-4
 
 
@@ -118,7 +152,7 @@ def make_model(study: Study, n_jobs: int | None = None) -> SubspaceNetworkCV:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text('data.file = "a.csv"\ntargets.y = {}\nmodel.max_layers = 1')
@@ -142,16 +176,16 @@ def make_model(study: Study, n_jobs: int | None = None) -> SubspaceNetworkCV:
 def make_network(study: Study) -> SubspaceNetworkRegressor:
     r"""An unfitted :class:`SubspaceNetworkRegressor` for rows that are streamed.
 
-    Cross-validation would read the table a hundred times. In its place stand rules: the largest of
-    the ``ranks``, or 10; a single one of the ``alphas``, or else the automatic penalty; all
-    ``max_layers``, of which those that do not pay are undone; Gaussian noise unless another
-    family is named.
+    Cross-validation would read the table a hundred times. Rules replace it: the largest of the
+    ``ranks``, or 10; the only one of the ``alphas``, or else the automatic penalty; ``max_layers``
+    layers, of which those that do not help are pruned; Gaussian noise unless another family is
+    named.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text('data.file = "a.parquet"\ntargets.y = {upper = 30}')
@@ -163,8 +197,8 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
     if settings.feature_sparsities and min(settings.feature_sparsities) > 0.0:
         raise study.source.error(
             ("model", "feature_sparsities"),
-            "feature_sparsities choose features by rows that are all in memory, and rows of this "
-            "table are streamed; leave them out, or give more --memory",
+            "feature_sparsities need all rows in memory, and the rows of this table are streamed; "
+            "leave them out, or allow more --memory",
         )
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
@@ -182,7 +216,7 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
 
 
 Progress = Callable[[int, int], None]
-"""Told how many models are fitted, and of how many."""
+"""Called with the number of models that are fitted, and of all."""
 
 
 def fit_study(
@@ -195,8 +229,8 @@ def fit_study(
     r"""Fit the model of a study to all rows, and one for every fold to the rows outside it.
 
     Each of the K + 1 fits chooses its prior, rank and depth by cross-validation on its own rows
-    alone, so that no outcome of a held-out row has gone into its prediction; only the family of
-    the noise is that of the model of all rows. Rows without any target are left out.
+    only, so that the prediction of a held-out row does not depend on its outcome. Only the noise
+    family is that of the model of all rows. Rows without outcomes are left out.
 
     Parameters
     ----------
@@ -211,7 +245,7 @@ def fit_study(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import build_data, read_data, read_study
+    >>> from deeptobit.app.study import build_data, read_data, read_study
     >>> rng = np.random.default_rng(0)
     >>> age = rng.normal(70.0, 8.0, size=40)
     >>> MMSE = np.clip(np.round(29.0 - 0.3 * (age - 70.0) + rng.normal(size=40)), 0, 30)
@@ -234,17 +268,16 @@ def fit_study(
     data = _with_outcomes(data)
     check_enough(study, data)
     try:
-        model, messages, parts = _fit_all(study, data, n_jobs, progress)
+        model, warned, parts = _fit_all(study, data, n_jobs, progress)
     except ValueError as error:
         raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
-    warned = [Finding("warning", "model", message) for message in messages]
     facts = {"folds": len(parts), "seed": study.model.seed, "date": date.today()}
     return FittedStudy(
         model=model,
         encoder=data.encoder,
         name=study.source.path.stem,
         text=settings_text(study),
-        held_out=assemble(data.targets, parts, study.evaluation.coverage),
+        held_out=join_folds(data.targets, parts, study.evaluation.coverage),
         findings=(*findings, *warned),
         n_groups=None if data.groups is None else len(set(data.groups)),
         facts=versions()
@@ -255,7 +288,7 @@ def fit_study(
 
 
 def _with_outcomes(data: StudyData) -> StudyData:
-    """The rows that have a target: the others teach nothing, and might fill a fold."""
+    """Only the rows that have a target: the others could fill a whole fold."""
     rows = np.flatnonzero(~data.targets.missing.all(axis=1))
     groups = None if data.groups is None else data.groups[rows]
     return replace(data, X=data.X.iloc[rows], targets=data.targets[rows], groups=groups)
@@ -263,44 +296,39 @@ def _with_outcomes(data: StudyData) -> StudyData:
 
 def _fit_all(
     study: Study, data: StudyData, n_jobs: int | None, progress: Progress
-) -> tuple[SubspaceNetworkCV, list[str], list[FoldPrediction]]:
-    """The model, what it warns of, and the predictions of every fold."""
+) -> tuple[SubspaceNetworkCV, list[Finding], list[FoldPrediction]]:
+    """The model of all rows, its warnings, and the predictions of every fold."""
     X, targets, groups = data.X, data.targets, data.groups
-    folds = outer_folds(study, data)
+    model = make_model(study, n_jobs).set_params(cv=_count_folds(study, groups, len(X)))
+    folds = read_folds(model.cv, len(X), groups, study.model.seed)
     progress(0, len(folds) + 1)
-    model, warned = _fit_model(_model(study, groups, len(X)), X, targets, groups, n_jobs)
+    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, targets, groups=groups)
+    model.set_params(n_jobs=None)  # a setting of this machine, not of the model
     progress(1, len(folds) + 1)
     jobs = []
     for fold in folds:
         labels = None if groups is None else groups[fold.train]
-        # One family for all rows, or their predictions could not be judged together.
-        outside = _model(study, labels, len(fold.train)).set_params(noise=model.noise_)
-        jobs.append(delayed(hold_out)(outside, X, targets, groups, fold))
+        # One noise family for all folds, or their predictions could not be scored together.
+        outside = make_model(study).set_params(
+            cv=_count_folds(study, labels, len(fold.train)), noise=model.noise_
+        )
+        jobs.append(delayed(predict_fold)(outside, X, targets, groups, fold))
     parts: list[FoldPrediction] = []
     results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
     for done, part in enumerate(results, start=2):
         parts.append(part)
         progress(done, len(jobs) + 1)
-    return model, warned, parts
+    return model, as_findings(caught), parts
 
 
-def _model(study: Study, groups: NDArray[Any] | None, n_rows: int) -> SubspaceNetworkCV:
-    """The model of the study, for rows that may have fewer groups than it asks for folds."""
-    model = make_model(study)
-    model.set_params(cv=count_folds(study, groups, n_rows))
-    return model
+def _count_folds(study: Study, groups: NDArray[Any] | None, n_rows: int) -> int:
+    """As many folds as the study asks for, if there are as many rows or groups."""
+    return min(study.model.cv, n_rows if groups is None else len(set(groups)))
 
 
-def _fit_model(
-    model: SubspaceNetworkCV,
-    X: pd.DataFrame,
-    targets: CensoredTargets,
-    groups: NDArray[Any] | None,
-    n_jobs: int | None,
-) -> tuple[SubspaceNetworkCV, list[str]]:
-    """The model fitted to all rows, and what it warns of."""
-    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.set_params(n_jobs=n_jobs).fit(X, targets, groups=groups)
-    model.set_params(n_jobs=None)  # of this machine, not of the model
-    return model, list(dict.fromkeys(str(warning.message) for warning in caught))
+def as_findings(caught: Iterable[warnings.WarningMessage]) -> list[Finding]:
+    """Warnings of a fit, each once."""
+    messages = dict.fromkeys(str(warning.message) for warning in caught)
+    return [Finding("warning", "model", message) for message in messages]

@@ -1,4 +1,4 @@
-"""Whether a table has room in memory."""
+"""Whether a table fits in memory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile
 
 from joblib import effective_n_jobs
 
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.tables import EXCEL, PARQUET, TableSize, kind_of_file, size_of
-
-# How much memory there is, and amounts of it as people write them.
+from deeptobit.app.study.tables import EXCEL, PARQUET, TEXT, kind_of_file, sniff_separator
+from deeptobit.extras import require
+from deeptobit.scale import ParquetTable
 
 _PREFIXES = " kmgt"
 _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
@@ -22,14 +24,14 @@ _LIMITS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_byt
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes that a process can take without pushing others out; None where nobody tells.
+    """Available memory in bytes; None if unknown.
 
-    What Linux calls available, or else all there is; less if a container is allowed less.
+    What Linux calls available, or else all installed memory; less if a container has a limit.
 
     Parameters
     ----------
     root : Path
-        Where ``proc`` and ``sys`` lie.
+        The folder of ``proc`` and ``sys``.
 
     Examples
     --------
@@ -91,107 +93,180 @@ def _installed() -> int | None:
 
 
 def _limit(file: Path) -> int | None:
-    """The limit of a control group; the word ``max``, or no file, is none."""
+    """The limit of a control group; the word ``max``, or no file, means none."""
     try:
         return int(file.read_text())
     except (OSError, ValueError):
         return None
 
 
-# What a process that fits takes at its peak, in bytes: measured, as those of reading are.
+# The size of a table, without reading it.
+
+_SAMPLE = 2**20  # bytes of a text file from which its rows are estimated
+# Bytes per cell at the peak of reading a table and building its features, and then, in every
+# process that fits, per cell and per value of a target; by `python -m benchmarks.decisions memory`.
+_NUMBER, _WORD, _TEXT_CELL, _EXCEL_CELL = 100, 180, 130, 180
 _CELL, _OUTCOME = 40, 300
 _COMFORTABLE = 0.5  # share of the memory
 
 
-@dataclass(frozen=True)
-class Room:
-    """What a study takes in memory, and what there is.
+class TableSize(NamedTuple):
+    """Rows and columns of a table, and the bytes that reading all of it takes."""
 
-    Parameters
+    n_rows: int
+    n_columns: int
+    read_bytes: int
+
+
+def size_of(path: Path) -> TableSize | None:
+    r"""The size of a table, or None if the file cannot be read.
+
+    Parquet and Excel files state their number of rows. That of a text file is estimated from the
+    length of its first rows.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.csv")
+    ...     _ = path.write_text("age,MMSE\n" + 1000 * "70,30\n")
+    ...     size_of(path)
+    TableSize(n_rows=1000, n_columns=2, read_bytes=260000)
+    """
+    if not path.exists():
+        return None
+    kind = kind_of_file(path)
+    if kind in PARQUET:
+        return _size_of_parquet(path)
+    if kind in TEXT:
+        return _size_of_text(path)
+    return _size_of_excel(path) if kind in EXCEL else None
+
+
+def _size_of_parquet(path: Path) -> TableSize | None:
+    try:
+        table = ParquetTable(path)
+    except ValueError:
+        return None
+    n_columns = len(table.columns)
+    row = _NUMBER * (n_columns - table.n_words) + _WORD * table.n_words
+    return TableSize(table.n_rows, n_columns, table.n_rows * row)
+
+
+def _size_of_text(path: Path) -> TableSize:
+    with path.open("rb") as file:
+        head, sample = file.readline(), file.read(_SAMPLE)
+    names, rows = (part.decode("utf-8-sig", errors="ignore") for part in (head, sample))
+    n_columns = names.count(sniff_separator(names + rows)) + 1
+    n_bytes = path.stat().st_size - len(head)
+    n_rows = round(n_bytes * max(sample.count(b"\n"), 1) / max(len(sample), 1))
+    return TableSize(n_rows, n_columns, _TEXT_CELL * n_rows * n_columns)
+
+
+def _size_of_excel(path: Path) -> TableSize | None:
+    openpyxl = require("openpyxl", "app")
+    try:
+        book = openpyxl.load_workbook(path, read_only=True)
+    except (ValueError, KeyError, BadZipFile, OSError):
+        return None
+    try:
+        sheets = [(sheet.max_row or 0, sheet.max_column or 0) for sheet in book.worksheets]
+    finally:
+        book.close()
+    n_rows, n_columns = max(sheets, key=lambda size: size[0] * size[1], default=(0, 0))
+    return TableSize(n_rows, n_columns, _EXCEL_CELL * n_rows * n_columns)
+
+
+@dataclass(frozen=True)
+class MemoryCheck:
+    """The memory that a study needs, and the memory limit.
+
+    Attributes
     ----------
     path : Path
-        Of the table.
+        The table.
     size : TableSize
     needed : int
-        Bytes that reading it whole and fitting it take.
-    free : int
+        Bytes that reading all of it and fitting take.
+    limit : int
         Bytes that may be used.
     """
 
     path: Path
     size: TableSize
     needed: int
-    free: int
+    limit: int
 
     @property
     def enough(self) -> bool:
-        """Whether the table fits comfortably: into half of the memory."""
-        return self.needed <= _COMFORTABLE * self.free
+        """Whether the table fits comfortably: in half of the memory."""
+        return self.needed <= _COMFORTABLE * self.limit
 
     @property
     def streamable(self) -> bool:
-        """Whether the table can be read a part at a time."""
+        """Whether the table can be read in chunks."""
         return kind_of_file(self.path) in PARQUET
 
     @property
     def shortage(self) -> str:
-        """How much is needed and how much there is, as the beginning of a sentence."""
+        """How much memory is needed and how much there is, as the beginning of a sentence."""
         return (
             f"{self.path.name} ({self.size.n_rows:,} rows × {self.size.n_columns:,} columns) would "
-            f"take about {show_bytes(self.needed)}, more than half of the {show_bytes(self.free)} "
-            "of memory there is"
+            f"take about {show_bytes(self.needed)}, more than half of the {show_bytes(self.limit)} "
+            "of available memory"
         )
 
     def error(self) -> StudyError:
-        """What to do with a table that neither fits nor can be read a part at a time."""
-        return StudyError(f"{self.shortage}, and only Parquet is streamed. {self._way_out()}")
-
-    def _way_out(self) -> str:
+        """What to do with a table that neither fits in memory nor can be streamed."""
         wanted = show_bytes(1.1 * self.needed / _COMFORTABLE).replace(" ", "").replace(",", "")
-        anyway = f"--memory {wanted} reads it anyway"
-        if kind_of_file(self.path) in EXCEL:
-            return f"Save it as 'CSV UTF-8', and convert that with deeptobit convert; {anyway}"
-        parquet = shlex.quote(str(self.path.with_suffix(PARQUET[0])))
-        return (
-            f"Convert it once with: deeptobit convert {shlex.quote(str(self.path))}, then fit with "
-            f"--data {parquet}; {anyway}"
+        way_out = "Save it as 'CSV UTF-8', and convert that with deeptobit convert"
+        if kind_of_file(self.path) not in EXCEL:
+            parquet = shlex.quote(str(self.path.with_suffix(PARQUET[0])))
+            way_out = (
+                f"Convert it once with: deeptobit convert {shlex.quote(str(self.path))}, then fit "
+                f"with --data {parquet}"
+            )
+        return StudyError(
+            f"{self.shortage}, and only Parquet files can be streamed. {way_out}; "
+            f"--memory {wanted} reads it anyway"
         )
 
 
-def look_for_room(
-    study: Study, path: Path, free: int | None, n_jobs: int | None = None
-) -> Room | None:
-    r"""What fitting a study to a table takes in memory; None if that, or what is free, is unknown.
+def check_memory(
+    study: Study, path: Path, limit: int | None, n_jobs: int | None = None
+) -> MemoryCheck | None:
+    r"""Compare the memory that fitting a study takes with a limit; None if either is unknown.
 
-    Reading takes 100 bytes a number of a Parquet file, 130 a cell of a text file and 180 a word or
-    a cell of Excel. Fitting takes, in every process, 40 bytes a cell and 300 a value of a target.
+    Reading takes 100 bytes per number of a Parquet file, 130 per cell of a text file and 180 per
+    word or cell of Excel. Fitting takes, in every process, 40 bytes per cell and 300 per value of a
+    target.
 
     Parameters
     ----------
     study : Study
     path : Path
-        Of the table.
-    free : int or None
-        Bytes.
+        The table.
+    limit : int or None
+        Memory limit in bytes.
     n_jobs : int, optional
-        Processes that fit side by side, as joblib counts them; no more than there are folds.
+        Processes that fit in parallel, as joblib counts them; no more than there are folds.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.csv")
     ...     _ = path.write_text("age,MMSE\n" + 1000 * "70,30\n")
     ...     study = Path(folder, "a.toml")
     ...     _ = study.write_text('data.file = "a.csv"\ntargets.MMSE.upper = 30')
-    ...     room = look_for_room(read_study(study), path, free=10**6)
-    >>> room.needed, room.enough
+    ...     check = check_memory(read_study(study), path, limit=10**6)
+    >>> check.needed, check.enough
     (640000, False)
     """
-    size = None if free is None else size_of(path)
-    if free is None or size is None:
+    size = None if limit is None else size_of(path)
+    if limit is None or size is None:
         return None
     processes = min(effective_n_jobs(n_jobs), study.model.cv)
     row = _CELL * size.n_columns + _OUTCOME * len(study.targets)
-    return Room(path, size, size.read_bytes + processes * size.n_rows * row, free)
+    return MemoryCheck(path, size, size.read_bytes + processes * size.n_rows * row, limit)

@@ -1,4 +1,4 @@
-"""Tables to CSV, Excel or Parquet: text stays text, and a file appears whole or not at all."""
+"""Write tables as CSV, Excel or Parquet, atomically; text stays text."""
 
 from __future__ import annotations
 
@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Study files and tables appear whole or not at all.
-
-
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write text (UTF-8) or bytes beside the file, then rename: no half file is ever seen.
+    """Write text (UTF-8) or bytes atomically: to a temporary file, which is then renamed.
 
     Examples
     --------
@@ -40,25 +37,27 @@ _EXCEL_ROWS, _EXCEL_COLUMNS = 1_048_576, 16_384
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file of unknown kind before any work is done for it.
+    """Refuse a file that cannot be written, before any work is done.
 
     Examples
     --------
     >>> check_writable(Path("predictions.sav"))
     Traceback (most recent call last):
         ...
-    deeptobit.app.study.errors.StudyError: predictions.sav: cannot write files of kind '.sav'; known:
-    .csv, .parquet, .xlsx
+    deeptobit.app.study.errors.StudyError: predictions.sav: cannot write files of kind '.sav'; known
+    are .csv, .parquet, .xlsx
     """
     if path.suffix.lower() not in WRITABLE:
         known = ", ".join(WRITABLE)
-        raise StudyError(f"{path.name}: cannot write files of kind {path.suffix!r}; known: {known}")
+        raise StudyError(
+            f"{path.name}: cannot write files of kind {path.suffix!r}; known are {known}"
+        )
     if not path.parent.is_dir():
         raise StudyError(f"{path.parent}: there is no such folder; make it first")
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    r"""Write a table without its index, in the format that the ending of the file says.
+    r"""Write a table without its index, in the format of the suffix.
 
     Examples
     --------
@@ -104,14 +103,12 @@ def _as_excel(table: pd.DataFrame, path: Path) -> bytes:
 
 
 def _as_cell(cell: Callable[[Any], Any], value: Any) -> Any:
-    """Text is text: an id such as ``=A1`` is no formula."""
+    """Text stays text: an id such as ``=A1`` is not a formula."""
     made = cell(value)
     if isinstance(value, str):
         made.data_type = "s"
     return made
 
-
-# Text files to Parquet, which can be read a part at a time.
 
 _SNIFFED = 2**20  # bytes that decide on the separator
 
@@ -119,21 +116,21 @@ _SNIFFED = 2**20  # bytes that decide on the separator
 def convert_table(
     path: Path, out: Path, *, progress: Callable[[int], None] = lambda rows: None
 ) -> int:
-    r"""Write a CSV file as a Parquet file, a part at a time; returns the number of rows.
+    r"""Convert a CSV file to a Parquet file in chunks; returns the number of rows.
 
-    Cells mean what they mean in the CSV file: the id ``007`` keeps its zeros, ``<0.5`` stays as it
+    Cells are read as in :func:`read_table`: the id ``007`` keeps its zeros, ``<0.5`` stays as it
     is, blanks are missing, and a comma is a decimal point unless it is the separator.
 
     Parameters
     ----------
     path, out : Path
     progress : callable, optional
-        Called with the number of rows that are written.
+        Called with the number of rows written so far.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_table
+    >>> from deeptobit.app.study import read_table
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "scores.csv")
     ...     _ = path.write_text("id;MMSE\n007;29,5\n008;NA\n")
@@ -146,10 +143,11 @@ def convert_table(
         raise StudyError(f"{path}: there is no such file")
     if kind_of_file(path) not in TEXT:
         raise StudyError(
-            f"{path.name}: only text is converted ({', '.join(TEXT)}); save it as 'CSV UTF-8'"
+            f"{path.name}: only text files can be converted ({', '.join(TEXT)}); save it as "
+            "'CSV UTF-8'"
         )
     with path.open("rb") as file:
-        # The last line of the sample may end anywhere.
+        # The last line of the sample may be incomplete.
         sample = file.read(_SNIFFED).decode("utf-8-sig", errors="ignore").rpartition("\n")
     separator = sniff_separator(sample[0] or sample[2])
     try:

@@ -1,4 +1,4 @@
-"""A commented study file, written by looking at the data."""
+"""Propose a commented study file for a table."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ import numpy as np
 
 from deeptobit.app.study.columns import (
     MOST_CATEGORIES,
+    NUMBER_FORMATS,
     Kind,
     is_numbered,
     kind_of,
     names_person,
     names_place,
+    number_format,
     repeats,
     words_of,
 )
 from deeptobit.app.study.config import toml_cell, toml_key, toml_text
-from deeptobit.app.study.outcomes import find_piles
-from deeptobit.app.study.scales import known_scale, sf36_together
-from deeptobit.app.study.tables import UNUSUAL, Table, parse_numbers, split_limits, unusual_form
-
-# What a table seems to be about: who the rows are, what to predict, what to leave out.
+from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale, sf36_together
+from deeptobit.app.study.tables import Table, parse_numbers, split_limits
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
-_FLAG_VALUES = 2  # PID is also a disease, which people have or not
+_FLAG_VALUES = 2  # PID may be a flag: it is also a disease
 _LIMIT = ("_lod", "_lloq", "_limit")
 _FLAG = ("_below", "_bdl", "_censored")
 
 
-class Proposal(NamedTuple):
-    """A column that looks like an outcome, its bounds, and why; certain enough to be written."""
+class ProposedTarget(NamedTuple):
+    """A column that looks like an outcome, its bounds, the reason, and whether it is certain."""
 
     column: str
     bounds: dict[str, float | str]
@@ -42,18 +41,21 @@ class Proposal(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Look:
-    """What was found: ``excluded`` maps columns to the reason, ``categorical`` are codes."""
+class Proposal:
+    """The part of every column.
+
+    ``excluded`` maps columns to the reason, ``categorical`` are numbers that are codes.
+    """
 
     id: str | None
     group: str | None
-    targets: list[Proposal]
+    targets: list[ProposedTarget]
     excluded: dict[str, str]
     categorical: list[str]
 
 
-def look_at(table: Table) -> Look:
-    """Guess the part that every column plays; a person then corrects the study file."""
+def inspect_table(table: Table) -> Proposal:
+    """Guess the part of every column; people correct it in the study file."""
     kinds = {name: kind_of(table, name) for name in table.columns}
     key, group = _who(table, kinds)
     free = [name for name in table.columns if name not in (key, group)]
@@ -73,16 +75,16 @@ def look_at(table: Table) -> Look:
         and (names_place(name) or _CODE.fullmatch(words_of(name)))
         and 2 < table.text(name).nunique() <= MOST_CATEGORIES
     ]
-    return Look(key, group, targets, excluded, codes)
+    return Proposal(key, group, targets, excluded, codes)
 
 
 def _who(table: Table, kinds: dict[str, Kind]) -> tuple[str | None, str | None]:
-    """The id (unique) and the group (people seen more than once, or places)."""
+    """The id (unique) and the group (people with several rows, or places)."""
     named = [name for name in table.columns if names_person(name)]
     first = [
         name
         for name in table.columns[:1]
-        if kinds[name] == "text" and not unusual_form(table, name)
+        if kinds[name] == "text" and not number_format(table, name)
     ]
     numbered = [
         name
@@ -100,8 +102,8 @@ def _differs(table: Table, name: str) -> bool:
     return bool(text.notna().all() and text.is_unique)
 
 
-def _outcomes(table: Table, kinds: dict[str, Kind], names: list[str]) -> list[Proposal]:
-    """Known scales and assays; without any, columns that pile up at an edge."""
+def _outcomes(table: Table, kinds: dict[str, Kind], names: list[str]) -> list[ProposedTarget]:
+    """Known scales and assays; without any, columns with many values at an end."""
     by_folded = {name.lower(): name for name in table.columns}
     sf36 = sf36_together(table.columns)
     found = []
@@ -110,17 +112,19 @@ def _outcomes(table: Table, kinds: dict[str, Kind], names: list[str]) -> list[Pr
             found.append(_assay(name, by_folded) or _scale(table, name, sf36))
         elif kinds[name] != "empty":
             found.append(_signed(table, name))
-    certain = [proposal for proposal in found if proposal]
-    taken = {p.column for p in certain} | {b for p in certain for b in p.bounds.values()}
-    piled = [
-        pile
+    certain = [target for target in found if target]
+    taken = {t.column for t in certain} | {b for t in certain for b in t.bounds.values()}
+    perhaps = [
+        target
         for name in names
-        if name not in taken and kinds[name] == "numbers" and (pile := _pile(table, name))
+        if name not in taken
+        and kinds[name] == "numbers"
+        and (target := _floor_or_ceiling(table, name))
     ]
-    return certain + [pile._replace(certain=not certain) for pile in piled]
+    return certain + [target._replace(certain=not certain) for target in perhaps]
 
 
-def _scale(table: Table, name: str, sf36: Collection[str]) -> Proposal | None:
+def _scale(table: Table, name: str, sf36: Collection[str]) -> ProposedTarget | None:
     values = table.numbers(name)
     low, tenth, ninetieth, high = np.nanquantile(values, [0.0, 0.1, 0.9, 1.0]).tolist()
     scale, remark = known_scale(name, low, high, sf36=sf36), ""
@@ -130,10 +134,10 @@ def _scale(table: Table, name: str, sf36: Collection[str]) -> Proposal | None:
     if scale is None:
         return None
     why = f"{scale.name} ({scale.source}){remark}"
-    return Proposal(name, {"lower": scale.lower, "upper": scale.upper}, why)
+    return ProposedTarget(name, {"lower": scale.lower, "upper": scale.upper}, why)
 
 
-def _signed(table: Table, name: str) -> Proposal | None:
+def _signed(table: Table, name: str) -> ProposedTarget | None:
     """A column with cells such as ``<0.5``."""
     bare, below, above = split_limits(table.text(name))
     values, wrong = parse_numbers(bare, decimal_comma=table.decimal_comma)
@@ -142,16 +146,16 @@ def _signed(table: Table, name: str) -> Proposal | None:
     exact = values[~(below | above | np.isnan(values))]
     floors, ceilings = np.unique(values[below]), np.unique(values[above])
     bounds: dict[str, float | str] = {}
-    # A limit that all censored cells share, and no other cell passes, is that of the assay.
+    # A limit that all censored cells share, and no other cell exceeds, is that of the assay.
     if len(floors) == 1 and (exact >= floors[0]).all():
         bounds["lower"] = float(floors[0])
     if len(ceilings) == 1 and (exact <= ceilings[0]).all():
         bounds["upper"] = float(ceilings[0])
-    return Proposal(name, bounds, "cells with < or > are censored there")
+    return ProposedTarget(name, bounds, "cells with < or > are censored there")
 
 
-def _assay(name: str, by_folded: dict[str, str]) -> Proposal | None:
-    """A column of numbers, beside it one with detection limits, or with flags."""
+def _assay(name: str, by_folded: dict[str, str]) -> ProposedTarget | None:
+    """A column of numbers with another one of its detection limits, or of flags."""
     limit = _companion(name, _LIMIT, by_folded)
     flag = _companion(name, _FLAG, by_folded)
     bounds: dict[str, float | str] = {}
@@ -160,7 +164,7 @@ def _assay(name: str, by_folded: dict[str, str]) -> Proposal | None:
     if flag:
         bounds["below"] = flag
     why = "detection limits, by row" if limit else "values below detection are flagged"
-    return Proposal(name, bounds, why) if bounds else None
+    return ProposedTarget(name, bounds, why) if bounds else None
 
 
 def _companion(name: str, endings: tuple[str, ...], by_folded: dict[str, str]) -> str | None:
@@ -168,17 +172,15 @@ def _companion(name: str, endings: tuple[str, ...], by_folded: dict[str, str]) -
     return next((column for column in found if column), None)
 
 
-def _pile(table: Table, name: str) -> Proposal | None:
-    piles = find_piles(table.numbers(name))
-    bounds: dict[str, float | str] = {}
-    why = []
-    if piles.lower is not None:
-        bounds["lower"] = piles.lower
-        why.append(f"{piles.share_lower:.0%} of the values are {piles.lower:g}, the smallest")
-    if piles.upper is not None:
-        bounds["upper"] = piles.upper
-        why.append(f"{piles.share_upper:.0%} of the values are {piles.upper:g}, the largest")
-    return Proposal(name, bounds, "; ".join(why)) if bounds else None
+def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
+    ends = find_floor_and_ceiling(table.numbers(name))
+    extreme = {"lower": "smallest", "upper": "largest"}
+    why = [
+        f"{share:.0%} of the values are {bound:g}, the {extreme[side]}"
+        for side, (bound, share) in ends.items()
+    ]
+    bounds: dict[str, float | str] = {side: bound for side, (bound, _) in ends.items()}
+    return ProposedTarget(name, bounds, "; ".join(why)) if bounds else None
 
 
 def _why_not(table: Table, name: str, kind: Kind) -> str | None:
@@ -187,8 +189,8 @@ def _why_not(table: Table, name: str, kind: Kind) -> str | None:
         return "dates"
     if kind == "empty":
         return "no value at all"
-    if kind in ("text", "mixed") and (form := unusual_form(table, name)):
-        return UNUSUAL[form]
+    if kind in ("text", "mixed") and (form := number_format(table, name)):
+        return NUMBER_FORMATS[form]
     if kind == "text":
         return "free text or an identifier"
     if kind == "mixed":
@@ -204,7 +206,7 @@ def _why_not(table: Table, name: str, kind: Kind) -> str | None:
 
 _MODEL = """\
 [model]
-# max_layers = 2          # deeper networks are tried up to this depth
+# max_layers = 2          # networks of up to this depth are tried
 # cv = 5                  # folds that choose the model; groups are never split
 # scoring = "r2"          # or "log"
 # noise = "auto"          # or "gaussian", "logistic", "student_t"
@@ -213,13 +215,13 @@ _MODEL = """\
 [evaluation]
 # method = "splits"       # repeated random splits, or "folds"; groups are never split
 # train_shares = [0.4, 0.5, 0.6, 0.7, 0.8]
-# repeats = 5             # of every split
+# repeats = 5             # splits for every share
 # folds = 5
 # coverage = 0.9          # of prediction intervals
 # seed = 0
 
 [report]
-# small_counts = false    # true: cards and reports tell counts under five, too
+# small_counts = false    # true: cards and reports also show counts below five
 """
 _NO_TARGET = """\
 # No column looks like a bounded score. Name at least one, with the bounds of its scale:
@@ -229,77 +231,77 @@ _NO_TARGET = """\
 """
 
 
-def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tuple[str, Look]:
-    """Text of a study file for a table, and what it was written from.
+def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tuple[str, Proposal]:
+    """Text of a study file for a table, and the proposal it was written from.
 
     Parameters
     ----------
     file : str
-        The table as the study file is to name it, relative to its own folder.
+        Name of the table in the study file, relative to its folder.
     missing : sequence of str
-        Codes for missing that the table was read with.
+        Codes for missing values that the table was read with.
 
     Examples
     --------
     >>> import numpy as np
     >>> import pandas as pd
     >>> cells = pd.DataFrame({"id": ["a", "b"], "age": ["70", "75"], "MMSE": ["30", "21"]})
-    >>> text, look = propose_study(Table(cells, "a.csv", np.array([2, 3])), "a.csv")
+    >>> text, proposal = propose_study(Table(cells, "a.csv", np.array([2, 3])), "a.csv")
     >>> print(text[text.index("[targets"):text.index("[model]")])
     [targets.MMSE]  # MMSE (Folstein 1975)
     lower = 0
     upper = 30
     """
-    look = look_at(table)
-    targets = "\n".join(_target(proposal) for proposal in look.targets)
-    if not any(proposal.certain for proposal in look.targets):
+    proposal = inspect_table(table)
+    targets = "\n".join(map(_target, proposal.targets))
+    if not any(target.certain for target in proposal.targets):
         targets = _NO_TARGET + targets
-    parts = (_head(table), _data(look, file, missing), _features(look), targets, _MODEL)
-    return "\n".join(parts), look
+    parts = (_head(table), _data(proposal, file, missing), _features(proposal), targets, _MODEL)
+    return "\n".join(parts), proposal
 
 
 def _head(table: Table) -> str:
     return (
         f"# Written by 'deeptobit init' from {len(table)} rows and {len(table.columns)} columns.\n"
         "# Correct what was guessed wrong, above all the targets; then run 'deeptobit check'.\n"
-        "# What follows # is a comment: a reason, an example or a default.\n"
+        "# Text after # is a comment: a reason, an example or a default.\n"
     )
 
 
-def _data(look: Look, file: str, missing: Sequence[str]) -> str:
-    lines = ["[data]", f"file = {toml_text(file)}  # beside this file, or in a folder below it"]
-    if look.id is None:
+def _data(proposal: Proposal, file: str, missing: Sequence[str]) -> str:
+    lines = ["[data]", f"file = {toml_text(file)}  # in the folder of this file, or below it"]
+    if proposal.id is None:
         lines.append('# id = "column"  # a column that is different in every row')
     else:
-        lines.append(f"id = {toml_text(look.id)}")
-    if look.group is None:
+        lines.append(f"id = {toml_text(proposal.id)}")
+    if proposal.group is None:
         lines.append('# group = "column"  # rows of the same person, site or family stay together')
     else:
-        lines.append(f"group = {toml_text(look.group)}  # rows of one group stay together")
+        lines.append(f"group = {toml_text(proposal.group)}  # rows of one group stay together")
     codes = (
         f"missing = [{', '.join(map(toml_cell, missing))}]" if missing else "# missing = [-4, 999]"
     )
-    lines.append(f"{codes}  # codes for missing, beside blank cells, NA, NaN, null and .")
+    lines.append(f"{codes}  # codes for missing, besides blank cells, NA, NaN, null and .")
     return "\n".join(lines) + "\n"
 
 
-def _features(look: Look) -> str:
-    excluded = [f"    {toml_text(name)},  # {why}" for name, why in look.excluded.items()]
+def _features(proposal: Proposal) -> str:
+    excluded = [f"    {toml_text(name)},  # {why}" for name, why in proposal.excluded.items()]
     exclude = ["exclude = [", *excluded, "]"] if excluded else ["exclude = []"]
     lines = [
         "[features]",
-        'include = ["*"]  # names, * and ?; never the id, the group or a target',
+        'include = ["*"]  # names, with wildcards * and ?; never the id, the group or a target',
         *exclude,
-        f"categorical = {_names(look.categorical)}  # numbers that are codes; words are anyway",
-        'missing = "impute"  # blanks become the mean, and a feature tells where; or "error"',
+        f"categorical = {_names(proposal.categorical)}  # numbers that are codes; not words",
+        'missing = "impute"  # blanks become the mean, with an indicator feature; or "error"',
     ]
     return "\n".join(lines) + "\n"
 
 
-def _target(proposal: Proposal) -> str:
-    lines = [f"[targets.{toml_key(proposal.column)}]  # {proposal.why}"]
-    lines += [f"{key} = {_value(bound)}" for key, bound in proposal.bounds.items()]
-    if not proposal.certain:
+def _target(target: ProposedTarget) -> str:
+    lines = [f"[targets.{toml_key(target.column)}]  # {target.why}"]
+    lines += [f"{key} = {_value(bound)}" for key, bound in target.bounds.items()]
+    if not target.certain:
         lines = ["# Perhaps a target, now a feature:", *(f"# {line}" for line in lines)]
     return "\n".join(lines) + "\n"
 

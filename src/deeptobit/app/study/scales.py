@@ -1,4 +1,4 @@
-"""Known clinical scales: how their columns are called, and between which bounds they lie."""
+"""Bounds that a column seems to have: those of a known clinical scale, or a floor or ceiling."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from deeptobit.app.study.columns import BESIDE, words_of
+import numpy as np
 
-# The eight subscales of the SF-36, whose usual names are too short to be trusted alone.
+from deeptobit.app.study.columns import words_of
+from deeptobit.arrays import FloatArray
+
+# Words that may follow the name of a scale: that it is a total, and when it was measured. A bare
+# number would be an item (phq9_3) or another version (phq_8).
+_SUFFIX = (
+    r"(_?(total|tot|score|scor|sum|raw))?"
+    r"(_(total|tot|score|scor|sum|raw|bl|baseline|sc|screening|followup|fu|post|pre"
+    r"|(t|v|m|w|y|fu|month|week|year|visit|time|wave)_?\d+))*"
+)
+
+# The eight subscales of the SF-36, whose usual names are too short to be recognised alone.
 
 # PCS and MCS are norm scores (mean 50, sd 10) without firm bounds, and not among them.
 _SUBSCALES = {
@@ -36,7 +47,7 @@ def subscale_of(words: str, *, prefixed: bool) -> str | None:
     """
     before = _PREFIX if prefixed else f"({_PREFIX})?"
     for subscale, pattern in _SUBSCALES.items():
-        if re.fullmatch(rf"{before}({pattern}){BESIDE}", words):
+        if re.fullmatch(rf"{before}({pattern}){_SUFFIX}", words):
             return subscale
     return None
 
@@ -58,7 +69,7 @@ def sf36_together(columns: Iterable[str]) -> frozenset[str]:
 
 
 def is_norm_based(low: float, high: float) -> bool:
-    """Whether a range looks like T-scores, which have no firm bounds, and not like 0 to 100."""
+    """Whether a range looks like norm-based scores, which have no firm bounds."""
     return low >= _NORM_BASED[0] and high <= _NORM_BASED[1]
 
 
@@ -72,7 +83,7 @@ class Scale(NamedTuple):
     source: str
 
 
-# Where a name has two versions (GDS-15 and GDS-30), the first that holds the data is proposed.
+# Where a name has two versions (GDS-15 and GDS-30), the first that fits the data is proposed.
 SCALES = (
     # cognition
     Scale("MMSE", "mmse|mmscore|mini_?mental", 0, 30, "Folstein 1975"),
@@ -180,7 +191,7 @@ SCALES = (
 )
 SF36 = Scale("SF-36 {}", "", 0, 100, "Ware & Sherbourne 1992")
 
-_ANY = re.compile(rf"({'|'.join(scale.pattern for scale in SCALES)}){BESIDE}")
+_ANY = re.compile(rf"({'|'.join(scale.pattern for scale in SCALES)}){_SUFFIX}")
 
 
 def known_scale(
@@ -188,8 +199,8 @@ def known_scale(
 ) -> Scale | None:
     """The scale that a column's name and range fit, if there is one.
 
-    A column that is not the scale itself (an item, a change, a flag) carries other words or a
-    number and does not match; nor does one whose values leave the bounds.
+    A column that is not the scale itself (an item, a change, a flag) has other words or a number in
+    its name and does not match. Neither does one with values outside the bounds.
 
     Parameters
     ----------
@@ -197,7 +208,7 @@ def known_scale(
     low, high : float
         The range of its values.
     sf36 : collection of str
-        Columns that are subscales of the SF-36 by the company they keep.
+        Columns that are subscales of the SF-36 because others of them are in the table.
 
     Examples
     --------
@@ -215,7 +226,41 @@ def known_scale(
     if not _ANY.fullmatch(words):
         return None
     for scale in SCALES:
-        fits = re.fullmatch(rf"({scale.pattern}){BESIDE}", words)
+        fits = re.fullmatch(rf"({scale.pattern}){_SUFFIX}", words)
         if fits and scale.lower <= low and high <= scale.upper:
             return scale
     return None
+
+
+# Floor and ceiling effects: many equal values at an end of a column.
+
+_LEAST_VALUES = 20
+_LEAST_DISTINCT = 6  # fewer are codes, not a scale
+_LEAST_SHARE = 0.03
+_LEAST_TIMES = 5
+_ABOVE_NEIGHBOUR = 2.0  # a smooth distribution does not double in its last step
+
+
+def find_floor_and_ceiling(values: FloatArray) -> dict[str, tuple[float, float]]:
+    """Ends that at least 3 % of the values have, and twice as many as the neighbouring value.
+
+    Returns
+    -------
+    dict
+        For "lower", "upper" or both: the smallest or largest value, and the share of rows with it.
+
+    Examples
+    --------
+    >>> find_floor_and_ceiling(np.r_[np.zeros(10), np.arange(1.0, 41.0)])
+    {'lower': (0.0, 0.2)}
+    """
+    known = values[~np.isnan(values)]
+    distinct, counts = np.unique(known, return_counts=True)
+    if len(known) < _LEAST_VALUES or len(distinct) < _LEAST_DISTINCT:
+        return {}
+    least = max(_LEAST_TIMES, _LEAST_SHARE * len(known))
+    return {
+        side: (float(distinct[end]), float(counts[end] / len(known)))
+        for side, end, neighbour in (("lower", 0, 1), ("upper", -1, -2))
+        if counts[end] >= max(least, _ABOVE_NEIGHBOUR * counts[neighbour])
+    }

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, ShuffleSplit
 
+from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.data import StudyData
-from deeptobit.app.study.encoding import FEWEST
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import Cohort
 from deeptobit.targets import CensoredTargets

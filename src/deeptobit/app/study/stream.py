@@ -1,38 +1,34 @@
-"""From a study whose table is beyond memory to its model, and to numbers on rows held out."""
+"""Fit a study to a table that does not fit in memory, and test it on held-out rows."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deeptobit.app.study.chunks import (
+    MOST_HELD_OUT,
     Chunk,
     ChunkedTable,
+    FirstPass,
+    HeldOutRows,
     Passes,
-    SmallestLots,
-    Survey,
-    draw_lots,
-    survey_table,
+    hash_uniform,
+    read_first_pass,
 )
 from deeptobit.app.study.config import Study, settings_text
-from deeptobit.app.study.data import FEWEST_GROUPS, read_groups
-from deeptobit.app.study.doctor import Finding, dependence, unbounded
+from deeptobit.app.study.data import Entries, as_targets, limits_by_row, read_entries
+from deeptobit.app.study.doctor import Finding, find_collinear, find_missing_bounds
 from deeptobit.app.study.encoding import Encoder
 from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.fitted import FittedStudy, HeldOut, versions
-from deeptobit.app.study.fitting import make_network
-from deeptobit.app.study.measures import predict_null
-from deeptobit.app.study.outcomes import Entries, limits_by_row, read_entries, targets_of
-from deeptobit.app.study.predict import predict_rows
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.app.study.fitted import FittedStudy, HeldOut, predict_rows, versions
+from deeptobit.app.study.fitting import as_findings, make_network, predict_null
+from deeptobit.arrays import FloatArray
 from deeptobit.estimators import SubspaceNetworkRegressor
 from deeptobit.runtime import one_blas_thread
 from deeptobit.scale import Block, LocalSource
@@ -42,126 +38,40 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Which rows of a table beyond memory are held out: drawn by lot, the same in every pass.
-
-MOST_HELD_OUT = 10_000  # rows that are judged: R² is then known to a hundredth
-_SHARE = 0.1  # of rows or groups, at most
-_STEP = 2**20  # rows whose lots are drawn at a time
+_MOST_VALUES = 10_000  # of a target, to fit the null model
 
 
-@dataclass(frozen=True)
-class HeldRows:
-    """The rows, or whole groups of rows, that the model does not see.
+def read_test_rows(
+    study: Study, table: ChunkedTable, first: FirstPass, held_out: HeldOutRows, n_held_out: int
+) -> tuple[pd.DataFrame, CensoredTargets, CensoredTargets]:
+    """Features and targets of held-out rows, and targets of training rows for the null model.
 
-    Parameters
-    ----------
-    study : Study
-    limit : float
-        The largest lot that is held out.
-    """
-
-    study: Study
-    limit: float
-
-    @classmethod
-    def of(cls, study: Study, n_rows: int, groups: SmallestLots | None) -> HeldRows:
-        """A tenth of the rows, or some 10,000 if that is less; a tenth of the groups."""
-        if groups is None:
-            return cls(study, min(_SHARE, MOST_HELD_OUT / n_rows))
-        if groups.n_groups < FEWEST_GROUPS:
-            raise study.source.error(
-                ("data", "group"),
-                f"there are {groups.n_groups} groups of {study.data.group!r}, which are never "
-                f"split, and at least {FEWEST_GROUPS} are needed",
-            )
-        return cls(study, groups.below(_SHARE))
-
-    def among(self, chunk: Chunk) -> BoolArray:
-        """Which rows of a chunk are held out."""
-        groups = read_groups(self.study, chunk.table)
-        return self._drawn(chunk.rows if groups is None else groups)
-
-    def count(self, table: ChunkedTable) -> int:
-        """How many rows of a table are held out."""
-        group = self.study.data.group
-        drawn: Iterator[BoolArray]
-        if group is None:
-            starts = range(0, table.n_rows, _STEP)
-            drawn = (
-                self._drawn(np.arange(start, min(start + _STEP, table.n_rows))) for start in starts
-            )
-        else:
-            drawn = map(self.among, table.chunks([group]))
-        n_held_out = sum(int(held_out.sum()) for held_out in drawn)
-        if not 0 < n_held_out < table.n_rows:
-            raise StudyError(
-                f"{table.file}: of {table.n_rows:,} rows {n_held_out:,} would be held out, which "
-                "leaves nothing to learn from or to be tested on; add rows or groups"
-            )
-        return n_held_out
-
-    def _drawn(self, of: NDArray[np.int64] | NDArray[np.object_]) -> BoolArray:
-        return np.asarray(draw_lots(of, self.study.model.seed) <= self.limit)
-
-
-# The rows of a table beyond memory that stay in memory, because the model is judged by them.
-
-_MOST_VALUES = 10_000  # of a target, from which the model without features learns
-
-
-@dataclass(frozen=True, eq=False)
-class KeptRows:
-    """Some of the rows that are held out, and outcomes of some that are not.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n, D)
-    targets : CensoredTargets of shape (n, T)
-    others : CensoredTargets of shape (m, T)
-        At most some 10,000 values of every target, the others missing.
-    """
-
-    X: pd.DataFrame
-    targets: CensoredTargets
-    others: CensoredTargets
-
-
-def keep_rows(
-    study: Study, table: ChunkedTable, survey: Survey, held_out: HeldRows, n_held_out: int
-) -> KeptRows:
-    """Read the table once more, and keep what lots say; rows without any target are left out.
-
-    Parameters
-    ----------
-    study, table, survey
-    held_out : HeldRows
-        Which rows the model has not seen.
-    n_held_out : int
-        Their number: of more than 10,000, which large groups may be, some are kept.
+    Rows without outcomes are left out. Large groups may hold out more than 10,000 rows, of which a
+    random sample is read. Of the training rows about 10,000 values of every target are read, the
+    others are missing.
     """
     import pandas as pd
 
-    encoder = survey.encoder
-    share = MOST_HELD_OUT / n_held_out
-    shares = _MOST_VALUES / survey.known
-    tested, others, X = list[Entries](), list[Entries](), list[FloatArray]()
+    encoder = first.encoder
+    tested, training, X = list[Entries](), list[Entries](), list[FloatArray]()
     for chunk in table.chunks(width=len(encoder.features)):
-        entries, apart = read_entries(study, chunk.table), held_out.among(chunk)
-        lots = draw_lots(chunk.rows, study.model.seed + 1)
+        entries, is_held_out = read_entries(study, chunk.table), held_out.among(chunk)
+        random = hash_uniform(chunk.rows, study.model.seed + 1)
         known = ~np.isnan(entries.values)
-        kept = apart & (lots <= share) & known.any(axis=1)
-        if kept.any():
-            tested.append(Entries(*(part[kept] for part in entries)))
-            X.append(encoder.matrix(chunk.where(kept).table))
-        wanted = known & ~apart[:, None] & (lots[:, None] <= shares)
-        some, values = wanted.any(axis=1), np.where(wanted, entries.values, np.nan)
-        others.append(Entries(values[some], entries.lower[some], entries.upper[some]))
+        chosen = is_held_out & (random <= MOST_HELD_OUT / n_held_out) & known.any(axis=1)
+        if chosen.any():
+            tested.append(Entries(*(part[chosen] for part in entries)))
+            X.append(encoder.matrix(chunk.where(chosen).table))
+        chosen_values = known & (random[:, None] <= _MOST_VALUES / first.n_values)
+        chosen_values &= ~is_held_out[:, None]
+        some, values = chosen_values.any(axis=1), np.where(chosen_values, entries.values, np.nan)
+        training.append(Entries(values[some], entries.lower[some], entries.upper[some]))
     if not tested:
-        raise StudyError(f"{table.file}: no row that is held out has a target; add rows")
-    return KeptRows(
+        raise StudyError(f"{table.file}: no held-out row has a target; add rows")
+    return (
         pd.DataFrame(np.concatenate(X), columns=pd.Index(encoder.features)),
-        targets_of(study, _joined(tested)),
-        targets_of(study, _joined(others)),
+        as_targets(study, _joined(tested)),
+        as_targets(study, _joined(training)),
     )
 
 
@@ -169,20 +79,17 @@ def _joined(parts: Iterable[Entries]) -> Entries:
     return Entries(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-# The rows of a table beyond memory that a model is fitted to.
-
-
 class TrainingRows(LocalSource):
-    """Rows that are not held out, encoded as they are read, for an estimator's ``fit``.
+    """The other rows, encoded as they are read, for an estimator's ``fit``.
 
     Parameters
     ----------
     study : Study
     table : ChunkedTable
     encoder : Encoder
-    held_out : HeldRows
+    held_out : HeldOutRows
     n_rows : int
-        Those of the table that are not held out.
+        Number of rows of the table that are not held out.
     """
 
     def __init__(
@@ -190,7 +97,7 @@ class TrainingRows(LocalSource):
         study: Study,
         table: ChunkedTable,
         encoder: Encoder,
-        held_out: HeldRows,
+        held_out: HeldOutRows,
         n_rows: int,
     ) -> None:
         self._study, self._table, self._encoder = study, table, encoder
@@ -236,10 +143,10 @@ def stream_study(
     r"""Fit the model of a study to a Parquet table that is read some rows at a time.
 
     A first pass learns how columns become features. Then the network of :func:`make_network` is
-    fitted to all rows but some 10,000, or a tenth if that is less, drawn by lot; or to all but a
-    tenth of the groups. A last pass gathers rows that were held out, by which the model is judged:
-    it has not seen them, and is not fitted again. Memory does not grow with the rows. Ids are not
-    read, so that nobody notices one that occurs twice.
+    fitted to all rows except those held out at random: about 10,000, or a tenth if that is less;
+    with groups, a tenth of the groups. A last pass reads held-out rows to test the model, which is
+    not fitted again. Memory does not grow with the rows. Ids are not read, so that duplicates are
+    not noticed.
 
     Parameters
     ----------
@@ -249,13 +156,13 @@ def stream_study(
     progress : callable, optional
         Called with the number of the pass, how many rows it has read, and of how many.
     checkpoint : Path, optional
-        A file that says where the fit stands; one that is there is taken up.
+        A file that stores the state of the fit. If it exists, the fit resumes from it.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> rng = np.random.default_rng(0)
     >>> age = rng.normal(70.0, 8.0, size=2000)
     >>> MMSE = np.clip(np.round(29.0 - 0.3 * (age - 70.0) + rng.normal(size=2000)), 0, 30)
@@ -279,13 +186,13 @@ def stream_study(
     network = make_network(study)
     table = ChunkedTable(study, path, progress)
     try:
-        survey = survey_table(study, table)
-        held_out = HeldRows.of(study, table.n_rows, survey.groups)
+        first = read_first_pass(study, table)
+        held_out = HeldOutRows.choose(study, table.n_rows, first.groups)
         n_held_out = held_out.count(table)
-        n_seen = table.n_rows - n_held_out
-        rows = TrainingRows(study, table, survey.encoder, held_out, n_seen)
-        messages = _fit(network, rows, checkpoint)
-        kept = keep_rows(study, table, survey, held_out, n_held_out)
+        n_training = table.n_rows - n_held_out
+        rows = TrainingRows(study, table, first.encoder, held_out, n_training)
+        warned = _fit(network, rows, checkpoint)
+        X, targets, training = read_test_rows(study, table, first, held_out, n_held_out)
     except StudyError:
         raise
     except ValueError as error:
@@ -294,7 +201,7 @@ def stream_study(
     history = network.history_
     facts = {
         "solver": f"{history['solver']}: {history['reason']}",
-        "streamed": f"{n_seen:,} of {table.n_rows:,} rows in {table.n_passes} passes",
+        "streamed": f"{n_training:,} of {table.n_rows:,} rows in {table.n_passes} passes",
         "rows per second": f"{table.n_passes * table.n_rows / seconds:,.0f}",
         "seed": study.model.seed,
         "date": date.today(),
@@ -302,12 +209,12 @@ def stream_study(
     }
     return FittedStudy(
         model=network,
-        encoder=survey.encoder,
+        encoder=first.encoder,
         name=study.source.path.stem,
         text=settings_text(study),
-        held_out=_judge(network, kept, study.evaluation.coverage),
-        findings=(*_findings(study, survey, kept), *messages),
-        n_groups=None if survey.groups is None else survey.groups.n_groups,
+        held_out=_test(network, X, targets, training, study.evaluation.coverage),
+        findings=(*_findings(study, first.encoder, X, targets), *warned),
+        n_groups=None if first.groups is None else first.groups.n_groups,
         facts=versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=table.n_rows,
     )
@@ -316,38 +223,38 @@ def stream_study(
 def _fit(
     network: SubspaceNetworkRegressor, rows: TrainingRows, checkpoint: Path | None
 ) -> list[Finding]:
-    """Fit, and say what the fit warns of."""
+    """Fit the network, and return its warnings."""
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        stopped = checkpoint is not None and checkpoint.exists()
-        network.fit(rows, checkpoint=checkpoint, resume=stopped)
-    messages = dict.fromkeys(str(warning.message) for warning in caught)
-    return [Finding("warning", "model", message) for message in messages]
+        resume = checkpoint is not None and checkpoint.exists()
+        network.fit(rows, checkpoint=checkpoint, resume=resume)
+    return as_findings(caught)
 
 
-def _judge(network: SubspaceNetworkRegressor, kept: KeptRows, coverage: float) -> HeldOut:
-    """What the network, and the model without features, say of rows that they have not seen."""
-    targets = kept.targets
-    limits = targets.lower_bounds, targets.upper_bounds
+def _test(
+    network: SubspaceNetworkRegressor,
+    X: pd.DataFrame,
+    targets: CensoredTargets,
+    training: CensoredTargets,
+    coverage: float,
+) -> HeldOut:
+    """Predictions of the network and of the null model for held-out rows."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what holds for all rows was said when they were fitted
-        null = predict_null(network.noise_, kept.others, targets)
-    stages = network.staged_predict(kept.X, lower=targets.entry_lower, upper=targets.entry_upper)
-    return HeldOut(
-        targets=targets,
-        predictive=predict_rows(network, kept.X, *limits),
-        null=null,
-        stages=tuple(stages),
-        coverage=coverage,
-    )
+        warnings.simplefilter("ignore")  # the fit has warned of what concerns all rows
+        null = predict_null(network.noise_, training, targets)
+    stages = network.staged_predict(X, lower=targets.entry_lower, upper=targets.entry_upper)
+    predictive = predict_rows(network, X, targets.lower_bounds, targets.upper_bounds)
+    return HeldOut(targets, predictive, null, tuple(stages), coverage)
 
 
-def _findings(study: Study, survey: Survey, kept: KeptRows) -> list[Finding]:
-    """What some of the rows are enough to see: a bound that is not declared, a feature twice."""
-    observed = np.where(kept.targets.observed, kept.targets.low, np.nan)
+def _findings(
+    study: Study, encoder: Encoder, X: pd.DataFrame, targets: CensoredTargets
+) -> list[Finding]:
+    """What a sample of the rows can show: bounds that are not declared, features that repeat."""
+    observed = np.where(targets.observed, targets.low, np.nan)
     found = [
         finding
         for target, values in zip(study.targets, observed.T, strict=True)
-        for finding in unbounded(target, values)
+        for finding in find_missing_bounds(target, values)
     ]
-    return [*found, *dependence(kept.X, survey.encoder)]
+    return [*found, *find_collinear(X, encoder)]

@@ -1,16 +1,15 @@
-"""Tables as people have them: CSV, Excel or Parquet, people in rows, a name for every column."""
+"""Read tables: CSV, Excel or Parquet, people in rows, a name for every column."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -19,13 +18,12 @@ from numpy.typing import NDArray
 from deeptobit.app.study.errors import StudyError, listed
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
-from deeptobit.scale import ParquetTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# The cells of a table as people write them: numbers, decimal commas, blanks, yes and no.
+# Cells as people write them: numbers, decimal commas, blanks, yes and no.
 
 # "None" is not among them: it is a category ("treatment: None") more often than a blank.
 BLANKS = frozenset({"", ".", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "#NULL!"})
@@ -40,8 +38,8 @@ def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatA
     ----------
     cells : Series of str, None where blank
     decimal_comma : bool
-        Whether ``1,5`` may stand for 1.5. A column that has both commas and points is not
-        guessed at: its cells with a point count as wrong.
+        Whether ``1,5`` may mean 1.5. In a column with both commas and points, cells with a point
+        count as wrong.
 
     Examples
     --------
@@ -65,7 +63,7 @@ def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatA
 
 
 def parse_flags(cells: pd.Series[Any]) -> tuple[BoolArray, BoolArray]:
-    """Which cells say yes, and which say neither yes nor no; a blank says no.
+    """Which cells say yes, and which say neither yes nor no; a blank means no.
 
     Examples
     --------
@@ -79,7 +77,7 @@ def parse_flags(cells: pd.Series[Any]) -> tuple[BoolArray, BoolArray]:
 
 
 def split_limits(cells: pd.Series[Any]) -> tuple[pd.Series[Any], BoolArray, BoolArray]:
-    """Cells such as ``<0.5`` and ``> 1000`` without their sign, and where each sign stood.
+    """Cells such as ``<0.5`` and ``> 1000`` without their sign, and which cells had each sign.
 
     Examples
     --------
@@ -96,7 +94,7 @@ def split_limits(cells: pd.Series[Any]) -> tuple[pd.Series[Any], BoolArray, Bool
     return bare.where(bare.notna(), None), below, above
 
 
-# Text files: which separator, which lines, with an error that names the line.
+# Text files.
 
 SEPARATORS = (",", ";", "\t", "|")
 _SNIFFED = 20  # records that decide on the separator
@@ -150,7 +148,7 @@ def _agreement(text: str, separator: str) -> tuple[bool, int]:
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    # Strict: a quote that is never closed would swallow the rest of the file.
+    # Strict: otherwise an open quote would swallow the rest of the file.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     for cells in reader:
         yield reader.line_num, cells
@@ -175,10 +173,10 @@ PARQUET = (".parquet", ".pq")
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Cells as they are stored; what they mean is decided column by column.
+    """Cells as they are stored, to be read as text or as numbers column by column.
 
-    Text stays text until it is asked for as numbers, so that the id ``007`` keeps its zeros and a
-    number of twenty digits keeps them all.
+    Text stays text until it is read as numbers, so that the id ``007`` keeps its zeros and a number
+    of twenty digits keeps them all.
 
     Attributes
     ----------
@@ -187,16 +185,16 @@ class Table:
     file : str
         Name of the file, for errors.
     lines : array of shape (N,)
-        Where each row stands in its file; the header is line 1.
+        Line number of each row in its file; the header is line 1.
     decimal_comma : bool
-        Whether ``1,5`` may stand for 1.5.
+        Whether ``1,5`` may mean 1.5.
     """
 
     cells: pd.DataFrame
     file: str
     lines: NDArray[np.int64]
     decimal_comma: bool = False
-    # Reading ten thousand columns of text takes seconds, and several steps ask for each.
+    # Parsing ten thousand columns of text takes seconds, and several steps need each.
     _parsed: dict[str, tuple[FloatArray, BoolArray]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -230,7 +228,7 @@ class Table:
         return self._parsed[column]
 
     def numbers(self, column: str, what: str = "column") -> FloatArray:
-        """Cells as numbers, NaN where blank; a word is an error that names its line."""
+        """Cells as numbers, NaN where blank; any other text is an error that names its line."""
         values, wrong = self.parse(column)
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
@@ -241,7 +239,7 @@ class Table:
         return values
 
     def at(self, rows: BoolArray) -> str:
-        """Where the first of some rows stand: ``data.csv, lines 3, 7``."""
+        """The file and the line numbers of the first of some rows: ``data.csv, lines 3, 7``."""
         lines = self.lines[rows]
         named = ", ".join(str(line) for line in lines[:5]) + (", …" if len(lines) > 5 else "")
         return f"{self.file}, line{'s' if len(lines) > 1 else ''} {named}"
@@ -259,7 +257,7 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     sheet : str, optional
         Sheet of an Excel file; the first by default.
     missing : sequence of str
-        Cells that count as blank beside the usual ones, such as ``-4`` or ``999``.
+        Cells that count as blank besides the usual ones, such as ``-4`` or ``999``.
 
     Examples
     --------
@@ -273,7 +271,7 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     (['007', '008'], array([29.5,  nan]))
     """
     path = Path(path)
-    if not os.path.exists(path):  # unlike Path.exists, it takes a name of any length
+    if not os.path.exists(path):  # unlike Path.exists, it accepts a name of any length
         raise StudyError(f"{path}: there is no such file")
     kind = kind_of_file(path)
     if sheet is not None and kind not in EXCEL:
@@ -295,12 +293,12 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
 
 
 def kind_of_file(path: Path) -> str:
-    """The ending of a file in lower case; a folder is taken for one of Parquet files."""
+    """The suffix of a file in lower case; a folder counts as Parquet."""
     return PARQUET[0] if path.is_dir() else path.suffix.lower()
 
 
 def as_text(cell: Any) -> str:
-    """A cell as a CSV file would have it: whole numbers beside blanks are stored as 7.0."""
+    """A cell as text; whole numbers are written without a point, also if stored as 7.0."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
@@ -320,7 +318,7 @@ def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> 
         position: [None if cell in blanks else cell for cell in map(str.strip, cells)]
         for position, cells in enumerate(zip(*(row for _, row in rows[1:]), strict=True))
     }
-    # A separator at the end of every line makes a column that is nothing.
+    # A separator at the end of every line makes an empty column without a name.
     kept = [p for p, name in enumerate(names) if name or any(columns.get(p, []))]
     frame = pd.DataFrame({p: columns.get(p, []) for p in kept}, dtype=object)
     frame.columns = pd.Index([names[p] or f"column_{p + 1}" for p in kept])
@@ -361,9 +359,7 @@ def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
     except (ValueError, OSError):
         frame = None
     if path.is_dir() and (frame is None or not len(frame.columns)):
-        raise StudyError(
-            f"{path} is a folder, and its files are not one table in Parquet files; name a file"
-        )
+        raise StudyError(f"{path} is a folder, but not of Parquet files of one table; name a file")
     if frame is None:
         raise StudyError(f"{path.name} cannot be read as a Parquet file; write it again") from None
     if frame.index.name is not None and frame.index.name not in frame.columns:
@@ -374,10 +370,7 @@ def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
 def stored_table(
     frame: pd.DataFrame, file: str, lines: NDArray[np.int64], missing: Sequence[str]
 ) -> Table:
-    """The table of typed columns: text without its blanks, and codes for missing values left out.
-
-    Whole rows of a file or a part of them: what a cell means does not depend on the others.
-    """
+    """A table of typed columns, all rows of a file or some; blanks and codes become missing."""
     import pandas as pd
 
     frame.columns = pd.Index([str(name) for name in frame.columns])
@@ -400,112 +393,3 @@ def _check_names(table: Table) -> None:
         raise StudyError(
             f"{table.file}: column names must differ; rename those that are called {listed(twice)}"
         )
-
-
-# Numbers that are written in a way which is not read as a number.
-
-UNUSUAL = {
-    "percent": "numbers with %; take the sign out of the cells",
-    "thousands": "numbers with a comma between thousands; take it out of the cells",
-    "comma": "numbers with a decimal comma; write points, or semicolons between the cells",
-    "point": "numbers with a decimal comma beside some with a point; write one or the other",
-}
-_FORMS = {
-    "percent": re.compile(r"[+-]?\d*[.,]?\d+\s*%"),
-    "thousands": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
-    "comma": re.compile(r"[+-]?\d*,\d+"),
-    "point": re.compile(r"[+-]?(\d*\.\d+|\d{1,3}(\.\d{3})+,\d+)"),
-}
-
-
-def unusual_form(table: Table, column: str) -> str | None:
-    """How the cells are written that are no numbers to us but to people, a key of ``UNUSUAL``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> cells = pd.DataFrame({"CD4": ["37%", "41 %"], "volume": ["2", "1,5"], "sex": ["f", "m"]})
-    >>> table = Table(cells, "a.csv", np.arange(2))
-    >>> [unusual_form(table, name) for name in table.columns]
-    ['percent', 'comma', None]
-    """
-    wrong = table.parse(column)[1]
-    cells = table.text(column)[wrong].unique().tolist()
-    fits = (form for form, pattern in _FORMS.items() if all(map(pattern.fullmatch, cells)))
-    return next(fits, None) if cells else None
-
-
-# How large a table is, as its file tells without being read.
-
-_SAMPLE = 2**20  # bytes of a text file from which its rows are estimated
-# What a cell takes at the peak of reading a table and building features of it, in bytes: measured
-# by `python -m benchmarks.decisions memory`.
-_NUMBER, _WORD, _TEXT_CELL, _EXCEL_CELL = 100, 180, 130, 180
-
-
-class TableSize(NamedTuple):
-    """Rows and columns of a table, and the bytes that reading it whole takes."""
-
-    n_rows: int
-    n_columns: int
-    read_bytes: int
-
-
-def size_of(path: Path) -> TableSize | None:
-    r"""The size of a table; None of one that cannot be read, which is left to whoever tries.
-
-    Parquet and Excel files say how many rows they have. Those of a text file are estimated by the
-    length of the first ones.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a.csv")
-    ...     _ = path.write_text("age,MMSE\n" + 1000 * "70,30\n")
-    ...     size_of(path)
-    TableSize(n_rows=1000, n_columns=2, read_bytes=260000)
-    """
-    if not path.exists():
-        return None
-    kind = kind_of_file(path)
-    if kind in PARQUET:
-        return _of_parquet(path)
-    if kind in TEXT:
-        return _of_text(path)
-    return _of_excel(path) if kind in EXCEL else None
-
-
-def _of_parquet(path: Path) -> TableSize | None:
-    try:
-        table = ParquetTable(path)
-    except ValueError:
-        return None
-    n_columns = len(table.columns)
-    cells = _NUMBER * (n_columns - table.n_words) + _WORD * table.n_words
-    return TableSize(table.n_rows, n_columns, table.n_rows * cells)
-
-
-def _of_text(path: Path) -> TableSize:
-    with path.open("rb") as file:
-        head, sample = file.readline(), file.read(_SAMPLE)
-    names, rows = (part.decode("utf-8-sig", errors="ignore") for part in (head, sample))
-    n_columns = names.count(sniff_separator(names + rows)) + 1
-    n_bytes = path.stat().st_size - len(head)
-    n_rows = round(n_bytes * max(sample.count(b"\n"), 1) / max(len(sample), 1))
-    return TableSize(n_rows, n_columns, _TEXT_CELL * n_rows * n_columns)
-
-
-def _of_excel(path: Path) -> TableSize | None:
-    openpyxl = require("openpyxl", "app")
-    try:
-        book = openpyxl.load_workbook(path, read_only=True)
-    except (ValueError, KeyError, BadZipFile, OSError):
-        return None
-    try:
-        sheets = [(sheet.max_row or 0, sheet.max_column or 0) for sheet in book.worksheets]
-    finally:
-        book.close()
-    n_rows, n_columns = max(sheets, key=lambda size: size[0] * size[1], default=(0, 0))
-    return TableSize(n_rows, n_columns, _EXCEL_CELL * n_rows * n_columns)

@@ -13,22 +13,22 @@ from deeptobit.app.study import (
     read_study,
     read_table,
 )
-from deeptobit.app.study.propose import Look, look_at
+from deeptobit.app.study.propose import Proposal, inspect_table
 from tests.app.study.messy import N_ROWS, write_messy_csv
 
 
-def _look(folder: Path, columns: dict[str, list[object]]) -> Look:
+def _propose(folder: Path, columns: dict[str, list[object]]) -> Proposal:
     rows = zip(*columns.values(), strict=True)
     lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
     (folder / "a.csv").write_text("\n".join(lines))
-    return look_at(read_table(folder / "a.csv"))
+    return inspect_table(read_table(folder / "a.csv"))
 
 
 def test_a_messy_table_becomes_a_study_that_fits(tmp_path: Path) -> None:
     path = write_messy_csv(tmp_path / "kohorte.csv")
-    text, look = propose_study(read_table(path), path.name)
-    assert (look.id, look.group) == ("Proband", "site")
-    assert list(look.excluded) == ["Visite", "Notiz", "Gerät"]
+    text, proposal = propose_study(read_table(path), path.name)
+    assert (proposal.id, proposal.group) == ("Proband", "site")
+    assert list(proposal.excluded) == ["Visite", "Notiz", "Gerät"]
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     study = read_study(tmp_path / "study.toml")
     assert [(t.name, t.lower, t.upper) for t in study.targets] == [
@@ -47,8 +47,8 @@ def test_a_messy_table_becomes_a_study_that_fits(tmp_path: Path) -> None:
 
 
 def test_people_seen_more_than_once_are_the_group(tmp_path: Path) -> None:
-    look = _look(tmp_path, {"subject_id": [i // 2 for i in range(40)], "age": [*range(40)]})
-    assert (look.id, look.group) == (None, "subject_id")
+    proposal = _propose(tmp_path, {"subject_id": [i // 2 for i in range(40)], "age": [*range(40)]})
+    assert (proposal.id, proposal.group) == (None, "subject_id")
 
 
 @pytest.mark.parametrize(
@@ -61,59 +61,59 @@ def test_people_seen_more_than_once_are_the_group(tmp_path: Path) -> None:
 )
 def test_numbers_of_people_are_known_by_their_name(name: str, tmp_path: Path) -> None:
     ages: list[object] = [*range(40)]
-    visits = _look(tmp_path, {name: [101 + i // 2 for i in range(40)], "age": ages})
+    visits = _propose(tmp_path, {name: [101 + i // 2 for i in range(40)], "age": ages})
     assert (visits.id, visits.group, visits.excluded) == (None, name, {})
-    once = _look(tmp_path, {"age": ages, name: [7 * i + 3 for i in range(40)]})
+    once = _propose(tmp_path, {"age": ages, name: [7 * i + 3 for i in range(40)]})
     assert (once.id, once.group, once.excluded) == (name, None, {})
 
 
 def test_digits_with_leading_zeros_are_identifiers(tmp_path: Path) -> None:
-    def look(rows: list[int], name: str = "Name") -> Look:
-        return _look(tmp_path, {"age": [*range(60)], name: [f"{row:03d}" for row in rows]})
+    def proposal(rows: list[int], name: str = "Name") -> Proposal:
+        return _propose(tmp_path, {"age": [*range(60)], name: [f"{row:03d}" for row in rows]})
 
-    assert look([*range(60)]).id == "Name"
-    assert look([row // 2 for row in range(60)]).group == "Name"
-    barthel = look([row % 21 for row in range(60)], "Barthel")
+    assert proposal([*range(60)]).id == "Name"
+    assert proposal([row // 2 for row in range(60)]).group == "Name"
+    barthel = proposal([row % 21 for row in range(60)], "Barthel")
     assert (barthel.group, [target.column for target in barthel.targets]) == (None, ["Barthel"])
     several = {"id": [*range(60)], "scan": [f"{7 * row:04d}" for row in range(60)]}
-    found = _look(tmp_path, {**several, "age": [*range(60)]})
+    found = _propose(tmp_path, {**several, "age": [*range(60)]})
     assert (found.id, found.excluded) == ("id", {"scan": "an identifier, by its leading zeros"})
 
 
 def test_a_flag_is_no_identifier_whatever_its_name(tmp_path: Path) -> None:
     ages: list[object] = [*range(40)]
-    look = _look(tmp_path, {"age": ages, "PID": [i % 2 for i in range(40)]})
-    assert (look.id, look.group, look.excluded) == (None, None, {})
+    proposal = _propose(tmp_path, {"age": ages, "PID": [i % 2 for i in range(40)]})
+    assert (proposal.id, proposal.group, proposal.excluded) == (None, None, {})
 
 
 def test_few_sites_are_a_category_not_a_group(tmp_path: Path) -> None:
-    look = _look(tmp_path, {"site": [i % 4 for i in range(40)], "age": [*range(40)]})
-    assert (look.group, look.categorical) == (None, ["site"])
+    proposal = _propose(tmp_path, {"site": [i % 4 for i in range(40)], "age": [*range(40)]})
+    assert (proposal.group, proposal.categorical) == (None, ["site"])
 
 
 def test_row_names_are_an_id(tmp_path: Path) -> None:
-    assert _look(tmp_path, {"": [*range(30)], "age": [*range(30)]}).id == "column_1"
+    assert _propose(tmp_path, {"": [*range(30)], "age": [*range(30)]}).id == "column_1"
 
 
 def test_a_detection_limit_and_a_flag_beside_an_assay(tmp_path: Path) -> None:
     values: list[object] = [*range(1, 31)]
     flags: list[object] = [0, 1] * 15
-    look = _look(
+    proposal = _propose(
         tmp_path, {"tau": values, "tau_LOD": [0.5, 1] * 15, "crp": values, "crp_below": flags}
     )
-    assert [(t.column, t.bounds) for t in look.targets] == [
+    assert [(t.column, t.bounds) for t in proposal.targets] == [
         ("tau", {"lower": "tau_LOD"}),
         ("crp", {"below": "crp_below"}),
     ]
 
 
-def test_piles_are_targets_only_if_nothing_better_is_known(tmp_path: Path) -> None:
+def test_floors_are_targets_only_if_nothing_better_is_known(tmp_path: Path) -> None:
     dose: list[object] = [0.0] * 10 + [*range(1, 31)]
-    alone = _look(tmp_path, {"dose": dose, "age": [*range(40)]})
+    alone = _propose(tmp_path, {"dose": dose, "age": [*range(40)]})
     assert [(t.column, t.bounds, t.certain) for t in alone.targets] == [
         ("dose", {"lower": 0}, True)
     ]
-    beside = _look(tmp_path, {"dose": dose, "MMSE": [20 + i % 10 for i in range(40)]})
+    beside = _propose(tmp_path, {"dose": dose, "MMSE": [20 + i % 10 for i in range(40)]})
     assert [(t.column, t.certain) for t in beside.targets] == [("MMSE", True), ("dose", False)]
     text, _ = propose_study(read_table(tmp_path / "a.csv"), "a.csv")
     assert list(tomllib.loads(text)["targets"]) == ["MMSE"]
@@ -121,37 +121,37 @@ def test_piles_are_targets_only_if_nothing_better_is_known(tmp_path: Path) -> No
 
 
 def test_codes_for_missing_do_not_hide_a_scale(tmp_path: Path) -> None:
-    look = _look(tmp_path, {"MMSE": [-4, *range(1, 30)], "ess": [*range(100, 130)]})
-    assert [(t.column, t.bounds) for t in look.targets] == [("MMSE", {"lower": 0, "upper": 30})]
-    assert look.targets[0].why.endswith("but -4 to 29 here: codes for missing?")
+    proposal = _propose(tmp_path, {"MMSE": [-4, *range(1, 30)], "ess": [*range(100, 130)]})
+    assert [(t.column, t.bounds) for t in proposal.targets] == [("MMSE", {"lower": 0, "upper": 30})]
+    assert proposal.targets[0].why.endswith("but -4 to 29 here: codes for missing?")
 
 
 def test_subscales_of_the_sf36_are_targets_where_they_stand_together(tmp_path: Path) -> None:
     scores: list[object] = [*range(0, 101, 5)]
     names = ("PF", "RP", "BP", "GH", "VT", "SF", "RE", "MH")
     norms: list[object] = [20 + i for i in range(21)]
-    look = _look(tmp_path, {name: scores for name in names} | {"PCS": norms, "MCS": norms})
-    assert [target.column for target in look.targets] == list(names)
-    assert look.targets[2].bounds == {"lower": 0, "upper": 100}
-    assert look.targets[2].why == "SF-36 bodily pain (Ware & Sherbourne 1992)"
-    alone = _look(tmp_path, {"BP": scores, "RE": scores, "PCS": norms})
+    proposal = _propose(tmp_path, {name: scores for name in names} | {"PCS": norms, "MCS": norms})
+    assert [target.column for target in proposal.targets] == list(names)
+    assert proposal.targets[2].bounds == {"lower": 0, "upper": 100}
+    assert proposal.targets[2].why == "SF-36 bodily pain (Ware & Sherbourne 1992)"
+    alone = _propose(tmp_path, {"BP": scores, "RE": scores, "PCS": norms})
     assert alone.targets == []
 
 
 def test_items_of_a_scale_are_not_the_scale(tmp_path: Path) -> None:
     items: dict[str, list[object]] = {f"phq9_{k}": [i % 4 for i in range(40)] for k in range(1, 10)}
-    look = _look(tmp_path, {**items, "phq9_total": [i % 28 for i in range(40)]})
-    assert [target.column for target in look.targets if target.certain] == ["phq9_total"]
+    proposal = _propose(tmp_path, {**items, "phq9_total": [i % 28 for i in range(40)]})
+    assert [target.column for target in proposal.targets if target.certain] == ["phq9_total"]
 
 
 def test_words_among_numbers_are_pointed_out(tmp_path: Path) -> None:
-    look = _look(tmp_path, {"age": ["unknown", *range(29)], "x": [*range(30)]})
-    assert look.excluded == {"age": "numbers and words; list the words in missing, above"}
+    proposal = _propose(tmp_path, {"age": ["unknown", *range(29)], "x": [*range(30)]})
+    assert proposal.excluded == {"age": "numbers and words; list the words in missing, above"}
 
 
 def test_numbers_in_an_unusual_form_are_not_called_text(tmp_path: Path) -> None:
     rows = range(30)
-    look = _look(
+    proposal = _propose(
         tmp_path,
         {
             "vol": [f'"{row},5"' for row in rows],
@@ -163,7 +163,7 @@ def test_numbers_in_an_unusual_form_are_not_called_text(tmp_path: Path) -> None:
         },
     )
     comma = "numbers with a decimal comma; write points, or semicolons between the cells"
-    assert look.excluded == {
+    assert proposal.excluded == {
         "vol": comma,
         "some": comma,
         "CD4": "numbers with %; take the sign out of the cells",
@@ -174,7 +174,7 @@ def test_numbers_in_an_unusual_form_are_not_called_text(tmp_path: Path) -> None:
 
 def test_without_any_target_the_file_says_how_to_name_one(tmp_path: Path) -> None:
     ages = np.random.default_rng(0).normal(size=40).tolist()
-    _look(tmp_path, {"age": ages})
+    _propose(tmp_path, {"age": ages})
     text, _ = propose_study(read_table(tmp_path / "a.csv"), "a.csv")
     assert "No column looks like a bounded score" in text
     assert "targets" not in tomllib.loads(text)

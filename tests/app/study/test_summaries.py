@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import StudyError, Table, build_data, read_data, read_study
-from deeptobit.app.study.chunks import MOST_DECLARED, ChunkedTable, ColumnTally, survey_table
-from deeptobit.app.study.columns import kind_of
+from deeptobit.app.study.chunks import ChunkedTable, read_first_pass
+from deeptobit.app.study.columns import MOST_DECLARED, ColumnSummary, kind_of
+from deeptobit.app.study.encoding import learn_encoder
 from tests.app.study.streams import chunks_of
 
 N_ROWS = 60
@@ -46,11 +47,11 @@ def test_the_encoder_is_that_of_the_whole_table(
     whole = build_data(study, read_data(study)).encoder
     with chunks_of(n_rows, monkeypatch):
         table = ChunkedTable(study, tmp_path / "a.parquet", lambda *state: None)
-        survey = survey_table(study, table)
-    assert survey.known.tolist() == [N_ROWS]
-    assert survey.encoder.features == whole.features
+        first = read_first_pass(study, table)
+    assert first.n_values.tolist() == [N_ROWS]
+    assert first.encoder.features == whole.features
     assert any("(missing)" in name for name in whole.features)
-    for one, other in zip(survey.encoder.columns, whole.columns, strict=True):
+    for one, other in zip(first.encoder.columns, whole.columns, strict=True):
         assert (one.name, one.levels, one.reference) == (other.name, other.levels, other.reference)
         assert (one.indicator, one.few) == (other.indicator, other.few)
         np.testing.assert_allclose(one.means, other.means, rtol=1e-12)
@@ -74,24 +75,24 @@ COLUMNS = {
 @pytest.mark.parametrize("step", [1, 2, 100])
 def test_kinds_do_not_depend_on_the_parts(name: str, step: int) -> None:
     cells = pd.DataFrame({"c": COLUMNS[name]}, dtype=object)
-    tally = ColumnTally("c")
+    summary = ColumnSummary("c")
     for start in range(0, len(cells), step):
         part = cells.iloc[start : start + step]
-        tally.add(Table(part, "a.parquet", part.index.to_numpy() + 2))
-    assert tally.kind == kind_of(Table(cells, "a.parquet", np.arange(len(cells))), "c")
+        summary.add(Table(part, "a.parquet", part.index.to_numpy() + 2))
+    assert summary.kind == kind_of(Table(cells, "a.parquet", np.arange(len(cells))), "c")
 
 
 def test_dates_that_are_stored_as_such() -> None:
     cells = pd.DataFrame({"c": [pd.Timestamp("2020-01-02"), pd.NaT]})
-    tally = ColumnTally("c")
-    tally.add(Table(cells, "a.parquet", np.arange(2)))
-    assert tally.kind == "dates"
+    summary = ColumnSummary("c")
+    summary.add(Table(cells, "a.parquet", np.arange(2)))
+    assert summary.kind == "dates"
 
 
 def test_categories_are_counted_up_to_a_limit() -> None:
-    tally = ColumnTally("ward", declared=True)
+    summary = ColumnSummary("ward", declared=True)
     cells = pd.DataFrame({"ward": [f"w{k}" for k in range(MOST_DECLARED + 1)]})
-    tally.add(Table(cells, "a.parquet", np.arange(len(cells))))
-    assert tally.levels is None
+    summary.add(Table(cells, "a.parquet", np.arange(len(cells))))
+    assert summary.levels is None
     with pytest.raises(StudyError, match="has over 1,000 categories, more than a table"):
-        tally.encoded()
+        learn_encoder([summary], "impute", "a.parquet")

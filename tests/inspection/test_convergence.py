@@ -1,4 +1,4 @@
-"""Layers and courses: bars are means, lines are what the solver wrote down."""
+"""Layers and convergence: bars are means, lines are what the solver wrote down."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from deeptobit.inspection import Stage, draw_convergence, draw_layers, draw_steps, read_course
+from deeptobit.inspection import Stage, draw_convergence, draw_layers, draw_steps, read_convergence
 
 ERRORS = np.array([[0.9, 0.5, 1.2], [0.8, 0.4, 1.1]])
 
@@ -82,28 +82,28 @@ def test_a_network_is_grown_then_tuned(kept: bool, expected: list[str]) -> None:
         "paying_depth": 1,
         "tuning": {"kept": kept, "objective": (3.9, 3.0)},
     }
-    course = read_course(history)
-    assert course is not None
-    assert [stage.name for stage in course.stages] == expected
-    assert course.stages[-1] == (expected[-1], [0, 1], [3.9, 3.0])
-    assert course.in_turn
-    assert course.unit == "iteration"
+    convergence = read_convergence(history)
+    assert convergence is not None
+    assert [stage.name for stage in convergence.stages] == expected
+    assert convergence.stages[-1] == (expected[-1], [0, 1], [3.9, 3.0])
+    assert convergence.in_turn
+    assert convergence.unit == "iteration"
 
 
-def test_an_online_course_is_by_rows_without_the_tuning() -> None:
+def test_an_online_fit_is_by_rows_without_the_tuning() -> None:
     history = {
         "solver": "online",
         "layers": [{"course": records(5.0, 4.0)}, {"course": []}],
         "paying_depth": 2,
         "tuning": {"kept": True, "objective": (3.9, 3.0)},
     }
-    course = read_course(history)
-    assert course is not None
-    assert course.stages == [Stage("layer 1", [64, 128], [5.0, 4.0])]
-    assert not course.in_turn
-    assert course.unit == "rows learned from"
+    convergence = read_convergence(history)
+    assert convergence is not None
+    assert convergence.stages == [Stage("layer 1", [64, 128], [5.0, 4.0])]
+    assert not convergence.in_turn
+    assert convergence.unit == "rows learned from"
 
 
 @pytest.mark.parametrize("history", [{"solver": "evidence"}, {"solver": "online", "course": []}])
-def test_a_history_may_have_no_course(history: dict[str, Any]) -> None:
-    assert read_course(history) is None
+def test_a_history_may_have_no_stages(history: dict[str, Any]) -> None:
+    assert read_convergence(history) is None

@@ -1,0 +1,74 @@
+"""``deeptobit check``: read a study and its table, and warn of what may go wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from deeptobit.app.cli import common
+
+if TYPE_CHECKING:
+    from deeptobit.app.study import Finding, StudyData
+
+
+def check(
+    study: common.StudyFile,
+    data: common.OtherData = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on a warning.")] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Read a study and its table, and say what may go wrong.
+
+    Exit codes: 0 usable; 1 the study or its table is wrong; 2 wrong usage; 3 warnings (--strict).
+    """
+    from deeptobit.app.study import build_data, diagnose, read_data, read_study
+
+    console = Console(stderr=as_json)
+    with common.one_sentence(as_json), console.status("Checking the study …"):
+        settings = read_study(study)
+        built = build_data(settings, read_data(settings, data))
+        findings = diagnose(settings, built)
+    if as_json:
+        common.print_json(
+            {
+                "rows": len(built.X),
+                "features": built.X.shape[1],
+                "groups": None if built.groups is None else len(set(built.groups)),
+                "targets": built.targets.describe().reset_index().to_dict(orient="records"),
+                "findings": [finding._asdict() for finding in findings],
+            }
+        )
+    else:
+        _show(console, built, findings)
+    if strict and any(finding.level == "warning" for finding in findings):
+        raise typer.Exit(common.WARNED)
+
+
+def _show(console: Console, data: StudyData, findings: list[Finding]) -> None:
+    from deeptobit.app.report import bound, percent
+
+    console.print(
+        f"[bold]{len(data.X)} rows, {data.X.shape[1]} features, "
+        f"{len(data.targets.names)} target(s)[/bold]\n"
+    )
+    rows = [
+        (
+            str(name),
+            f"{bound(row['lower'])} – {bound(row['upper'])}",
+            f"{row['entries']:.0f}",
+            f"{row['missing']:.0f}",
+            percent(row["at_lower"]),
+            percent(row["at_upper"]),
+        )
+        for name, row in data.targets.describe().iterrows()
+    ]
+    console.print(
+        common.make_table(("target", "range", "values", "missing", "at lower", "at upper"), rows)
+    )
+    console.print()
+    for finding in findings:
+        common.print_finding(console, finding)
+    warned = sum(finding.level == "warning" for finding in findings)
+    console.print(f"{warned} warning(s)." if warned else "Nothing stands in the way of a model.")

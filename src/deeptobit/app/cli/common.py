@@ -1,0 +1,193 @@
+"""What the commands share: options, output files, errors as one sentence, tables and JSON.
+
+A command is one file: a function whose parameters are its options, listed in ``app.py``. Everything
+heavy is imported inside functions, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, ProgressColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from deeptobit.app.study import Finding
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+OtherData = Annotated[
+    Path | None, typer.Option(help="Another table in place of the one the study names.")
+]
+StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
+
+WRONG, WARNED, INTERRUPTED = 1, 3, 130  # exit codes; 2 is typer's, for wrong usage
+
+
+# Output files.
+
+
+def check_output(path: Path, force: bool, *others: Path, option: str = "--out") -> None:
+    """Refuse an output file that exists or cannot be written, before any work is done.
+
+    ``others`` are the other files that the command reads or writes; ``option`` is the one that
+    sets ``path``.
+    """
+    from deeptobit.app.study import StudyError
+
+    if not path.parent.is_dir():
+        raise StudyError(f"{path.parent}: there is no such folder; make it first")
+    if any(path.resolve() == given.resolve() for given in others):
+        raise StudyError(f"{path} is what the command reads or writes; {option} writes elsewhere")
+    if path.is_dir():
+        raise StudyError(f"{path} is a folder; {option} must name a file")
+    if path.exists() and not force:
+        raise StudyError(f"{path} exists; --force replaces it, {option} writes elsewhere")
+    check_folder(path.parent, option)
+
+
+def check_folder(folder: Path, option: str = "--out") -> None:
+    """Refuse a folder that cannot be written to; found by trying, permissions are not enough."""
+    from deeptobit.app.study import StudyError
+
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise StudyError(
+            f"the folder {folder} cannot be written to ({error.strerror}); {option} writes "
+            "elsewhere"
+        ) from None
+
+
+def named(path: Path) -> Path:
+    """The path, resolved if it is ``.`` or ``..``, so that it has a name to write beside."""
+    return path if path.name not in ("", "..") else path.resolve()
+
+
+# Errors.
+
+
+@contextmanager
+def one_sentence(as_json: bool) -> Iterator[None]:
+    """Report an error in a study, a table or a file as one sentence, not as a traceback."""
+    from deeptobit.app.study import StudyError
+    from deeptobit.exceptions import ModelFileError
+
+    try:
+        yield
+    except (StudyError, ModelFileError, OSError) as error:
+        _print_error(_without_number(error), as_json)
+        raise typer.Exit(WRONG) from None
+    except KeyboardInterrupt:
+        _print_error("interrupted; no file was changed", as_json)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _without_number(error: Exception) -> str:
+    """The message without the system's [Errno 2]."""
+    match error:
+        case FileNotFoundError(filename=str(file)):
+            return f"{file}: there is no such file"
+        case OSError(filename=str(file), strerror=str(why)):
+            return f"{file}: {why}"
+    return str(error)
+
+
+def _print_error(error: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"error": error})
+    else:
+        print(f"deeptobit: {error}", file=sys.stderr)
+
+
+@contextmanager
+def value_errors_are_sentences() -> Iterator[None]:
+    """Report values that the library refuses, and missing extras, as errors of the study."""
+    from deeptobit.app.study import StudyError
+
+    try:
+        yield
+    except (ValueError, ImportError) as error:
+        raise StudyError(str(error)) from None
+
+
+@contextmanager
+def stoppable(out: Path | None) -> Iterator[None]:
+    """Answer Ctrl-C in a long command with one line that says how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        saved = "nothing was saved: --out DIR saves what is done"
+        if out is not None:
+            saved = f"what is done is saved in {out}; the same command continues"
+        typer.echo(f"deeptobit: stopped; {saved}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+# What is printed.
+
+
+def print_json(value: Any) -> None:
+    """Print JSON; an infinite or missing number is null."""
+    print(json.dumps(finite(value), indent=2))
+
+
+def finite(value: Any) -> Any:
+    """A value with None in place of numbers that JSON does not have, also inside it."""
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def print_written(console: Console, path: Path, rest: str) -> None:
+    """Say which file was written; ``rest`` is what follows its name."""
+    console.print(f"Wrote [bold]{escape(str(path))}[/bold]{rest}", soft_wrap=True)
+
+
+def print_finding(console: Console, finding: Finding) -> None:
+    """One line about the data or the model; what concerns the model itself has no name."""
+    colour = "yellow" if finding.level == "warning" else "dim"
+    about = "" if finding.about == "model" else f"{escape(finding.about)}: "
+    console.print(f"[{colour}]{finding.level}[/{colour}] {about}{escape(finding.message)}")
+
+
+def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table without lines: names in the first column, numbers in the others."""
+    table = Table(header_style="bold", box=None, pad_edge=False)
+    table.add_column(headings[0])
+    for heading in headings[1:]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(escape(cell).replace(" %", "%") for cell in row))  # columns are narrow
+    return table
+
+
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """A bar with these columns and the time, on a terminal only."""
+    console = Console(stderr=True)
+    return Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def command_line(name: str, file: Path) -> str:
+    """A command as one types it, escaped for printing."""
+    return escape(f"deeptobit {name} {shlex.quote(str(file))}")

@@ -1,0 +1,38 @@
+"""``deeptobit convert``: write a CSV file of any size as Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from deeptobit.app.cli import common
+
+
+def convert(
+    data: Annotated[Path, typer.Argument(help="A CSV file, of any size.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The Parquet file to write; by default beside the data.")
+    ] = None,
+    force: common.Force = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Write a CSV file as Parquet, which fit can stream if memory is short.
+
+    Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
+    """
+    from deeptobit.app.study import convert_table
+
+    path = out or common.named(data).with_suffix(".parquet")
+    with common.one_sentence(as_json):
+        common.check_output(path, force, data)
+        with Console(stderr=True).status("Converting …") as status:
+            n_rows = convert_table(
+                data, path, progress=lambda rows: status.update(f"Converting … {rows:,} rows")
+            )
+    if as_json:
+        common.print_json({"parquet": str(path), "rows": n_rows})
+    else:
+        common.print_written(Console(), path, f": {n_rows:,} row(s).")

@@ -1,0 +1,116 @@
+"""The directions that outcomes share, and which outcomes the features move alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from deeptobit.app.report.format import percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
+
+    Network = SubspaceNetworkCV | SubspaceNetworkRegressor
+
+_LISTED = 5  # loadings of each kind in a sentence
+_SMALLEST_SHARE = 0.005  # a component below it would be shown as 0 %
+
+
+class Directions(NamedTuple):
+    """Loadings by component, strongest first.
+
+    Parameters
+    ----------
+    features : DataFrame of shape (D, R)
+    targets : DataFrame of shape (T, R)
+    shares : list of R str
+        Of the squared effects.
+    """
+
+    features: pd.DataFrame
+    targets: pd.DataFrame
+    shares: list[str]
+
+
+class Component(NamedTuple):
+    """A direction in words."""
+
+    number: str
+    share: str
+    features: list[str]
+    targets: list[str]
+
+
+class Similarity(NamedTuple):
+    """Two outcomes, and the cosine between the effects of the features on them."""
+
+    first: str
+    second: str
+    cosine: float
+
+
+def shared_directions(
+    model: Network, n_components: int, rare: Mapping[str, str] | None = None
+) -> Directions | None:
+    """Directions of the first layer, which reads the features; None if no feature has an effect.
+
+    ``rare`` maps features to the names that are shown in place of theirs.
+    """
+    import pandas as pd
+
+    # Two rows that have the standard deviations of the table stand for all of it.
+    spread = np.vstack([model.feature_scale_, -model.feature_scale_])
+    rows = pd.DataFrame(spread, columns=model.feature_names_in_)
+    strongest = model.subspaces(0, rows)[:n_components]
+    found = [subspace for subspace in strongest if subspace.share >= _SMALLEST_SHARE]
+    if not found:
+        return None
+    numbers = [str(subspace.number) for subspace in found]
+    features = [(rare or {}).get(name, name) for name in found[0].features]
+    return Directions(
+        pd.DataFrame([one.feature_loadings for one in found], numbers, features).T,
+        pd.DataFrame([one.target_loadings for one in found], numbers, list(found[0].targets)).T,
+        [percent(subspace.share) for subspace in found],
+    )
+
+
+def in_words(directions: Directions) -> list[Component]:
+    """The largest loadings of every component, with their signs."""
+    features, targets, shares = directions
+    return [
+        Component(number, share, _largest(features[number]), _largest(targets[number]))
+        for number, share in zip(features.columns, shares, strict=True)
+    ]
+
+
+def _largest(loadings: pd.Series[float]) -> list[str]:
+    """Names and signs of loadings of at least a tenth of the largest."""
+    sizes = loadings.abs()
+    order = np.argsort(-sizes.to_numpy(), kind="stable")[:_LISTED]
+    shown = [k for k in order if sizes.iloc[k] > 0.1 * sizes.max()]
+    return [f"{'+' if loadings.iloc[k] > 0 else '−'}\u00a0{loadings.index[k]}" for k in shown]
+
+
+def task_cosines(model: Network) -> pd.DataFrame:
+    """Cosines between the effects of the features on two outcomes, in the first layer, (T, T)."""
+    import pandas as pd
+
+    effects = model.coef_ * model.feature_scale_
+    lengths = np.linalg.norm(effects, axis=1, keepdims=True)
+    unit = effects / np.where(lengths > 0.0, lengths, 1.0)
+    names = list(model.target_names_)
+    return pd.DataFrame(np.clip(unit @ unit.T, -1.0, 1.0), index=names, columns=names)
+
+
+def most_similar(cosines: pd.DataFrame) -> Similarity | None:
+    """The two outcomes with the largest cosine; None if there is only one outcome."""
+    values = cosines.to_numpy().copy()
+    if len(values) < 2:
+        return None
+    np.fill_diagonal(values, -np.inf)
+    first, second = sorted(int(k) for k in np.unravel_index(values.argmax(), values.shape))
+    return Similarity(str(cosines.index[first]), str(cosines.index[second]), values[first, second])

@@ -1,0 +1,182 @@
+"""Small counts, which could point to a person, are not published.
+
+A count from 1 to 4 is hidden, and so is whatever would reveal one: the count of all other rows, a
+share of few rows, a bin of a histogram. ``min_count`` is the smallest count that is shown; 1 shows
+everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from deeptobit.app.study import FEWEST, Finding
+from deeptobit.inspection import bound_calibrations, pit_values
+from deeptobit.likelihood import Predictive
+from deeptobit.targets import CensoredTargets
+
+N_BINS = 10  # of probabilities
+_COARSER_BINS = (N_BINS, 5, 2, 1)  # of the histogram, each made by merging neighbours
+
+
+def smallest_count(small_counts: bool) -> int:
+    """The smallest count that is shown: five, or one if small counts are wanted.
+
+    Examples
+    --------
+    >>> smallest_count(False), smallest_count(True)
+    (5, 1)
+    """
+    return 1 if small_counts else FEWEST
+
+
+def hidden_count(value: int, min_count: int = FEWEST) -> str:
+    """What is shown in place of a count; empty if the count itself may be shown.
+
+    Examples
+    --------
+    >>> hidden_count(1234), hidden_count(3), hidden_count(0), hidden_count(3, min_count=1)
+    ('', 'fewer than 5', '', '')
+    """
+    return f"fewer than {min_count}" if 0 < value < min_count else ""
+
+
+def hidden_part(value: int, whole: int, min_count: int = FEWEST) -> str:
+    """The same for some of all rows, of which the others could be counted.
+
+    Examples
+    --------
+    >>> hidden_part(147, 150), hidden_part(100, 150), hidden_part(2, 150), hidden_part(150, 150)
+    ('over 145', '', 'fewer than 5', '')
+    """
+    if 0 < whole - value < min_count and value > min_count:
+        return f"over {whole - min_count:,}"
+    return hidden_count(value, min_count)
+
+
+def hidden_share(fraction: float, whole: int, min_count: int = FEWEST) -> str:
+    """The same for a share of a number of rows.
+
+    Examples
+    --------
+    >>> hidden_share(0.5, 20), hidden_share(0.1, 20), hidden_share(0.9, 20)
+    ('', '< 5 rows', 'all but < 5 rows')
+    """
+    inside = round(fraction * whole)
+    if 0 < inside < min_count:
+        return f"< {min_count} rows"
+    return f"all but < {min_count} rows" if 0 < whole - inside < min_count else ""
+
+
+def count(value: int, min_count: int = FEWEST) -> str:
+    """A count of rows, unless it is small.
+
+    Examples
+    --------
+    >>> count(1234), count(3), count(3, min_count=1)
+    ('1,234', 'fewer than 5', '3')
+    """
+    return hidden_count(value, min_count) or f"{value:,}"
+
+
+# What ``check`` found.
+
+_OF_GROUPS = re.compile(r"\b(\d+) of (\d+)(?= groups\b)")
+_REWRITTEN = (
+    (re.compile(r"(?:\bonly )?\b[1-4](?= (?:values|rows|groups)\b)"), f"fewer than {FEWEST}"),
+    # A share near 1 of few rows reveals how many the others are.
+    (re.compile(r"^\d+%(?= of the values are at its )"), "nearly all"),
+    (re.compile(r"^(its largest group has) \d+%(?= of the rows)"), r"\1 most"),
+    (re.compile(rf"^(categories with fewer than {FEWEST} rows): .*"), r"\1"),
+)
+
+
+def published(
+    findings: Sequence[Finding], rare: Mapping[str, str] | None = None, min_count: int = FEWEST
+) -> list[Finding]:
+    """Findings without small counts and the names of rare categories, warnings first.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+    rare : mapping, optional
+        Other names for features that are rare categories.
+    min_count : int
+
+    Examples
+    --------
+    >>> shown = published([Finding("note", "rows", "3 rows have no outcome and are left out"),
+    ...                    Finding("warning", "MMSE", "only 12 values lie between its bounds")])
+    >>> [finding.message for finding in shown]
+    ['only 12 values lie between its bounds', 'fewer than 5 rows have no outcome and are left out']
+    """
+    ordered = sorted(findings, key=lambda finding: finding.level != "warning")
+    if min_count < FEWEST:
+        return ordered
+    names = rare or {}
+    return [
+        Finding(level, names.get(about, about), _without_counts(message, names))
+        for level, about, message in ordered
+    ]
+
+
+def _without_counts(message: str, names: Mapping[str, str]) -> str:
+    def groups(found: re.Match[str]) -> str:
+        return f"{hidden_part(int(found[1]), int(found[2])) or found[1]} of {found[2]}"
+
+    message = _OF_GROUPS.sub(groups, message)
+    for pattern, instead in _REWRITTEN:
+        message = pattern.sub(instead, message)
+    for name, instead in names.items():
+        message = message.replace(repr(name), repr(instead))
+    return message
+
+
+# Calibration.
+
+
+def bound_errors(
+    targets: CensoredTargets, predictive: Predictive, min_count: int = FEWEST
+) -> dict[str, float | None]:
+    """Mean distance between predicted and observed shares at each side that has bounds.
+
+    None if too few values are at the bound, or off it: where the predicted probability is near 0,
+    the distance is their share.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> targets = CensoredTargets.from_bounds([[0.0], [1.0], [0.0], [2.0]], lower=0)
+    >>> predictive = Predictive(Gaussian(), np.zeros((4, 1)), np.ones(1), targets.lower)
+    >>> bound_errors(targets, predictive), bound_errors(targets, predictive, min_count=1)
+    ({'lower': None}, {'lower': 0.0})
+    """
+    errors: dict[str, float | None] = {}
+    for side, found in bound_calibrations(targets, predictive, N_BINS).items():
+        at_bound, total = round(float(found.observed @ found.count)), round(found.count.sum())
+        hidden = any(hidden_count(n, min_count) for n in (at_bound, total - at_bound))
+        errors[side] = None if hidden else found.expected_error
+    return errors
+
+
+def histogram_bins(
+    targets: CensoredTargets, predictive: Predictive, min_count: int = FEWEST
+) -> int:
+    """The largest number of bins of the PIT histogram such that none holds a small count.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> targets = CensoredTargets.from_bounds(np.linspace(-2.0, 2.0, 12)[:, None])
+    >>> predictive = Predictive(Gaussian(), np.zeros((12, 1)), np.ones(1))
+    >>> histogram_bins(targets, predictive), histogram_bins(targets, predictive, min_count=1)
+    (2, 10)
+    """
+    values = pit_values(targets, predictive)
+    for n_bins in _COARSER_BINS:
+        counts, _ = np.histogram(values, n_bins, (0.0, 1.0))
+        if not ((counts > 0) & (counts < min_count)).any():
+            return n_bins
+    return 1
