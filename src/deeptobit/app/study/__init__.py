@@ -17,24 +17,30 @@ from deeptobit.app.study.doctor import Finding, diagnose, find_codes
 from deeptobit.app.study.encoding import FEWEST, EncodedColumn, Encoder, tells_few
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.evaluate import (
-    METHODS,
     Evaluation,
     ResultStore,
     evaluate,
-    make_methods,
     open_results,
     open_store,
-    versions,
 )
-from deeptobit.app.study.fitted import FittedStudy, HeldOut, load_fitted, save_fitted
+from deeptobit.app.study.fitted import FittedStudy, HeldOut, load_fitted, save_fitted, versions
 from deeptobit.app.study.fitting import Progress, fit_study, make_model, make_network
 from deeptobit.app.study.measures import measure
 from deeptobit.app.study.memory import Room, available_memory, look_for_room, read_bytes
+from deeptobit.app.study.methods import (
+    METHODS,
+    Baseline,
+    InterceptOnly,
+    Regression,
+    Taskwise,
+    make_methods,
+)
 from deeptobit.app.study.output import check_writable, convert_table, write_table, write_whole
 from deeptobit.app.study.predict import predict_table, read_new_data
 from deeptobit.app.study.propose import Look, Proposal, propose_study
 from deeptobit.app.study.splits import (
     EvaluationData,
+    Folds,
     Protocol,
     Skipped,
     Split,
@@ -42,6 +48,7 @@ from deeptobit.app.study.splits import (
     data_of_study,
     draw_splits,
     find_usable,
+    inner_folds,
 )
 from deeptobit.app.study.stream import stream_study
 from deeptobit.app.study.tables import Table, read_table
@@ -49,18 +56,22 @@ from deeptobit.app.study.tables import Table, read_table
 __all__ = [
     "FEWEST",
     "METHODS",
+    "Baseline",
     "EncodedColumn",
     "Encoder",
     "Evaluation",
     "EvaluationData",
     "Finding",
     "FittedStudy",
+    "Folds",
     "HeldOut",
+    "InterceptOnly",
     "Look",
     "Passes",
     "Progress",
     "Proposal",
     "Protocol",
+    "Regression",
     "ResultStore",
     "Room",
     "Skipped",
@@ -69,6 +80,7 @@ __all__ = [
     "StudyData",
     "StudyError",
     "Table",
+    "Taskwise",
     "TextTable",
     "available_memory",
     "build_data",
@@ -82,6 +94,7 @@ __all__ = [
     "find_codes",
     "find_usable",
     "fit_study",
+    "inner_folds",
     "load_fitted",
     "look_for_room",
     "make_methods",

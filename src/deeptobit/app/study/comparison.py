@@ -9,7 +9,7 @@ from math import floor, isnan, log10, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from deeptobit.app.study.evaluate import FLAGSHIP
+from deeptobit.app.study.methods import FLAGSHIP
 from deeptobit.app.study.output import write_whole
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
     Examples
     --------
     >>> from deeptobit.datasets import make_clinical_cohort
-    >>> from deeptobit.experiments import Protocol, data_of_cohort, evaluate, make_methods
+    >>> from deeptobit.app.study import Protocol, data_of_cohort, evaluate, make_methods
     >>> data = data_of_cohort(make_clinical_cohort(80, random_state=0), "simulated")
     >>> found = evaluate(data, make_methods(["null"]), Protocol(train_shares=(0.5,), repeats=2))
     >>> summarise(found).loc[0, ["share", "method", "measure", "splits"]].to_list()

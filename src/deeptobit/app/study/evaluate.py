@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
-from importlib.metadata import version
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
@@ -20,27 +17,21 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from deeptobit import __version__
+from deeptobit.app.study.fitted import versions
 from deeptobit.app.study.measures import measure_measures as measure
 from deeptobit.app.study.output import write_whole
 from deeptobit.app.study.splits import (
     EvaluationData,
+    Folds,
     Protocol,
     Skipped,
     Split,
     draw_splits,
     find_usable,
+    inner_folds,
 )
-from deeptobit.estimators import SubspaceNetworkCV
 from deeptobit.extras import require
 from deeptobit.metrics import some_targets
-from paper.baselines.base import Folds, inner_folds
-from paper.baselines.leastsquares import (
-    ForestBaseline,
-    LassoBaseline,
-    MultiTaskLassoBaseline,
-    RidgeBaseline,
-)
-from paper.baselines.tobit import InterceptOnly, RidgeTobit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +40,6 @@ if TYPE_CHECKING:
 # Results in a folder: whole or not at all, and continued only with the same data and settings.
 
 SETTINGS, RESULTS = "settings.json", "results.parquet"
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")
 
 
 @dataclass(frozen=True)
@@ -91,7 +81,7 @@ def open_store(
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from deeptobit.datasets import make_clinical_cohort
-    >>> from deeptobit.experiments import data_of_cohort, make_methods
+    >>> from deeptobit.app.study import data_of_cohort, make_methods
     >>> data = data_of_cohort(make_clinical_cohort(50, random_state=0), "simulated")
     >>> with TemporaryDirectory() as folder:
     ...     _ = open_store(Path(folder), data, make_methods(["null"]), Protocol())
@@ -128,12 +118,6 @@ def open_results(folder: Path, settings: Mapping[str, Any]) -> ResultStore:
     about = {"versions": versions()}
     write_whole(path, json.dumps({**settings, **about}, indent=2, ensure_ascii=False) + "\n")
     return ResultStore(folder)
-
-
-def versions() -> dict[str, str]:
-    """The packages that results depend on, as they are installed."""
-    deep = ("torch",) if find_spec("torch") else ()
-    return {package: version(package) for package in (*_PACKAGES, *deep)}
 
 
 def _settings(
@@ -248,7 +232,7 @@ def evaluate(
     Examples
     --------
     >>> from deeptobit.datasets import make_clinical_cohort
-    >>> from deeptobit.experiments import data_of_cohort, make_methods
+    >>> from deeptobit.app.study import data_of_cohort, make_methods
     >>> data = data_of_cohort(make_clinical_cohort(120, random_state=0), "simulated")
     >>> short = Protocol(train_shares=(0.6,), repeats=1)
     >>> found = evaluate(data, make_methods(["null", "ridge"]), short)
@@ -336,65 +320,3 @@ def _in_order(frames: list[pd.DataFrame], jobs: list[Job], names: tuple[str, ...
     keys = [place[key] for key in table[_KEY].itertuples(index=False, name=None)]
     tasks = [task[name] for name in table["target"]]
     return table.iloc[np.lexsort([tasks, keys])].reset_index(drop=True)
-
-
-# The methods that are compared, by the names people type.
-
-FLAGSHIP = "network"
-_BASELINES = {
-    "null": InterceptOnly,
-    "ridge": RidgeBaseline,
-    "lasso": LassoBaseline,
-    "mt-lasso": MultiTaskLassoBaseline,
-    "forest": ForestBaseline,
-    "tobit": RidgeTobit,
-}
-METHODS: Mapping[str, str] = {
-    "null": "intercepts only, censored",
-    "ridge": "ridge regression, clipped",
-    "lasso": "lasso, clipped",
-    "mt-lasso": "multi-task lasso (ℓ2,1), clipped",
-    "forest": "random forest, clipped",
-    "tobit": "Tobit with a ridge, task by task",
-    FLAGSHIP: "Subspace Network of deeptobit",
-}
-
-
-def make_methods(
-    names: Iterable[str] | None = None, *, network: SubspaceNetworkCV | None = None, seed: int = 0
-) -> dict[str, Any]:
-    """Unfitted estimators by name, in the order of ``METHODS``.
-
-    Parameters
-    ----------
-    names : iterable of str, optional
-        Some of ``METHODS``; all by default.
-    network : SubspaceNetworkCV, optional
-        The network with other settings than its own.
-    seed : int
-        Of methods that draw random numbers.
-
-    Examples
-    --------
-    >>> list(make_methods(["network", "ridge"]))
-    ['ridge', 'network']
-    >>> make_methods(["rigde"])
-    Traceback (most recent call last):
-        ...
-    ValueError: there is no method 'rigde' (known are null, ridge, lasso, mt-lasso, forest, tobit,
-    network); did you mean 'ridge'?
-    """
-    wanted = list(METHODS if names is None else names)
-    for name in wanted:
-        if name not in METHODS:
-            close = get_close_matches(name, METHODS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"there is no method {name!r} (known are {', '.join(METHODS)}){hint}")
-    if not wanted:
-        raise ValueError(f"there is no method to compare; known are {', '.join(METHODS)}")
-    made: dict[str, Any] = {
-        name: kind(random_state=seed) for name, kind in _BASELINES.items() if name in wanted
-    }
-    if FLAGSHIP in wanted:
-        made[FLAGSHIP] = network or SubspaceNetworkCV(random_state=seed)
-    return made

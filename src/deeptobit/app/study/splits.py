@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from math import nan
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from deeptobit.app.study.encoding import FEWEST
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import Cohort
 from deeptobit.targets import CensoredTargets
-from paper.baselines.base import Folds
+
+Rows: TypeAlias = NDArray[np.intp]
+Folds: TypeAlias = list[tuple[Rows, Rows]]
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,8 @@ class Split(NamedTuple):
 
     share: float
     repeat: int
-    train: NDArray[np.intp]
-    test: NDArray[np.intp]
+    train: Rows
+    test: Rows
 
     @property
     def key(self) -> tuple[float, int]:
@@ -109,7 +111,30 @@ def draw_splits(n_rows: int, groups: NDArray[np.generic] | None, protocol: Proto
     return splits
 
 
-# A study or a cohort, as methods are compared on it.
+def inner_folds(
+    n_rows: int,
+    groups: NDArray[np.generic] | None = None,
+    n_folds: int = 5,
+    random_state: Any = None,
+) -> Folds:
+    """Folds of training rows that tune a method: shuffled rows, or whole groups.
+
+    There are at most ``n_folds``, and no more than there are rows or groups.
+
+    Examples
+    --------
+    >>> [test.tolist() for _, test in inner_folds(4, np.array(["a", "b", "a", "b"]))]
+    [[1, 3], [0, 2]]
+    """
+    rows = np.zeros((n_rows, 1))
+    if groups is None:
+        return list(
+            KFold(min(n_folds, n_rows), shuffle=True, random_state=random_state).split(rows)
+        )
+    return list(GroupKFold(min(n_folds, len(np.unique(groups)))).split(rows, None, groups))
+
+
+# The data that methods are compared on, from a study or a cohort.
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +164,7 @@ class EvaluationData:
     targets: CensoredTargets
     groups: NDArray[np.generic] | None = None
 
-    def features(self, train: NDArray[np.intp]) -> FloatArray:
+    def features(self, train: Rows) -> FloatArray:
         """Features of all rows; gaps hold the mean of the training rows (0 if these have none)."""
         known = ~np.isnan(self.X[train])
         sums = np.where(known, self.X[train], 0.0).sum(axis=0)
