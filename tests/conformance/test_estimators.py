@@ -1,4 +1,4 @@
-"""Every check on every estimator, baselines and a pipeline among them."""
+"""Every check on every estimator, and on a pipeline."""
 
 from typing import Any
 
@@ -14,7 +14,6 @@ from deeptobit import (
     SubspaceTobitRegressor,
     TobitRegressor,
 )
-from paper import baselines
 from tests.conformance.suite import Check, all_checks
 
 SCALES: dict[str, Any] = {"lower": [0.0, -np.inf, 10.0], "upper": [30.0, np.inf, np.inf]}
@@ -27,7 +26,6 @@ QUICK: dict[str, Any] = {
     "subspace online": SubspaceTobitRegressor(rank=2, solver="online", batch_size=8),
     "network": SubspaceNetworkRegressor(rank=2, n_layers=2, **SCALES),
     "cv on a grid": SubspaceNetworkCV(cv=2, ranks=[2], alphas=[0.1], max_layers=1),
-    "intercept only": baselines.InterceptOnly(lower=0.0),
 }
 SLOW: dict[str, Any] = {
     "tobit before censoring": TobitRegressor(upper=30.0, prediction="latent"),
@@ -39,20 +37,6 @@ SLOW: dict[str, Any] = {
     "network online": SubspaceNetworkRegressor(rank=2, n_layers=2, solver="online"),
     "network stopped early": SubspaceNetworkRegressor(rank=2, n_layers=2, early_stopping=True),
     "cv": SubspaceNetworkCV(cv=3, **SCALES),
-    "least squares": baselines.LeastSquaresBaseline(**SCALES),
-    "ridge": baselines.RidgeBaseline(**SCALES),
-    "lasso": baselines.LassoBaseline(**SCALES),
-    "multi-task lasso": baselines.MultiTaskLassoBaseline(**SCALES),
-    "forest": baselines.ForestBaseline(cv=2, **SCALES),
-    "tobit baseline": baselines.TobitBaseline(**SCALES),
-    "ridge tobit": baselines.RidgeTobit(**SCALES),
-    "trace norm": baselines.TraceNormBaseline(cv=2, **SCALES),
-    "group lasso": baselines.GroupLassoBaseline(cv=2, **SCALES),
-    "censored trace norm": baselines.TraceNormBaseline(censored=True, cv=2, **SCALES),
-    "censored group lasso": baselines.GroupLassoBaseline(censored=True, cv=2, **SCALES),
-    "mlp": baselines.MLPBaseline(n_layers=2, width=4, lower=0.0),
-    "factorised mlp": baselines.FactorisedMLPBaseline(1, n_layers=2, width=4, lower=0.0),
-    "deep": baselines.DeepBaseline("iii", rank=2, n_layers=2, width=4, lower=0.0),
 }
 
 

@@ -19,20 +19,6 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-class ScaleName(StrEnum):
-    """Sizes of the experiments of the paper."""
-
-    SMALL = "small"
-    PAPER = "paper"
-
-
-class ProtocolName(StrEnum):
-    """By what methods are tuned in the experiments of the paper."""
-
-    HONEST = "honest"
-    PAPER = "paper"
-
-
 class KindName(StrEnum):
     """What a model predicts."""
 
@@ -292,52 +278,6 @@ def report(
     from deeptobit.app.cli.report import run_report
 
     run_report(model, out=out, force=force, small_counts=small_counts, as_json=as_json)
-
-
-@app.command()
-def reproduce(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="One of fig-network, fig-subspace, fig-weights, theory, table-recovery, "
-            "table-synthetic, table-layers, table-runtime, table-real, table-real-layers, "
-            "table-rank, table-calibration, fig-brain; or all."
-        ),
-    ],
-    scale: Annotated[
-        ScaleName, typer.Option(help="Small sizes, or those of the paper.")
-    ] = ScaleName.SMALL,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for a page, tables and figures; a stopped run continues there."),
-    ] = None,
-    path: Annotated[
-        Path | None, typer.Option(help="Folder of your ADNI downloads, in place of open data.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Fits side by side.")] = 1,
-    protocol: Annotated[
-        ProtocolName,
-        typer.Option(help="Tune on training rows, or as the paper by the best test value."),
-    ] = ProtocolName.HONEST,
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Compute tables, figures and claims of the paper again, and judge them.
-
-    Exit codes: 0 done; 1 it cannot be done; 2 wrong usage; 130 stopped by Ctrl-C.
-    """
-    from paper.__main__ import run_reproduce
-
-    run_reproduce(
-        name,
-        scale=scale.value,
-        out=out,
-        path=path,
-        jobs=jobs,
-        protocol=protocol.value,
-        seed=seed,
-        as_json=as_json,
-    )
 
 
 @app.command()

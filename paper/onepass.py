@@ -1,30 +1,25 @@
-"""Figure 2 of the paper: how one pass finds the subspace."""
+"""Figures 2 and 3 of the paper: the subspace and the weights that one pass finds."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deeptobit.arrays import FloatArray
-from deeptobit.datasets import load_adni, make_clinical_cohort, make_subspace
-from deeptobit.estimators import SubspaceNetworkRegressor, SubspaceTobitRegressor
+from deeptobit import SubspaceTobitRegressor
+from deeptobit.datasets import make_subspace
 from deeptobit.metrics import principal_angles, subspace_difference
+from paper.arrays import FloatArray
+from paper.recipes import OURS, default_layer, paper_layer, paper_step
 from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf
-from paper.synthetic import OURS, default_layer, paper_layer, paper_step
 from paper.theory import follow
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _SNAPSHOTS = 50
 _STEP_FACTORS = (1.0, 1.0 / 3.0, 3.0)
 _FOUND = 0.99  # smallest principal cosine of a subspace that was found
-_TEXT = """\
+_SUBSPACE_TEXT = """\
 One pass of Algorithm 1 over data of one layer, by deeptobit's defaults and by the paper's recipe \
 (random start, constant step, last iterate, no intercept, known σ). The paper does not state its \
 step, so three are shown.
@@ -35,11 +30,17 @@ known are the principal angles between the column spaces, shown beside it."""
 
 
 class Job(NamedTuple):
-    """One recipe on one data set."""
+    """One recipe on one data set; ``step`` is that of the paper's recipe, None for our defaults."""
 
     recipe: str
     step: float | None
     seed: int
+
+    def model(self, scale: Scale) -> SubspaceTobitRegressor:
+        """The unfitted layer."""
+        if self.step is None:
+            return default_layer(scale)
+        return paper_layer(scale, self.step, self.seed)
 
 
 class Pass(NamedTuple):
@@ -68,27 +69,25 @@ def fig_subspace(scale: Scale, context: Context) -> Section:
     return Section(
         "fig-subspace",
         "Figure 2: one pass finds the subspace",
-        _TEXT,
-        tables=(_table(by_recipe),),
-        figures=(_figure(by_recipe),),
-        claims=_claims(by_recipe),
+        _SUBSPACE_TEXT,
+        tables=(_subspace_table(by_recipe),),
+        figures=(_subspace_figure(by_recipe),),
+        claims=_subspace_claims(by_recipe),
     )
 
 
 def _follow(scale: Scale, job: Job) -> Pass:
     X, Y, truth = make_subspace(**scale.sizes, random_state=job.seed)
-    ours = job.step is None
-    model = default_layer(scale) if ours else paper_layer(scale, job.step or 0.0, job.seed)
     with np.errstate(over="ignore", invalid="ignore"):
-        course = follow(model, X, Y, every=len(X) // _SNAPSHOTS)
-    settling = course.settling()
+        snapshots = follow(job.model(scale), X, Y, every=len(X) // _SNAPSHOTS)
+    settling = snapshots.settling()
     return Pass(
         recipe=job.recipe,
         seed=job.seed,
-        rows=course.n_seen.astype(np.float64),
-        difference=np.array([subspace_difference(truth.U, U) for U in course.U]),
-        angle=np.array([_largest_angle(truth.U, U) for U in course.U]),
-        objective=course.loss_before / Y.shape[1],
+        rows=snapshots.n_seen.astype(np.float64),
+        difference=np.array([subspace_difference(truth.U, U) for U in snapshots.U]),
+        angle=np.array([_largest_angle(truth.U, U) for U in snapshots.U]),
+        objective=snapshots.loss_before / Y.shape[1],
         change=settling.change / np.linalg.norm(truth.U),
         slope=settling.slope,
     )
@@ -99,7 +98,7 @@ def _largest_angle(truth: FloatArray, U: FloatArray) -> float:
     return float(np.degrees(principal_angles(truth, U).max())) if U.any() else 90.0
 
 
-def _figure(by_recipe: dict[str, list[Pass]]) -> FigureOf:
+def _subspace_figure(by_recipe: dict[str, list[Pass]]) -> FigureOf:
     panels = [
         ("(a) subspace difference", "‖U − Uᵢ‖ / ‖U‖", "difference"),
         ("(a′) largest principal angle", "degrees", "angle"),
@@ -135,7 +134,7 @@ def _line(name: str, passes: list[Pass], field: str) -> dict[str, Any]:
     }
 
 
-def _table(by_recipe: dict[str, list[Pass]]) -> TableOf:
+def _subspace_table(by_recipe: dict[str, list[Pass]]) -> TableOf:
     import pandas as pd
 
     rows = [
@@ -171,7 +170,7 @@ def _cosines(passes: list[Pass]) -> FloatArray:
     return np.cos(np.radians([p.angle[-1] for p in passes]))
 
 
-def _claims(by_recipe: dict[str, list[Pass]]) -> tuple[Claim, ...]:
+def _subspace_claims(by_recipe: dict[str, list[Pass]]) -> tuple[Claim, ...]:
     chosen = list(by_recipe)[:2]
     return tuple(claim for name in chosen for claim in _claims_of(name, by_recipe[name]))
 
@@ -218,16 +217,9 @@ def _claims_of(name: str, passes: list[Pass]) -> list[Claim]:
 _HIGH = 0.9
 _SHOWN = 2
 _PAPER = "the paper's recipe"
-_FIG_WEIGHTS_TEXT = """\
+_WEIGHTS_TEXT = """\
 The coefficients UV of a task, unlike U itself, are determined by the data. After one pass over \
 data of one layer they are compared with the true ones, task by task."""
-
-
-class FigWeightsJob(NamedTuple):
-    """One recipe on one data set."""
-
-    recipe: str
-    seed: int
 
 
 class Weights(NamedTuple):
@@ -241,34 +233,32 @@ class Weights(NamedTuple):
 def fig_weights(scale: Scale, context: Context) -> Section:
     """Two tasks' weights, and the correlation of all tasks with the truth."""
     seeds = context.seeds(scale.repeats)
-    jobs = [FigWeightsJob(recipe, seed) for recipe in (OURS, _PAPER) for seed in seeds]
+    steps = {OURS: None, _PAPER: paper_step(scale)}
+    jobs = [Job(recipe, step, seed) for recipe, step in steps.items() for seed in seeds]
     results = over_repeats(partial(_learn, scale), jobs, context, "passes")
     ours, papers = results[: len(seeds)], results[len(seeds) :]
     return Section(
         "fig-weights",
         "Figure 3: weights of the tasks",
-        _FIG_WEIGHTS_TEXT,
-        tables=(_fig_weights_table({OURS: ours, _PAPER: papers}),),
+        _WEIGHTS_TEXT,
+        tables=(_weights_table({OURS: ours, _PAPER: papers}),),
         figures=(
-            _fig_weights_figure(f"Figure 3 again, by {OURS}.", ours),
-            _fig_weights_figure(f"The same by {_PAPER}.", papers),
+            _weights_figure(f"Figure 3 again, by {OURS}.", ours),
+            _weights_figure(f"The same by {_PAPER}.", papers),
         ),
-        claims=(_claim(OURS, ours), _claim(_PAPER, papers)),
+        claims=(_weights_claim(OURS, ours), _weights_claim(_PAPER, papers)),
     )
 
 
-def _learn(scale: Scale, job: FigWeightsJob) -> Weights:
+def _learn(scale: Scale, job: Job) -> Weights:
     X, Y, truth = make_subspace(**scale.sizes, random_state=job.seed)
-    model = default_layer(scale)
-    if job.recipe == _PAPER:
-        model = paper_layer(scale, paper_step(scale), job.seed)
-    model.fit(X, Y)
+    model = job.model(scale).fit(X, Y)
     pairs = zip(truth.coef, model.coef_, strict=True)
     correlations = np.array([np.corrcoef(true, learned)[0, 1] for true, learned in pairs])
     return Weights(truth.coef[:_SHOWN], model.coef_[:_SHOWN], correlations)
 
 
-def _fig_weights_figure(caption: str, results: list[Weights]) -> FigureOf:
+def _weights_figure(caption: str, results: list[Weights]) -> FigureOf:
     first = results[0]
     data = {
         "true": first.true,
@@ -283,7 +273,7 @@ def _fig_weights_figure(caption: str, results: list[Weights]) -> FigureOf:
     return FigureOf(caption + rest, "weights", data)
 
 
-def _fig_weights_table(results: dict[str, list[Weights]]) -> TableOf:
+def _weights_table(results: dict[str, list[Weights]]) -> TableOf:
     import pandas as pd
 
     rows = []
@@ -302,7 +292,7 @@ def _fig_weights_table(results: dict[str, list[Weights]]) -> TableOf:
     return TableOf(caption, pd.DataFrame(rows))
 
 
-def _claim(recipe: str, results: list[Weights]) -> Claim:
+def _weights_claim(recipe: str, results: list[Weights]) -> Claim:
     shares = np.array([(result.correlations > _HIGH).mean() for result in results])
     return claim_over_repeats(
         f"Most tasks' weights correlate above {_HIGH} with the truth ({recipe}).",
@@ -311,181 +301,3 @@ def _claim(recipe: str, results: list[Weights]) -> Claim:
         paper="Fig. 3c: “most predicted weights having correlations … above 0.9”",
         ours=f"{shares.mean():.0%} of the tasks on average",
     )
-
-
-# The cohort whose features are regions of the brain.
-
-
-class BrainCohort(NamedTuple):
-    """Features, scores and bounds, and what to call them."""
-
-    name: str
-    X: pd.DataFrame
-    Y: pd.DataFrame
-    lower: dict[str, float]
-    upper: dict[str, float]
-
-
-def brain_cohort(context: Context) -> BrainCohort:
-    """ADNI where its folder is named, a simulated cohort of the same shape elsewhere."""
-    if context.path is None:
-        cohort = make_clinical_cohort(random_state=context.seed)
-        name = "a simulated clinical cohort"
-        return BrainCohort(name, cohort.X, cohort.Y, cohort.lower, cohort.upper)
-    adni = load_adni(context.path)
-    return BrainCohort("ADNI", adni.X, adni.Y, adni.lower, adni.upper)
-
-
-# Figure 1 of the paper: the architecture, drawn from a fitted model.
-
-_N_LAYERS = 3
-_FIG_NETWORK_TEXT = """\
-The network of three layers as it was fitted to {cohort}: every layer sketches its inputs into R \
-coordinates (V), turns them into scores of all outcomes (U), and passes on what the bounds leave \
-of them beside the features (skip connection).{depth}"""
-
-
-def fig_network(scale: Scale, context: Context) -> Section:
-    """Sizes and ranks of a fitted network."""
-    import pandas as pd
-
-    cohort = brain_cohort(context)
-    model = SubspaceNetworkRegressor(
-        scale.real_rank, _N_LAYERS, lower=cohort.lower, upper=cohort.upper
-    ).fit(cohort.X, cohort.Y)
-    context.progress(1, 1, "network")
-    n_tasks = len(model.layers_[0].U)
-    layers: list[dict[str, Any]] = [
-        {
-            "inputs": layer.V.shape[1],
-            "rank": layer.U.shape[1],
-            "outputs": len(layer.U),
-            "parameters": layer.n_parameters,
-        }
-        for layer in model.layers_
-    ]
-    table = pd.DataFrame(
-        {
-            "layer": number,
-            "inputs": _inputs(layer["inputs"], n_tasks, number),
-            "V": f"{layer['rank']} × {layer['inputs']}",
-            "U": f"{layer['outputs']} × {layer['rank']}",
-            "free parameters of UV": layer["parameters"],
-            "of a full matrix": layer["inputs"] * layer["outputs"],
-        }
-        for number, layer in enumerate(layers, start=1)
-    )
-    pays = int(model.history_["paying_depth"])
-    depth = ""
-    if pays < _N_LAYERS:
-        depth = f" Here depth pays up to layer {pays} (Akaike's criterion); layers above repeat it."
-    data = {"n_features": cohort.X.shape[1], "n_tasks": n_tasks, "layers": layers}
-    return Section(
-        "fig-network",
-        "Figure 1: the Subspace Network",
-        _FIG_NETWORK_TEXT.format(cohort=cohort.name, depth=depth),
-        tables=(TableOf("Layers of the fitted network", table),),
-        figures=(FigureOf("Figure 1 again, from the fitted model.", "network", data),),
-    )
-
-
-def _inputs(n_inputs: int, n_tasks: int, number: int) -> str:
-    if number == 1:
-        return f"{n_inputs} features"
-    return f"{n_tasks} outputs below + {n_inputs - n_tasks} features"
-
-
-# Figure 4 of the paper: the subspaces of the first layer on the brain.
-
-IndexArray = NDArray[np.intp]
-
-_MAPS = 5
-_LISTED = 4
-_FIG_BRAIN_TEXT = """\
-The five strongest subspaces of the first layer of a network fitted to {cohort}, each scaled to \
-[−1, 1] as in the paper. V is determined only up to rotation; the maps are its canonical form, the \
-singular value decomposition of UV in standard deviations of the features. Maps of that form are \
-orthogonal whatever the data, so that they differ is no finding.
-
-What data can contradict is that the subspaces are found again in other people: the cohort is \
-split into halves, the first layer is fitted to each, and the spans of the two sets of maps are \
-compared, once as they are and once with the outcomes of one half in random order."""
-
-
-class Halves(NamedTuple):
-    """Mean principal cosine of the maps of two halves of a cohort."""
-
-    found: float
-    shuffled: float
-
-
-def fig_brain(scale: Scale, context: Context) -> Section:
-    """Maps, and whether other people have the same."""
-    import pandas as pd
-
-    cohort = brain_cohort(context)
-    model = SubspaceNetworkRegressor(scale.real_rank, lower=cohort.lower, upper=cohort.upper)
-    subspaces = model.fit(cohort.X, cohort.Y).subspaces(0, cohort.X)[:_MAPS]
-    work = partial(_compare_halves, cohort, scale.real_rank)
-    halves = over_repeats(work, context.seeds(scale.repeats), context, "pairs of halves")
-    table = pd.DataFrame(
-        {
-            "subspace": subspace.number,
-            "share of all effects": f"{subspace.share:.0%}",
-            "largest regions": _largest(subspace.features, subspace.feature_loadings),
-            "outcomes moved most": _largest(subspace.targets, subspace.target_loadings),
-        }
-        for subspace in subspaces
-    )
-    data = {
-        "features": list(subspaces[0].features),
-        "loadings": np.column_stack([subspace.feature_loadings for subspace in subspaces]),
-        "names": [f"subspace {subspace.number} ({subspace.share:.0%})" for subspace in subspaces],
-        "tasks": [_largest(s.targets, s.target_loadings, 3) for s in subspaces],
-    }
-    caption = f"Figure 4 again, on {cohort.name}."
-    found = np.array([pair.found for pair in halves])
-    shuffled = np.array([pair.shuffled for pair in halves])
-    claim = claim_over_repeats(
-        "The subspaces are found again in other people.",
-        found - shuffled,
-        "mean principal cosine of two halves − the same with shuffled outcomes",
-        paper="Fig. 4: “important predictive information”; not tested there",
-        ours=f"{mean_and_sd(found, 2)} against {mean_and_sd(shuffled, 2)}",
-        test_to_train=1.0,
-    )
-    return Section(
-        "fig-brain",
-        "Figure 4: subspaces on the brain",
-        _FIG_BRAIN_TEXT.format(cohort=cohort.name),
-        tables=(TableOf("The subspaces in words", table),),
-        figures=(FigureOf(caption, "brain", data),),
-        claims=(claim,),
-    )
-
-
-def _compare_halves(cohort: BrainCohort, rank: int, seed: int) -> Halves:
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(cohort.X))
-    first, second = np.array_split(order, 2)
-    maps = _maps(cohort, rank, first, first)
-    again = _maps(cohort, rank, second, second)
-    none = _maps(cohort, rank, second, rng.permutation(second))
-    return Halves(_mean_cosine(maps, again), _mean_cosine(maps, none))
-
-
-def _maps(cohort: BrainCohort, rank: int, rows: IndexArray, outcomes: IndexArray) -> FloatArray:
-    """Loadings of the features, (D, R), of the first layer."""
-    X, Y = cohort.X.iloc[rows], cohort.Y.iloc[outcomes].set_axis(cohort.X.index[rows])
-    model = SubspaceTobitRegressor(rank, lower=cohort.lower, upper=cohort.upper)
-    found = model.fit(X, Y).subspaces(X=X)
-    return np.column_stack([subspace.feature_loadings for subspace in found])
-
-
-def _mean_cosine(first: FloatArray, second: FloatArray) -> float:
-    return float(np.cos(principal_angles(first, second)).mean())
-
-
-def _largest(names: tuple[str, ...], loadings: FloatArray, most: int = _LISTED) -> str:
-    order = np.argsort(-np.abs(loadings), kind="stable")[:most]
-    return ", ".join(f"{'+' if loadings[k] > 0 else '−'}\u00a0{names[k]}" for k in order)
