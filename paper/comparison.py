@@ -5,28 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from deeptobit.app.study import (
     EvaluationData,
+    Job,
     Protocol,
     ResultStore,
-    Split,
     draw_splits,
     find_usable,
     inner_folds,
     open_results,
+    run_jobs,
     versions,
 )
 from deeptobit.metrics import some_targets
-from paper.arrays import Rows
 from paper.methods import Choice, Method, Problem, assess
 from paper.section import Claim, Context, Scale, TableOf, Verdict
 from paper.values import PaperRow
@@ -36,13 +36,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_JOB = ["share", "repeat", "method"]
 _FOLDS = 5  # one of them validates: a fifth of the training rows
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What was compared, and how it is to be split.
+    """Data, methods, and how the data are split.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ class Comparison:
     protocol : Protocol
         Shares, repeats and seed of the splits.
     choice : {"honest", "paper"}
-        Who chooses among the members of a grid: validation rows, or the test rows.
+        Which rows choose among the members of a grid: validation rows, or the test rows.
     """
 
     name: str
@@ -62,34 +61,12 @@ class Comparison:
     protocol: Protocol
     choice: Choice
 
-    def settings(self) -> dict[str, Any]:
-        """What must be the same for a run to be continued."""
-        settings = {
-            "deeptobit": versions()["deeptobit"],
-            "data": {"name": self.data.name, "fingerprint": self.data.fingerprint()},
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """What must be the same for a run to be continued, beside the data."""
+        return {
             "protocol": asdict(self.protocol) | {"choice": self.choice},
             "methods": {name: method.settings() for name, method in self.methods.items()},
         }
-        restored: dict[str, Any] = json.loads(json.dumps(settings))
-        return restored
-
-
-class Job(NamedTuple):
-    """One method on one split."""
-
-    method: str
-    split: Split
-    fold: tuple[Rows, Rows]
-    tasks: list[int]
-
-    @property
-    def key(self) -> tuple[float, int, str]:
-        """How its rows are found among the results."""
-        return (*self.split.key, self.method)
-
-    def __str__(self) -> str:
-        """For people who wait."""
-        return f"{self.method}, {self.split.share:.0%} to train on, repeat {self.split.repeat + 1}"
 
 
 def compare(comparison: Comparison, context: Context) -> pd.DataFrame:
@@ -103,20 +80,23 @@ def compare(comparison: Comparison, context: Context) -> pd.DataFrame:
         ``warnings`` of its method with the whole grid, ``seed`` and ``versions``. It does not
         depend on ``context.n_jobs``.
     """
-    jobs = _plan(comparison)
+    data, protocol = comparison.data, comparison.protocol
+    jobs = []
+    for split in draw_splits(len(data.targets), data.groups, protocol):
+        groups = None if data.groups is None else data.groups[split.train]
+        seed = protocol.seed + split.repeat
+        folds = inner_folds(len(split.train), groups, _FOLDS, seed)[:1]
+        tasks, _ = find_usable(data.targets, split, folds)
+        jobs += [Job(name, split, folds, tasks) for name in comparison.methods]
+
+    def tell(done: int, total: int, label: str) -> None:
+        if done:
+            label = label or "continued where it stopped"
+            context.progress(done, total, f"{comparison.name}: {label}")
+
     store = _open(comparison, context)
-    done = [] if store is None else store.read()
-    seen = {key for frame in done for key in frame[_JOB].itertuples(index=False, name=None)}
-    left = [job for job in jobs if job.key not in seen]
-    if seen:
-        label = f"{comparison.name}: continued where it stopped"
-        context.progress(len(jobs) - len(left), len(jobs), label)
-    for count, (job, frame) in enumerate(_run(comparison, left, context.n_jobs), start=1):
-        done.append(frame)
-        if store is not None:
-            store.write(_in_order(done, jobs))
-        context.progress(len(jobs) - len(left) + count, len(jobs), f"{comparison.name}: {job}")
-    return _in_order(done, jobs)
+    work = partial(_assess, comparison)
+    return run_jobs(jobs, work, n_jobs=context.n_jobs, store=store, progress=tell)
 
 
 def _open(comparison: Comparison, context: Context) -> ResultStore | None:
@@ -124,88 +104,50 @@ def _open(comparison: Comparison, context: Context) -> ResultStore | None:
     parts, settings = context.folder(comparison.name), comparison.settings()
     if parts is None:
         return None
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-    return open_results(parts / digest[:12], settings)
+    text = json.dumps([settings, comparison.data.fingerprint()], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return open_results(parts / digest[:12], comparison.data, settings)
 
 
-def _plan(comparison: Comparison) -> list[Job]:
-    """Every method on every split; each split has one validation fold and one list of tasks."""
-    data, protocol = comparison.data, comparison.protocol
-    jobs = []
-    for split in draw_splits(len(data.targets), data.groups, protocol):
-        groups = None if data.groups is None else data.groups[split.train]
-        seed = protocol.seed + split.repeat
-        to_fit, to_judge = inner_folds(len(split.train), groups, _FOLDS, seed)[0]
-        tasks, _ = find_usable(data.targets, split, [(to_fit, to_judge)])
-        fold = (split.train[to_fit], split.train[to_judge])
-        jobs += [Job(name, split, fold, tasks) for name in comparison.methods]
-    return jobs
-
-
-def _run(
-    comparison: Comparison, jobs: list[Job], n_jobs: int
-) -> Iterator[tuple[Job, pd.DataFrame]]:
-    """Jobs and their rows, as they come to an end."""
-    work = (
-        delayed(_do)(
-            comparison.data,
-            comparison.methods[job.method],
-            job,
-            comparison.choice,
-            comparison.protocol.seed,
-        )
-        for job in jobs
-    )
-    yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(work)
-
-
-def _do(
-    data: EvaluationData, method: Method, job: Job, choice: Choice, seed: int
-) -> tuple[Job, pd.DataFrame]:
+def _assess(comparison: Comparison, job: Job) -> pd.DataFrame:
+    """One method on one split, a line for every row of the table."""
     import pandas as pd
 
-    split = job.split
+    data, split = comparison.data, job.split
+    ((to_fit, to_judge),) = job.folds
     problem = Problem(
         data.features(split.train),
         some_targets(data.targets, job.tasks),
         split.train,
         split.test,
-        job.fold,
+        (split.train[to_fit], split.train[to_judge]),
     )
     started = perf_counter()
-    # What one method warns of would fill the terminal a hundred times: it is counted.
+    # Warnings are counted: a hundred fits would repeat the same ones.
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        outcomes = assess(method, problem, choice)
-    cost = {"seconds": perf_counter() - started, "warnings": len(caught), "seed": seed}
-    where = {"share": split.share, "repeat": split.repeat, "method": job.method}
-    sizes = {"n_train": len(split.train), "n_test": len(split.test), "n_tasks": len(job.tasks)}
-    used = json.dumps(versions())
+        outcomes = assess(comparison.methods[job.method], problem, comparison.choice)
+    seconds = perf_counter() - started
     rows = [
         {
-            **where,
+            "share": split.share,
+            "repeat": split.repeat,
+            "method": job.method,
             "row": row,
             "anmse": outcome.anmse,
             "centred_anmse": outcome.centred_anmse,
-            **sizes,
+            "n_train": len(split.train),
+            "n_test": len(split.test),
+            "n_tasks": len(job.tasks),
             "settings": outcome.choice,
-            **cost,
-            "versions": used,
+            "seconds": seconds,
+            "warnings": len(caught),
+            "seed": comparison.protocol.seed,
+            "versions": json.dumps(versions()),
         }
         for row, outcome in outcomes.items()
     ]
-    return job, pd.DataFrame(rows)
-
-
-def _in_order(frames: list[pd.DataFrame], jobs: list[Job]) -> pd.DataFrame:
-    """One table, in the same order whatever came first."""
-    import pandas as pd
-
-    table = pd.concat(frames, ignore_index=True)
-    place = {job.key: position for position, job in enumerate(jobs)}
-    keys = [place[key] for key in table[_JOB].itertuples(index=False, name=None)]
-    # The rows of one method are in order already, and a stable sort leaves them so.
-    return table.iloc[np.argsort(keys, kind="stable")].reset_index(drop=True)
+    return pd.DataFrame(rows)
 
 
 # Tables of a comparison, the paper's values beside ours.

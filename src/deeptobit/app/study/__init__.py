@@ -18,10 +18,12 @@ from deeptobit.app.study.encoding import FEWEST, EncodedColumn, Encoder, tells_f
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.evaluate import (
     Evaluation,
+    Job,
     ResultStore,
     evaluate,
     open_results,
     open_store,
+    run_jobs,
 )
 from deeptobit.app.study.fitted import FittedStudy, HeldOut, load_fitted, save_fitted, versions
 from deeptobit.app.study.fitting import Progress, fit_study, make_model, make_network
@@ -66,6 +68,7 @@ __all__ = [
     "Folds",
     "HeldOut",
     "InterceptOnly",
+    "Job",
     "Look",
     "Passes",
     "Progress",
@@ -112,6 +115,7 @@ __all__ = [
     "read_new_data",
     "read_study",
     "read_table",
+    "run_jobs",
     "save_fitted",
     "stream_study",
     "summarise",
