@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from deeptobit.app.study.measures import predict_null
+from deeptobit.app.study.predict import predict_null
 from deeptobit.likelihood import Gaussian, NoiseByTask, StudentT, TwoPiece
 from deeptobit.targets import CensoredTargets
 

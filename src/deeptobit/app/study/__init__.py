@@ -27,7 +27,7 @@ from deeptobit.app.study.evaluate import (
 )
 from deeptobit.app.study.fitted import FittedStudy, HeldOut, load_fitted, save_fitted, versions
 from deeptobit.app.study.fitting import Progress, fit_study, make_model, make_network
-from deeptobit.app.study.measures import measure
+from deeptobit.app.study.measures import MEASURES, Measure, Predicted, measure
 from deeptobit.app.study.memory import Room, available_memory, look_for_room, read_bytes
 from deeptobit.app.study.methods import (
     METHODS,
@@ -57,6 +57,7 @@ from deeptobit.app.study.tables import Table, read_table
 
 __all__ = [
     "FEWEST",
+    "MEASURES",
     "METHODS",
     "Baseline",
     "EncodedColumn",
@@ -70,7 +71,9 @@ __all__ = [
     "InterceptOnly",
     "Job",
     "Look",
+    "Measure",
     "Passes",
+    "Predicted",
     "Progress",
     "Proposal",
     "Protocol",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from math import floor, isnan, log10, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from deeptobit.app.study.measures import MEASURES
 from deeptobit.app.study.methods import FLAGSHIP
 from deeptobit.app.study.output import write_whole
 
@@ -18,35 +18,25 @@ if TYPE_CHECKING:
     from deeptobit.app.study.evaluate import Evaluation
 
 
-class Measure(NamedTuple):
-    """How a measure is called and read."""
-
-    title: str
-    better: str  # "lower", "higher", "nominal" or ""
-
-
-MEASURES: Mapping[str, Measure] = {
-    "anmse": Measure("ANMSE", "lower"),
-    "r2": Measure("R²", "higher"),
-    "crps": Measure("CRPS (sd)", "lower"),
-    "log_score": Measure("log score", "lower"),
-    "coverage": Measure("coverage", "nominal"),
-    "width": Measure("width (sd)", ""),
-    "seconds": Measure("seconds", ""),
-}
+def _columns() -> dict[str, tuple[str, str]]:
+    """Title of every measure and which value is better; seconds are compared beside them."""
+    titles = {
+        name: (f"{measure.title} (sd)" if measure.in_units else measure.title, measure.better)
+        for name, measure in MEASURES.items()
+    }
+    return {**titles, "seconds": ("seconds", "")}
 
 
 def by_split(results: pd.DataFrame) -> pd.DataFrame:
     """Mean over targets of every measure, by method, share and repeat.
 
-    CRPS and width are divided by the standard deviation of their target first, so that a target
-    with large numbers does not drown the others.
+    Measures in units of the target, as CRPS, are divided by its standard deviation first, so that
+    targets with large numbers do not dominate.
     """
-    scaled = results.assign(
-        crps=results["crps"] / results["scale"], width=results["width"] / results["scale"]
-    )
+    in_units = [name for name, measure in MEASURES.items() if measure.in_units]
+    scaled = results.assign(**{name: results[name] / results["scale"] for name in in_units})
     grouped = scaled.groupby(["method", "share", "repeat"], sort=False)
-    return grouped[list(MEASURES)].mean()
+    return grouped[list(_columns())].mean()
 
 
 def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFrame:
@@ -77,11 +67,11 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
     keys = ["method"] if over_shares else ["share", "method"]
     grouped = by_split(evaluation.results).groupby(keys, sort=False)
     parts = []
-    for name, measure in MEASURES.items():
+    for name, (_, better) in _columns().items():
         column = grouped[name]
         part = pd.DataFrame({"mean": column.mean(), "sd": column.std(), "splits": column.size()})
         part = part.reset_index().assign(measure=name)
-        distance = _distance(part["mean"], measure, evaluation.protocol.coverage)
+        distance = _distance(part["mean"], better, evaluation.protocol.coverage)
         if over_shares:
             part["best"] = distance == distance.min()
         else:
@@ -135,13 +125,13 @@ def _by_target(results: pd.DataFrame) -> str:
     return f"{sentence}; not in {named}."
 
 
-def _distance(means: pd.Series[float], measure: Measure, coverage: float) -> pd.Series[float]:
+def _distance(means: pd.Series[float], better: str, coverage: float) -> pd.Series[float]:
     """How far from good; NaN where no value is better than another."""
-    if measure.better == "lower":
+    if better == "lower":
         return means
-    if measure.better == "higher":
+    if better == "higher":
         return -means
-    if measure.better == "nominal":
+    if better == "nominal":
         return (means - coverage).abs()
     return means * float("nan")
 
@@ -166,7 +156,7 @@ def table_by_share(evaluation: Evaluation, measure: str) -> TextTable:
     shares = list(dict.fromkeys(summary["share"]))
     return _table(
         summary,
-        f"{MEASURES[measure].title} by share to train on",
+        f"{_columns()[measure][0]} by share to train on",
         {f"{share:.0%}": summary["share"] == share for share in shares},
     )
 
@@ -175,7 +165,7 @@ def table_of_measures(evaluation: Evaluation) -> TextTable:
     """Methods in rows, measures in columns, means over all splits."""
     # A spread would mix what shares and chance do.
     summary = summarise(evaluation, over_shares=True).assign(sd=nan)
-    columns = {m.title: summary["measure"] == name for name, m in MEASURES.items()}
+    columns = {title: summary["measure"] == name for name, (title, _) in _columns().items()}
     return _table(summary, "Means over all splits", columns)
 
 
@@ -255,7 +245,7 @@ def write_summary(folder: Path, evaluation: Evaluation, name: str) -> None:
     tables = [
         table_by_share(evaluation, "anmse"),
         table_of_measures(evaluation),
-        *(table_by_share(evaluation, measure) for measure in MEASURES if measure != "anmse"),
+        *(table_by_share(evaluation, measure) for measure in _columns() if measure != "anmse"),
         table_of_targets(evaluation),
     ]
     lines = notes(evaluation)

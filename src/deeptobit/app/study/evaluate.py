@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from deeptobit import __version__
 from deeptobit.app.study.fitted import versions
-from deeptobit.app.study.measures import measure_measures as measure
+from deeptobit.app.study.measures import measure
 from deeptobit.app.study.output import write_whole
 from deeptobit.app.study.splits import (
     EvaluationData,
@@ -31,8 +31,11 @@ from deeptobit.app.study.splits import (
     find_usable,
     inner_folds,
 )
+from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
+from deeptobit.likelihood import Predictive
 from deeptobit.metrics import some_targets
+from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,12 +113,12 @@ def evaluate(
     if not jobs:
         reason = f"{skipped[0].target!r}: {skipped[0].reason}"
         raise ValueError(f"no split of {data.name} can compare anything ({reason})")
-    work = partial(_measure, data, methods, protocol)
+    work = partial(_fit_and_measure, data, methods, protocol)
     results = run_jobs(jobs, work, n_jobs=n_jobs, store=store, progress=progress)
     return Evaluation(results, tuple(skipped), protocol)
 
 
-def _measure(
+def _fit_and_measure(
     data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: Job
 ) -> pd.DataFrame:
     """Measures of one method on one split, a row per target."""
@@ -127,16 +130,32 @@ def _measure(
     # Warnings are counted: a hundred fits would repeat the same ones.
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        model = clone(methods[job.method])
+        if "cv" in model.get_params(deep=False):
+            model.set_params(cv=job.folds)
         started = perf_counter()
-        model = clone(methods[job.method]).set_params(cv=job.folds).fit(X[split.train], train)
+        model.fit(X[split.train], train)
         seconds = perf_counter() - started
-        measured = measure(model, X[split.test], targets[split.test], protocol.coverage)
+        measured = _measure(model, X[split.test], targets[split.test], protocol.coverage)
     where = {"share": split.share, "repeat": split.repeat, "method": job.method}
     sizes = {"n_train": len(split.train), "n_test": len(split.test)}
     cost = {"seconds": seconds, "warnings": len(caught), "seed": protocol.seed}
     scale = np.nanstd(train.values, axis=0)
     rows = {**where, "target": targets.names, **sizes, **measured, "scale": scale, **cost}
     return pd.DataFrame(rows)
+
+
+def _measure(
+    model: Any, X: FloatArray, targets: CensoredTargets, coverage: float
+) -> dict[str, FloatArray]:
+    """All measures of a fitted estimator; the point prediction is what it predicts by default."""
+    latent = model.predict(X, kind="latent")
+    bounds = targets.lower_bounds, targets.upper_bounds
+    predictive = Predictive(model.noise_, latent, model.sigma_, *bounds)
+    point = None if model.prediction == "mean" else np.clip(latent, *bounds)
+    measured = measure(targets, predictive, coverage, point=point)
+    known = {"entries": (~targets.missing).sum(axis=0)}
+    return {**known, **measured, "centred_anmse": 1.0 - measured["r2"]}
 
 
 # Fits in parallel, continued where an earlier run stopped.

@@ -18,9 +18,8 @@ from deeptobit.app.study.data import Fold, StudyData, check_enough, count_folds,
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.fitted import FittedStudy, HeldOut, versions
-from deeptobit.app.study.measures import predict_null
 from deeptobit.app.study.outcomes import task_bounds
-from deeptobit.app.study.predict import predict_rows
+from deeptobit.app.study.predict import predict_null, predict_rows
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
 from deeptobit.likelihood import Predictive

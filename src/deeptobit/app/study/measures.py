@@ -1,16 +1,19 @@
-"""How well predictive distributions tell what happened, target by target."""
+"""The measures of a prediction: one table, which reports, model cards and comparisons read.
+
+A measure is one entry of :data:`MEASURES`. Nothing else names it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.auto import HeldOutScores, Line, carry_quartiles, fit_errors
-from deeptobit.estimators import TobitRegressor
-from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
+from deeptobit.likelihood import Predictive
 from deeptobit.metrics import (
     anmse,
     censored_log_score,
@@ -22,22 +25,231 @@ from deeptobit.metrics import (
 from deeptobit.targets import CensoredTargets
 
 
-def measure(
-    targets: CensoredTargets, predictive: Predictive, coverage: float
-) -> dict[str, FloatArray]:
-    r"""Four measures, each of shape (T,).
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Outcomes, and what was predicted for them: all that a measure may look at.
 
-    ``r2`` is 1 − squared error of E[y|x] over that of the target's mean, ``anmse`` the squared
-    error over the mean square of the target, ``crps`` the continuous ranked probability score
-    in units of the target, ``coverage`` the share of values inside their central interval. What a
-    target does not determine (no values, or all the same) is NaN.
+    Attributes
+    ----------
+    targets : CensoredTargets of shape (N, T)
+    predictive : Predictive of shape (N, T)
+    point : array of shape (N, T)
+        Point predictions.
+    coverage : float
+        Nominal coverage of the central prediction intervals, between 0 and 1.
+    """
+
+    targets: CensoredTargets
+    predictive: Predictive
+    point: FloatArray
+    coverage: float
+
+    @cached_property
+    def interval(self) -> FloatArray:
+        """Ends of the central prediction intervals, (2, N, T)."""
+        tail = 0.5 * (1.0 - self.coverage)
+        return self.predictive.quantile([tail, 1.0 - tail])
+
+    def of_tasks(self, tasks: list[int]) -> Predicted:
+        """The same for some of the targets."""
+        return Predicted(
+            some_targets(self.targets, tasks),
+            some_predictive(self.predictive, tasks),
+            self.point[:, tasks],
+            self.coverage,
+        )
+
+    def score(self, of: Callable[..., Any]) -> FloatArray:
+        """A metric of the predictive distribution, such as :func:`deeptobit.metrics.crps`, (T,)."""
+        predictive = self.predictive
+        return np.asarray(
+            of(
+                self.targets,
+                predictive.latent,
+                predictive.sigma,
+                noise=predictive.noise,
+                multioutput="raw_values",
+            )
+        )
+
+    def mean_of_known(self, entries: FloatArray) -> FloatArray:
+        """Mean over the entries of which something is known, (T,)."""
+        return np.asarray(np.mean(entries, axis=0, where=~self.targets.missing))
+
+
+def covered(of: Predicted) -> FloatArray:
+    r"""Probability that an outcome lies in its prediction interval, given what is known of it.
+
+    .. math:: P(low \le y \le high \mid a \le \eta + \sigma\varepsilon \le b)
+
+    under the predictive distribution. It is 1 or 0 where y was recorded, be it at a bound of its
+    scale. Where only an interval [a, b] is known, it is the share of the mass between a and b that
+    the prediction interval holds. If the model is right, its mean is the nominal coverage, however
+    wide the intervals [a, b] are (it is higher at bounds and on whole scores, as their mass cannot
+    be split).
+
+    Returns
+    -------
+    array of shape (N, T)
+        NaN where an entry is missing.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> targets = CensoredTargets.from_intervals([1.0, 0.0, -np.inf], [1.0, 9.0, 3.0])
+    >>> predictive = Predictive(Gaussian(), np.zeros((3, 1)), np.ones(1))
+    >>> covered(Predicted(targets, predictive, np.zeros((3, 1)), 0.9)).ravel().round(3)
+    array([1.   , 0.9  , 0.901])
+    """
+    targets, predictive = of.targets, of.predictive
+    low, high = of.interval
+    inside = (low <= targets.low) & (targets.high <= high)
+    # The latents that are recorded inside the interval, and those of them that are possible.
+    first = np.where(low <= predictive.lower, -np.inf, predictive.cell(low)[0])
+    last = np.where(high >= predictive.upper, np.inf, predictive.cell(high)[1])
+    start, end = np.fmax(first, targets.low), np.fmin(last, targets.high)
+    part = np.asarray(~targets.observed & (start < end))  # False where missing
+    mass = predictive.log_density(np.where(part, start, np.nan), np.where(part, end, np.nan))
+    whole = predictive.log_density(
+        np.where(part, targets.low, np.nan), np.where(part, targets.high, np.nan)
+    )
+    share = np.where(part, np.exp(np.minimum(mass - whole, 0.0)), 0.0)
+    share = np.where(targets.observed, inside, share)
+    return np.where(targets.missing, np.nan, share)
+
+
+def has_known(targets: CensoredTargets) -> BoolArray:
+    """Targets of which something is known, (T,)."""
+    return np.asarray((~targets.missing).any(axis=0))
+
+
+def has_values(targets: CensoredTargets) -> BoolArray:
+    """Targets with a recorded value, (T,)."""
+    return np.asarray(targets.has_value.any(axis=0))
+
+
+def varies(targets: CensoredTargets) -> BoolArray:
+    """Targets whose recorded values are not all the same, (T,)."""
+    values = np.where(targets.has_value, targets.values, np.nan)
+    return np.asarray(np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0))
+
+
+def is_not_zero(targets: CensoredTargets) -> BoolArray:
+    """Targets with a recorded value other than 0, (T,)."""
+    return np.asarray((targets.has_value & (targets.values != 0.0)).any(axis=0))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a measure computes, and how it is named and shown.
+
+    Attributes
+    ----------
+    title : str
+        Heading of its column.
+    help : str
+        What it is, in a clause that follows its title.
+    compute : callable
+        From :class:`Predicted` to an array of shape (T,).
+    better : {"lower", "higher", "nominal", ""}
+        Which value is good: low, high, near the nominal coverage, or none in particular.
+    needs : callable
+        From targets to a boolean array of shape (T,): which targets determine it. For the others
+        it is NaN, and ``compute`` does not see them.
+    style : {"decimal", "significant", "percent"}
+        How people read it: ``digits`` decimals, three significant digits, or a percentage.
+    digits : int
+    in_units : bool
+        Whether it is in units of the target. Comparisons divide it by the target's standard
+        deviation before they average over targets.
+    reported : bool
+        Whether reports and model cards show it; comparisons show all.
+    """
+
+    title: str
+    help: str
+    compute: Callable[[Predicted], Any]
+    better: Literal["lower", "higher", "nominal", ""]
+    needs: Callable[[CensoredTargets], BoolArray] = has_values
+    style: Literal["decimal", "significant", "percent"] = "decimal"
+    digits: int = 2
+    in_units: bool = False
+    reported: bool = True
+
+
+MEASURES: dict[str, Measure] = {
+    "r2": Measure(
+        "R²",
+        "the share of the variance that is explained: 1 is perfect, 0 no better than the mean",
+        lambda of: 1.0 - centred_anmse(of.targets, of.point, multioutput="raw_values"),
+        "higher",
+        needs=varies,
+    ),
+    "anmse": Measure(
+        "ANMSE",
+        "the squared error as a share of the squared values",
+        lambda of: anmse(of.targets, of.point, multioutput="raw_values"),
+        "lower",
+        needs=is_not_zero,
+        digits=3,
+    ),
+    "crps": Measure(
+        "CRPS",
+        "the error of the whole predicted distribution, in units of the outcome",
+        lambda of: of.score(crps),
+        "lower",
+        style="significant",
+        in_units=True,
+    ),
+    "log_score": Measure(
+        "log score",
+        "the mean negative log likelihood",
+        lambda of: of.score(censored_log_score),
+        "lower",
+        needs=has_known,
+        digits=3,
+        reported=False,
+    ),
+    "coverage": Measure(
+        "coverage",
+        "the share of outcomes inside their prediction interval",
+        lambda of: of.mean_of_known(covered(of)),
+        "nominal",
+        needs=has_known,
+        style="percent",
+    ),
+    "width": Measure(
+        "width",
+        "the mean width of the prediction intervals, in units of the outcome",
+        lambda of: of.mean_of_known(of.interval[1] - of.interval[0]),
+        "",
+        needs=has_known,
+        style="significant",
+        in_units=True,
+        reported=False,
+    ),
+}
+
+
+def measure(
+    targets: CensoredTargets,
+    predictive: Predictive,
+    coverage: float,
+    *,
+    point: FloatArray | None = None,
+) -> dict[str, FloatArray]:
+    r"""All :data:`MEASURES` of a prediction by name, each of shape (T,).
+
+    A measure that a target does not determine (no values, or all the same) is NaN.
 
     Parameters
     ----------
     targets : CensoredTargets of shape (N, T)
     predictive : Predictive of shape (N, T)
     coverage : float
-        That the intervals promise, between 0 and 1.
+        Nominal coverage of the prediction intervals, between 0 and 1.
+    point : array of shape (N, T), optional
+        Point predictions; E[y|x] by default.
 
     Examples
     --------
@@ -45,124 +257,19 @@ def measure(
     >>> targets = CensoredTargets.from_bounds([[30.0], [21.0], [27.0]], 0, 30, names=["MMSE"])
     >>> latent, sigma = np.array([[31.0], [22.0], [26.0]]), np.full((3, 1), 2.0)
     >>> predictive = Predictive(Gaussian(), latent, sigma, targets.lower, targets.upper)
-    >>> {name: of.round(2).tolist() for name, of in measure(targets, predictive, 0.9).items()}
-    {'r2': [0.95], 'anmse': [0.0], 'crps': [0.46], 'coverage': [1.0]}
+    >>> measured = measure(targets, predictive, 0.9)
+    >>> {name: measured[name].round(2).tolist() for name in ("r2", "crps", "coverage")}
+    {'r2': [0.95], 'crps': [0.46], 'coverage': [1.0]}
     """
-    recorded = targets.has_value
-    values = np.where(recorded, targets.values, np.nan)
-    some = np.asarray(recorded.any(axis=0))
-    least, largest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-    varied = np.asarray(least < largest)
-    not_zero = np.asarray(some & (varied | (largest != 0.0)))
-    inside = _inside(values, predictive, coverage)
-    return {
-        "r2": 1.0 - _where(varied, targets, predictive, _centred_error),
-        "anmse": _where(not_zero, targets, predictive, _error),
-        "crps": _where(some, targets, predictive, _crps),
-        "coverage": np.where(some, inside.sum(axis=0) / np.fmax(recorded.sum(axis=0), 1), np.nan),
-    }
-
-
-def _where(
-    usable: BoolArray,
-    targets: CensoredTargets,
-    predictive: Predictive,
-    of: Callable[[CensoredTargets, Predictive], Any],
-) -> FloatArray:
-    """A measure of the targets that determine it, NaN for the others, (T,)."""
-    result = np.full(len(usable), np.nan)
-    tasks = np.flatnonzero(usable).tolist()
-    if tasks:
-        result[tasks] = of(some_targets(targets, tasks), some_predictive(predictive, tasks))
-    return result
-
-
-def _centred_error(targets: CensoredTargets, predictive: Predictive) -> Any:
-    return centred_anmse(targets, predictive.mean(), multioutput="raw_values")
-
-
-def _error(targets: CensoredTargets, predictive: Predictive) -> Any:
-    return anmse(targets, predictive.mean(), multioutput="raw_values")
-
-
-def _crps(targets: CensoredTargets, predictive: Predictive) -> Any:
-    return crps(
-        targets,
-        predictive.latent,
-        predictive.sigma,
-        noise=predictive.noise,
-        multioutput="raw_values",
+    predicted = Predicted(
+        targets, predictive, predictive.mean() if point is None else point, coverage
     )
-
-
-def _inside(values: FloatArray, predictive: Predictive, coverage: float) -> BoolArray:
-    """Where a value lies in its central interval; nowhere if there is none."""
-    tail = 0.5 * (1.0 - coverage)
-    low, high = predictive.quantile([tail, 1.0 - tail])
-    return np.asarray((low <= values) & (values <= high))
-
-
-# The model without features, to which every other is compared.
-
-
-def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) -> Predictive:
-    """The same distribution for every row of ``test``, with the noise of another model.
-
-    Tasks of which ``train`` has no value between the bounds have the quartiles of a Gaussian fit.
-
-    Examples
-    --------
-    >>> y = CensoredTargets.from_bounds(np.array([0.0, 1.0, 2.0, 3.0, 4.0]))
-    >>> predict_null(Gaussian(), y, y[:2]).mean().round(1).ravel()
-    array([2., 2.])
-    """
-    # A feature that is 0 everywhere leaves the intercepts; the ridge says what it should be.
-    null = TobitRegressor(alpha=1.0).fit(np.zeros((len(train), 1)), train)
-    level = np.broadcast_to(null.intercept_, train.shape)
-    free = np.asarray(train.observed.any(axis=0))
-    scores = HeldOutScores.build(
-        level, train, np.ones(len(train)), null.sigma_, free, fit_intercept=True
-    )
-    noise = with_one_spread(noise)
-    line, _ = fit_errors(scores, (noise,))
-    families = [of_task(noise, task) for task in range(train.shape[1])]
-    carried = carry_quartiles(line, [Gaussian()] * len(families), families)
-    line = Line(*(np.where(free, *both) for both in zip(line, carried, strict=True)))
-    latent = np.broadcast_to(line.level + line.slope * null.intercept_, test.shape)
-    sigma = np.broadcast_to(line.sigma, test.shape)
-    return Predictive(noise, latent, sigma, test.lower_bounds, test.upper_bounds)
-
-
-# How well one fitted method predicts the test rows, target by target.
-
-
-def measure_measures(
-    model: Any, X: FloatArray, targets: CensoredTargets, coverage: float
-) -> dict[str, FloatArray]:
-    """Measures of a fitted estimator, each of shape (T,).
-
-    ``width`` is that of the central intervals, ``coverage`` the share of entries that agree with
-    theirs; the point prediction is what ``model.predict`` returns by default, within the bounds of
-    each entry.
-    """
-    latent = model.predict(X, kind="latent")
-    lower, upper = targets.lower_bounds, targets.upper_bounds
-    predictive = Predictive(model.noise_, latent, model.sigma_, lower, upper)
-    point = predictive.mean() if model.prediction == "mean" else np.clip(latent, lower, upper)
-    relative = np.asarray(centred_anmse(targets, point, multioutput="raw_values"))
-    scores = {"noise": model.noise_, "multioutput": "raw_values"}
-    tail = 0.5 * (1.0 - coverage)
-    low, high = predictive.quantile([tail, 1.0 - tail])
-    known = ~targets.missing
-    agrees = known & (low <= targets.high) & (high >= targets.low)
-    n_known = known.sum(axis=0)
-    return {
-        "entries": n_known,
-        "r2": 1.0 - relative,
-        "anmse": np.asarray(anmse(targets, point, multioutput="raw_values")),
-        "centred_anmse": relative,
-        "crps": np.asarray(crps(targets, latent, model.sigma_, **scores)),
-        "log_score": np.asarray(censored_log_score(targets, latent, model.sigma_, **scores)),
-        "coverage": agrees.sum(axis=0) / n_known,
-        "width": (known * (high - low)).sum(axis=0) / n_known,
-    }
+    found = {}
+    for name, one in MEASURES.items():
+        values = np.full(len(targets.names), np.nan)
+        tasks = np.flatnonzero(one.needs(targets)).tolist()
+        if tasks:
+            some = predicted if len(tasks) == len(values) else predicted.of_tasks(tasks)
+            values[tasks] = one.compute(some)
+        found[name] = values
+    return found

@@ -351,7 +351,7 @@ METHODS = ("null", *_TUNE, "tobit", FLAGSHIP)
 
 
 def make_methods(
-    names: Iterable[str] | None = None, *, network: SubspaceNetworkCV | None = None, seed: int = 0
+    names: Iterable[str] | None = None, *, network: Any = None, seed: int = 0
 ) -> dict[str, Any]:
     """Unfitted estimators by name, in the order of ``METHODS``.
 
@@ -359,8 +359,8 @@ def make_methods(
     ----------
     names : iterable of str, optional
         Some of ``METHODS``; all by default.
-    network : SubspaceNetworkCV, optional
-        The network, if not with default settings.
+    network : estimator, optional
+        In place of the network with default settings.
     seed : int
         Seed of methods that draw random numbers.
 

@@ -29,9 +29,8 @@ from deeptobit.app.study.encoding import Encoder
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.fitted import FittedStudy, HeldOut, versions
 from deeptobit.app.study.fitting import make_network
-from deeptobit.app.study.measures import predict_null
 from deeptobit.app.study.outcomes import Entries, limits_by_row, read_entries, targets_of
-from deeptobit.app.study.predict import predict_rows
+from deeptobit.app.study.predict import predict_null, predict_rows
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import SubspaceNetworkRegressor
 from deeptobit.scale import Block, LocalSource
