@@ -1,4 +1,4 @@
-"""Rows to learn from and rows to be judged by, the same for every method."""
+"""Data of a comparison, and its splits into training and test rows, the same for every method."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Protocol:
     inner_folds: int = 5
 
     def __post_init__(self) -> None:
-        """Refuse what no split can follow."""
+        """Check shares and repeats."""
         if not self.train_shares or not all(0.0 < share < 1.0 for share in self.train_shares):
             raise ValueError(
                 f"train shares must lie between 0 and 1; got {list(self.train_shares)}"
@@ -72,7 +72,7 @@ class Split(NamedTuple):
 
     @property
     def key(self) -> tuple[float, int]:
-        """Which split it is."""
+        """Share and repeat, which identify the split."""
         return self.share, self.repeat
 
 
@@ -146,7 +146,7 @@ class EvaluationData:
     name : str
         What the data are called.
     X : array of shape (N, D)
-        NaN where the mean of the training rows stands in for what is missing.
+        NaN where missing; :meth:`features` fills in means of training rows.
     targets : CensoredTargets of shape (N, T)
     groups : array of shape (N,) or None
         Rows with the same label are never split between training and test rows.
@@ -165,7 +165,7 @@ class EvaluationData:
     groups: NDArray[np.generic] | None = None
 
     def features(self, train: Rows) -> FloatArray:
-        """Features of all rows; gaps hold the mean of the training rows (0 if these have none)."""
+        """Features of all rows, missing ones filled with the mean of the training rows (or 0)."""
         known = ~np.isnan(self.X[train])
         sums = np.where(known, self.X[train], 0.0).sum(axis=0)
         return np.where(np.isnan(self.X), sums / np.maximum(known.sum(axis=0), 1), self.X)
@@ -184,7 +184,7 @@ class EvaluationData:
 
 
 def data_of_study(data: StudyData, name: str) -> EvaluationData:
-    """A study, whose missing features are filled anew in every split."""
+    """The data of a study; missing features are left for every split to fill in."""
     columns = (
         replace(column, means=tuple(nan for _ in column.means)) for column in data.encoder.columns
     )
@@ -194,7 +194,7 @@ def data_of_study(data: StudyData, name: str) -> EvaluationData:
 
 
 def data_of_cohort(cohort: Cohort, name: str) -> EvaluationData:
-    """A cohort; people with several rows stay together.
+    """The data of a cohort; several rows of a person form a group.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def data_of_cohort(cohort: Cohort, name: str) -> EvaluationData:
     return EvaluationData(name, X, targets, groups if repeated else None)
 
 
-# Targets that a split can teach and judge.
+# Targets that can be fitted and measured in a split.
 
 
 class Skipped(NamedTuple):
@@ -227,33 +227,34 @@ def find_usable(
 ) -> tuple[list[int], list[Skipped]]:
     """Tasks that can be compared in a split, and those that cannot.
 
-    A target needs two recorded values for every fold, values that differ in what every fold trains
-    on, and values that differ among the test rows. Of fewer than five test values, measures would
-    tell the values.
+    A target needs two recorded values per fold, values that vary in the training rows of every
+    fold, and values that vary in the test rows. With fewer than five test values, measures would
+    reveal them.
     """
-    recorded = targets.has_value
-    values = np.where(recorded, targets.values, np.nan)
+    values = np.where(targets.has_value, targets.values, np.nan)
     train, test = values[split.train], values[split.test]
-    enough = (~np.isnan(train)).sum(axis=0) >= 2 * len(folds)
-    learnable = np.all([_varied(train[rows]) for rows, _ in folds], axis=0)
-    many = (~np.isnan(test)).sum(axis=0) >= FEWEST
-    judged = _varied(test)
+    least = 2 * len(folds)
+    requirements = {
+        f"fewer than {least} values to train on": _count(train) >= least,
+        "its values to train on are all the same": np.all(
+            [_varied(train[rows]) for rows, _ in folds], axis=0
+        ),
+        f"fewer than {FEWEST} values to test on": _count(test) >= FEWEST,
+        "its values to test on are all the same": _varied(test),
+    }
     usable, skipped = [], []
     for task, name in enumerate(targets.names):
-        if not enough[task]:
-            reason = f"fewer than {2 * len(folds)} values to train on"
-        elif not learnable[task]:
-            reason = "its values to train on are all the same"
-        elif not many[task]:
-            reason = f"fewer than {FEWEST} values to test on"
-        elif not judged[task]:
-            reason = "its values to test on are all the same"
+        reasons = [reason for reason, met in requirements.items() if not met[task]]
+        if reasons:
+            skipped.append(Skipped(*split.key, name, reasons[0]))
         else:
             usable.append(task)
-            continue
-        skipped.append(Skipped(*split.key, name, reason))
     return usable, skipped
 
 
-def _varied(values: FloatArray) -> FloatArray:
+def _count(values: FloatArray) -> NDArray[np.intp]:
+    return np.asarray((~np.isnan(values)).sum(axis=0))
+
+
+def _varied(values: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0))
