@@ -1,4 +1,4 @@
-"""``deeptobit evaluate``: methods compared on held-out rows."""
+"""``deeptobit evaluate``: methods compared on rows that none of them has seen."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run_evaluate(
     jobs: int,
     as_json: bool,
 ) -> None:
-    """Compare, show the tables, and write them to ``out`` if given."""
+    """Compare, show the tables, and keep them where a folder is named."""
     console = Console(stderr=as_json)
     with one_sentence(as_json), value_errors_are_sentences():
         with console.status("Reading the data …"), _warnings_are_lines(console):
@@ -94,7 +94,7 @@ def _of_dataset(
 
 
 def _change(protocol: Protocol, repeats: int | None, train_shares: str | None) -> Protocol:
-    """The protocol with the options of the command line for random splits."""
+    """The protocol with what the command line says of random splits."""
     if repeats is not None:
         protocol = replace(protocol, method="splits", repeats=repeats)
     if train_shares is not None:
@@ -113,7 +113,7 @@ def _read_shares(text: str) -> tuple[float, ...]:
 
 @contextmanager
 def _warnings_are_lines(console: Console) -> Iterator[None]:
-    """Show warnings of a loader as one line each, without source code."""
+    """What a loader warns of is a line, without the code that said it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
