@@ -1,4 +1,4 @@
-"""Methods on the same random splits, side by side, continued where a run was stopped."""
+"""Methods compared on the same random splits: results, tables, and claims about them."""
 
 from __future__ import annotations
 
@@ -324,39 +324,43 @@ def _test(compared: Sequence[Compared], margin: float) -> str:
     )
 
 
-# The protocol of comparisons, as they need it and in sentences.
+# The comparisons of all tables, and their description.
 
 
-def protocol_of(scale: Scale, context: Context) -> Protocol:
-    """The paper's random splits."""
-    return Protocol(train_shares=scale.train_shares, repeats=scale.repeats, seed=context.seed)
+def compare_methods(
+    name: str,
+    data: EvaluationData,
+    methods: Mapping[str, Method],
+    scale: Scale,
+    context: Context,
+) -> pd.DataFrame:
+    """Compare on the random splits of a scale; see :func:`compare`."""
+    protocol = Protocol(train_shares=scale.train_shares, repeats=scale.repeats, seed=context.seed)
+    return compare(Comparison(name, data, methods, protocol, context.protocol), context)
 
 
-def how_split(protocol: Protocol) -> str:
-    """How rows were split.
+def how_compared(scale: Scale, context: Context) -> str:
+    """How rows were split and settings chosen, in sentences.
 
     Examples
     --------
-    >>> print(how_split(Protocol(train_shares=(0.4, 0.8), repeats=5)))
-    All methods see the same 5 random splits at each of 40%, 80% to train on.
+    >>> from paper.section import SMALL
+    >>> how_compared(SMALL, Context())[:73]
+    'All methods see the same 5 random splits at each of 40%, 80% to train on.'
     """
-    shares = ", ".join(f"{share:.0%}" for share in protocol.train_shares)
-    return (
-        f"All methods see the same {protocol.repeats} random splits at each of {shares} to train "
-        "on."
+    shares = ", ".join(f"{share:.0%}" for share in scale.train_shares)
+    split = (
+        f"All methods see the same {scale.repeats} random splits at each of {shares} to train on."
     )
-
-
-def how_chosen(choice: Choice) -> str:
-    """How settings were chosen."""
-    if choice == "paper":
+    if context.protocol == "paper":
         return (
-            "Settings are those with the best value on the test rows, as in the paper, and a DNN "
-            "stops early by them: errors of all methods with a grid are too low. Least squares and "
-            "Tobit have nothing to choose; SN with our defaults chooses on training rows all the "
-            "same."
+            f"{split} Settings are those with the best value on the test rows, as in the paper, "
+            "and a DNN stops early by them: errors of all methods with a grid are too low. Least "
+            "squares and Tobit have nothing to choose; SN with our defaults chooses on training "
+            "rows all the same."
         )
     return (
-        "Settings are chosen on training rows alone: a fifth of them, the same for every method, "
-        "decides, and the chosen method is fitted to all of them (a DNN stops early by that fifth)."
+        f"{split} Settings are chosen on training rows alone: a fifth of them, the same for every "
+        "method, decides, and the chosen method is fitted to all of them (a DNN stops early by "
+        "that fifth)."
     )

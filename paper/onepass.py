@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from deeptobit.datasets import make_subspace
 from deeptobit.metrics import principal_angles, subspace_difference
 from paper.arrays import FloatArray
 from paper.recipes import OURS, default_layer, paper_layer, paper_step
-from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf
+from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf, panel
 from paper.theory import follow
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
@@ -105,15 +105,15 @@ def _subspace_figure(by_recipe: dict[str, list[Pass]]) -> FigureOf:
         ("(b) objective", "loss per entry of the next rows", "objective"),
         ("(c) iteration-wise difference", "‖Uᵢ − Uᵢ₋₁‖ / ‖U‖", "change"),
     ]
+    rows = next(iter(by_recipe.values()))[0].rows
     drawn = [
-        {
-            "title": title,
-            "xlabel": "rows seen",
-            "ylabel": label,
-            "log_x": False,
-            "log_y": True,
-            "lines": [_line(name, passes, field) for name, passes in by_recipe.items()],
-        }
+        panel(
+            title,
+            label,
+            rows,
+            {name: [getattr(p, field) for p in passes] for name, passes in by_recipe.items()},
+            log_x=False,
+        )
         for title, label, field in panels
     ]
     caption = (
@@ -121,17 +121,6 @@ def _subspace_figure(by_recipe: dict[str, list[Pass]]) -> FigureOf:
         "in the paper: it is 0 if and only if the subspace is found."
     )
     return FigureOf(caption, "lines", {"panels": drawn})
-
-
-def _line(name: str, passes: list[Pass], field: str) -> dict[str, Any]:
-    values = np.array([getattr(p, field) for p in passes])
-    return {
-        "label": name,
-        "x": passes[0].rows[-values.shape[1] :],
-        "y": np.median(values, axis=0),
-        "low": values.min(axis=0),
-        "high": values.max(axis=0),
-    }
 
 
 def _subspace_table(by_recipe: dict[str, list[Pass]]) -> TableOf:

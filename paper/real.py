@@ -14,12 +14,9 @@ from deeptobit.app.study import EvaluationData, InterceptOnly, data_of_cohort
 from deeptobit.datasets import load_adni, load_help
 from paper.arrays import FloatArray
 from paper.comparison import (
-    Comparison,
     claim_ahead,
-    compare,
-    how_chosen,
-    how_split,
-    protocol_of,
+    compare_methods,
+    how_compared,
     seconds_of_methods,
     table_by_share,
 )
@@ -92,7 +89,7 @@ MEAN = with_mean(OURS)
 
 _METHODS_TEXT = """{about}
 
-{split} {choice} SN of one and of three layers has rank {rank} and a grid of penalties; our \
+{how} SN of one and of three layers has rank {rank} and a grid of penalties; our \
 defaults are SubspaceNetworkCV, which learns its prior and chooses rank and depth by five folds \
 of the training rows.
 
@@ -106,7 +103,7 @@ both ways.
 
 def table_real(scale: Scale, context: Context) -> Section:
     """All methods on a real cohort."""
-    data, protocol = real_data(context), protocol_of(scale, context)
+    data = real_data(context)
     methods = {
         NULL: Method((InterceptOnly(),), {NULL: reading("mean")}),
         **shallow_methods(uncensored=False),
@@ -118,11 +115,10 @@ def table_real(scale: Scale, context: Context) -> Section:
             {OURS: reading("clip"), MEAN: reading("mean")},
         ),
     }
-    results = compare(Comparison("table-real", data, methods, protocol, context.protocol), context)
+    results = compare_methods("table-real", data, methods, scale, context)
     text = _METHODS_TEXT.format(
         about=about(data),
-        split=how_split(protocol),
-        choice=how_chosen(context.protocol),
+        how=how_compared(scale, context),
         rank=scale.real_rank,
         seconds=seconds_of_methods(results),
     )
@@ -190,12 +186,12 @@ _LAYERS_TEXT = """{about}
 
 Networks of rank {rank} and a grid of penalties. Growth adds layer after layer, each to its \
 optimum, as in the paper, and keeps one where it gains more log likelihood than it has \
-parameters; our defaults then tune all layers together, where that pays. {split} {choice}"""
+parameters; our defaults then tune all layers together, where that pays. {how}"""
 
 
 def table_real_layers(scale: Scale, context: Context) -> Section:
     """Networks of several depths on a real cohort."""
-    data, protocol = real_data(context), protocol_of(scale, context)
+    data = real_data(context)
     rank, depths = scale.real_rank, scale.real_layers
     by_growth = {depth: f"grown, {depth} layer(s)" for depth in depths}
     tuned = {depth: f"our defaults (tuned), {depth} layer(s)" for depth in depths[1:]}
@@ -203,9 +199,7 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
         "grown": grown(network_grid(rank=rank, joint_tuning=False), by_growth),
         **{row: network_method(row, rank=rank, n_layers=depth) for depth, row in tuned.items()},
     }
-    results = compare(
-        Comparison("table-real-layers", data, methods, protocol, context.protocol), context
-    )
+    results = compare_methods("table-real-layers", data, methods, scale, context)
     first, last = by_growth[depths[0]], by_growth[depths[-1]]
     table = table_by_share(
         results,
@@ -233,8 +227,7 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
     text = _LAYERS_TEXT.format(
         about=about(data),
         rank=rank,
-        split=how_split(protocol),
-        choice=how_chosen(context.protocol),
+        how=how_compared(scale, context),
     )
     title = f"Depth on {data.name}"
     return Section("table-real-layers", title, text, tables=(table,), claims=claims)
@@ -246,18 +239,18 @@ _RANKS_TEXT = """{about}
 
 SN of three layers with a grid of penalties, and the factorised network DNN iii, at the same \
 ranks. A penalty that is chosen makes the rank matter less: it shrinks directions that are not \
-needed. {split} {choice}"""
+needed. {how}"""
 
 
 def table_rank(scale: Scale, context: Context) -> Section:
     """SN and DNN iii at several ranks."""
-    data, protocol = real_data(context), protocol_of(scale, context)
+    data = real_data(context)
     ranks = scale.real_ranks
     methods = {
         **{_sn(rank): network_method(_sn(rank), rank=rank, n_layers=3) for rank in ranks},
         **{_dnn(rank): dnn_iii(rank, _dnn(rank), context) for rank in ranks},
     }
-    results = compare(Comparison("table-rank", data, methods, protocol, context.protocol), context)
+    results = compare_methods("table-rank", data, methods, scale, context)
     table = table_by_share(
         results,
         f"ANMSE on {data.name} by rank, beside Table 7 (ADNI)",
@@ -265,9 +258,7 @@ def table_rank(scale: Scale, context: Context) -> Section:
         | {_dnn(rank): DNN_RANKS[rank] for rank in ranks},
         reference=_sn(scale.real_rank),
     )
-    text = _RANKS_TEXT.format(
-        about=about(data), split=how_split(protocol), choice=how_chosen(context.protocol)
-    )
+    text = _RANKS_TEXT.format(about=about(data), how=how_compared(scale, context))
     return Section(
         "table-rank",
         f"Ranks on {data.name}",
@@ -319,7 +310,7 @@ Networks of {depth} layers and rank {rank}, grown layer by layer, with a grid of
 calibrated: every task has the same σ in units of its standard deviation, in all layers. \
 Calibrated: the residuals of each layer before censoring give the σ of every task in the next, \
 as in the paper. Our σ is part of the maximum of the likelihood. A larger σ shrinks the \
-coefficients, which the clipped score rewards; E[y|x] needs the right σ. {split} {choice}"""
+coefficients, which the clipped score rewards; E[y|x] needs the right σ. {how}"""
 
 
 @dataclass(eq=False)
@@ -341,7 +332,7 @@ class SameSigma:
 
 def table_calibration(scale: Scale, context: Context) -> Section:
     """σ by task and layer, or the same for all."""
-    data, protocol = real_data(context), protocol_of(scale, context)
+    data = real_data(context)
     depth, rank = scale.calibration_layers, scale.real_rank
     common: dict[str, Any] = {"rank": rank, "n_layers": depth, "joint_tuning": False}
     methods = {
@@ -349,9 +340,7 @@ def table_calibration(scale: Scale, context: Context) -> Section:
         CALIBRATED: network_method(CALIBRATED, sigma="calibrate", **common),
         LIKELIHOOD: network_method(LIKELIHOOD, **common),
     }
-    results = compare(
-        Comparison("table-calibration", data, methods, protocol, context.protocol), context
-    )
+    results = compare_methods("table-calibration", data, methods, scale, context)
     table = table_by_share(
         results,
         f"ANMSE on {data.name} with {depth} layers, beside Table 8 (ADNI, 6 layers)",
@@ -376,8 +365,7 @@ def table_calibration(scale: Scale, context: Context) -> Section:
         about=about(data),
         depth=depth,
         rank=rank,
-        split=how_split(protocol),
-        choice=how_chosen(context.protocol),
+        how=how_compared(scale, context),
     )
     title = f"Calibration on {data.name}"
     return Section("table-calibration", title, text, tables=(table,), claims=claims)

@@ -89,10 +89,10 @@ def recipe(scale: Scale, context: Context, rows: dict[int, str]) -> Method:
 
 @dataclass(eq=False)
 class GrownDepths:
-    """What a network predicts when it may grow to each of several depths.
+    """Networks that may grow to each of several depths.
 
-    Growth does not look ahead, and layers that do not pay are undone: a network whose paying depth
-    is p is the network of every depth from p on, and only shallower ones are grown anew.
+    Growth is greedy, and layers that do not pay are removed: a network whose paying depth is p is
+    that of every larger depth, too, and only shallower ones are grown again.
 
     Parameters
     ----------

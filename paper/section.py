@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from deeptobit.app.study import write_whole
+from paper.arrays import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +65,45 @@ class FigureOf:
     caption: str
     kind: str
     data: Mapping[str, Any]
+
+
+def panel(
+    title: str,
+    label: str,
+    rows: FloatArray,
+    lines: Mapping[str, Sequence[FloatArray]],
+    *,
+    log_x: bool = True,
+) -> dict[str, Any]:
+    """A panel of a figure of lines over rows seen: medians over repeats with their range.
+
+    Parameters
+    ----------
+    title, label : str
+        ``label`` is that of the vertical axis.
+    rows : array
+        Numbers of rows; shorter lines have the last of them.
+    lines : mapping of str to sequences of arrays
+        One array per repeat, by the name in the legend.
+    log_x : bool
+    """
+    return {
+        "title": title,
+        "xlabel": "rows seen",
+        "ylabel": label,
+        "log_x": log_x,
+        "log_y": True,
+        "lines": [
+            {
+                "label": name,
+                "x": rows[-len(values[0]) :],
+                "y": np.median(values, axis=0),
+                "low": np.min(values, axis=0),
+                "high": np.max(values, axis=0),
+            }
+            for name, values in lines.items()
+        ],
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,9 @@ from deeptobit import CensoredTargets, SubspaceNetworkRegressor
 from deeptobit.app.study import EvaluationData
 from deeptobit.datasets import SubspaceTruth, make_subspace
 from paper.comparison import (
-    Comparison,
     claim_ahead,
-    compare,
-    how_chosen,
-    how_split,
-    protocol_of,
+    compare_methods,
+    how_compared,
     seconds_of_methods,
     table_by_share,
 )
@@ -71,7 +68,7 @@ measure is the paper's ANMSE of the clipped prediction, so that the values compa
 other, and not with the paper's: its values are larger than those of the true parameters at the \
 sizes it states. Order and ratios compare.
 
-{split} {choice}
+{how}
 
 Rows called clipped are squared losses whose predictions are set to the bounds, which is what \
 the paper calls censored; rows called censored maximise the censored likelihood. The paper's \
@@ -94,18 +91,14 @@ def table_synthetic(scale: Scale, context: Context) -> Section:
         ONE_PASS: _network(scale, ONE_PASS, solver="online"),
         OURS: _network(scale, OURS),
     }
-    protocol = protocol_of(scale, context)
-    results = compare(
-        Comparison("table-synthetic", data, methods, protocol, context.protocol), context
-    )
+    results = compare_methods("table-synthetic", data, methods, scale, context)
     text = _METHODS_TEXT.format(
         tasks=scale.n_tasks,
         features=scale.n_features,
         rank=scale.rank,
         sigma=scale.sigma,
         rows=len(data.targets),
-        split=how_split(protocol),
-        choice=how_chosen(context.protocol),
+        how=how_compared(scale, context),
         seconds=seconds_of_methods(results),
     )
     table = table_by_share(
@@ -203,12 +196,11 @@ rank 3, noise of standard deviation 1 around scores of 3, hidden layer without n
 of rank 6): by growth alone, and when all layers are tuned together, which the paper names as \
 missing.
 
-{split} {choice}"""
+{how}"""
 
 
 def table_layers(scale: Scale, context: Context) -> Section:
     """Networks of several depths, on a truth of one layer and on one of two."""
-    protocol = protocol_of(scale, context)
     one_layer = _on_one_layer(like_the_paper(scale), context)
     two_layers = _on_two_layers(scale, context)
     first, last = scale.layers[0], scale.layers[-1]
@@ -230,7 +222,7 @@ def table_layers(scale: Scale, context: Context) -> Section:
     return Section(
         "table-layers",
         "Depth on synthetic data",
-        _LAYERS_TEXT.format(split=how_split(protocol), choice=how_chosen(context.protocol)),
+        _LAYERS_TEXT.format(how=how_compared(scale, context)),
         tables=tables,
         claims=(*_one_layer_claims(one_layer, first, last), *_two_layer_claims(two_layers)),
     )
@@ -264,7 +256,7 @@ def _on_one_layer(scale: Scale, context: Context) -> pd.DataFrame:
             [network], {depth: _converged(depth) for depth in scale.layers}
         ),
     }
-    return _compare("table-layers, one layer", data, methods, scale, context)
+    return compare_methods("table-layers, one layer", data, methods, scale, context)
 
 
 def _on_two_layers(scale: Scale, context: Context) -> pd.DataFrame:
@@ -292,14 +284,7 @@ def _on_two_layers(scale: Scale, context: Context) -> pd.DataFrame:
     for depth in TUNED_DEPTHS[1:]:
         network = SubspaceNetworkRegressor(6, depth)
         methods[_tuned(depth)] = Method((network,), {_tuned(depth): reading("clip")})
-    return _compare("table-layers, two layers", data, methods, scale, context)
-
-
-def _compare(
-    name: str, data: EvaluationData, methods: dict[str, Method], scale: Scale, context: Context
-) -> pd.DataFrame:
-    protocol = protocol_of(scale, context)
-    return compare(Comparison(name, data, methods, protocol, context.protocol), context)
+    return compare_methods("table-layers, two layers", data, methods, scale, context)
 
 
 def _one_layer_claims(results: pd.DataFrame, first: int, last: int) -> tuple[Claim, ...]:

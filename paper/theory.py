@@ -13,7 +13,7 @@ from deeptobit.datasets import make_subspace
 from deeptobit.likelihood import Gaussian, evaluate
 from paper.arrays import FloatArray, Rows
 from paper.recipes import default_layer, paper_step
-from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf
+from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf, panel
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
 # The three claims, as numbers.
@@ -191,14 +191,14 @@ def _figure(found: list[Evidence], scale: Scale) -> FigureOf:
     rows = found[0].rows
     shares = np.array(_SHARES) * scale.n_samples
     panels = [
-        _panel("i · ‖Uᵢ − Uᵢ₋₁‖", "stays bounded", rows, {"": [e.scaled_change for e in found]}),
-        _panel(
+        panel("i · ‖Uᵢ − Uᵢ₋₁‖", "stays bounded", rows, {"": [e.scaled_change for e in found]}),
+        panel(
             "regret and its bound",
             "per row",
             rows,
             {"|regret|": [np.abs(e.regret) for e in found], "bound": [e.bound for e in found]},
         ),
-        _panel(
+        panel(
             "gradient of the batch objective",
             "relative to W = 0",
             shares,
@@ -207,28 +207,6 @@ def _figure(found: list[Evidence], scale: Scale) -> FigureOf:
     ]
     caption = "The three claims over one pass; lines are medians over data sets, bands their range."
     return FigureOf(caption, "lines", {"panels": panels})
-
-
-def _panel(
-    title: str, label: str, x: FloatArray, lines: dict[str, list[FloatArray]]
-) -> dict[str, object]:
-    return {
-        "title": title,
-        "xlabel": "rows seen",
-        "ylabel": label,
-        "log_x": True,
-        "log_y": True,
-        "lines": [
-            {
-                "label": name,
-                "x": x,
-                "y": np.median(values, axis=0),
-                "low": np.min(values, axis=0),
-                "high": np.max(values, axis=0),
-            }
-            for name, values in lines.items()
-        ],
-    }
 
 
 def _table(found: list[Evidence], scale: Scale) -> TableOf:

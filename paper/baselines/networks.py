@@ -136,7 +136,7 @@ class Trainer:
     bounds: tuple[FloatArray, FloatArray] | None
     seed: int
 
-    def train_anew(self, start: Sequence[DenseLayer], weight_decay: float) -> Trained:
+    def train_from_random(self, start: Sequence[DenseLayer], weight_decay: float) -> Trained:
         """Train from random layers.
 
         A clipped output passes no gradient on where its score lies beyond a bound, so random
@@ -398,7 +398,7 @@ class MLPBaseline(Baseline):
             [n_features, *[width] * (self.n_layers - 1), n_tasks],
             np.random.default_rng(trainer.seed),
         )
-        trained = self._best(partial(trainer.train_anew, start))
+        trained = self._best(partial(trainer.train_from_random, start))
         self.losses_ = trained.losses
         if self.rank is None:
             return trained.layers

@@ -31,7 +31,7 @@ from paper.baselines.norms import (
 
 _PATH = np.logspace(0.0, -4.0, 14)  # of the least strength at which nothing is left
 _PATIENCE = 3
-_ROUGH = 1e-2  # enough to tell one strength from another
+_ROUGH = 1e-2  # enough to compare strengths
 
 
 class Chosen(NamedTuple):

@@ -22,7 +22,7 @@ def _imports(path: Path, package: str) -> Iterator[tuple[str, str | None]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Import():
-                found = [(alias.name, None) for alias in node.names]
+                found: list[tuple[str, str | None]] = [(alias.name, None) for alias in node.names]
             case ast.ImportFrom(module=str(module), level=0):
                 found = [(module, alias.name) for alias in node.names]
             case _:
