@@ -1,6 +1,6 @@
 # Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports pytest coverage docs bench bench-compare bench-scale race golden fuzz audit constraints clean
+.PHONY: help demo test test-all lint types imports pytest coverage docs bench bench-compare bench-scale race paper golden fuzz audit constraints clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,6 +10,8 @@ READY := $(VENV)/.ready
 RACE_VENV := .venv-race
 RACE := $(RACE_VENV)/.ready
 RACE_ARGUMENTS ?=
+PAPER ?= all
+PAPER_ARGUMENTS ?= --out build/paper
 AUDIT_VENV := .venv-audit
 AGAINST ?=
 FUZZ := $(VENV)/.fuzz
@@ -53,6 +55,9 @@ bench: $(READY) ## measure what this project promises; each number is one line
 
 race: $(RACE) ## race against XGBoost, NGBoost, R and others, in .venv-race (about two hours on two cores)
 	$(RACE_VENV)/bin/python -m benchmarks.race $(RACE_ARGUMENTS)
+
+paper: $(READY) ## the paper's tables and figures into build/paper; PAPER="table-rank fig-network" for some of them
+	$(BIN)/python -m paper $(PAPER) $(PAPER_ARGUMENTS)
 
 bench-scale: $(READY) ## the same for rows beyond memory and workers: tables of some gigabytes
 	$(BIN)/python -m benchmarks scale cost

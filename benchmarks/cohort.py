@@ -15,20 +15,20 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
 from deeptobit import SubspaceNetworkCV
-from deeptobit.arrays import FloatArray
-from deeptobit.auto import HeldOutScores, fit_errors
-from deeptobit.datasets import make_clinical_cohort, make_subspace
-from deeptobit.likelihood import Gaussian, Predictive
-from deeptobit.metrics import centred_anmse, crps
-from deeptobit.targets import CensoredTargets
-from paper.baselines.base import Folds
-from paper.baselines.leastsquares import (
+from deeptobit.app.study import Folds
+from deeptobit.app.study.methods import (
     predict_held_out,
     tune_forest,
     tune_lasso,
     tune_multi_task_lasso,
     tune_ridge,
 )
+from deeptobit.arrays import FloatArray
+from deeptobit.auto import HeldOutScores, fit_errors
+from deeptobit.datasets import make_clinical_cohort, make_subspace
+from deeptobit.likelihood import Gaussian, Predictive
+from deeptobit.metrics import centred_anmse, crps
+from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
     import pandas as pd

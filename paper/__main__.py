@@ -1,59 +1,103 @@
-"""``deeptobit reproduce``: the paper's tables, figures and claims, computed again."""
+"""``python -m paper NAME…``: the paper's tables, figures and claims, computed again."""
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from tempfile import TemporaryFile
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from deeptobit.app.cli.common import (
-    check_folder,
-    finite,
-    one_sentence,
-    stoppable,
-    value_errors_are_sentences,
-)
-from deeptobit.app.study import StudyError
-from paper.page import write_reproduction
+from paper.page import count_verdicts, write_page
 from paper.registry import NAMES, finished, reproduce
-from paper.section import PAPER, SMALL, Context, Section, TableOf
+from paper.section import PAPER, SMALL, Context, Scale, Section, TableOf
 
 ALL = "all"
 _SCALES = {"small": SMALL, "paper": PAPER}
 _COLOURS = {"holds": "green", "does not hold": "red", "cannot be told": "yellow"}
 
 
-def run_reproduce(
-    name: str,
-    *,
-    scale: str,
-    out: Path | None,
-    path: Path | None,
-    jobs: int,
-    protocol: Literal["honest", "paper"],
-    seed: int,
-    as_json: bool,
-) -> None:
-    """Compute sections, show them or write them as a page with its files."""
-    console = Console(stderr=as_json)
-    names = list(NAMES) if name == ALL else [name]
-    context = Context(n_jobs=jobs, seed=seed, protocol=protocol, path=path, store=out)
-    with one_sentence(as_json), stoppable(out):
-        _check(name, out)
-        sections = [_section(console, one, scale, context) for one in names]
-        files = []
-        if out is not None:
-            with console.status("Drawing the page …"):
-                page = "index" if name == ALL else name
-                files = write_reproduction(out, sections, page)
-    if as_json:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns 0 (done), 1 (failed) or 130 (stopped by Ctrl-C)."""
+    options = _parser().parse_args(arguments)
+    try:
+        _run(options)
+    except KeyboardInterrupt:
+        kept = "nothing was kept: --out DIR keeps what is done"
+        if options.out is not None:
+            kept = f"what is done is kept in {options.out}; the same command continues"
+        return _fail(f"stopped; {kept}", 130)
+    except (ValueError, ImportError, OSError) as error:
+        return _fail(str(error), 1)
+    return 0
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"paper: {message}", file=sys.stderr)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m paper",
+        description="Compute tables, figures and claims of the paper again.",
+        epilog="names:\n  " + "\n  ".join([*NAMES, ALL]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="+", choices=[*NAMES, ALL], metavar="NAME")
+    parser.add_argument(
+        "--scale", choices=_SCALES, default="small", help="small sizes, or those of the paper"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder for a page, tables and figures; a stopped run continues there",
+    )
+    parser.add_argument(
+        "--path",
+        type=Path,
+        metavar="DIR",
+        help="folder of your ADNI downloads, in place of open data",
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="fits to run in parallel")
+    parser.add_argument(
+        "--protocol",
+        choices=["honest", "paper"],
+        default="honest",
+        help="tune on training rows, or, as the paper, by the best test value",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything random")
+    parser.add_argument("--json", action="store_true", help="print tables and claims as JSON")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    console = Console(stderr=options.json)
+    out: Path | None = options.out
+    names = list(NAMES) if ALL in options.names else list(dict.fromkeys(options.names))
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):  # fails before hours of work if nothing can be written there
+            pass
+    context = Context(options.jobs, options.seed, options.protocol, options.path, out)
+    scale = _SCALES[options.scale]
+    sections = [_section(console, name, scale, context) for name in names]
+    files = []
+    if out is not None:
+        with console.status("Drawing the page …"):
+            files = write_page(out, sections, options.names[0] if len(names) == 1 else "index")
+    if options.json:
         print(json.dumps([_as_json(section) for section in sections], indent=2))
         return
     if out is None:
@@ -62,26 +106,8 @@ def run_reproduce(
     _conclude(console, sections, files)
 
 
-def _check(name: str, out: Path | None) -> None:
-    if name != ALL and name not in NAMES:
-        raise StudyError(f"there is nothing called {name!r}; name one of {ALL}, {', '.join(NAMES)}")
-    if out is not None and out.exists() and not out.is_dir():
-        raise StudyError(f"{out} is a file; --out names a folder")
-    if out is not None:
-        _make(out)
-
-
-def _make(folder: Path) -> None:
-    """Before anything is computed that it could not hold."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StudyError(f"{folder} cannot be made: {error.strerror}") from None
-    check_folder(folder)
-
-
-def _section(console: Console, name: str, scale: str, context: Context) -> Section:
-    before = finished(name, _SCALES[scale], context)
+def _section(console: Console, name: str, scale: Scale, context: Context) -> Section:
+    before = finished(name, scale, context)
     if before is not None:
         console.print(f"{name}: finished before with the same settings; read, not run.")
         return before
@@ -94,9 +120,9 @@ def _section(console: Console, name: str, scale: str, context: Context) -> Secti
         def tell(done: int, total: int, label: str) -> None:
             bar.update(task, completed=done, total=total, description=label)
 
-        with value_errors_are_sentences(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # many fits would say the same many times
-            section = reproduce(name, _SCALES[scale], replace(context, progress=tell))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # hundreds of fits would repeat the same ones
+            section = reproduce(name, scale, replace(context, progress=tell))
     console.print(f"{name}: done in {section.seconds:.0f} s.", highlight=False)
     return section
 
@@ -134,11 +160,9 @@ def _as_rich(table: TableOf) -> Table:
 
 
 def _conclude(console: Console, sections: list[Section], files: list[Path]) -> None:
-    claims = [claim for section in sections for claim in section.claims]
-    counts = ", ".join(
-        f"{sum(claim.verdict == verdict for claim in claims)} {verdict}" for verdict in _COLOURS
-    )
-    console.print(f"\n{len(claims)} claim(s): {counts}.", highlight=False)
+    counts = count_verdicts(sections)
+    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    console.print(f"\n{sum(counts.values())} claim(s): {listed}.", highlight=False)
     if files:
         console.print(
             f"Wrote [bold]{escape(str(files[0]))}[/bold] and {len(files) - 1} files of tables and "
@@ -159,5 +183,15 @@ def _as_json(section: Section) -> dict[str, Any]:
 
 
 def _records(table: TableOf) -> list[dict[str, Any]]:
-    rows = table.frame.to_dict(orient="records")
-    return [{str(key): finite(value) for key, value in row.items()} for row in rows]
+    """Rows as JSON has them, which knows no NaN and no infinity."""
+    return [
+        {
+            str(key): None if isinstance(value, float) and not isfinite(value) else value
+            for key, value in row.items()
+        }
+        for row in table.frame.to_dict(orient="records")
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

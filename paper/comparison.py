@@ -1,33 +1,33 @@
-"""Methods on the same random splits, side by side, continued where a run was stopped."""
+"""Methods compared on the same random splits: results, tables, and claims about them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from deeptobit import __version__
 from deeptobit.app.study import (
     EvaluationData,
+    Job,
     Protocol,
     ResultStore,
-    Split,
     draw_splits,
     find_usable,
+    inner_folds,
     open_results,
+    run_jobs,
     versions,
 )
 from deeptobit.metrics import some_targets
-from paper.baselines.base import inner_folds
-from paper.methods import Choice, Method, Problem, Rows, assess
+from paper.methods import Choice, Method, Problem, assess
 from paper.section import Claim, Context, Scale, TableOf, Verdict
 from paper.values import PaperRow
 from paper.verdicts import Judgement, verdict_over_repeats
@@ -36,13 +36,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_JOB = ["share", "repeat", "method"]
 _FOLDS = 5  # one of them validates: a fifth of the training rows
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What was compared, and how it is to be split.
+    """Data, methods, and how the data are split.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ class Comparison:
     protocol : Protocol
         Shares, repeats and seed of the splits.
     choice : {"honest", "paper"}
-        Who chooses among the members of a grid: validation rows, or the test rows.
+        Which rows choose among the members of a grid: validation rows, or the test rows.
     """
 
     name: str
@@ -62,34 +61,12 @@ class Comparison:
     protocol: Protocol
     choice: Choice
 
-    def settings(self) -> dict[str, Any]:
-        """What must be the same for a run to be continued."""
-        settings = {
-            "deeptobit": __version__,
-            "data": {"name": self.data.name, "fingerprint": self.data.fingerprint()},
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """What must be the same for a run to be continued, beside the data."""
+        return {
             "protocol": asdict(self.protocol) | {"choice": self.choice},
             "methods": {name: method.settings() for name, method in self.methods.items()},
         }
-        restored: dict[str, Any] = json.loads(json.dumps(settings))
-        return restored
-
-
-class Job(NamedTuple):
-    """One method on one split."""
-
-    method: str
-    split: Split
-    fold: tuple[Rows, Rows]
-    tasks: list[int]
-
-    @property
-    def key(self) -> tuple[float, int, str]:
-        """How its rows are found among the results."""
-        return (*self.split.key, self.method)
-
-    def __str__(self) -> str:
-        """For people who wait."""
-        return f"{self.method}, {self.split.share:.0%} to train on, repeat {self.split.repeat + 1}"
 
 
 def compare(comparison: Comparison, context: Context) -> pd.DataFrame:
@@ -103,20 +80,23 @@ def compare(comparison: Comparison, context: Context) -> pd.DataFrame:
         ``warnings`` of its method with the whole grid, ``seed`` and ``versions``. It does not
         depend on ``context.n_jobs``.
     """
-    jobs = _plan(comparison)
+    data, protocol = comparison.data, comparison.protocol
+    jobs = []
+    for split in draw_splits(len(data.targets), data.groups, protocol):
+        groups = None if data.groups is None else data.groups[split.train]
+        seed = protocol.seed + split.repeat
+        folds = inner_folds(len(split.train), groups, _FOLDS, seed)[:1]
+        tasks, _ = find_usable(data.targets, split, folds)
+        jobs += [Job(name, split, folds, tasks) for name in comparison.methods]
+
+    def tell(done: int, total: int, label: str) -> None:
+        if done:
+            label = label or "continued where it stopped"
+            context.progress(done, total, f"{comparison.name}: {label}")
+
     store = _open(comparison, context)
-    done = [] if store is None else store.read()
-    seen = {key for frame in done for key in frame[_JOB].itertuples(index=False, name=None)}
-    left = [job for job in jobs if job.key not in seen]
-    if seen:
-        label = f"{comparison.name}: continued where it stopped"
-        context.progress(len(jobs) - len(left), len(jobs), label)
-    for count, (job, frame) in enumerate(_run(comparison, left, context.n_jobs), start=1):
-        done.append(frame)
-        if store is not None:
-            store.write(_in_order(done, jobs))
-        context.progress(len(jobs) - len(left) + count, len(jobs), f"{comparison.name}: {job}")
-    return _in_order(done, jobs)
+    work = partial(_assess, comparison)
+    return run_jobs(jobs, work, n_jobs=context.n_jobs, store=store, progress=tell)
 
 
 def _open(comparison: Comparison, context: Context) -> ResultStore | None:
@@ -124,88 +104,50 @@ def _open(comparison: Comparison, context: Context) -> ResultStore | None:
     parts, settings = context.folder(comparison.name), comparison.settings()
     if parts is None:
         return None
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-    return open_results(parts / digest[:12], settings)
+    text = json.dumps([settings, comparison.data.fingerprint()], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return open_results(parts / digest[:12], comparison.data, settings)
 
 
-def _plan(comparison: Comparison) -> list[Job]:
-    """Every method on every split; each split has one validation fold and one list of tasks."""
-    data, protocol = comparison.data, comparison.protocol
-    jobs = []
-    for split in draw_splits(len(data.targets), data.groups, protocol):
-        groups = None if data.groups is None else data.groups[split.train]
-        seed = protocol.seed + split.repeat
-        to_fit, to_judge = inner_folds(len(split.train), groups, _FOLDS, seed)[0]
-        tasks, _ = find_usable(data.targets, split, [(to_fit, to_judge)])
-        fold = (split.train[to_fit], split.train[to_judge])
-        jobs += [Job(name, split, fold, tasks) for name in comparison.methods]
-    return jobs
-
-
-def _run(
-    comparison: Comparison, jobs: list[Job], n_jobs: int
-) -> Iterator[tuple[Job, pd.DataFrame]]:
-    """Jobs and their rows, as they come to an end."""
-    work = (
-        delayed(_do)(
-            comparison.data,
-            comparison.methods[job.method],
-            job,
-            comparison.choice,
-            comparison.protocol.seed,
-        )
-        for job in jobs
-    )
-    yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(work)
-
-
-def _do(
-    data: EvaluationData, method: Method, job: Job, choice: Choice, seed: int
-) -> tuple[Job, pd.DataFrame]:
+def _assess(comparison: Comparison, job: Job) -> pd.DataFrame:
+    """One method on one split, a line for every row of the table."""
     import pandas as pd
 
-    split = job.split
+    data, split = comparison.data, job.split
+    ((to_fit, to_judge),) = job.folds
     problem = Problem(
         data.features(split.train),
         some_targets(data.targets, job.tasks),
         split.train,
         split.test,
-        job.fold,
+        (split.train[to_fit], split.train[to_judge]),
     )
     started = perf_counter()
-    # What one method warns of would fill the terminal a hundred times: it is counted.
+    # Warnings are counted: a hundred fits would repeat the same ones.
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        outcomes = assess(method, problem, choice)
-    cost = {"seconds": perf_counter() - started, "warnings": len(caught), "seed": seed}
-    where = {"share": split.share, "repeat": split.repeat, "method": job.method}
-    sizes = {"n_train": len(split.train), "n_test": len(split.test), "n_tasks": len(job.tasks)}
-    used = json.dumps({"deeptobit": __version__} | versions())
+        outcomes = assess(comparison.methods[job.method], problem, comparison.choice)
+    seconds = perf_counter() - started
     rows = [
         {
-            **where,
+            "share": split.share,
+            "repeat": split.repeat,
+            "method": job.method,
             "row": row,
             "anmse": outcome.anmse,
             "centred_anmse": outcome.centred_anmse,
-            **sizes,
+            "n_train": len(split.train),
+            "n_test": len(split.test),
+            "n_tasks": len(job.tasks),
             "settings": outcome.choice,
-            **cost,
-            "versions": used,
+            "seconds": seconds,
+            "warnings": len(caught),
+            "seed": comparison.protocol.seed,
+            "versions": json.dumps(versions()),
         }
         for row, outcome in outcomes.items()
     ]
-    return job, pd.DataFrame(rows)
-
-
-def _in_order(frames: list[pd.DataFrame], jobs: list[Job]) -> pd.DataFrame:
-    """One table, in the same order whatever came first."""
-    import pandas as pd
-
-    table = pd.concat(frames, ignore_index=True)
-    place = {job.key: position for position, job in enumerate(jobs)}
-    keys = [place[key] for key in table[_JOB].itertuples(index=False, name=None)]
-    # The rows of one method are in order already, and a stable sort leaves them so.
-    return table.iloc[np.argsort(keys, kind="stable")].reset_index(drop=True)
+    return pd.DataFrame(rows)
 
 
 # Tables of a comparison, the paper's values beside ours.
@@ -382,39 +324,43 @@ def _test(compared: Sequence[Compared], margin: float) -> str:
     )
 
 
-# The protocol of comparisons, as they need it and in sentences.
+# The comparisons of all tables, and their description.
 
 
-def protocol_of(scale: Scale, context: Context) -> Protocol:
-    """The paper's random splits."""
-    return Protocol(train_shares=scale.train_shares, repeats=scale.repeats, seed=context.seed)
+def compare_methods(
+    name: str,
+    data: EvaluationData,
+    methods: Mapping[str, Method],
+    scale: Scale,
+    context: Context,
+) -> pd.DataFrame:
+    """Compare on the random splits of a scale; see :func:`compare`."""
+    protocol = Protocol(train_shares=scale.train_shares, repeats=scale.repeats, seed=context.seed)
+    return compare(Comparison(name, data, methods, protocol, context.protocol), context)
 
 
-def how_split(protocol: Protocol) -> str:
-    """How rows were split.
+def how_compared(scale: Scale, context: Context) -> str:
+    """How rows were split and settings chosen, in sentences.
 
     Examples
     --------
-    >>> print(how_split(Protocol(train_shares=(0.4, 0.8), repeats=5)))
-    All methods see the same 5 random splits at each of 40%, 80% to train on.
+    >>> from paper.section import SMALL
+    >>> how_compared(SMALL, Context())[:73]
+    'All methods see the same 5 random splits at each of 40%, 80% to train on.'
     """
-    shares = ", ".join(f"{share:.0%}" for share in protocol.train_shares)
-    return (
-        f"All methods see the same {protocol.repeats} random splits at each of {shares} to train "
-        "on."
+    shares = ", ".join(f"{share:.0%}" for share in scale.train_shares)
+    split = (
+        f"All methods see the same {scale.repeats} random splits at each of {shares} to train on."
     )
-
-
-def how_chosen(choice: Choice) -> str:
-    """How settings were chosen."""
-    if choice == "paper":
+    if context.protocol == "paper":
         return (
-            "Settings are those with the best value on the test rows, as in the paper, and a DNN "
-            "stops early by them: errors of all methods with a grid are too low. Least squares and "
-            "Tobit have nothing to choose; SN with our defaults chooses on training rows all the "
-            "same."
+            f"{split} Settings are those with the best value on the test rows, as in the paper, "
+            "and a DNN stops early by them: errors of all methods with a grid are too low. Least "
+            "squares and Tobit have nothing to choose; SN with our defaults chooses on training "
+            "rows all the same."
         )
     return (
-        "Settings are chosen on training rows alone: a fifth of them, the same for every method, "
-        "decides, and the chosen method is fitted to all of them (a DNN stops early by that fifth)."
+        f"{split} Settings are chosen on training rows alone: a fifth of them, the same for every "
+        "method, decides, and the chosen method is fitted to all of them (a DNN stops early by "
+        "that fifth)."
     )

@@ -1,8 +1,13 @@
-"""Figures of the reproduction, by kind."""
+"""Figures of the reproduction by kind, and figures as pictures in a page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
     from paper.section import FigureOf
 
 
-# Courses and weights of a reproduced figure, as panels beside one another.
+# Panels of lines, and of weights.
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _MUTED = "#5f5f5f"
@@ -54,7 +59,7 @@ def draw_lines(data: Mapping[str, Any]) -> Figure:
 
 def draw_weights(data: Mapping[str, Any]) -> Figure:
     """True against predicted weights of tasks, and the correlations of all."""
-    pairs = list(zip(data["true"], data["predicted"], strict=True))
+    pairs = list(zip(np.asarray(data["true"]), np.asarray(data["predicted"]), strict=True))
     figure, axes = _grid(1, len(pairs) + 1, 3.1)
     for number, (ax, (true, predicted)) in enumerate(zip(axes, pairs, strict=False)):
         ends = [min(true.min(), predicted.min()), max(true.max(), predicted.max())]
@@ -130,7 +135,7 @@ def _draw_panel(ax: Axes, panel: Mapping[str, Any]) -> None:
 
 # The architecture of a fitted network, from left to right.
 
-_BLUE, _VERMILION, _REPRODUCTION_NETWORK_MUTED = "#0072b2", "#d55e00", "#5f5f5f"
+_BLUE, _VERMILION = _COLOURS[:2]
 _STEP = 2.4  # between layers
 _SKETCH = 1.0  # from the inputs of a layer to its sketch
 _BAR = 0.26  # width of a column of units
@@ -151,7 +156,7 @@ def draw_network(data: Mapping[str, Any]) -> Figure:
     longest = max(layer["inputs"] for layer in layers)
     heights = {size: _TALLEST * np.sqrt(size / longest) for size in _sizes(data)}
     n_features, n_tasks = data["n_features"], data["n_tasks"]
-    _column(ax, 0.0, heights[n_features], _REPRODUCTION_NETWORK_MUTED, f"x\n{n_features} features")
+    _column(ax, 0.0, heights[n_features], _MUTED, f"x\n{n_features} features")
     for number, layer in enumerate(layers, start=1):
         left = (number - 1) * _STEP
         middle, right = left + _SKETCH, left + _STEP
@@ -206,7 +211,7 @@ def _skip(ax: Axes, height: float, x: float, first: bool) -> None:
         ax.plot(
             [0.0, 0.0],
             [-height / 2.0 - 0.75, depth],
-            color=_REPRODUCTION_NETWORK_MUTED,
+            color=_MUTED,
             linewidth=1.2,
         )
         ax.text(
@@ -214,7 +219,7 @@ def _skip(ax: Axes, height: float, x: float, first: bool) -> None:
             depth + 0.1,
             "skip connection: x beside f",
             size=_SMALL,
-            color=_REPRODUCTION_NETWORK_MUTED,
+            color=_MUTED,
         )
         start = 0.0
     else:
@@ -222,10 +227,10 @@ def _skip(ax: Axes, height: float, x: float, first: bool) -> None:
     ax.plot(
         [start, x + 0.45, x + 0.45],
         [depth, depth, -0.75],
-        color=_REPRODUCTION_NETWORK_MUTED,
+        color=_MUTED,
         linewidth=1.2,
     )
-    arrow = {"arrowstyle": "-|>", "color": _REPRODUCTION_NETWORK_MUTED, "linewidth": 1.2}
+    arrow = {"arrowstyle": "-|>", "color": _MUTED, "linewidth": 1.2}
     ax.annotate("", (x + 0.45, -0.35), (x + 0.45, -0.8), arrowprops=arrow)
 
 
@@ -268,3 +273,59 @@ def _draw_brain(figure: FigureOf) -> Drawn:
         one.supxlabel("")
         drawn.append((one, f"{figure.caption} Measure: {name}. {note}"))
     return Drawn(drawn)
+
+
+# Figures as SVG inside the page: text stays text, and colours follow the page.
+
+_RASTER_DPI = 160
+_SETTINGS = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "deeptobit",
+    "text.parse_math": False,  # a dollar in the name of a column is a dollar
+    "font.size": 10.0,
+}
+# Colours of the figures, and the variables of the style sheet that replace them.
+_VARIABLES = {
+    "#000000": "currentColor",
+    "#0072b2": "var(--blue)",
+    "#d55e00": "var(--vermilion)",
+    "#5f5f5f": "var(--muted)",
+    "#ffffff": "none",
+}
+
+
+class Picture(NamedTuple):
+    """An SVG element, its natural width in CSS pixels, and its caption."""
+
+    svg: str
+    width: int
+    caption: str
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw in matplotlib's default style, whatever the user's is."""
+    from matplotlib import style
+
+    with style.context(["default", _SETTINGS]), warnings.catch_warnings():
+        # The browser has the letters that matplotlib's own font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        yield
+
+
+def as_picture(figure: Figure, name: str, caption: str) -> Picture:
+    """A figure as inline SVG on the page's background; ``name`` makes its ids unique."""
+    figure.patch.set_visible(False)
+    buffer = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(buffer, format="svg", dpi=_RASTER_DPI, metadata=nothing)
+    svg = buffer.getvalue()
+    width = round(float(figure.get_size_inches()[0]) * 96)
+    view_box = re.search(r'viewBox="[^"]*"', svg)
+    assert view_box is not None
+    body = svg[svg.index(">", svg.index("<svg")) + 1 :]  # matplotlib escapes what it writes
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", body)
+    body = re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda found: _VARIABLES.get(found[0], found[0]), body)
+    head = f'<svg {view_box[0]} role="img" width="{width}" aria-label="{escape(caption)}">'
+    return Picture(head + body.strip(), width, caption)

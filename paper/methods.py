@@ -9,24 +9,22 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.preprocessing import StandardScaler
 
-from deeptobit.arrays import FloatArray
+from deeptobit import CensoredTargets
+from deeptobit.app.study import Baseline, Regression
 from deeptobit.datasets import SubspaceTruth
 from deeptobit.metrics import anmse, centred_anmse, some_targets
-from deeptobit.targets import CensoredTargets
-from paper.baselines.base import Baseline
-from paper.baselines.leastsquares import (
-    LassoBaseline,
+from paper.arrays import FloatArray, Rows
+from paper.baselines import (
+    FixedRegression,
+    GroupLassoBaseline,
     LeastSquaresBaseline,
-    RidgeBaseline,
-    UncensoredBaseline,
+    MLPBaseline,
+    PenalisedBaseline,
+    TobitBaseline,
+    TraceNormBaseline,
 )
-from paper.baselines.networks import DeepBaseline, NetworkBaseline
-from paper.baselines.penalised import GroupLassoBaseline, PenalisedBaseline, TraceNormBaseline
-from paper.baselines.tobit import TobitBaseline
 from paper.section import Context
 
 Reading = Callable[[Any, FloatArray], FloatArray]
@@ -40,7 +38,7 @@ class Method:
     ----------
     grid : tuple of estimators
         Unfitted, with ``fit(X, targets)`` and a ``repr`` that names all settings; one of them is
-        chosen for every row. A :class:`~deeptobit.baselines.Baseline` searches a grid of its own
+        chosen for every row. A :class:`~deeptobit.app.study.Baseline` searches a grid of its own
         by the fold that it is given.
     rows : mapping of str to callables
         The prediction (N, T) of a fitted estimator for X (N, D), by the name of its row: one fit
@@ -62,18 +60,30 @@ def in_words(model: Any) -> str:
 
 
 def with_choices(model: Any, fitted: Any) -> str:
-    """An estimator on one line, followed by what it chose for itself when it was fitted.
+    """An estimator on one line, followed by the settings that it chose when it was fitted.
 
     Examples
     --------
-    >>> from deeptobit.baselines import RidgeBaseline
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> with_choices(RidgeBaseline(), RidgeBaseline().fit(X, X[:, 0]))
-    'RidgeBaseline() alpha=1.0'
+    >>> targets = CensoredTargets.from_bounds(X[:, :1])
+    >>> with_choices(Regression("lasso"), Regression("ridge").fit(X, targets))
+    "Regression(kind='lasso') alpha=1.0"
     """
-    # A baseline has the first, a search over networks the second.
-    chosen = getattr(fitted, "chosen_", getattr(fitted, "best_params_", {}))
-    return " ".join([in_words(model), *(f"{name}={value!r}" for name, value in chosen.items())])
+    words = (f"{name}={value!r}" for name, value in _chosen(fitted).items())
+    return " ".join([in_words(model), *words])
+
+
+def _chosen(fitted: Any) -> dict[str, Any]:
+    match fitted:
+        case PenalisedBaseline():
+            return {"alpha": fitted.alpha_}
+        case MLPBaseline():
+            return {"weight_decay": fitted.weight_decay_}
+        case Regression():
+            models = fitted.model_.models
+            alphas = [float(model.alpha) for model in models if hasattr(model, "alpha")]
+            return {"alpha": alphas if len(set(alphas)) > 1 else alphas[0]} if alphas else {}
+    return dict(getattr(fitted, "best_params_", {}))  # of a search over networks
 
 
 def reading(kind: Literal["clip", "mean", "latent"]) -> Reading:
@@ -87,12 +97,12 @@ def _predict(model: Any, X: FloatArray, kind: str) -> FloatArray:
 
 @dataclass(repr=False, eq=False)
 class Oracle:
-    """The parameters that made the data: what no method can learn better than."""
+    """The parameters that generated the data: a lower bound of every error."""
 
     truth: SubspaceTruth
 
     def fit(self, X: FloatArray, y: Any) -> Oracle:
-        """Nothing is left to learn."""
+        """Nothing to learn."""
         return self
 
     def predict(self, X: FloatArray, kind: Literal["clip", "latent"] = "clip") -> FloatArray:
@@ -100,13 +110,11 @@ class Oracle:
         return self.truth.predict(X, kind)
 
     def __repr__(self) -> str:
-        """Without its numbers, which are those of the data."""
+        """Without its numbers."""
         return "Oracle()"
 
 
 # The rows of one split, and what each of them is for.
-
-Rows = NDArray[np.intp]
 
 
 class Problem(NamedTuple):
@@ -146,49 +154,24 @@ class Problem(NamedTuple):
 
 # The paper's choice of settings: whatever predicts the test rows best.
 
-Tuned = NetworkBaseline | PenalisedBaseline | UncensoredBaseline
+Tuned = MLPBaseline | PenalisedBaseline | Regression
 
 
 def peek(candidate: Tuned, problem: Problem) -> Any:
-    """A baseline whose settings the test rows chose, fitted to the training rows."""
+    """A baseline with the settings that predict the test rows best, fitted to the training rows."""
     rows = np.concatenate([problem.train, problem.test])
     train, test = np.split(np.arange(len(rows)), [len(problem.train)])
     chosen = clone(candidate).set_params(cv=[(train, test)])
     chosen.fit(problem.X[rows], problem.targets[rows])
-    if isinstance(chosen, NetworkBaseline):
-        return chosen  # a network learns from the first part of the fold alone
-    again = _with_settings_of(chosen, problem)
-    return again.fit(problem.X[problem.train], problem.targets[problem.train])
-
-
-def _with_settings_of(chosen: PenalisedBaseline | UncensoredBaseline, problem: Problem) -> Any:
+    if isinstance(chosen, MLPBaseline):
+        return chosen  # a network learns from the first part of the fold only
+    again: PenalisedBaseline | Regression
     if isinstance(chosen, PenalisedBaseline):
-        fold = problem.fold_among(problem.train)
-        return clone(chosen).set_params(alpha=chosen.alpha_, cv=[fold])
-    return Refitted(chosen.model_, chosen.chosen_)
-
-
-class Refitted:
-    """A regression whose settings are known, in standard units of the rows it is fitted to."""
-
-    def __init__(self, model: Any, chosen: dict[str, Any]) -> None:
-        self.model = model
-        self.chosen_ = chosen
-
-    def fit(self, X: FloatArray, y: CensoredTargets) -> Refitted:
-        """Fit what was chosen."""
-        self._features, self._outcomes = StandardScaler().fit(X), StandardScaler().fit(y.values)
-        self._bounds = y.lower, y.upper
-        self.model_ = clone(self.model).fit(
-            self._features.transform(X), self._outcomes.transform(y.values)
-        )
-        return self
-
-    def predict(self, X: FloatArray, kind: Literal["clip", "latent"]) -> FloatArray:
-        """The score, as it is or within the bounds, (N, T)."""
-        scores = self.model_.predict(self._features.transform(X))
-        latent = np.asarray(self._outcomes.inverse_transform(scores))
-        return np.clip(latent, *self._bounds) if kind == "clip" else latent
+        again = clone(chosen).set_params(alpha=chosen.alpha_)
+    else:
+        again = FixedRegression(chosen.model_)
+    again.set_params(cv=[problem.fold_among(problem.train)])
+    return again.fit(problem.X[problem.train], problem.targets[problem.train])
 
 
 # One method on one split: which member of its grid is taken, and how it does on the test rows.
@@ -214,8 +197,8 @@ def assess(method: Method, problem: Problem, choice: Choice) -> dict[str, Outcom
     choice : {"honest", "paper"}
         ``"honest"``: the candidate that predicts the validation rows best, when fitted to the rest
         of the training rows, is fitted to all of them. ``"paper"``: every candidate is fitted to
-        all training rows, and the best value on the *test* rows is reported. That is too good to
-        be true, and the more so the larger the grid.
+        all training rows, and the best value on the *test* rows is reported: optimistic, and the
+        more so the larger the grid.
     """
     if choice == "paper":
         fits = [fit for candidate in method.grid for fit in _fit_peeking(candidate, problem)]
@@ -256,10 +239,10 @@ def _fit_peeking(candidate: Any, problem: Problem) -> list[_Fit]:
     """All that the test rows may choose from.
 
     A search of its own judges by squared errors in standard units, and the table by relative ones.
-    What the training rows choose therefore stays in the race, and peeking is never behind it.
+    What the training rows choose therefore stays a candidate, and peeking is never behind it.
     """
     fits = []
-    if not isinstance(candidate, NetworkBaseline):
+    if not isinstance(candidate, MLPBaseline):
         fits.append(_fit(candidate, problem, problem.train))
     if isinstance(candidate, Tuned):
         fits.append(_Fit(candidate, peek(candidate, problem)))
@@ -317,8 +300,8 @@ def shallow_methods(*, uncensored: bool) -> dict[str, Method]:
     """
     squared = {
         "least squares": LeastSquaresBaseline(),
-        "ridge": RidgeBaseline(),
-        "lasso": LassoBaseline(),
+        "ridge": Regression("ridge"),
+        "lasso": Regression("lasso"),
         "Multi Trace": TraceNormBaseline(),
         "Multi ℓ2,1": GroupLassoBaseline(),
     }
@@ -338,7 +321,9 @@ def shallow_methods(*, uncensored: bool) -> dict[str, Method]:
 
 def deep_methods(rank: int, context: Context) -> dict[str, Method]:
     """Networks trained by back-propagation: plain, with clipped outputs, and of low rank too."""
-    plain, clipped = (DeepBaseline(kind, random_state=context.seed) for kind in ("i", "ii"))
+    plain, clipped = (
+        MLPBaseline(clipped=clip, random_state=context.seed) for clip in (False, True)
+    )
     return {
         "DNN i": Method((plain,), {"DNN i": reading("latent")}),
         "DNN ii": Method((clipped,), {"DNN ii": reading("clip")}),
@@ -347,6 +332,6 @@ def deep_methods(rank: int, context: Context) -> dict[str, Method]:
 
 
 def dnn_iii(rank: int, row: str, context: Context) -> Method:
-    """The network that is factorised and trained again."""
-    model = DeepBaseline("iii", rank=rank, random_state=context.seed)
+    """The network with clipped outputs, factorised and trained again."""
+    model = MLPBaseline(rank, random_state=context.seed)
     return Method((model,), {row: reading("clip")})

@@ -9,31 +9,28 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
+from importlib.resources import files
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from deeptobit import __version__
-from deeptobit.app.report import UNKNOWN, Picture, as_picture, drawing, environment, template_part
+import jinja2
+
 from deeptobit.app.study import write_whole
-from deeptobit.extras import require
-from paper.drawing import Drawn, draw
-from paper.section import Section, TableOf, Verdict
+from paper.drawing import Picture, as_picture, draw, drawing
+from paper.section import FigureOf, Section, TableOf, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from paper.section import FigureOf
 
+# Tables and claims, as the page and Markdown show them.
 
-# Tables and claims of the reproduction, as the page and Markdown show them.
-
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _NUMERIC = set("−-+0123456789.,()%<>≤≥× e–")
 
 
 class Column(NamedTuple):
-    """A column of a table: how it is called and how it is read."""
+    """The name of a column, and its CSS classes."""
 
     name: str
     css: str
@@ -48,7 +45,7 @@ class ShownTable(NamedTuple):
 
 
 def show_table(table: TableOf) -> ShownTable:
-    """Cells as text; numbers to the right, and the paper's values in muted columns."""
+    """Cells as text, numbers aligned to the right and the paper's values muted."""
     cells = [
         [_text(value) for value in table.frame.iloc[:, k]] for k in range(table.frame.shape[1])
     ]
@@ -60,7 +57,7 @@ def show_table(table: TableOf) -> ShownTable:
 
 
 def count_verdicts(sections: Sequence[Section]) -> dict[Verdict, int]:
-    """How many claims have each verdict.
+    """Number of claims by verdict.
 
     Examples
     --------
@@ -68,11 +65,11 @@ def count_verdicts(sections: Sequence[Section]) -> dict[Verdict, int]:
     {'holds': 0, 'does not hold': 0, 'cannot be told': 0}
     """
     found = Counter(claim.verdict for section in sections for claim in section.claims)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+    return {verdict: found[verdict] for verdict in get_args(Verdict)}
 
 
 def as_markdown(section: Section) -> str:
-    """A section without its figures; no HTML is read into it, and a lone < is what it was."""
+    """A section without its figures; HTML tags in it are escaped."""
     parts = [f"## {section.title}", section.text]
     for table in section.tables:
         shown = show_table(table)
@@ -95,7 +92,7 @@ def _plain(cell: str) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, float):
-        return UNKNOWN if isnan(value) else f"{value:.4g}".replace("-", "−")
+        return "–" if isnan(value) else f"{value:.4g}".replace("-", "−")
     text = "" if value is None else str(value)
     return text.replace("-", "−") if _is_number(text) else text
 
@@ -113,22 +110,18 @@ _POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'none'"
 )
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+_PACKAGES = ("deeptobit", "numpy", "scipy", "scikit-learn", "numba")
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render_reproduction(sections: Sequence[Section]) -> str:
-    """One self-contained page: it loads nothing, and has no script.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-        Of :func:`deeptobit.experiments.reproduce.reproduce`.
+def render_page(sections: Sequence[Section]) -> str:
+    """One self-contained HTML page that loads nothing and has no script.
 
     Examples
     --------
-    >>> from deeptobit.experiments.reproduce import Claim, Section
+    >>> from paper.section import Claim
     >>> claim = Claim("SN is ahead", "Table 2", "yes", "holds", "t-test over 5 repeats, p = 0.01")
-    >>> page = render_reproduction([Section("a", "Table A", "What was done.", claims=(claim,))])
+    >>> page = render_page([Section("a", "Table A", "What was done.", claims=(claim,))])
     >>> page[page.index("<title>") : page.index("</title>")]
     '<title>Table A, reproduced'
     """
@@ -138,13 +131,26 @@ def render_reproduction(sections: Sequence[Section]) -> str:
     content = {
         "title": _title(sections),
         "lede": _lede(counts),
-        "style": template_part("style.css") + template_part("reproduction.css"),
+        "style": _style(),
         "policy": _POLICY,
         "sections": shown,
         "counts": counts,
         "settings": {"Experiments": _settings(sections), "Made with": _facts()},
     }
-    return str(environment().get_template("reproduction.html.j2").render(content))
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("reproduction.html.j2").render(content)
+
+
+def _style() -> str:
+    """The style sheet of the package's reports, followed by ours."""
+    report = files("deeptobit.app.report").joinpath("templates", "style.css")
+    return "".join(sheet.read_text("utf-8") for sheet in (report, _TEMPLATES / "reproduction.css"))
 
 
 def _show(section: Section) -> dict[str, Any]:
@@ -162,9 +168,9 @@ def _show(section: Section) -> dict[str, Any]:
 
 
 def _pictures(section: str, number: int, figure: FigureOf) -> tuple[list[Picture], str]:
-    found: Drawn = draw(figure)
+    found = draw(figure)
     pictures = [
-        as_picture(one, f"{section}-{number}-{part}", caption, caption)
+        as_picture(one, f"{section}-{number}-{part}", caption)
         for part, (one, caption) in enumerate(found.figures)
     ]
     return pictures, found.note
@@ -206,13 +212,10 @@ def _settings(sections: Sequence[Section]) -> list[tuple[str, str]]:
 
 
 def _facts() -> list[tuple[str, str]]:
-    versions = [(package, version(package)) for package in _PACKAGES]
-    machine = f"{platform.machine()}, {os.cpu_count()} cores"
     return [
-        ("deeptobit", __version__),
         ("python", platform.python_version()),
-        *versions,
-        ("machine", machine),
+        *((package, version(package)) for package in _PACKAGES),
+        ("machine", f"{platform.machine()}, {os.cpu_count()} cores"),
     ]
 
 
@@ -225,7 +228,7 @@ def _duration(seconds: float) -> str:
 _DPI = 200
 
 
-def write_reproduction(folder: Path, sections: Sequence[Section], name: str) -> list[Path]:
+def write_page(folder: Path, sections: Sequence[Section], name: str) -> list[Path]:
     """Write ``NAME.html``, ``NAME.md``, and a file for every table and figure.
 
     Tables are CSV as the page shows them, and Parquet with a row per repeat where a table has them;
@@ -236,17 +239,16 @@ def write_reproduction(folder: Path, sections: Sequence[Section], name: str) -> 
     list of Path
         Of the files, the page first.
     """
-    require("pyarrow", "app")
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     (folder / "figures").mkdir(exist_ok=True)
     page, text = folder / f"{name}.html", folder / f"{name}.md"
-    write_whole(page, render_reproduction(sections))
+    write_whole(page, render_page(sections))
     write_whole(text, "\n".join(as_markdown(section) for section in sections))
-    files = [page, text]
+    written = [page, text]
     for section in sections:
-        files += _write_tables(folder / "tables", section)
-        files += _write_figures(folder / "figures", section)
-    return files
+        written += _write_tables(folder / "tables", section)
+        written += _write_figures(folder / "figures", section)
+    return written
 
 
 def _write_tables(folder: Path, section: Section) -> list[Path]:

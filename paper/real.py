@@ -1,4 +1,4 @@
-"""Real cohorts: HELP, which everybody can have, or the paper's ADNI for those with access."""
+"""Tables 5 to 8 of the paper, on HELP, which is open, or on ADNI for those with access."""
 
 from __future__ import annotations
 
@@ -9,25 +9,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from deeptobit.app.study import EvaluationData, data_of_cohort
-from deeptobit.arrays import FloatArray
+from deeptobit import CensoredTargets, SubspaceNetworkCV, SubspaceNetworkRegressor
+from deeptobit.app.study import EvaluationData, InterceptOnly, data_of_cohort
 from deeptobit.datasets import load_adni, load_help
-from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
-from deeptobit.targets import CensoredTargets
-from paper.baselines.tobit import InterceptOnly
+from paper.arrays import FloatArray
 from paper.comparison import (
-    Comparison,
     claim_ahead,
-    compare,
-    how_chosen,
-    how_split,
-    protocol_of,
+    compare_methods,
+    how_compared,
     seconds_of_methods,
     table_by_share,
 )
 from paper.methods import Method, deep_methods, dnn_iii, reading, shallow_methods
-from paper.section import Claim, Context, Scale, Section, TableOf
-from paper.synthetic import grown
+from paper.recipes import grown
+from paper.section import Claim, Context, Scale, Section
 from paper.values import CALIBRATION, DNN_RANKS, REAL, REAL_LAYERS, SN_RANKS
 
 if TYPE_CHECKING:
@@ -92,9 +87,9 @@ NULL, ONE, THREE = "nothing but intercepts, E[y|x]", "SN, 1 layer", "SN, 3 layer
 OURS = "SN, our defaults"
 MEAN = with_mean(OURS)
 
-_TEXT = """{about}
+_METHODS_TEXT = """{about}
 
-{split} {choice} SN of one and of three layers has rank {rank} and a grid of penalties; our \
+{how} SN of one and of three layers has rank {rank} and a grid of penalties; our \
 defaults are SubspaceNetworkCV, which learns its prior and chooses rank and depth by five folds \
 of the training rows.
 
@@ -108,7 +103,7 @@ both ways.
 
 def table_real(scale: Scale, context: Context) -> Section:
     """All methods on a real cohort."""
-    data, protocol = real_data(context), protocol_of(scale, context)
+    data = real_data(context)
     methods = {
         NULL: Method((InterceptOnly(),), {NULL: reading("mean")}),
         **shallow_methods(uncensored=False),
@@ -120,43 +115,38 @@ def table_real(scale: Scale, context: Context) -> Section:
             {OURS: reading("clip"), MEAN: reading("mean")},
         ),
     }
-    results = compare(Comparison("table-real", data, methods, protocol, context.protocol), context)
-    text = _TEXT.format(
+    results = compare_methods("table-real", data, methods, scale, context)
+    text = _METHODS_TEXT.format(
         about=about(data),
-        split=how_split(protocol),
-        choice=how_chosen(context.protocol),
+        how=how_compared(scale, context),
         rank=scale.real_rank,
         seconds=seconds_of_methods(results),
+    )
+    tables = (
+        table_by_share(
+            results,
+            f"ANMSE on {data.name}, mean (standard deviation) over splits, beside Table 6 (ADNI)",
+            paper=REAL,
+            reference=THREE,
+        ),
+        table_by_share(
+            results,
+            "The same with the error of the mean as its unit, 1 − R²",
+            paper={},
+            reference=THREE,
+            measure="centred_anmse",
+        ),
     )
     return Section(
         "table-real",
         f"Methods on {data.name}",
         text,
-        tables=(_table(results, data), _centred(results)),
-        claims=_claims(results),
+        tables=tables,
+        claims=_method_claims(results),
     )
 
 
-def _table(results: pd.DataFrame, data: EvaluationData) -> TableOf:
-    return table_by_share(
-        results,
-        f"ANMSE on {data.name}, mean (standard deviation) over splits, beside Table 6 (ADNI)",
-        paper=REAL,
-        reference=THREE,
-    )
-
-
-def _centred(results: pd.DataFrame) -> TableOf:
-    return table_by_share(
-        results,
-        "The same with the error of the mean as its unit, 1 − R²",
-        paper={},
-        reference=THREE,
-        measure="centred_anmse",
-    )
-
-
-def _claims(results: pd.DataFrame) -> tuple[Claim, ...]:
+def _method_claims(results: pd.DataFrame) -> tuple[Claim, ...]:
     others = [row for row in dict.fromkeys(results["row"]) if row != NULL and "SN" not in row]
     paper = (
         "Table 6: 0.1981 at 40 % and 0.1956 at 80 %, ahead of all; next is Multi ℓ2,1, 0.2006 and "
@@ -192,16 +182,16 @@ def _claims(results: pd.DataFrame) -> tuple[Claim, ...]:
 
 # ``table-real-layers``: Table 5 of the paper, on HELP or ADNI.
 
-_TABLE_REAL_LAYERS_TEXT = """{about}
+_LAYERS_TEXT = """{about}
 
 Networks of rank {rank} and a grid of penalties. Growth adds layer after layer, each to its \
 optimum, as in the paper, and keeps one where it gains more log likelihood than it has \
-parameters; our defaults then tune all layers together, where that pays. {split} {choice}"""
+parameters; our defaults then tune all layers together, where that pays. {how}"""
 
 
 def table_real_layers(scale: Scale, context: Context) -> Section:
     """Networks of several depths on a real cohort."""
-    data, protocol = real_data(context), protocol_of(scale, context)
+    data = real_data(context)
     rank, depths = scale.real_rank, scale.real_layers
     by_growth = {depth: f"grown, {depth} layer(s)" for depth in depths}
     tuned = {depth: f"our defaults (tuned), {depth} layer(s)" for depth in depths[1:]}
@@ -209,9 +199,7 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
         "grown": grown(network_grid(rank=rank, joint_tuning=False), by_growth),
         **{row: network_method(row, rank=rank, n_layers=depth) for depth, row in tuned.items()},
     }
-    results = compare(
-        Comparison("table-real-layers", data, methods, protocol, context.protocol), context
-    )
+    results = compare_methods("table-real-layers", data, methods, scale, context)
     first, last = by_growth[depths[0]], by_growth[depths[-1]]
     table = table_by_share(
         results,
@@ -236,11 +224,10 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
             paper="The paper does not tune layers together.",
         ),
     )
-    text = _TABLE_REAL_LAYERS_TEXT.format(
+    text = _LAYERS_TEXT.format(
         about=about(data),
         rank=rank,
-        split=how_split(protocol),
-        choice=how_chosen(context.protocol),
+        how=how_compared(scale, context),
     )
     title = f"Depth on {data.name}"
     return Section("table-real-layers", title, text, tables=(table,), claims=claims)
@@ -248,22 +235,22 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
 
 # ``table-rank``: Table 7 of the paper, on HELP or ADNI.
 
-_TABLE_RANK_TEXT = """{about}
+_RANKS_TEXT = """{about}
 
 SN of three layers with a grid of penalties, and the factorised network DNN iii, at the same \
 ranks. A penalty that is chosen makes the rank matter less: it shrinks directions that are not \
-needed. {split} {choice}"""
+needed. {how}"""
 
 
 def table_rank(scale: Scale, context: Context) -> Section:
     """SN and DNN iii at several ranks."""
-    data, protocol = real_data(context), protocol_of(scale, context)
+    data = real_data(context)
     ranks = scale.real_ranks
     methods = {
         **{_sn(rank): network_method(_sn(rank), rank=rank, n_layers=3) for rank in ranks},
         **{_dnn(rank): dnn_iii(rank, _dnn(rank), context) for rank in ranks},
     }
-    results = compare(Comparison("table-rank", data, methods, protocol, context.protocol), context)
+    results = compare_methods("table-rank", data, methods, scale, context)
     table = table_by_share(
         results,
         f"ANMSE on {data.name} by rank, beside Table 7 (ADNI)",
@@ -271,15 +258,13 @@ def table_rank(scale: Scale, context: Context) -> Section:
         | {_dnn(rank): DNN_RANKS[rank] for rank in ranks},
         reference=_sn(scale.real_rank),
     )
-    text = _TABLE_RANK_TEXT.format(
-        about=about(data), split=how_split(protocol), choice=how_chosen(context.protocol)
-    )
+    text = _RANKS_TEXT.format(about=about(data), how=how_compared(scale, context))
     return Section(
         "table-rank",
         f"Ranks on {data.name}",
         text,
         tables=(table,),
-        claims=_table_rank_claims(results, scale),
+        claims=_rank_claims(results, scale),
     )
 
 
@@ -291,7 +276,7 @@ def _dnn(rank: int) -> str:
     return f"DNN iii, R = {rank}"
 
 
-def _table_rank_claims(results: pd.DataFrame, scale: Scale) -> tuple[Claim, ...]:
+def _rank_claims(results: pd.DataFrame, scale: Scale) -> tuple[Claim, ...]:
     best = _sn(scale.real_rank)
     return (
         claim_ahead(
@@ -319,13 +304,13 @@ def _table_rank_claims(results: pd.DataFrame, scale: Scale) -> tuple[Claim, ...]
 
 NOT, CALIBRATED, LIKELIHOOD = "not calibrated", "calibrated", "σ by maximum likelihood (ours)"
 
-_TABLE_CALIBRATION_TEXT = """{about}
+_CALIBRATION_TEXT = """{about}
 
 Networks of {depth} layers and rank {rank}, grown layer by layer, with a grid of penalties. Not \
 calibrated: every task has the same σ in units of its standard deviation, in all layers. \
 Calibrated: the residuals of each layer before censoring give the σ of every task in the next, \
 as in the paper. Our σ is part of the maximum of the likelihood. A larger σ shrinks the \
-coefficients, which the clipped score rewards; E[y|x] needs the right σ. {split} {choice}"""
+coefficients, which the clipped score rewards; E[y|x] needs the right σ. {how}"""
 
 
 @dataclass(eq=False)
@@ -347,7 +332,7 @@ class SameSigma:
 
 def table_calibration(scale: Scale, context: Context) -> Section:
     """σ by task and layer, or the same for all."""
-    data, protocol = real_data(context), protocol_of(scale, context)
+    data = real_data(context)
     depth, rank = scale.calibration_layers, scale.real_rank
     common: dict[str, Any] = {"rank": rank, "n_layers": depth, "joint_tuning": False}
     methods = {
@@ -355,9 +340,7 @@ def table_calibration(scale: Scale, context: Context) -> Section:
         CALIBRATED: network_method(CALIBRATED, sigma="calibrate", **common),
         LIKELIHOOD: network_method(LIKELIHOOD, **common),
     }
-    results = compare(
-        Comparison("table-calibration", data, methods, protocol, context.protocol), context
-    )
+    results = compare_methods("table-calibration", data, methods, scale, context)
     table = table_by_share(
         results,
         f"ANMSE on {data.name} with {depth} layers, beside Table 8 (ADNI, 6 layers)",
@@ -378,12 +361,11 @@ def table_calibration(scale: Scale, context: Context) -> Section:
             paper="The paper calibrates by residuals, and predicts by the clipped score.",
         ),
     )
-    text = _TABLE_CALIBRATION_TEXT.format(
+    text = _CALIBRATION_TEXT.format(
         about=about(data),
         depth=depth,
         rank=rank,
-        split=how_split(protocol),
-        choice=how_chosen(context.protocol),
+        how=how_compared(scale, context),
     )
     title = f"Calibration on {data.name}"
     return Section("table-calibration", title, text, tables=(table,), claims=claims)

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray
+from deeptobit import CensoredTargets, SubspaceNetworkRegressor
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators import SubspaceNetworkRegressor
 from deeptobit.exceptions import CensoringWarning
-from deeptobit.layer import TargetScaling
 from deeptobit.metrics import mutual_coherence, principal_angles, subspace_difference
-from deeptobit.targets import CensoredTargets
-from paper.baselines.networks import FactorisedMLPBaseline
+from paper.arrays import FloatArray
+from paper.baselines import MLPBaseline
+from paper.recipes import default_layer
 from paper.section import Claim, Context, Scale, Section, TableOf
-from paper.synthetic import default_layer
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
 if TYPE_CHECKING:
@@ -234,14 +232,13 @@ def _subspaces(scale: Scale, job: Job, X: FloatArray, Y: FloatArray) -> list[Flo
             scale.rank, job.n_layers, solver="online", joint_tuning=False
         )
         return [layer.U for layer in network.fit(X, Y).layers_]
-    retrain = job.method == "rf-MLP"
-    model = FactorisedMLPBaseline(
-        scale.rank, retrain=retrain, n_layers=job.n_layers, lower=0.0, random_state=job.seed
+    model = MLPBaseline(
+        scale.rank, retrain=job.method == "rf-MLP", n_layers=job.n_layers, random_state=job.seed
     )
-    *hidden, last = (U for U, _ in model.fit(X, Y).layers_)
-    targets = CensoredTargets.from_bounds(Y, 0.0)
-    spread = TargetScaling.build(targets, np.ones(len(Y)), center=True).scale
-    return [*hidden, spread[:, None] * last]
+    model.fit(X, CensoredTargets.from_bounds(Y, 0.0))
+    *hidden, last = (U for U, _ in model.layers_)
+    spread = Y.std(axis=0)
+    return [*hidden, np.where(spread > 0.0, spread, 1.0)[:, None] * last]
 
 
 def _table(deep: pd.DataFrame, level: Recovery, same: Recovery) -> TableOf:

@@ -1,16 +1,17 @@
-"""The names of ``deeptobit reproduce``, in the order of the page."""
+"""What can be reproduced, by name, in the order of the page."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from deeptobit import __version__
-from paper.figures import fig_brain, fig_network, fig_subspace, fig_weights
+from paper.brain import fig_brain, fig_network
+from paper.onepass import fig_subspace, fig_weights
 from paper.real import table_calibration, table_rank, table_real, table_real_layers
 from paper.recovery import table_recovery
 from paper.runtime import table_runtime
@@ -41,7 +42,7 @@ def reproduce(name: str, scale: Scale, context: Context) -> Section:
     if before is not None:
         return before
     started = perf_counter()
-    section = _find(name)(scale, context)
+    section = NAMES[name](scale, context)
     section = replace(
         section, seconds=perf_counter() - started, settings=_settings(name, scale, context)
     )
@@ -51,33 +52,25 @@ def reproduce(name: str, scale: Scale, context: Context) -> Section:
 
 
 def finished(name: str, scale: Scale, context: Context) -> Section | None:
-    """The section as it was kept before with the same settings, if it was."""
-    _find(name)
-    settings = _settings(name, scale, context)
+    """The stored section of a run with the same settings, or None."""
     if context.store is None:
         return None
-    path = section_path(context.store, settings)
+    path = section_path(context.store, _settings(name, scale, context))
     return read_section(path) if path.exists() else None
 
 
-def _find(name: str) -> Callable[[Scale, Context], Section]:
-    if name not in NAMES:
-        raise ValueError(f"there is nothing called {name!r} to reproduce; there is {list(NAMES)}")
-    return NAMES[name]
-
-
 def _settings(name: str, scale: Scale, context: Context) -> dict[str, Any]:
-    """What the numbers depend on; how many fits run side by side is no part of it."""
+    """What the numbers depend on; the number of parallel fits is not part of it."""
     return {
         "name": name,
         "scale": asdict(scale),
         "seed": context.seed,
         "protocol": context.protocol,
         "path": None if context.path is None else _digest(context.path),
-        "deeptobit": __version__,
+        "deeptobit": version("deeptobit"),
     }
 
 
 def _digest(path: Path) -> str:
-    """Tells folders apart, and not where they are: paths have the names of people in them."""
+    """A digest instead of the path, which may contain names of people."""
     return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()

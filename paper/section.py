@@ -1,15 +1,18 @@
-"""What one name of ``deeptobit reproduce`` gives: tables, figures, and claims with verdicts."""
+"""One result of the reproduction: tables, figures, and claims with verdicts."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from deeptobit.files import read_state, write_state
+import numpy as np
+
+from deeptobit.app.study import write_whole
+from paper.arrays import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +23,7 @@ Verdict = Literal["holds", "does not hold", "cannot be told"]
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, or of ours, and what repeats say of it.
+    """A claim of the paper, or of ours, and the result of testing it over repeats.
 
     Parameters
     ----------
@@ -57,16 +60,55 @@ class TableOf:
 
 @dataclass(frozen=True, eq=False)
 class FigureOf:
-    """Arrays, numbers, words, and lists and dicts of them, which the report draws as ``kind``."""
+    """What is drawn as ``kind``: arrays, numbers and strings, and lists and dicts of them."""
 
     caption: str
     kind: str
     data: Mapping[str, Any]
 
 
+def panel(
+    title: str,
+    label: str,
+    rows: FloatArray,
+    lines: Mapping[str, Sequence[FloatArray]],
+    *,
+    log_x: bool = True,
+) -> dict[str, Any]:
+    """A panel of a figure of lines over rows seen: medians over repeats with their range.
+
+    Parameters
+    ----------
+    title, label : str
+        ``label`` is that of the vertical axis.
+    rows : array
+        Numbers of rows; shorter lines have the last of them.
+    lines : mapping of str to sequences of arrays
+        One array per repeat, by the name in the legend.
+    log_x : bool
+    """
+    return {
+        "title": title,
+        "xlabel": "rows seen",
+        "ylabel": label,
+        "log_x": log_x,
+        "log_y": True,
+        "lines": [
+            {
+                "label": name,
+                "x": rows[-len(values[0]) :],
+                "y": np.median(values, axis=0),
+                "low": np.min(values, axis=0),
+                "high": np.max(values, axis=0),
+            }
+            for name, values in lines.items()
+        ],
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One name of ``deeptobit reproduce``.
+    """A table or figure of the paper, computed again.
 
     Parameters
     ----------
@@ -74,9 +116,9 @@ class Section:
         ``text`` says what was done; an empty line separates paragraphs.
     tables, figures, claims : tuples
     seconds : float
-        Of work, whenever that was; :func:`reproduce` fills it in.
+        Of computation; :func:`paper.registry.reproduce` fills it in.
     settings : dict
-        What the numbers depend on; :func:`reproduce` fills it in.
+        What the numbers depend on; :func:`paper.registry.reproduce` fills it in.
     """
 
     name: str
@@ -89,25 +131,21 @@ class Section:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-# Finished sections in a folder, one file each, named after what they depend on.
-
-_KIND = "reproduced section"
+# Finished sections in a folder: one JSON file each, named after the settings it depends on.
 
 
 def section_path(store: Path, settings: Mapping[str, Any]) -> Path:
     """The file of a section with these settings, and of no other."""
     text = json.dumps(settings, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    return store / "sections" / f"{settings['name']}-{digest}.section"
+    return store / "sections" / f"{settings['name']}-{digest}.json"
 
 
 def write_section(path: Path, section: Section) -> None:
-    """Keep a section, whole or not at all."""
+    """Store a section, completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     state = {
-        "name": section.name,
-        "title": section.title,
-        "text": section.text,
+        **vars(section),
         "tables": [
             {
                 "caption": table.caption,
@@ -116,43 +154,32 @@ def write_section(path: Path, section: Section) -> None:
             }
             for table in section.tables
         ],
-        "figures": [
-            {"caption": figure.caption, "kind": figure.kind, "data": dict(figure.data)}
-            for figure in section.figures
-        ],
+        "figures": [vars(figure) for figure in section.figures],
         "claims": [asdict(claim) for claim in section.claims],
-        "seconds": section.seconds,
-        "settings": json.dumps(section.settings),
     }
-    write_state(path, _KIND, state)
+    write_whole(path, json.dumps(state, default=lambda array: array.tolist()))
 
 
 def read_section(path: Path) -> Section:
-    """A section as it was written."""
-    _, state = read_state(path, _KIND)
-    return Section(
-        name=state["name"],
-        title=state["title"],
-        text=state["text"],
-        tables=tuple(_table(table) for table in state["tables"]),
-        figures=tuple(FigureOf(**figure) for figure in state["figures"]),
-        claims=tuple(Claim(**claim) for claim in state["claims"]),
-        seconds=state["seconds"],
-        settings=json.loads(state["settings"]),
-    )
+    """A section as it was written; arrays of figures are lists."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ValueError(f"{path} is damaged; delete it to compute it again") from None
+    for table in state["tables"]:
+        table["frame"] = _frame(table["frame"])
+        table["data"] = None if table["data"] is None else _frame(table["data"])
+    for name, kind in (("tables", TableOf), ("figures", FigureOf), ("claims", Claim)):
+        state[name] = tuple(kind(**part) for part in state[name])
+    return Section(**state)
 
 
 def _frame_state(frame: pd.DataFrame) -> dict[str, Any]:
-    """Columns by name; the index of a table says nothing."""
+    """Columns in order, without the index."""
     return {
         "columns": [str(name) for name in frame.columns],
         "values": [frame.iloc[:, column].tolist() for column in range(frame.shape[1])],
     }
-
-
-def _table(state: Mapping[str, Any]) -> TableOf:
-    data = None if state["data"] is None else _frame(state["data"])
-    return TableOf(state["caption"], _frame(state["frame"]), data)
 
 
 def _frame(state: Mapping[str, Any]) -> pd.DataFrame:
@@ -161,13 +188,13 @@ def _frame(state: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(state["columns"], state["values"], strict=True)))
 
 
-# How an experiment is run, which is no part of what it measures.
+# How an experiment is run; no number depends on it but for seed, protocol and path.
 
 Progress = Callable[[int, int, str], None]
 
 
 def _silent(done: int, total: int, label: str) -> None:
-    """Nobody watches."""
+    """Show nothing."""
 
 
 @dataclass(frozen=True)
@@ -177,17 +204,17 @@ class Context:
     Parameters
     ----------
     n_jobs : int
-        Fits side by side; results do not depend on it.
+        Fits to run in parallel; results do not depend on it.
     seed : int
-        Of everything random.
+        Seed of everything random.
     protocol : {"honest", "paper"}
         Settings of methods are chosen on training rows, or as in the paper by the best test value.
     path : Path, optional
         Folder of ADNI downloads; without it HELP or a simulated cohort takes its place.
     store : Path, optional
-        Folder that keeps what is finished, so that a stopped run continues.
+        Folder for finished parts, so that a stopped run can be continued.
     progress : callable
-        Called with how much is done, how much there is, and a word on what was done last.
+        Called with the number of fits done, their total, and a label of the last one.
     """
 
     n_jobs: int = 1
@@ -208,11 +235,11 @@ class Context:
         return [1000 * self.seed + repeat for repeat in range(repeats)]
 
     def folder(self, name: str) -> Path | None:
-        """Where an unfinished section keeps its parts; ``None`` if nothing is kept."""
+        """Folder for the parts of an unfinished section; ``None`` without a store."""
         return None if self.store is None else self.store / "parts" / name
 
 
-# How large experiments are: the paper's sizes, and small ones with the same shape.
+# Sizes of the experiments: those of the paper, and small ones.
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,17 @@
-"""The paper's synthetic data, and the networks that are compared on it."""
+"""Tables 2 and 3 of the paper: methods and depths on synthetic data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from sklearn.base import clone
-
+from deeptobit import CensoredTargets, SubspaceNetworkRegressor
 from deeptobit.app.study import EvaluationData
-from deeptobit.arrays import FloatArray
 from deeptobit.datasets import SubspaceTruth, make_subspace
-from deeptobit.estimators import SubspaceNetworkRegressor, SubspaceTobitRegressor
-from deeptobit.targets import CensoredTargets
 from paper.comparison import (
-    Comparison,
     claim_ahead,
-    compare,
-    how_chosen,
-    how_split,
-    protocol_of,
+    compare_methods,
+    how_compared,
     seconds_of_methods,
     table_by_share,
 )
@@ -29,100 +19,16 @@ from paper.methods import (
     CENSORED_AND_TWIN,
     Method,
     Oracle,
-    Reading,
     deep_methods,
     reading,
     shallow_methods,
 )
+from paper.recipes import grown, recipe
 from paper.section import Claim, Context, Scale, Section
 from paper.values import SYNTHETIC, SYNTHETIC_LAYERS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# Networks of several depths from one growth.
-
-
-@dataclass(eq=False)
-class GrownDepths:
-    """What a network predicts when it may grow to each of several depths.
-
-    Growth does not look ahead, and layers that do not pay are undone: a network whose paying depth
-    is p is the network of every depth from p on, and only shallower ones are grown anew.
-
-    Parameters
-    ----------
-    network : SubspaceNetworkRegressor
-        Without joint tuning; its own depth does not matter.
-    depths : tuple of int
-    """
-
-    network: SubspaceNetworkRegressor
-    depths: tuple[int, ...]
-
-    def fit(self, X: FloatArray, y: Any) -> GrownDepths:
-        """Grow the deepest network, and shallower ones as far as they differ."""
-        self.networks_: dict[int, SubspaceNetworkRegressor] = {}
-        network = None
-        for depth in sorted(self.depths, reverse=True):
-            if network is None or network.history_["paying_depth"] > depth:
-                network = clone(self.network).set_params(n_layers=depth).fit(X, y)
-            self.networks_[depth] = network
-        return self
-
-
-def depth(number: int) -> Reading:
-    """The clipped score of the network that may have this many layers."""
-    return partial(_predict_depth, number=number)
-
-
-def _predict_depth(model: GrownDepths, X: FloatArray, number: int) -> FloatArray:
-    return np.asarray(model.networks_[number].predict(X, kind="clip"))
-
-
-# One layer as the paper learns it, and as we do.
-
-OURS = "deeptobit's defaults"
-
-
-def default_layer(scale: Scale) -> SubspaceTobitRegressor:
-    """One pass with steps of its own, averaging, intercepts and learned noise scales."""
-    return SubspaceTobitRegressor(scale.rank, solver="online")
-
-
-def paper_step(scale: Scale) -> float:
-    """A constant step that suits the data, which the paper does not state.
-
-    It is 1/(T·R), about 1/‖U‖²: at the paper's sizes
-    a step of 0.001.
-
-    Examples
-    --------
-    >>> from deeptobit.experiments.reproduce import PAPER
-    >>> round(paper_step(PAPER), 6)
-    0.001
-    """
-    return 1.0 / (scale.n_tasks * scale.rank)
-
-
-def paper_layer(scale: Scale, step: float, seed: int) -> SubspaceTobitRegressor:
-    """Algorithm 1 to the letter: constant step, last iterate, no intercept, known σ."""
-    return SubspaceTobitRegressor(
-        scale.rank,
-        solver="online",
-        alpha=0.0,
-        step_size=step,
-        averaging=False,
-        start="random",
-        fit_intercept=False,
-        sigma=scale.sigma,
-        standardize=False,
-        random_state=seed,
-    )
-
-
-_STEPS = (0.3, 1.0, 3.0)  # of the step that suits the data, as the paper does not state its own
 
 
 def like_the_paper(scale: Scale) -> Scale:
@@ -132,7 +38,7 @@ def like_the_paper(scale: Scale) -> Scale:
 
     Examples
     --------
-    >>> from deeptobit.experiments.reproduce import PAPER, SMALL
+    >>> from paper.section import PAPER, SMALL
     >>> like_the_paper(PAPER) == PAPER
     True
     >>> small = like_the_paper(SMALL)
@@ -151,49 +57,18 @@ def one_layer_data(scale: Scale, context: Context) -> tuple[EvaluationData, Subs
     return EvaluationData("one layer", X, CensoredTargets.from_bounds(Y, 0.0)), truth
 
 
-def recipe(scale: Scale, context: Context, rows: dict[int, str]) -> Method:
-    """The paper's: one pass per layer, constant step, no intercept, given σ, by depth.
-
-    Every layer is grown from the outputs below, and kept where it gains more log likelihood than it
-    has parameters. Three steps are tried.
-    """
-    networks = [
-        SubspaceNetworkRegressor(
-            scale.rank,
-            solver="online",
-            alpha=0.0,
-            step_size=share * paper_step(scale),
-            averaging=False,
-            start="random",
-            fit_intercept=False,
-            sigma=scale.sigma,
-            standardize=False,
-            joint_tuning=False,
-            random_state=context.seed,
-        )
-        for share in _STEPS
-    ]
-    return grown(networks, rows)
-
-
-def grown(networks: Sequence[SubspaceNetworkRegressor], rows: dict[int, str]) -> Method:
-    """Networks that grow layer by layer; the rows of the table are named by depth."""
-    grid = tuple(GrownDepths(network, tuple(rows)) for network in networks)
-    return Method(grid, {name: depth(number) for number, name in rows.items()})
-
-
 # ``table-synthetic``: Table 2 of the paper, with the oracle that it omits.
 
-ORACLE, TABLE_SYNTHETIC_OURS, ONE_PASS = "the true U and V", "SN, our defaults", "SN, one pass"
+ORACLE, OURS, ONE_PASS = "the true U and V", "SN, our defaults", "SN, one pass"
 RECIPE = {1: "SN, the paper's recipe, layer 1", 3: "SN, the paper's recipe, layer 3"}
 
-_TEXT = """Outcomes of {tasks} tasks are max(0, UVx + noise) of {features} features, with U, V \
-and x Gaussian, rank {rank} and noise of standard deviation {sigma:.2g}; {rows} rows. The \
+_METHODS_TEXT = """Outcomes of {tasks} tasks are max(0, UVx + noise) of {features} features, with \
+U, V and x Gaussian, rank {rank} and noise of standard deviation {sigma:.2g}; {rows} rows. The \
 measure is the paper's ANMSE of the clipped prediction, so that the values compare with each \
 other, and not with the paper's: its values are larger than those of the true parameters at the \
 sizes it states. Order and ratios compare.
 
-{split} {choice}
+{how}
 
 Rows called clipped are squared losses whose predictions are set to the bounds, which is what \
 the paper calls censored; rows called censored maximise the censored likelihood. The paper's \
@@ -214,27 +89,23 @@ def table_synthetic(scale: Scale, context: Context) -> Section:
         **deep_methods(scale.rank, context),
         "SN, the paper's recipe": recipe(scale, context, RECIPE),
         ONE_PASS: _network(scale, ONE_PASS, solver="online"),
-        TABLE_SYNTHETIC_OURS: _network(scale, TABLE_SYNTHETIC_OURS),
+        OURS: _network(scale, OURS),
     }
-    protocol = protocol_of(scale, context)
-    results = compare(
-        Comparison("table-synthetic", data, methods, protocol, context.protocol), context
-    )
-    text = _TEXT.format(
+    results = compare_methods("table-synthetic", data, methods, scale, context)
+    text = _METHODS_TEXT.format(
         tasks=scale.n_tasks,
         features=scale.n_features,
         rank=scale.rank,
         sigma=scale.sigma,
         rows=len(data.targets),
-        split=how_split(protocol),
-        choice=how_chosen(context.protocol),
+        how=how_compared(scale, context),
         seconds=seconds_of_methods(results),
     )
     table = table_by_share(
         results,
         "ANMSE on synthetic data, mean (standard deviation) over splits, beside Table 2",
         paper=SYNTHETIC,
-        reference=TABLE_SYNTHETIC_OURS,
+        reference=OURS,
         paper_reference=RECIPE[3],
     )
     oracle = table_by_share(
@@ -245,7 +116,7 @@ def table_synthetic(scale: Scale, context: Context) -> Section:
         "Methods on synthetic data",
         text,
         tables=(table, oracle),
-        claims=_claims(results),
+        claims=_method_claims(results),
     )
 
 
@@ -254,21 +125,19 @@ def _network(scale: Scale, row: str, solver: Literal["auto", "online"] = "auto")
     return Method((network,), {row: reading("clip")})
 
 
-def _claims(results: pd.DataFrame) -> tuple[Claim, ...]:
-    others = [
-        row for row in dict.fromkeys(results["row"]) if row not in (TABLE_SYNTHETIC_OURS, ORACLE)
-    ]
+def _method_claims(results: pd.DataFrame) -> tuple[Claim, ...]:
+    others = [row for row in dict.fromkeys(results["row"]) if row not in (OURS, ORACLE)]
     return (
         claim_ahead(
             results,
-            [(TABLE_SYNTHETIC_OURS, ORACLE)],
+            [(OURS, ORACLE)],
             margin=1.05,
             text="SN with our defaults errs at most 1.05 times as much as the true U and V.",
             paper="The paper does not state the oracle's error.",
         ),
         claim_ahead(
             results,
-            [(TABLE_SYNTHETIC_OURS, other) for other in others],
+            [(OURS, other) for other in others],
             text="SN with our defaults is ahead of every other row.",
             paper="Table 2: SN of three layers, 0.0369 at 40 %, is ahead of all; next is its own "
             "first layer, 0.0390, then Tobit, 0.0428.",
@@ -311,11 +180,11 @@ def _claims(results: pd.DataFrame) -> tuple[Claim, ...]:
 
 # ``table-layers``: Table 3 of the paper, and a truth on which depth does pay.
 
-TABLE_LAYERS_ORACLE = "the true layers"
+TRUE_LAYERS = "the true layers"
 TUNED_DEPTHS = (1, 2, 3)
 
-_TABLE_LAYERS_TEXT = """The first table is the paper's setting: the truth is one layer, and networks grow to \
-each depth. By the paper's recipe, one pass with a constant step, the first layer is not \
+_LAYERS_TEXT = """The first table is the paper's setting: the truth is one layer, and networks \
+grow to each depth. By the paper's recipe, one pass with a constant step, the first layer is not \
 finished, and a further layer is a further pass over the rows. Beside it each layer goes to its \
 optimum, which leaves nothing but noise for depth to gain on this truth: where the recipe \
 improves with depth and the optimum does not, the improvement is convergence, and no benefit of \
@@ -327,36 +196,35 @@ rank 3, noise of standard deviation 1 around scores of 3, hidden layer without n
 of rank 6): by growth alone, and when all layers are tuned together, which the paper names as \
 missing.
 
-{split} {choice}"""
+{how}"""
 
 
 def table_layers(scale: Scale, context: Context) -> Section:
     """Networks of several depths, on a truth of one layer and on one of two."""
-    protocol = protocol_of(scale, context)
-    flat = _on_one_layer(like_the_paper(scale), context)
-    deep = _on_two_layers(scale, context)
+    one_layer = _on_one_layer(like_the_paper(scale), context)
+    two_layers = _on_two_layers(scale, context)
     first, last = scale.layers[0], scale.layers[-1]
     tables = (
         table_by_share(
-            flat,
+            one_layer,
             "ANMSE on a truth of one layer, by depth, beside Table 3",
             paper={_recipe(depth): SYNTHETIC_LAYERS[depth] for depth in scale.layers},
-            reference=TABLE_LAYERS_ORACLE,
+            reference=TRUE_LAYERS,
             paper_reference=_recipe(first),
         ),
         table_by_share(
-            deep,
+            two_layers,
             "ANMSE on a truth of two layers, by depth",
             paper={},
-            reference=TABLE_LAYERS_ORACLE,
+            reference=TRUE_LAYERS,
         ),
     )
     return Section(
         "table-layers",
         "Depth on synthetic data",
-        _TABLE_LAYERS_TEXT.format(split=how_split(protocol), choice=how_chosen(context.protocol)),
+        _LAYERS_TEXT.format(how=how_compared(scale, context)),
         tables=tables,
-        claims=(*_flat_claims(flat, first, last), *_deep_claims(deep)),
+        claims=(*_one_layer_claims(one_layer, first, last), *_two_layer_claims(two_layers)),
     )
 
 
@@ -380,7 +248,7 @@ def _on_one_layer(scale: Scale, context: Context) -> pd.DataFrame:
     data, truth = one_layer_data(scale, context)
     network = SubspaceNetworkRegressor(scale.rank, joint_tuning=False)
     methods = {
-        TABLE_LAYERS_ORACLE: Method((Oracle(truth),), {TABLE_LAYERS_ORACLE: reading("clip")}),
+        TRUE_LAYERS: Method((Oracle(truth),), {TRUE_LAYERS: reading("clip")}),
         "the paper's recipe": recipe(
             scale, context, {depth: _recipe(depth) for depth in scale.layers}
         ),
@@ -388,7 +256,7 @@ def _on_one_layer(scale: Scale, context: Context) -> pd.DataFrame:
             [network], {depth: _converged(depth) for depth in scale.layers}
         ),
     }
-    return _compare("table-layers, one layer", data, methods, scale, context)
+    return compare_methods("table-layers, one layer", data, methods, scale, context)
 
 
 def _on_two_layers(scale: Scale, context: Context) -> pd.DataFrame:
@@ -407,7 +275,7 @@ def _on_two_layers(scale: Scale, context: Context) -> pd.DataFrame:
     )
     data = EvaluationData("two layers", X, CensoredTargets.from_bounds(Y, 0.0))
     methods = {
-        TABLE_LAYERS_ORACLE: Method((Oracle(truth),), {TABLE_LAYERS_ORACLE: reading("clip")}),
+        TRUE_LAYERS: Method((Oracle(truth),), {TRUE_LAYERS: reading("clip")}),
         "each layer to its optimum": grown(
             [SubspaceNetworkRegressor(6, joint_tuning=False)],
             {depth: _converged(depth) for depth in TUNED_DEPTHS},
@@ -416,17 +284,10 @@ def _on_two_layers(scale: Scale, context: Context) -> pd.DataFrame:
     for depth in TUNED_DEPTHS[1:]:
         network = SubspaceNetworkRegressor(6, depth)
         methods[_tuned(depth)] = Method((network,), {_tuned(depth): reading("clip")})
-    return _compare("table-layers, two layers", data, methods, scale, context)
+    return compare_methods("table-layers, two layers", data, methods, scale, context)
 
 
-def _compare(
-    name: str, data: EvaluationData, methods: dict[str, Method], scale: Scale, context: Context
-) -> pd.DataFrame:
-    protocol = protocol_of(scale, context)
-    return compare(Comparison(name, data, methods, protocol, context.protocol), context)
-
-
-def _flat_claims(results: pd.DataFrame, first: int, last: int) -> tuple[Claim, ...]:
+def _one_layer_claims(results: pd.DataFrame, first: int, last: int) -> tuple[Claim, ...]:
     return (
         claim_ahead(
             results,
@@ -454,7 +315,7 @@ def _flat_claims(results: pd.DataFrame, first: int, last: int) -> tuple[Claim, .
     )
 
 
-def _deep_claims(results: pd.DataFrame) -> tuple[Claim, ...]:
+def _two_layer_claims(results: pd.DataFrame) -> tuple[Claim, ...]:
     one = _converged(1)
     return (
         claim_ahead(

@@ -7,18 +7,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deeptobit.arrays import FloatArray
+from deeptobit import CensoredTargets, SubspaceTobitRegressor
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators import SubspaceTobitRegressor
-from deeptobit.likelihood import evaluate, resolve_noise
-from deeptobit.targets import CensoredTargets
-from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf
-from paper.synthetic import default_layer, paper_step
+from deeptobit.likelihood import Gaussian, evaluate
+from paper.arrays import FloatArray, Rows
+from paper.recipes import default_layer, paper_step
+from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf, panel
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
-# The three claims of section 2.2 and the appendix of the paper, as numbers to look at.
+# The three claims, as numbers.
 
 
 class Settling(NamedTuple):
@@ -47,7 +45,7 @@ class Regret(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Course:
+class Snapshots:
     """Snapshots of a model while it learns.
 
     Parameters
@@ -62,7 +60,7 @@ class Course:
         Mean loss of all rows up to the later snapshot under that snapshot.
     """
 
-    n_seen: NDArray[np.intp]
+    n_seen: Rows
     U: FloatArray
     coef: FloatArray
     intercept: FloatArray
@@ -92,8 +90,8 @@ class Course:
         return Regret(self.loss_after - online, bound)
 
 
-def follow(model: SubspaceTobitRegressor, X: FloatArray, Y: Any, *, every: int = 100) -> Course:
-    """Let a model learn from consecutive rows, and look at it every ``every`` rows.
+def follow(model: SubspaceTobitRegressor, X: FloatArray, Y: Any, *, every: int = 100) -> Snapshots:
+    """Fit a model to consecutive rows, with a snapshot of its parameters every ``every`` rows.
 
     Parameters
     ----------
@@ -107,46 +105,31 @@ def follow(model: SubspaceTobitRegressor, X: FloatArray, Y: Any, *, every: int =
     --------
     >>> from deeptobit import SubspaceTobitRegressor, datasets
     >>> X, Y, _ = datasets.make_subspace(3000, 20, 15, 2, random_state=0)
-    >>> course = follow(SubspaceTobitRegressor(rank=2), X, Y, every=500)
-    >>> course.n_seen
+    >>> snapshots = follow(SubspaceTobitRegressor(rank=2), X, Y, every=500)
+    >>> snapshots.n_seen
     array([ 500, 1000, 1500, 2000, 2500, 3000])
-    >>> bool(course.settling().slope < -0.5)
+    >>> bool(snapshots.settling().slope < -0.5)
     True
     """
-    snapshots: list[tuple[Any, ...]] = []
+    parameters: list[tuple[Any, ...]] = []
     before: list[float] = []
     after: list[float] = []
     targets = CensoredTargets.from_bounds(Y, model.lower, model.upper)
     for start in range(0, len(X), every):
         rows = slice(start, min(start + every, len(X)))
-        if snapshots:
+        if parameters:
             before.append(_mean_loss(model, X[rows], targets[rows]))
         model.partial_fit(X[rows], targets[rows])
-        if snapshots:
+        if parameters:
             after.append(_mean_loss(model, X[: rows.stop], targets[: rows.stop]))
-        snapshots.append((rows.stop, model.U_, model.coef_, model.intercept_, model.sigma_))
-    n_seen, U, coef, intercept, sigma = (np.array(part) for part in zip(*snapshots, strict=True))
-    return Course(n_seen, U, coef, intercept, sigma, np.array(before), np.array(after))
-
-
-def stationarity(model: SubspaceTobitRegressor, X: Any, Y: Any) -> float:
-    """Claim 3: the gradient of the batch objective at a fitted model, relative to that at W = 0.
-
-    Examples
-    --------
-    >>> from deeptobit import SubspaceTobitRegressor, datasets
-    >>> X, Y, _ = datasets.make_subspace(2000, 20, 15, 2, random_state=0)
-    >>> model = SubspaceTobitRegressor(rank=2, solver="batch").fit(X, Y)
-    >>> stationarity(model, X, Y) < 1e-5
-    True
-    """
-    return model.relative_gradient(X, Y)
+        parameters.append((rows.stop, model.U_, model.coef_, model.intercept_, model.sigma_))
+    n_seen, U, coef, intercept, sigma = (np.array(part) for part in zip(*parameters, strict=True))
+    return Snapshots(n_seen, U, coef, intercept, sigma, np.array(before), np.array(after))
 
 
 def _mean_loss(model: SubspaceTobitRegressor, X: FloatArray, targets: CensoredTargets) -> float:
     latent = X @ model.coef_.T + model.intercept_
-    noise = resolve_noise(model.noise)
-    nll = evaluate(noise, targets.low, targets.high, latent, model.sigma_).nll
+    nll = evaluate(Gaussian(), targets.low, targets.high, latent, model.sigma_).nll
     return float(nll.sum(axis=1).mean())
 
 
@@ -191,14 +174,14 @@ def theory(scale: Scale, context: Context) -> Section:
 
 def _follow(scale: Scale, seed: int) -> Evidence:
     X, Y, _ = make_subspace(**scale.sizes, random_state=seed)
-    course = follow(default_layer(scale), X, Y, every=len(X) // _SNAPSHOTS)
-    settling, regret = course.settling(), course.regret(paper_step(scale))
+    snapshots = follow(default_layer(scale), X, Y, every=len(X) // _SNAPSHOTS)
+    settling, regret = snapshots.settling(), snapshots.regret(paper_step(scale))
     gradients = []
     for share in _SHARES:
         part = slice(round(share * len(X)))
         model = default_layer(scale).fit(X[part], Y[part])
-        gradients.append(stationarity(model, X[part], Y[part]))
-    rows = course.n_seen[1:].astype(np.float64)
+        gradients.append(model.relative_gradient(X[part], Y[part]))
+    rows = snapshots.n_seen[1:].astype(np.float64)
     return Evidence(
         seed, rows, rows * settling.change, settling.slope, *regret, np.array(gradients)
     )
@@ -208,14 +191,14 @@ def _figure(found: list[Evidence], scale: Scale) -> FigureOf:
     rows = found[0].rows
     shares = np.array(_SHARES) * scale.n_samples
     panels = [
-        _panel("i · ‖Uᵢ − Uᵢ₋₁‖", "stays bounded", rows, {"": [e.scaled_change for e in found]}),
-        _panel(
+        panel("i · ‖Uᵢ − Uᵢ₋₁‖", "stays bounded", rows, {"": [e.scaled_change for e in found]}),
+        panel(
             "regret and its bound",
             "per row",
             rows,
             {"|regret|": [np.abs(e.regret) for e in found], "bound": [e.bound for e in found]},
         ),
-        _panel(
+        panel(
             "gradient of the batch objective",
             "relative to W = 0",
             shares,
@@ -224,28 +207,6 @@ def _figure(found: list[Evidence], scale: Scale) -> FigureOf:
     ]
     caption = "The three claims over one pass; lines are medians over data sets, bands their range."
     return FigureOf(caption, "lines", {"panels": panels})
-
-
-def _panel(
-    title: str, label: str, x: FloatArray, lines: dict[str, list[FloatArray]]
-) -> dict[str, object]:
-    return {
-        "title": title,
-        "xlabel": "rows seen",
-        "ylabel": label,
-        "log_x": True,
-        "log_y": True,
-        "lines": [
-            {
-                "label": name,
-                "x": x,
-                "y": np.median(values, axis=0),
-                "low": np.min(values, axis=0),
-                "high": np.max(values, axis=0),
-            }
-            for name, values in lines.items()
-        ],
-    }
 
 
 def _table(found: list[Evidence], scale: Scale) -> TableOf:
@@ -281,7 +242,7 @@ def _settling(found: list[Evidence]) -> Claim:
 
 
 def _regret(found: list[Evidence]) -> list[Claim]:
-    room = np.array([(e.bound - e.regret).min() for e in found])
+    margin = np.array([(e.bound - e.regret).min() for e in found])
     shrinkage = np.array([np.log(abs(e.regret[0]) / abs(e.regret[-1])) for e in found])
     ratio = np.exp(-shrinkage.mean())
     highest = max(e.regret.max() for e in found)
@@ -289,7 +250,7 @@ def _regret(found: list[Evidence]) -> list[Claim]:
     return [
         claim_over_repeats(
             "The regret stays under its bound throughout the pass.",
-            room,
+            margin,
             "smallest distance of regret and bound",
             paper="Appendix: R ≤ B²(ln n + 1)²/(2μn) + 5B²/(6μn)",
             ours=f"at most {highest:.3g}, where the bound is at least {lowest:.3g}",

@@ -17,7 +17,7 @@ LEVEL = 0.05
 
 
 class Judgement(NamedTuple):
-    """What repeats say of a claim.
+    """The result of testing a claim over repeats.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def claim_over_repeats(
     return Claim(text, paper, ours, found.verdict, f"{tested} > 0: {found.test}")
 
 
-# The same work on many data sets, side by side.
+# The same work on many data sets, in parallel.
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

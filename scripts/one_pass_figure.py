@@ -14,7 +14,7 @@ import numpy as np
 from deeptobit import SubspaceTobitRegressor, datasets
 from deeptobit.arrays import FloatArray
 from deeptobit.metrics import principal_angles
-from paper.theory import Course, follow
+from paper.theory import Snapshots, follow
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "one_pass.png"
 EVERY = 50
@@ -27,14 +27,14 @@ def main() -> None:
         10, alpha=0.0, step_size=1e-3, averaging=False, fit_intercept=False, sigma=3.0,
         standardize=False, random_state=0,
     )  # fmt: skip
-    courses = {
+    passes = {
         "deeptobit's defaults": follow(SubspaceTobitRegressor(10), X, Y, every=EVERY),
         "the paper's recipe, step 0.001": follow(paper, X, Y, every=EVERY),
     }
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-    for name, course in courses.items():
-        left.semilogy(course.n_seen, largest_angles(course, truth.U), label=name)
-        right.semilogy(course.n_seen[1:], course.loss_before / Y.shape[1], label=name)
+    for name, snapshots in passes.items():
+        left.semilogy(snapshots.n_seen, largest_angles(snapshots, truth.U), label=name)
+        right.semilogy(snapshots.n_seen[1:], snapshots.loss_before / Y.shape[1], label=name)
     left.set(xlabel="rows seen", ylabel="largest principal angle to U (degrees)")
     right.set(xlabel="rows seen", ylabel="loss per entry of the next rows")
     right.legend(frameon=False)
@@ -45,9 +45,9 @@ def main() -> None:
     figure.savefig(TARGET, dpi=130)
 
 
-def largest_angles(course: Course, U: FloatArray) -> FloatArray:
+def largest_angles(snapshots: Snapshots, U: FloatArray) -> FloatArray:
     """Largest principal angle between the true and the learned subspace, in degrees, (K,)."""
-    return np.degrees([_largest_angle(U, learned) for learned in course.U])
+    return np.degrees([_largest_angle(U, learned) for learned in snapshots.U])
 
 
 def _largest_angle(U: FloatArray, learned: FloatArray) -> float:

@@ -88,7 +88,7 @@ class Reader:
         name, *arguments = shlex.split(command)
         if name != "deeptobit":
             raise AssertionError(f"{self.page.name}: nobody runs {command!r}")
-        one_core = ["--jobs", "1"] if arguments[0] in ("fit", "evaluate", "reproduce") else []
+        one_core = ["--jobs", "1"] if arguments[0] in ("fit", "evaluate") else []
         runner = CliRunner(env={"COLUMNS": "110"})
         result = runner.invoke(app, [*arguments, *one_core], catch_exceptions=False)
         assert result.exit_code == 0, f"{self.page.name}: {command!r} failed\n{result.output}"

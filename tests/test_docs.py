@@ -27,8 +27,7 @@ NOT_RUN = {
     "pip install": "everything is installed, and tests have no network",
     "make ": "targets of the repository, which call these tests",
     "pytest tests/likelihood": "tests/test_extending.py does",
-    "deeptobit reproduce all": "takes hours; tests/experiments/reproduce makes every section",
-    "deeptobit reproduce table-real --path ADNI": "needs data that only an agreement gives",
+    "python -m paper": "takes minutes to hours; tests/paper makes every section",
     "deeptobit evaluate --dataset adni": (
         "needs data that only an agreement gives; tests/app/cli/test_evaluate.py makes some up"
     ),
@@ -42,7 +41,6 @@ SLOW = {
     "docs/guide/rank.md",
     "docs/how-to/clusters.md",
     "docs/report.md",
-    "docs/reproduction.md",
     "docs/tutorial.md",
 }
 

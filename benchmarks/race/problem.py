@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from deeptobit.app.study import Folds
 from deeptobit.arrays import FloatArray
-from paper.baselines.base import Folds
 
 
 class Problem(NamedTuple):

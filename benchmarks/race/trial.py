@@ -9,11 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.race.problem import Problem
-from deeptobit.app.study import EvaluationData, Protocol, Split, draw_splits
-from deeptobit.app.study.splits import find_usable
+from deeptobit.app.study import (
+    EvaluationData,
+    Protocol,
+    Split,
+    draw_splits,
+    find_usable,
+    inner_folds,
+)
 from deeptobit.arrays import FloatArray
 from deeptobit.targets import find_step
-from paper.baselines.base import inner_folds
 
 TRAIN_SHARE = 0.6
 SEED = 0

@@ -1,24 +1,23 @@
-"""A network trained by back-propagation, from outcomes with gaps and bounds to arrays."""
+"""Networks trained by back-propagation: the paper's MLP, f-MLP and rf-MLP, and its DNN i to iii."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from deeptobit.arrays import FloatArray
-from deeptobit.extras import require
-from deeptobit.layer import SIGMA_FLOOR, TargetScaling
-from deeptobit.targets import BoundsLike, CensoredTargets
-from paper.baselines.base import Baseline, Folds
+from deeptobit import CensoredTargets
+from deeptobit.app.study import Baseline, Folds
+from deeptobit.exceptions import MissingExtraError
+from paper.arrays import FloatArray
+from paper.baselines.norms import SIGMA_FLOOR
 
 # Layers of a plain feed-forward network, as arrays.
 
@@ -106,11 +105,11 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The layers with the best validation loss, that loss, and the course of it by epoch."""
+    """The layers with the best validation loss, that loss, and the losses by epoch."""
 
     layers: list[DenseLayer]
     loss: float
-    course: FloatArray
+    losses: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +136,7 @@ class Trainer:
     bounds: tuple[FloatArray, FloatArray] | None
     seed: int
 
-    def train_anew(self, start: Sequence[DenseLayer], weight_decay: float) -> Trained:
+    def train_from_random(self, start: Sequence[DenseLayer], weight_decay: float) -> Trained:
         """Train from random layers.
 
         A clipped output passes no gradient on where its score lies beyond a bound, so random
@@ -162,27 +161,37 @@ class Trainer:
     def _descend(
         self, start: Sequence[DenseLayer], weight_decay: float, rates: Sequence[float]
     ) -> Trained:
-        torch: Any = require("torch", "deep")
+        torch = _torch()
         rng = np.random.default_rng(self.seed)
         with _one_thread(torch):
             network = _Network(torch, start, self.bounds)
             rows = _Tensors.of(torch, self.data)
             held_out = _Tensors.of(torch, self.validation)
-            best, course = network.copy(), [network.loss(held_out)]
+            best, losses = network.copy(), [network.loss(held_out)]
             for rate in rates:
                 network.restore(best)
                 optimiser = network.optimiser(rate, weight_decay)
                 waited = 0
                 for _ in range(_MAX_EPOCHS):
                     _epoch(torch, network, optimiser, rows, rng)
-                    course.append(network.loss(held_out))
+                    losses.append(network.loss(held_out))
                     waited += 1
-                    if course[-1] < min(course[:-1]):
+                    if losses[-1] < min(losses[:-1]):
                         best, waited = network.copy(), 0
                     if waited == _PATIENCE:
                         break
             network.restore(best)
-            return Trained(network.layers(), min(course), np.array(course))
+            return Trained(network.layers(), min(losses), np.array(losses))
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError(
+            "torch is not installed; the networks need it: pip install 'deeptobit[deep]'"
+        ) from None
+    return torch
 
 
 class _Tensors(NamedTuple):
@@ -285,40 +294,41 @@ def _one_thread(torch: Any) -> Iterator[None]:
 _WEIGHT_DECAYS = (0.1, 1.0)
 
 
-class Design(NamedTuple):
-    """What tells one network from another.
-
-    Attributes
-    ----------
-    bounded : bool
-        Whether outputs are clipped to the bounds while the network learns.
-    rank : int or None
-        To which weight matrices are truncated once they are trained.
-    retrained : bool
-        Whether their factors are then trained again, end to end.
-    """
-
-    bounded: bool
-    rank: int | None = None
-    retrained: bool = False
-
-
-class NetworkBaseline(Baseline):
+class MLPBaseline(Baseline):
     r"""A fully connected network :math:`x \to h_1 \to \dots \to \hat y` with ReLU between layers.
 
+    .. math:: f(x) = \mathrm{clip}(W_K \max(0, W_{K-1} \cdots \max(0, W_1 x + b_1) \cdots) + b_K)
+
     The first fold of ``cv`` is its validation split: networks with weight decays of 0.1 and 1
-    learn from the other rows and keep the weights with the best loss on those held out; the best
-    of them stays, and its errors there are the noise scale σ. Outputs that are clipped while the
-    network learns start from a network that learned without. Needs the extra ``deep``.
+    learn from the other rows and keep the weights with the best loss on those held out. The better
+    of them is kept, and its errors on held-out rows give the noise scale σ. Outputs that are
+    clipped in training start from a network that was trained without clipping. Needs the extra
+    ``deep``.
+
+    ======================  =========================================================
+    the paper's name        settings
+    ======================  =========================================================
+    MLP, DNN ii             default: outputs are clipped in training (its ReLU)
+    DNN i                   ``clipped=False``: plain squared error, clipped afterwards
+    f-MLP                   ``rank=R, retrain=False``
+    rf-MLP, DNN iii         ``rank=R``
+    ======================  =========================================================
 
     Parameters
     ----------
+    rank : int, optional
+        R, to which the trained weight matrices are truncated, as factors U and V; a matrix with
+        fewer rows or columns keeps its own rank. By default matrices stay as they are.
+    retrain : bool
+        Whether the factors are then trained again, all layers together.
+    clipped : bool
+        Whether outputs are clipped to the bounds in training.
     n_layers : int
-        Weight matrices, the one in front of the outcomes included.
+        Number of weight matrices, that of the output layer included.
     width : int, optional
         Units of every hidden layer; T by default, as in the paper.
-    lower, upper, cv, random_state
-        As for every baseline.
+    cv, random_state
+        As for every :class:`~deeptobit.app.study.Baseline`.
 
     Attributes
     ----------
@@ -327,65 +337,73 @@ class NetworkBaseline(Baseline):
         layer's weight matrix. A layer that was not factorised has its full rank.
     weight_decay_ : float
         Of the last training.
-    course_ : array
+    losses_ : array
         Mean squared error on the validation split by epoch, in standard units, of the network
-        before it was factorised, from where its outputs are clipped on.
+        before it was factorised, from when its outputs are clipped.
     sigma_ : array of shape (T,)
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> model = MLPBaseline(n_layers=2, width=3).fit(X, CensoredTargets.from_bounds(np.abs(X), 0))
+    >>> [(U.shape, V.shape) for U, V in model.layers_]
+    [((3, 2), (2, 2)), ((2, 2), (2, 3))]
     """
 
     def __init__(
         self,
+        rank: int | None = None,
         *,
+        retrain: bool = True,
+        clipped: bool = True,
         n_layers: int = 3,
         width: int | None = None,
-        lower: BoundsLike = None,
-        upper: BoundsLike = None,
         cv: int | Folds = 5,
         random_state: Any = 0,
     ) -> None:
-        super().__init__(lower=lower, upper=upper, cv=cv, random_state=random_state)
+        super().__init__(cv=cv, random_state=random_state)
+        self.rank = rank
+        self.retrain = retrain
+        self.clipped = clipped
         self.n_layers = n_layers
         self.width = width
 
-    @property
-    def chosen_(self) -> dict[str, Any]:
-        """The weight decay of the last training."""
-        return {"weight_decay": self.weight_decay_}
-
-    @abstractmethod
-    def _design(self) -> Design:
-        """Which of the networks it is."""
-
     def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
-        design = self._design()
-        self._features = StandardScaler().fit(X)
-        self._outcomes = TargetScaling.build(targets, np.ones(len(X)), center=True)
-        X, Y = self._features.transform(X), self._outcomes.apply(targets.values)
-        inside, outside = folds[0]
-        held_out = Sample(X[outside], Y[outside])
-        bounds = self._outcomes.apply(self.lower_), self._outcomes.apply(self.upper_)
-        seed = check_random_state(self.random_state).randint(2**31)
-        clip_at = bounds if design.bounded and np.isfinite(bounds).any() else None
-        trainer = Trainer(Sample(X[inside], Y[inside]), held_out, clip_at, seed)
-        self._dense = self._train(trainer, design)
+        self._features, self._outcomes = (
+            StandardScaler().fit(values) for values in (X, targets.values)
+        )
+        X, Y = self._features.transform(X), self._outcomes.transform(targets.values)
+        lower, upper = (
+            (bound - self._outcomes.mean_) / self._outcomes.scale_
+            for bound in (targets.lower, targets.upper)
+        )
+        train, test = folds[0]
+        bounded = self.clipped and np.isfinite([lower, upper]).any()
+        trainer = Trainer(
+            Sample(X[train], Y[train]),
+            Sample(X[test], Y[test]),
+            (lower, upper) if bounded else None,
+            check_random_state(self.random_state).randint(2**31),
+        )
+        self._dense = self._train(trainer)
         self.layers_ = [_two_factors(layer) for layer in self._dense]
-        errors = Y[outside] - np.clip(forward(self._dense, X[outside]), *bounds)
-        self.sigma_ = self._outcomes.scale * _root_mean_square(errors)
+        errors = Y[test] - np.clip(forward(self._dense, X[test]), lower, upper)
+        self.sigma_ = self._outcomes.scale_ * _root_mean_square(errors)
 
-    def _train(self, trainer: Trainer, design: Design) -> list[DenseLayer]:
-        """Train; where there is a rank, factorise, and train again."""
+    def _train(self, trainer: Trainer) -> list[DenseLayer]:
+        """Train; if there is a rank, factorise, and train again."""
         n_features, n_tasks = trainer.data.X.shape[1], trainer.data.Y.shape[1]
         width = n_tasks if self.width is None else self.width
         start = draw_layers(
             [n_features, *[width] * (self.n_layers - 1), n_tasks],
             np.random.default_rng(trainer.seed),
         )
-        trained = self._best(partial(trainer.train_anew, start))
-        self.course_ = trained.course
-        if design.rank is None:
+        trained = self._best(partial(trainer.train_from_random, start))
+        self.losses_ = trained.losses
+        if self.rank is None:
             return trained.layers
-        layers = [factorise(layer, design.rank) for layer in trained.layers]
-        return self._best(partial(trainer.train, layers)).layers if design.retrained else layers
+        layers = [factorise(layer, self.rank) for layer in trained.layers]
+        return self._best(partial(trainer.train, layers)).layers if self.retrain else layers
 
     def _best(self, train: Callable[[float], Trained]) -> Trained:
         """The better of the weight decays, from the same start."""
@@ -395,7 +413,7 @@ class NetworkBaseline(Baseline):
 
     def _latent(self, X: FloatArray) -> FloatArray:
         scores = forward(self._dense, self._features.transform(X))
-        return np.asarray(scores * self._outcomes.scale + self._outcomes.location)
+        return np.asarray(self._outcomes.inverse_transform(scores))
 
 
 def _two_factors(layer: DenseLayer) -> tuple[FloatArray, FloatArray]:
@@ -414,136 +432,3 @@ def _root_mean_square(errors: FloatArray) -> FloatArray:
     pooled = squares.sum() / max(counts.sum(), 1)
     spread = np.where(counts > 0, squares / np.maximum(counts, 1), pooled)
     return np.asarray(np.maximum(np.sqrt(spread), SIGMA_FLOOR))
-
-
-# The networks that the paper compares with, by the names it gives them.
-
-
-class MLPBaseline(NetworkBaseline):
-    r"""The paper's MLP: layers of the sizes of a Subspace Network's, with full weight matrices.
-
-    .. math:: f(x) = \mathrm{clip}(W_K \max(0, W_{K-1} \cdots \max(0, W_1 x + b_1) \cdots) + b_K)
-
-    The outputs are clipped to the bounds while it learns, as those of a Subspace Network are: for
-    outcomes from 0 on, that is its third ReLU layer.
-
-    Parameters
-    ----------
-    n_layers : int
-        Weight matrices, the one in front of the outcomes included.
-    width : int, optional
-        Units of every hidden layer; T by default, as in the paper.
-    lower, upper, cv, random_state
-        As for every baseline.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(40, 2))
-    >>> model = MLPBaseline(n_layers=2, width=3).fit(X, np.abs(X))
-    >>> [(U.shape, V.shape) for U, V in model.layers_]
-    [((3, 2), (2, 2)), ((2, 2), (2, 3))]
-    """
-
-    def _design(self) -> Design:
-        return Design(bounded=True)
-
-
-class FactorisedMLPBaseline(NetworkBaseline):
-    """f-MLP: the MLP, each weight matrix truncated to a rank; rf-MLP: its factors trained again.
-
-    Parameters
-    ----------
-    rank : int
-        R; a matrix with fewer rows or columns keeps its own.
-    retrain : bool
-        Whether the factors U and V are trained again, all layers together (rf-MLP).
-    n_layers, width, lower, upper, cv, random_state
-        As for :class:`MLPBaseline`.
-
-    Examples
-    --------
-    >>> FactorisedMLPBaseline(3, retrain=True, lower=0)
-    FactorisedMLPBaseline(lower=0, rank=3, retrain=True)
-    """
-
-    def __init__(
-        self,
-        rank: int = 5,
-        *,
-        retrain: bool = False,
-        n_layers: int = 3,
-        width: int | None = None,
-        lower: BoundsLike = None,
-        upper: BoundsLike = None,
-        cv: int | Folds = 5,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            n_layers=n_layers,
-            width=width,
-            lower=lower,
-            upper=upper,
-            cv=cv,
-            random_state=random_state,
-        )
-        self.rank = rank
-        self.retrain = retrain
-
-    def _design(self) -> Design:
-        return Design(bounded=True, rank=self.rank, retrained=self.retrain)
-
-
-class DeepBaseline(NetworkBaseline):
-    """DNN i, ii and iii of the paper's comparison.
-
-    i learns by a plain squared error and is clipped afterwards; the outputs of ii are clipped to
-    the bounds while it learns (the paper's ReLU), which makes it the MLP; iii is ii with factorised
-    weights that were trained again, which makes it the rf-MLP.
-
-    Parameters
-    ----------
-    kind : {"i", "ii", "iii"}
-    rank : int
-        R of kind iii.
-    n_layers, width, lower, upper, cv, random_state
-        As for :class:`MLPBaseline`.
-
-    Examples
-    --------
-    >>> DeepBaseline("iii", rank=3, lower=0)
-    DeepBaseline(kind='iii', lower=0, rank=3)
-    """
-
-    def __init__(
-        self,
-        kind: Literal["i", "ii", "iii"] = "i",
-        *,
-        rank: int = 5,
-        n_layers: int = 3,
-        width: int | None = None,
-        lower: BoundsLike = None,
-        upper: BoundsLike = None,
-        cv: int | Folds = 5,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            n_layers=n_layers,
-            width=width,
-            lower=lower,
-            upper=upper,
-            cv=cv,
-            random_state=random_state,
-        )
-        self.kind = kind
-        self.rank = rank
-
-    def _design(self) -> Design:
-        designs = {
-            "i": Design(bounded=False),
-            "ii": Design(bounded=True),
-            "iii": Design(bounded=True, rank=self.rank, retrained=True),
-        }
-        if self.kind not in designs:
-            raise ValueError(f"kind must be 'i', 'ii' or 'iii'; got {self.kind!r}")
-        return designs[self.kind]

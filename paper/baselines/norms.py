@@ -8,14 +8,12 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deeptobit.arrays import FloatArray
-from deeptobit.estimators import TobitRegressor
-from deeptobit.layer import SIGMA_FLOOR
-from deeptobit.likelihood import Gaussian, olsen_rows
-from deeptobit.targets import CensoredTargets
-from paper.baselines.leastsquares import blocks
+from deeptobit import CensoredTargets, TobitRegressor
+from deeptobit.likelihood import Gaussian, evaluate
+from paper.arrays import FloatArray, Rows
+
+SIGMA_FLOOR = 1e-6  # in standard units: reached when a task is fitted exactly
 
 
 class Penalty(Protocol):
@@ -45,12 +43,15 @@ class TraceNorm:
     """
 
     def value(self, W: FloatArray) -> float:
+        """Ω(W)."""
         return float(np.linalg.svd(W, compute_uv=False).sum())
 
     def dual(self, G: FloatArray) -> float:
+        """Ω*(G)."""
         return float(np.linalg.svd(G, compute_uv=False)[0])
 
     def shrink(self, W: FloatArray, amount: float) -> FloatArray:
+        """The proximal operator."""
         if W.shape[0] < W.shape[1]:
             return self.shrink(W.T, amount).T
         # Singular values below the threshold need no digits, so those of WᵀW are accurate enough.
@@ -60,6 +61,7 @@ class TraceNorm:
         return np.asarray(W @ (right * factor) @ right.T)
 
     def shares(self, W: FloatArray) -> FloatArray:
+        """Derivatives by the logarithms of the columns' scales."""
         sizes, right = _singular(W)
         return np.asarray(np.square(right) @ sizes)
 
@@ -75,16 +77,20 @@ class GroupNorm:
     """
 
     def value(self, W: FloatArray) -> float:
+        """Ω(W)."""
         return float(np.linalg.norm(W, axis=1).sum())
 
     def dual(self, G: FloatArray) -> float:
+        """Ω*(G)."""
         return float(np.linalg.norm(G, axis=1).max())
 
     def shrink(self, W: FloatArray, amount: float) -> FloatArray:
+        """The proximal operator."""
         lengths = np.linalg.norm(W, axis=1, keepdims=True)
         return np.asarray(W * (1.0 - amount / np.maximum(lengths, amount)))
 
     def shares(self, W: FloatArray) -> FloatArray:
+        """Derivatives by the logarithms of the columns' scales."""
         lengths = np.linalg.norm(W, axis=1)
         inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
         return np.asarray(inverse @ np.square(W))
@@ -224,7 +230,7 @@ class Moments:
         ‖Y‖²/N, centred.
     """
 
-    tasks: NDArray[np.intp]
+    tasks: Rows
     mean_x: FloatArray
     mean_y: FloatArray
     root: FloatArray
@@ -251,7 +257,9 @@ def moments(X: FloatArray, Y: FloatArray) -> Iterator[Moments]:
     >>> found.mean_x, found.cross.round(4), round(found.curvature, 4)
     (array([2.]), array([[0.6667]]), 0.6667)
     """
-    for known, tasks in blocks(Y):
+    patterns, member = np.unique(~np.isnan(Y), axis=1, return_inverse=True)
+    for number, known in enumerate(patterns.T):
+        tasks = np.flatnonzero(member == number)
         share, outcomes = X[known], Y[np.ix_(known, tasks)]
         count = max(len(share), 1)
         mean_x, mean_y = share.sum(axis=0) / count, outcomes.sum(axis=0) / count
@@ -289,7 +297,6 @@ class SquaredProblem:
 
     Examples
     --------
-    >>> from paper.baselines.norms import TraceNorm
     >>> X = np.array([[1.0], [-1.0]])
     >>> problem = SquaredProblem(X, 3.0 * X + 1.0, TraceNorm())
     >>> found = problem.solve(1.0, problem.null(), 1e-12)
@@ -366,7 +373,7 @@ class SquaredProblem:
 
 # The Tobit likelihood of all tasks under a norm of their coefficients.
 
-_MAX_ROUNDS, _CENSORED_PROBLEM_MAX_STEPS, _MAX_HALVINGS = 100, 1000, 20
+_MAX_ROUNDS, _MAX_LINE_STEPS, _MAX_HALVINGS = 100, 1000, 20
 _MAX_THETA = 1.0 / SIGMA_FLOOR
 _SHORTEST, _LONGEST = -0.5, 1.0  # relative change of 1/σ in one step
 
@@ -446,7 +453,7 @@ class CensoredProblem:
         def done(line: FloatArray) -> bool:
             return self._line_violation(line, gradient(line), alpha) <= tol
 
-        line = descend(gradient, shrink, self._step, point.line, done, _CENSORED_PROBLEM_MAX_STEPS)
+        line = descend(gradient, shrink, self._step, point.line, done, _MAX_LINE_STEPS)
         return _Point(line, point.theta)
 
     def _rescale(self, point: _Point, alpha: float) -> tuple[_Point, _Evaluation]:
@@ -479,13 +486,15 @@ class CensoredProblem:
         return np.where((point.theta >= _MAX_THETA) & (slopes < 0.0), 0.0, slopes)
 
     def _evaluate(self, point: _Point) -> _Evaluation:
-        weight = np.full(len(self.X), 1.0 / len(self.X))
-        scores = self._design @ point.line
-        rows = olsen_rows(Gaussian(), self._low, self._high, scores, point.theta, weight)
-        nll, slope, curvature = rows.sums
-        return _Evaluation(
-            float(nll.sum()), self._design.T @ rows.pull, slope, np.maximum(curvature - slope, 0.0)
-        )
+        sigma = 1.0 / point.theta
+        latent = (self._design @ point.line) * sigma
+        at = evaluate(Gaussian(), self._low, self._high, latent, sigma)
+        # Multiplying (γ, b, θ) leaves the latent score where it is and divides σ.
+        slope = -at.log_sigma.mean(axis=0)
+        curvature = at.log_sigma_log_sigma.mean(axis=0) - slope
+        gradient = self._design.T @ (at.latent * sigma) / len(self.X)
+        nll = float(at.nll.sum()) / len(self.X)
+        return _Evaluation(nll, gradient, slope, np.maximum(curvature, 0.0))
 
     def _solution(self, point: _Point, certificate: float) -> Solution:
         return Solution(point.line[:-1], point.line[-1], point.theta, certificate)

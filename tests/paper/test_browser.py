@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, expect
 
-from paper.page import render_reproduction
+from paper.page import render_page
 from paper.registry import reproduce
 from paper.section import SMALL, Context, FigureOf, Section, TableOf
 from tests.app.report.browsing import LOADED, SIZES, open_page
@@ -42,7 +42,7 @@ def _sections() -> list[Section]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("reproduction") / "index.html"
-    path.write_text(render_reproduction(_sections()), encoding="utf-8")
+    path.write_text(render_page(_sections()), encoding="utf-8")
     return path.as_uri()
 
 

@@ -7,15 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit.app.study import EvaluationData, Protocol
-from deeptobit.app.study.splits import draw_splits
+from deeptobit import CensoredTargets, SubspaceNetworkCV
+from deeptobit.app.study import EvaluationData, InterceptOnly, Protocol, Regression, draw_splits
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators import SubspaceNetworkCV
 from deeptobit.metrics import anmse
-from deeptobit.targets import CensoredTargets
-from paper.baselines.leastsquares import LassoBaseline, RidgeBaseline
-from paper.baselines.penalised import GroupLassoBaseline, PenalisedBaseline, TraceNormBaseline
-from paper.baselines.tobit import InterceptOnly
+from paper.baselines import GroupLassoBaseline, PenalisedBaseline, TraceNormBaseline
 from paper.comparison import Comparison, compare
 from paper.methods import Method, reading, shallow_methods, with_choices
 from paper.section import Context
@@ -65,11 +61,12 @@ def test_what_is_recorded_is_what_was_fitted_to_the_training_rows(model: Penalis
 
 def test_estimators_say_what_they_chose() -> None:
     X, targets = _data().X, _data().targets
-    lasso = LassoBaseline().fit(X, targets)
-    assert with_choices(LassoBaseline(), lasso) == f"LassoBaseline() alpha={lasso.chosen_['alpha']}"
-    assert len(lasso.chosen_["alpha"]) == 4
-    ridge = RidgeBaseline(cv=2).fit(X, targets)
-    assert with_choices("ridge", ridge) == f"'ridge' alpha={ridge.chosen_['alpha']}"
+    lasso = Regression("lasso").fit(X, targets)
+    alphas = [model.alpha for model in lasso.model_.models]
+    assert with_choices("lasso", lasso) == f"'lasso' alpha={[float(alpha) for alpha in alphas]}"
+    assert len(set(alphas)) == 4
+    ridge = Regression("ridge", cv=2).fit(X, targets)
+    assert with_choices("ridge", ridge) == f"'ridge' alpha={float(ridge.model_.models[0].alpha)}"
     nothing = InterceptOnly().fit(X, targets)
     assert with_choices(InterceptOnly(), nothing) == "InterceptOnly()"
     network = SubspaceNetworkCV(ranks=[1], alphas=[1.0], max_layers=1, cv=2).fit(X, targets)

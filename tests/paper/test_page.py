@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from deeptobit.exceptions import MissingExtraError
-from paper import drawing as _reproduction_figures
-from paper.page import render_reproduction, write_reproduction
+from paper import drawing as _drawing
+from paper.page import render_page, write_page
 from paper.section import SMALL, Context, FigureOf, Section
 from tests.paper.sections import HOSTILE, quick_section
 
@@ -44,7 +44,7 @@ def section() -> Section:
 
 @pytest.fixture(scope="module")
 def page(section: Section) -> str:
-    return render_reproduction([section, replace(section, name="other", title="Other section")])
+    return render_page([section, replace(section, name="other", title="Other section")])
 
 
 def test_names_do_not_run(page: str) -> None:
@@ -93,7 +93,7 @@ def test_figures_are_drawn(
     section: Section, kind: str, data: dict[str, object], texts: list[str]
 ) -> None:
     figure = FigureOf("Caption of it", kind, data)
-    page = render_reproduction([replace(section, figures=(figure,))])
+    page = render_page([replace(section, figures=(figure,))])
     assert "Caption of it" in page
     for text in texts:
         assert text in page
@@ -104,14 +104,14 @@ def test_a_missing_extra_is_a_sentence(section: Section, monkeypatch: pytest.Mon
     def fail(*_: object, **__: object) -> None:
         raise MissingExtraError("nilearn is not installed")
 
-    monkeypatch.setattr(_reproduction_figures, "draw_brain_maps", fail)
+    monkeypatch.setattr(_drawing, "draw_brain_maps", fail)
     figure = FigureOf("Maps", "brain", BRAIN)
-    page = render_reproduction([replace(section, figures=(figure,))])
+    page = render_page([replace(section, figures=(figure,))])
     assert "regions of the cortex, but nilearn is not installed." in page
 
 
 def test_files_hold_tables_and_figures(section: Section, tmp_path: Path) -> None:
-    files = write_reproduction(tmp_path / "out", [section], "quick")
+    files = write_page(tmp_path / "out", [section], "quick")
     names = {path.relative_to(tmp_path / "out").as_posix() for path in files}
     assert names == {
         "quick.html",
@@ -132,4 +132,4 @@ def test_files_hold_tables_and_figures(section: Section, tmp_path: Path) -> None
 
 
 def test_the_same_section_gives_the_same_page(section: Section) -> None:
-    assert render_reproduction([section]) == render_reproduction([section])
+    assert render_page([section]) == render_page([section])

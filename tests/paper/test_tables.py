@@ -10,15 +10,14 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from deeptobit.app.study import EvaluationData, Protocol
-from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkRegressor
-from deeptobit.targets import CensoredTargets
-from paper.baselines.leastsquares import LeastSquaresBaseline, RidgeBaseline
+from deeptobit import CensoredTargets, SubspaceNetworkRegressor
+from deeptobit.app.study import EvaluationData, Protocol, Regression
+from paper.arrays import FloatArray
+from paper.baselines import LeastSquaresBaseline
 from paper.comparison import Comparison, claim_ahead, compare, table_by_share
 from paper.methods import Method, reading
+from paper.recipes import GrownDepths, depth
 from paper.section import Context
-from paper.synthetic import GrownDepths, depth
 
 SPLITS = Protocol(train_shares=(0.5, 0.7), repeats=2)
 VARIABLE = ["seconds", "warnings"]
@@ -48,7 +47,7 @@ def _shrunk(*factors: float) -> Method:
 
 def _ridge() -> Method:
     rows = {"ridge": reading("latent"), "ridge, clipped": reading("clip")}
-    return Method((RidgeBaseline(),), rows)
+    return Method((Regression("ridge"),), rows)
 
 
 def _data() -> EvaluationData:

@@ -17,8 +17,7 @@ from paper.real import (
     table_real_layers,
 )
 from paper.section import SMALL, Claim, Context, Scale, Section
-from paper.synthetic import ONE_PASS, ORACLE, table_layers, table_synthetic
-from paper.synthetic import TABLE_SYNTHETIC_OURS as OURS
+from paper.synthetic import ONE_PASS, ORACLE, OURS, table_layers, table_synthetic
 
 TABLES = [
     table_synthetic,

@@ -17,7 +17,7 @@ from benchmarks.race.summary import Summary
 from benchmarks.report import Number
 from deeptobit.app.report.page import environment
 from deeptobit.app.study.config import toml_key
-from paper.page import render_reproduction, write_reproduction
+from paper.page import render_page, write_page
 from paper.section import Claim, FigureOf, Section, TableOf
 from tests.privacy.canaries import run
 
@@ -139,8 +139,8 @@ def _section() -> Section:
 
 
 def test_the_reproduction(tmp_path: Path) -> None:
-    check(render_reproduction([_section()]))
-    write_reproduction(tmp_path, [_section()], "quick")
+    check(render_page([_section()]))
+    write_page(tmp_path, [_section()], "quick")
     check_markdown((tmp_path / "quick.md").read_text(encoding="utf-8"))
     (picture,) = (tmp_path / "figures").glob("*.svg")
     tags = {tag for tag, _ in Elements(picture.read_text(encoding="utf-8")).found}

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 import deeptobit
+from paper.__main__ import main as reproduce
 from tests.privacy.canaries import canary_table, run, write_cohort
 from tests.privacy.guard.sitecustomize import FOLDER, NOTES, NetworkError
 
+ROOT = Path(__file__).parents[2]
 SOURCES = sorted(Path(deeptobit.__file__).parent.rglob("*.py"))
 NETWORKING = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "urllib"}
 NETWORKING |= {"urllib3", "webbrowser", "xmlrpc", "socketserver", "telnetlib"}
@@ -35,7 +37,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def start(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Python in a process of its own: workers of this one may be older than the guard."""
     command = [sys.executable, *(str(argument) for argument in arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
 def test_the_guard_refuses(refused: Path) -> None:
@@ -78,14 +80,18 @@ def test_a_study_from_its_table_to_its_report(tmp_path: Path) -> None:
 def test_fits_side_by_side(tmp_path: Path) -> None:
     study = write_cohort(tmp_path)
     quick = ("--methods", "null,ridge", "--repeats", 2, "--train-shares", 0.7)
-    for command in (("fit", study), ("evaluate", study, *quick), ("reproduce", "fig-weights")):
-        started = start("-m", "deeptobit", *command, "--jobs", 2)
+    for command in (
+        ("deeptobit", "fit", study),
+        ("deeptobit", "evaluate", study, *quick),
+        ("paper", "fig-weights"),
+    ):
+        started = start("-m", *command, "--jobs", 2)
         assert started.returncode == 0, started.stderr
 
 
 @pytest.mark.usefixtures("refused")
 def test_a_figure_of_the_paper(tmp_path: Path) -> None:
-    run("reproduce", "fig-weights", "--out", tmp_path / "figure")
+    assert reproduce(["fig-weights", "--out", str(tmp_path / "figure")]) == 0
 
 
 @pytest.mark.usefixtures("refused")

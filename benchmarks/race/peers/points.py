@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.race.forecast import Forecast
 from benchmarks.race.problem import Problem
+from deeptobit.app.study.methods import predict_held_out
 from deeptobit.arrays import FloatArray
-from paper.baselines.leastsquares import predict_held_out
 
 
 class Predictor(Protocol):
@@ -61,7 +61,7 @@ def fit_best(problem: Problem, candidates: Sequence[Any]) -> FittedPoints:
 
 
 def fit_tuned(problem: Problem, tune: Callable[..., Any]) -> FittedPoints:
-    """Fit a model that a function of :mod:`deeptobit.baselines` tunes by the folds."""
+    """Fit a model that ``tune`` chooses by the folds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         tuned = tune(problem.X, problem.Y, problem.folds)

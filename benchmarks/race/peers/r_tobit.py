@@ -20,8 +20,8 @@ from benchmarks.race import censored
 from benchmarks.race.censored import Censored
 from benchmarks.race.forecast import Forecast
 from benchmarks.race.problem import Problem
+from deeptobit.app.study.methods import fill
 from deeptobit.arrays import FloatArray
-from paper.baselines.leastsquares import fill
 
 _OUT_OF_TIME = (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # the latter as a shell says it
 _HERE = Path(__file__).parent

@@ -14,9 +14,16 @@ from sklearn.neural_network import MLPRegressor
 
 from benchmarks.race.peers.points import FittedPoints, fit_best, fit_tuned
 from benchmarks.race.problem import Problem
+from deeptobit.app.study.methods import (
+    Filled,
+    Taskwise,
+    fill,
+    tune_forest,
+    tune_lasso,
+    tune_ridge,
+)
+from deeptobit.app.study.splits import Folds
 from deeptobit.arrays import FloatArray
-from paper.baselines.base import Folds
-from paper.baselines.leastsquares import Filled, Taskwise, fill, tune_forest, tune_lasso, tune_ridge
 
 _LEAST_PENALTY = 1e-2  # of a multi-task lasso, over the largest
 _LAYERS = ((32,), (128,), (32, 16))

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from benchmarks.race import censored
 from benchmarks.race.forecast import Forecast, Latent
 from benchmarks.race.problem import Problem
+from deeptobit.app.study import Folds
 from deeptobit.arrays import FloatArray
-from paper.baselines.base import Folds
 
 
 class Task(NamedTuple):

@@ -13,9 +13,10 @@ from scipy.stats import fisk, logistic, lognorm, norm
 from benchmarks.race.censored import Censored
 from benchmarks.race.forecast import Latent
 from benchmarks.race.peers.tasks import Task
+from deeptobit import CensoredTargets
+from deeptobit.app.study import InterceptOnly
 from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import CensoringWarning
-from paper.baselines.tobit import InterceptOnly
 
 Family: TypeAlias = Literal["normal", "logistic"]
 
@@ -122,5 +123,6 @@ def _fit_constant(y: FloatArray, lower: ArrayLike, upper: ArrayLike) -> tuple[fl
     with warnings.catch_warnings():
         # Where all values are at bounds the likelihood leaves the scale open; any will do here.
         warnings.simplefilter("ignore", CensoringWarning)
-        model = InterceptOnly(lower=lower, upper=upper).fit(np.zeros((len(y), 1)), y)
+        targets = CensoredTargets.from_bounds(y, lower, upper)
+        model = InterceptOnly().fit(np.zeros((len(y), 1)), targets)
     return float(model.intercept_[0]), float(model.sigma_[0])

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.race.peers.points import FittedPoints
 from benchmarks.race.problem import Problem
+from deeptobit.app.study.methods import fill
 from deeptobit.arrays import FloatArray
-from paper.baselines.leastsquares import fill
 
 _DEPTHS = (2, 4)
 _ROUNDS = (5, 10, 20, 40, 80)

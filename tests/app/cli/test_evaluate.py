@@ -44,7 +44,7 @@ def test_a_study_is_evaluated_and_continued(study: Path, tmp_path: Path) -> None
     assert "2 of 2 fits were done before." in shown
     code, _, error = _run("evaluate", study, *QUICK[:4], "--train-shares", "0.5", "--out", out)
     assert code == 1
-    assert "holds results of other protocol train_shares" in error
+    assert "has results of other protocol train_shares" in error
     assert error.count("\n") == 1
 
 
@@ -72,7 +72,7 @@ def test_what_is_wrong_is_one_sentence(study: Path, tmp_path: Path) -> None:
         (("--methods", "rigde"), "did you mean 'ridge'?"),
         (("--train-shares", "0.5,1.5"), "train shares must lie between 0 and 1"),
         (("--train-shares", "half"), "--train-shares must be numbers such as 0.4,0.6,0.8"),
-        (("--out", study), "holds other things"),
+        (("--out", study), "has other contents"),
         (("--data", tmp_path / "none.csv"), "there is no such file"),
     ]
     for arguments, message in wrong:

@@ -11,16 +11,16 @@ from deeptobit.app.study import (
     Evaluation,
     EvaluationData,
     Protocol,
+    Regression,
     draw_splits,
     evaluate,
+    inner_folds,
     make_methods,
     summarise,
     verdict,
 )
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import anmse, crps
-from paper.baselines.base import inner_folds
-from paper.baselines.leastsquares import LassoBaseline
 from tests.app.study.evaluations import QUICK, small_data
 
 METHODS = ["null", "lasso", "tobit"]
@@ -60,7 +60,7 @@ def test_the_measures_are_those_of_the_model_by_hand(found: Evaluation) -> None:
     split = draw_splits(len(data.targets), None, QUICK)[-1]
     X = data.features(split.train)
     folds = inner_folds(len(split.train), random_state=0)
-    model = LassoBaseline(cv=folds).fit(X[split.train], data.targets[split.train])
+    model = Regression("lasso", cv=folds).fit(X[split.train], data.targets[split.train])
     test = data.targets[split.test]
     rows = found.results.query("share == 0.7 and repeat == 1 and method == 'lasso'")
     point = model.predict(X[split.test])

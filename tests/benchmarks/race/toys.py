@@ -14,9 +14,9 @@ from benchmarks.race.ours import NAME, OURS
 from benchmarks.race.peer import Peer
 from benchmarks.race.problem import Problem
 from deeptobit.app.study import EvaluationData
+from deeptobit.app.study.methods import predict_held_out, tune_ridge
 from deeptobit.arrays import FloatArray
 from deeptobit.targets import CensoredTargets
-from paper.baselines.leastsquares import predict_held_out, tune_ridge
 
 
 def small_data(name: str = "small", n_rows: int = 60) -> EvaluationData:

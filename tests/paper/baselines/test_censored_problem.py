@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from deeptobit import CensoredTargets, TobitRegressor
-from deeptobit.arrays import FloatArray
+from paper.arrays import FloatArray
 from paper.baselines.norms import CensoredProblem, GroupNorm, Penalty, Solution, TraceNorm
 
 PENALTIES = [TraceNorm(), GroupNorm()]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from deeptobit.arrays import FloatArray
+from paper.arrays import FloatArray
 from paper.baselines.norms import GroupNorm, Penalty, TraceNorm, descend, squared_norm
 
 PENALTIES: list[Penalty] = [TraceNorm(), GroupNorm()]

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.linear_model import MultiTaskLasso
 
-from deeptobit.arrays import FloatArray
+from paper.arrays import FloatArray
 from paper.baselines.norms import GroupNorm, Penalty, SquaredProblem, TraceNorm
 
 PENALTIES = [TraceNorm(), GroupNorm()]

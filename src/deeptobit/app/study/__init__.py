@@ -18,13 +18,13 @@ from deeptobit.app.study.doctor import Finding, diagnose, find_codes
 from deeptobit.app.study.encoding import EncodedColumn, Encoder
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.evaluate import (
-    METHODS,
     Evaluation,
+    Job,
     ResultStore,
     evaluate,
-    make_methods,
     open_results,
     open_store,
+    run_jobs,
 )
 from deeptobit.app.study.fitted import (
     FittedStudy,
@@ -37,10 +37,19 @@ from deeptobit.app.study.fitted import (
 from deeptobit.app.study.fitting import Progress, fit_study, make_model, make_network
 from deeptobit.app.study.measures import MEASURES, Measure, Predicted, measure
 from deeptobit.app.study.memory import MemoryCheck, available_memory, check_memory, read_bytes
+from deeptobit.app.study.methods import (
+    METHODS,
+    Baseline,
+    InterceptOnly,
+    Regression,
+    Taskwise,
+    make_methods,
+)
 from deeptobit.app.study.output import check_writable, convert_table, write_table, write_whole
 from deeptobit.app.study.propose import Proposal, ProposedTarget, propose_study
 from deeptobit.app.study.splits import (
     EvaluationData,
+    Folds,
     Protocol,
     Skipped,
     Split,
@@ -48,6 +57,7 @@ from deeptobit.app.study.splits import (
     data_of_study,
     draw_splits,
     find_usable,
+    inner_folds,
 )
 from deeptobit.app.study.stream import stream_study
 from deeptobit.app.study.tables import Table, read_table
@@ -56,13 +66,17 @@ __all__ = [
     "FEWEST",
     "MEASURES",
     "METHODS",
+    "Baseline",
     "EncodedColumn",
     "Encoder",
     "Evaluation",
     "EvaluationData",
     "Finding",
     "FittedStudy",
+    "Folds",
     "HeldOut",
+    "InterceptOnly",
+    "Job",
     "Measure",
     "MemoryCheck",
     "Passes",
@@ -71,6 +85,7 @@ __all__ = [
     "Proposal",
     "ProposedTarget",
     "Protocol",
+    "Regression",
     "ResultStore",
     "Skipped",
     "Split",
@@ -78,6 +93,7 @@ __all__ = [
     "StudyData",
     "StudyError",
     "Table",
+    "Taskwise",
     "TextTable",
     "available_memory",
     "build_data",
@@ -92,6 +108,7 @@ __all__ = [
     "find_codes",
     "find_usable",
     "fit_study",
+    "inner_folds",
     "load_fitted",
     "make_methods",
     "make_model",
@@ -108,6 +125,7 @@ __all__ = [
     "read_study",
     "read_table",
     "reveals_small_count",
+    "run_jobs",
     "save_fitted",
     "stream_study",
     "summarise",

@@ -1,4 +1,4 @@
-"""Mean and standard deviation over splits, and who is best."""
+"""A comparison summarised: means over splits, best methods, and tables in Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import floor, isnan, log10, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deeptobit.app.study.evaluate import FLAGSHIP
 from deeptobit.app.study.measures import MEASURES
+from deeptobit.app.study.methods import FLAGSHIP
 from deeptobit.app.study.output import write_whole
 
 if TYPE_CHECKING:
@@ -45,22 +45,22 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
     Parameters
     ----------
     over_shares : bool
-        Whether shares are taken together, or kept apart.
+        Whether to average over training shares as well.
 
     Returns
     -------
     DataFrame
-        One row per method, share (unless taken together) and measure, with ``mean``, ``sd`` (NaN
+        One row per method, share (unless averaged over) and measure, with ``mean``, ``sd`` (NaN
         for a single split), ``splits`` and ``best``.
 
     Examples
     --------
     >>> from deeptobit.datasets import make_clinical_cohort
-    >>> from deeptobit.experiments import Protocol, data_of_cohort, evaluate, make_methods
+    >>> from deeptobit.app.study import Protocol, data_of_cohort, evaluate, make_methods
     >>> data = data_of_cohort(make_clinical_cohort(80, random_state=0), "simulated")
     >>> found = evaluate(data, make_methods(["null"]), Protocol(train_shares=(0.5,), repeats=2))
     >>> summarise(found).loc[0, ["share", "method", "measure", "splits"]].to_list()
-    [np.float64(0.5), 'null', 'anmse', np.int64(2)]
+    [np.float64(0.5), 'null', 'r2', np.int64(2)]
     """
     import pandas as pd
 
@@ -81,7 +81,7 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
 
 
 def verdict(evaluation: Evaluation) -> list[str]:
-    """Sentences that say where the network of deeptobit is ahead, and where it is not."""
+    """Sentences on the shares and targets in which the network is best, and in which it is not."""
     methods = list(dict.fromkeys(evaluation.results["method"]))
     if FLAGSHIP not in methods or len(methods) < 2:
         return []
@@ -126,22 +126,17 @@ def _by_target(results: pd.DataFrame) -> str:
 
 
 def _distance(means: pd.Series[float], better: str, coverage: float) -> pd.Series[float]:
-    """How far from good; NaN where no value is better than another."""
-    if better == "lower":
-        return means
-    if better == "higher":
-        return -means
-    if better == "nominal":
-        return (means - coverage).abs()
-    return means * float("nan")
+    """What the best method has least of; NaN if no value is better than another."""
+    signs = {"lower": 1.0, "higher": -1.0}
+    return (means - coverage).abs() if better == "nominal" else means * signs.get(better, nan)
 
 
-# The tables of a comparison, as text.
+# Tables of a comparison, as text.
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Cells as text; the best ones are marked."""
+    """Cells as text; ``best`` has the rows and columns of those to highlight."""
 
     title: str
     head: tuple[str, ...]
@@ -163,7 +158,7 @@ def table_by_share(evaluation: Evaluation, measure: str) -> TextTable:
 
 def table_of_measures(evaluation: Evaluation) -> TextTable:
     """Methods in rows, measures in columns, means over all splits."""
-    # A spread would mix what shares and chance do.
+    # A standard deviation over all splits would mix shares and chance.
     summary = summarise(evaluation, over_shares=True).assign(sd=nan)
     columns = {title: summary["measure"] == name for name, (title, _) in _columns().items()}
     return _table(summary, "Means over all splits", columns)
@@ -182,7 +177,7 @@ def table_of_targets(evaluation: Evaluation) -> TextTable:
 
 
 def notes(evaluation: Evaluation) -> list[str]:
-    """What a reader of the tables should know."""
+    """Sentences below the tables: verdict, protocol, warnings, and targets left out."""
     protocol, results = evaluation.protocol, evaluation.results
     lines = verdict(evaluation)
     n_splits = len(results[["share", "repeat"]].drop_duplicates())
@@ -225,11 +220,11 @@ def _table(summary: pd.DataFrame, title: str, columns: dict[str, pd.Series[bool]
 
 
 def _digits(largest: float) -> int:
-    """Places after the point: three, or as many as show three digits of the largest number."""
+    """Decimals: three, or as many as show three digits of the largest number."""
     return max(3, 2 - floor(log10(largest))) if largest > 0.0 else 3
 
 
-# A comparison on paper: Markdown and HTML.
+# The tables in Markdown and HTML.
 
 _STYLE = (
     "body{font:15px system-ui;margin:2em auto;padding:0 1.5em;max-width:70em}"
@@ -254,27 +249,27 @@ def write_summary(folder: Path, evaluation: Evaluation, name: str) -> None:
 
 
 def as_markdown(title: str, tables: list[TextTable], lines: list[str]) -> str:
-    """A document in Markdown."""
-    parts = [f"# {_plain(title)}", *(_plain(line) for line in lines)]
+    """Tables in Markdown, the best cells in bold."""
+    parts = [f"# {_escape_markdown(title)}", *(_escape_markdown(line) for line in lines)]
     for table in tables:
-        head = " | ".join(_plain(cell) for cell in table.head)
+        head = " | ".join(_escape_markdown(cell) for cell in table.head)
         rule = "|---|" + "---:|" * (len(table.head) - 1)
         body = [
             " | ".join(
-                f"**{_plain(cell)}**" if (i, j) in table.best else _plain(cell)
+                f"**{_escape_markdown(cell)}**" if (i, j) in table.best else _escape_markdown(cell)
                 for j, cell in enumerate(row)
             )
             for i, row in enumerate(table.rows)
         ]
         parts += [
-            f"## {_plain(table.title)}",
+            f"## {_escape_markdown(table.title)}",
             "\n".join([f"| {head} |", rule, *(f"| {line} |" for line in body)]),
         ]
     return "\n\n".join(parts) + "\n"
 
 
 def as_html(title: str, tables: list[TextTable], lines: list[str]) -> str:
-    """One page without scripts or links."""
+    """Tables in a page without scripts or links."""
     parts = [
         '<!doctype html><html lang="en"><meta charset="utf-8">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1>",
@@ -295,7 +290,7 @@ def as_html(title: str, tables: list[TextTable], lines: list[str]) -> str:
     return "\n".join(parts) + "\n</html>\n"
 
 
-def _plain(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+def _escape_markdown(text: str) -> str:
+    """Text without markup, on one line."""
     marked = "".join(f"\\{sign}" if sign in "\\`*_[]<>|#" else sign for sign in text)
     return " ".join(marked.split())

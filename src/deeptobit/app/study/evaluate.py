@@ -1,14 +1,12 @@
-"""All methods on all splits."""
+"""Compare methods: fit each to the same training rows, and measure it on held-out rows."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
-from importlib.metadata import version
-from importlib.util import find_spec
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
@@ -20,170 +18,34 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from deeptobit import __version__
+from deeptobit.app.study.fitted import versions
 from deeptobit.app.study.measures import measure
 from deeptobit.app.study.output import write_whole
 from deeptobit.app.study.splits import (
     EvaluationData,
+    Folds,
     Protocol,
     Skipped,
     Split,
     draw_splits,
     find_usable,
+    inner_folds,
 )
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkCV
 from deeptobit.extras import require
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import some_targets
 from deeptobit.targets import CensoredTargets
-from paper.baselines.base import Folds, inner_folds
-from paper.baselines.leastsquares import (
-    ForestBaseline,
-    LassoBaseline,
-    MultiTaskLassoBaseline,
-    RidgeBaseline,
-)
-from paper.baselines.tobit import InterceptOnly, RidgeTobit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# Results in a folder: whole or not at all, and continued only with the same data and settings.
-
-SETTINGS, RESULTS = "settings.json", "results.parquet"
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")
-
-
-@dataclass(frozen=True)
-class ResultStore:
-    """A folder with ``settings.json`` and ``results.parquet``; see :func:`open_store`."""
-
-    folder: Path
-
-    def read(self) -> list[pd.DataFrame]:
-        """What was done before: one table, or none."""
-        import pandas as pd
-
-        path = self.folder / RESULTS
-        if not path.exists():
-            return []
-        try:
-            return [pd.read_parquet(path)]
-        except (ValueError, OSError):
-            raise ValueError(f"{path} is damaged; delete it to start anew") from None
-
-    def write(self, results: pd.DataFrame) -> None:
-        """Replace the table."""
-        buffer = BytesIO()
-        results.to_parquet(buffer, index=False)
-        write_whole(self.folder / RESULTS, buffer.getvalue())
-
-
-def open_store(
-    folder: Path, data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol
-) -> ResultStore:
-    """A new folder, or one that the same comparison has left.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds results of other data or settings, or other files.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.datasets import make_clinical_cohort
-    >>> from deeptobit.experiments import data_of_cohort, make_methods
-    >>> data = data_of_cohort(make_clinical_cohort(50, random_state=0), "simulated")
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = open_store(Path(folder), data, make_methods(["null"]), Protocol())
-    ...     open_store(Path(folder), data, make_methods(["null"]), Protocol(seed=1))
-    Traceback (most recent call last):
-        ...
-    ValueError: ... holds results of other protocol seed (0 there, 1 here); name another folder
-    """
-    return open_results(folder, _settings(data, methods, protocol))
-
-
-def open_results(folder: Path, settings: Mapping[str, Any]) -> ResultStore:
-    """A new folder, or one that a run with the same settings has left.
-
-    Parameters
-    ----------
-    folder : Path
-    settings : mapping
-        Whatever the results depend on, as JSON has it.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds results with other settings, or other files.
-    """
-    require("pyarrow", "app")
-    path = folder / SETTINGS
-    if path.exists():
-        _check_same(_read(path), settings, folder)
-        return ResultStore(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder} holds other things; name a new folder or an empty one")
-    folder.mkdir(parents=True, exist_ok=True)
-    about = {"versions": versions()}
-    write_whole(path, json.dumps({**settings, **about}, indent=2, ensure_ascii=False) + "\n")
-    return ResultStore(folder)
-
-
-def versions() -> dict[str, str]:
-    """The packages that results depend on, as they are installed."""
-    deep = ("torch",) if find_spec("torch") else ()
-    return {package: version(package) for package in (*_PACKAGES, *deep)}
-
-
-def _settings(
-    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol
-) -> dict[str, Any]:
-    """What must be the same for a run to be continued, as JSON has it."""
-    settings = {
-        "deeptobit": __version__,
-        "data": {"name": data.name, "fingerprint": data.fingerprint()},
-        "protocol": asdict(protocol),
-        "methods": {name: " ".join(repr(model).split()) for name, model in methods.items()},
-    }
-    restored: dict[str, Any] = json.loads(json.dumps(settings))
-    return restored
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is damaged; name another folder")
-    return found
-
-
-def _check_same(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
-    for name, value in wanted.items():
-        before = found.get(name)
-        if before == value:
-            continue
-        what = name
-        if isinstance(value, dict) and isinstance(before, dict):
-            part = next(key for key in (value | before) if value.get(key) != before.get(key))
-            what, before, value = f"{name} {part}", before.get(part), value.get(part)
-        shown = "" if "fingerprint" in what else f" ({before} there, {value} here)"
-        what = "data" if "fingerprint" in what else what
-        raise ValueError(f"{folder} holds results of other {what}{shown}; name another folder")
-
-
 Progress = Callable[[int, int, str], None]
-_KEY = ["share", "repeat", "method"]
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a comparison found.
+    """Results of a comparison.
 
     Attributes
     ----------
@@ -201,24 +63,6 @@ class Evaluation:
     protocol: Protocol
 
 
-class Job(NamedTuple):
-    """One method on one split."""
-
-    method: str
-    split: Split
-    folds: Folds
-    tasks: list[int]
-
-    @property
-    def key(self) -> tuple[float, int, str]:
-        """How its rows are found among the results."""
-        return (*self.split.key, self.method)
-
-    def __str__(self) -> str:
-        """For people who wait."""
-        return f"{self.method}, {self.split.share:.0%} to train on, repeat {self.split.repeat + 1}"
-
-
 def evaluate(
     data: EvaluationData,
     methods: Mapping[str, Any],
@@ -228,21 +72,21 @@ def evaluate(
     store: ResultStore | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Fit every method to every split and measure it on the rows left out.
+    """Fit every method to every split and measure it on the test rows.
 
     Parameters
     ----------
     data : EvaluationData
     methods : mapping of str to estimators
-        Unfitted; each gets the same folds of the training rows to be tuned by.
+        Unfitted; each is tuned by the same folds of the training rows.
     protocol : Protocol
     n_jobs : int, optional
-        Methods and splits side by side; the measures do not depend on it.
+        Fits to run in parallel; the measures do not depend on it.
     store : ResultStore, optional
-        Keeps what is done, and knows what was done before.
+        Stores results after every fit; fits that it has are not repeated.
     progress : callable, optional
-        Called with how many fits are done, how many there are, and what was done last; at first
-        with what ``store`` brought.
+        Called with the number of fits done, their total, and a label of the last one; the first
+        call, without a label, counts the fits of ``store``.
 
     Returns
     -------
@@ -251,35 +95,13 @@ def evaluate(
     Examples
     --------
     >>> from deeptobit.datasets import make_clinical_cohort
-    >>> from deeptobit.experiments import data_of_cohort, make_methods
+    >>> from deeptobit.app.study import data_of_cohort, make_methods
     >>> data = data_of_cohort(make_clinical_cohort(120, random_state=0), "simulated")
     >>> short = Protocol(train_shares=(0.6,), repeats=1)
     >>> found = evaluate(data, make_methods(["null", "ridge"]), short)
     >>> found.results.groupby("method")["r2"].mean().round(2).to_dict()
     {'null': -0.03, 'ridge': 0.07}
     """
-    jobs, skipped = _plan(data, methods, protocol)
-    tell = progress or _silent
-    done = [] if store is None else store.read()
-    seen = {key for frame in done for key in frame[_KEY].itertuples(index=False, name=None)}
-    left = [job for job in jobs if job.key not in seen]
-    tell(len(jobs) - len(left), len(jobs), "")
-    for count, (job, frame) in enumerate(_run(data, methods, protocol, left, n_jobs), start=1):
-        done.append(frame)
-        if store is not None:
-            store.write(_in_order(done, jobs, data.targets.names))
-        tell(len(jobs) - len(left) + count, len(jobs), str(job))
-    return Evaluation(_in_order(done, jobs, data.targets.names), skipped, protocol)
-
-
-def _silent(done: int, total: int, label: str) -> None:
-    """Nobody watches."""
-
-
-def _plan(
-    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol
-) -> tuple[list[Job], tuple[Skipped, ...]]:
-    """What there is to do, and what cannot be compared."""
     jobs: list[Job] = []
     skipped: list[Skipped] = []
     for split in draw_splits(len(data.targets), data.groups, protocol):
@@ -291,34 +113,28 @@ def _plan(
     if not jobs:
         reason = f"{skipped[0].target!r}: {skipped[0].reason}"
         raise ValueError(f"no split of {data.name} can compare anything ({reason})")
-    return jobs, tuple(skipped)
+    work = partial(_fit_and_measure, data, methods, protocol)
+    results = run_jobs(jobs, work, n_jobs=n_jobs, store=store, progress=progress)
+    return Evaluation(results, tuple(skipped), protocol)
 
 
-def _run(
-    data: EvaluationData,
-    methods: Mapping[str, Any],
-    protocol: Protocol,
-    jobs: list[Job],
-    n_jobs: int | None,
-) -> Iterator[tuple[Job, pd.DataFrame]]:
-    """Jobs and their rows, as they come to an end."""
-    work = (delayed(_do)(data, methods[job.method], job, protocol) for job in jobs)
-    yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(work)
-
-
-def _do(
-    data: EvaluationData, method: Any, job: Job, protocol: Protocol
-) -> tuple[Job, pd.DataFrame]:
+def _fit_and_measure(
+    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: Job
+) -> pd.DataFrame:
+    """Measures of one method on one split, a row per target."""
     import pandas as pd
 
     split, X = job.split, data.features(job.split.train)
     targets = some_targets(data.targets, job.tasks)
     train = targets[split.train]
-    # What one method warns of would fill the terminal a hundred times: it is counted.
+    # Warnings are counted: a hundred fits would repeat the same ones.
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        model = clone(methods[job.method])
+        if "cv" in model.get_params(deep=False):
+            model.set_params(cv=job.folds)
         started = perf_counter()
-        model = clone(method).set_params(cv=job.folds).fit(X[split.train], train)
+        model.fit(X[split.train], train)
         seconds = perf_counter() - started
         measured = _measure(model, X[split.test], targets[split.test], protocol.coverage)
     where = {"share": split.share, "repeat": split.repeat, "method": job.method}
@@ -326,7 +142,7 @@ def _do(
     cost = {"seconds": seconds, "warnings": len(caught), "seed": protocol.seed}
     scale = np.nanstd(train.values, axis=0)
     rows = {**where, "target": targets.names, **sizes, **measured, "scale": scale, **cost}
-    return job, pd.DataFrame(rows)
+    return pd.DataFrame(rows)
 
 
 def _measure(
@@ -342,75 +158,176 @@ def _measure(
     return {**known, **measured, "centred_anmse": 1.0 - measured["r2"]}
 
 
-def _in_order(frames: list[pd.DataFrame], jobs: list[Job], names: tuple[str, ...]) -> pd.DataFrame:
-    """One table, in the same order whatever came first."""
+# Fits in parallel, continued where an earlier run stopped.
+
+
+class Job(NamedTuple):
+    """One method on one split: the folds of its training rows, and the tasks that it has."""
+
+    method: str
+    split: Split
+    folds: Folds
+    tasks: list[int]
+
+    @property
+    def key(self) -> tuple[float, int, str]:
+        """Share, repeat and method, which identify its rows among the results."""
+        return (*self.split.key, self.method)
+
+    def __str__(self) -> str:
+        """Label of a progress bar."""
+        return f"{self.method}, {self.split.share:.0%} to train on, repeat {self.split.repeat + 1}"
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    work: Callable[[Job], pd.DataFrame],
+    *,
+    n_jobs: int | None = None,
+    store: ResultStore | None = None,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """The rows of all jobs in their order; those that ``store`` has are not computed again.
+
+    ``work`` returns the rows of a job, with columns ``share``, ``repeat`` and ``method``. The other
+    parameters are those of :func:`evaluate`.
+    """
+    frames = [] if store is None else store.read()
+    done = {key for frame in frames for key in _keys(frame)}
+    left = [job for job in jobs if job.key not in done]
+    before = len(jobs) - len(left)
+    tell = progress or _silent
+    tell(before, len(jobs), "")
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
+    fits = parallel(delayed(_with_job)(work, job) for job in left)
+    for count, (job, frame) in enumerate(fits, start=before + 1):
+        frames.append(frame)
+        if store is not None:
+            store.write(_in_order(frames, jobs))
+        tell(count, len(jobs), str(job))
+    return _in_order(frames, jobs)
+
+
+def _silent(done: int, total: int, label: str) -> None:
+    """Show no progress."""
+
+
+def _with_job(work: Callable[[Job], pd.DataFrame], job: Job) -> tuple[Job, pd.DataFrame]:
+    return job, work(job)
+
+
+def _keys(frame: pd.DataFrame) -> list[tuple[float, int, str]]:
+    return list(frame[["share", "repeat", "method"]].itertuples(index=False, name=None))
+
+
+def _in_order(frames: Sequence[pd.DataFrame], jobs: Sequence[Job]) -> pd.DataFrame:
+    """One table; the rows of a job are in order already, and a stable sort keeps that."""
     import pandas as pd
 
-    place = {job.key: position for position, job in enumerate(jobs)}
-    task = {name: position for position, name in enumerate(names)}
     table = pd.concat(frames, ignore_index=True)
-    keys = [place[key] for key in table[_KEY].itertuples(index=False, name=None)]
-    tasks = [task[name] for name in table["target"]]
-    return table.iloc[np.lexsort([tasks, keys])].reset_index(drop=True)
+    place = {job.key: position for position, job in enumerate(jobs)}
+    order = np.argsort([place[key] for key in _keys(table)], kind="stable")
+    return table.iloc[order].reset_index(drop=True)
 
 
-# The methods that are compared, by the names people type.
+# Results in a folder, which a later run continues only with the same data and settings.
 
-FLAGSHIP = "network"
-_BASELINES = {
-    "null": InterceptOnly,
-    "ridge": RidgeBaseline,
-    "lasso": LassoBaseline,
-    "mt-lasso": MultiTaskLassoBaseline,
-    "forest": ForestBaseline,
-    "tobit": RidgeTobit,
-}
-METHODS: Mapping[str, str] = {
-    "null": "intercepts only, censored",
-    "ridge": "ridge regression, clipped",
-    "lasso": "lasso, clipped",
-    "mt-lasso": "multi-task lasso (ℓ2,1), clipped",
-    "forest": "random forest, clipped",
-    "tobit": "Tobit with a ridge, task by task",
-    FLAGSHIP: "Subspace Network of deeptobit",
-}
+SETTINGS, RESULTS = "settings.json", "results.parquet"
 
 
-def make_methods(
-    names: Iterable[str] | None = None, *, network: SubspaceNetworkCV | None = None, seed: int = 0
-) -> dict[str, Any]:
-    """Unfitted estimators by name, in the order of ``METHODS``.
+@dataclass(frozen=True)
+class ResultStore:
+    """A folder with ``settings.json`` and ``results.parquet``; see :func:`open_store`."""
 
-    Parameters
-    ----------
-    names : iterable of str, optional
-        Some of ``METHODS``; all by default.
-    network : SubspaceNetworkCV, optional
-        The network with other settings than its own.
-    seed : int
-        Of methods that draw random numbers.
+    folder: Path
+
+    def read(self) -> list[pd.DataFrame]:
+        """Results of earlier runs: one table, or none."""
+        import pandas as pd
+
+        path = self.folder / RESULTS
+        if not path.exists():
+            return []
+        try:
+            return [pd.read_parquet(path)]
+        except (ValueError, OSError):
+            raise ValueError(f"{path} is damaged; delete it to start again") from None
+
+    def write(self, results: pd.DataFrame) -> None:
+        """Replace the table, completely or not at all."""
+        buffer = BytesIO()
+        results.to_parquet(buffer, index=False)
+        write_whole(self.folder / RESULTS, buffer.getvalue())
+
+
+def open_store(
+    folder: Path, data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol
+) -> ResultStore:
+    """A new folder, or one with results of the same comparison.
+
+    Raises
+    ------
+    ValueError
+        If the folder has results of other data or settings, or other files.
 
     Examples
     --------
-    >>> list(make_methods(["network", "ridge"]))
-    ['ridge', 'network']
-    >>> make_methods(["rigde"])
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.datasets import make_clinical_cohort
+    >>> from deeptobit.app.study import data_of_cohort, make_methods
+    >>> data = data_of_cohort(make_clinical_cohort(50, random_state=0), "simulated")
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = open_store(Path(folder), data, make_methods(["null"]), Protocol())
+    ...     open_store(Path(folder), data, make_methods(["null"]), Protocol(seed=1))
     Traceback (most recent call last):
         ...
-    ValueError: there is no method 'rigde' (known are null, ridge, lasso, mt-lasso, forest, tobit,
-    network); did you mean 'ridge'?
+    ValueError: ... has results of other protocol seed (0 there, 1 here); name another folder
     """
-    wanted = list(METHODS if names is None else names)
-    for name in wanted:
-        if name not in METHODS:
-            close = get_close_matches(name, METHODS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"there is no method {name!r} (known are {', '.join(METHODS)}){hint}")
-    if not wanted:
-        raise ValueError(f"there is no method to compare; known are {', '.join(METHODS)}")
-    made: dict[str, Any] = {
-        name: kind(random_state=seed) for name, kind in _BASELINES.items() if name in wanted
-    }
-    if FLAGSHIP in wanted:
-        made[FLAGSHIP] = network or SubspaceNetworkCV(random_state=seed)
-    return made
+    described = {name: " ".join(repr(model).split()) for name, model in methods.items()}
+    return open_results(folder, data, {"protocol": asdict(protocol), "methods": described})
+
+
+def open_results(
+    folder: Path, data: EvaluationData, settings: Mapping[str, Mapping[str, Any]]
+) -> ResultStore:
+    """As :func:`open_store`, for any settings that the results depend on, by group and name."""
+    require("pyarrow", "app")
+    path = folder / SETTINGS
+    about = {"name": data.name, "fingerprint": data.fingerprint()}
+    wanted: dict[str, dict[str, Any]] = json.loads(
+        json.dumps({"deeptobit": {"version": __version__}, "data": about, **settings})
+    )
+    if path.exists():
+        _check_same(_read_settings(path), wanted, folder)
+        return ResultStore(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder} has other contents; name a new or an empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**wanted, "versions": versions()}, indent=2, ensure_ascii=False)
+    write_whole(path, text + "\n")
+    return ResultStore(folder)
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is damaged; name another folder")
+    return found
+
+
+def _check_same(
+    found: Mapping[str, Any], wanted: Mapping[str, dict[str, Any]], folder: Path
+) -> None:
+    """Raise an error that names the first setting that differs."""
+    for group, here in wanted.items():
+        there = found.get(group)
+        there = there if isinstance(there, dict) else {}
+        for name in here | there:
+            if here.get(name) == there.get(name):
+                continue
+            what = f"{group} {name} ({there.get(name)} there, {here.get(name)} here)"
+            what = "data" if name == "fingerprint" else what
+            raise ValueError(f"{folder} has results of other {what}; name another folder")

@@ -29,6 +29,7 @@ from deeptobit.auto import (
 )
 from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor, TobitRegressor
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
+from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
-"""Rows to learn from and rows to be judged by, the same for every method."""
+"""Data of a comparison, and its splits into training and test rows, the same for every method."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
 from math import nan
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from deeptobit.app.study.data import StudyData
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import Cohort
 from deeptobit.targets import CensoredTargets
-from paper.baselines.base import Folds
+
+Rows: TypeAlias = NDArray[np.intp]
+Folds: TypeAlias = list[tuple[Rows, Rows]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Protocol:
     inner_folds: int = 5
 
     def __post_init__(self) -> None:
-        """Refuse what no split can follow."""
+        """Check shares and repeats."""
         if not self.train_shares or not all(0.0 < share < 1.0 for share in self.train_shares):
             raise ValueError(
                 f"train shares must lie between 0 and 1; got {list(self.train_shares)}"
@@ -65,12 +67,12 @@ class Split(NamedTuple):
 
     share: float
     repeat: int
-    train: NDArray[np.intp]
-    test: NDArray[np.intp]
+    train: Rows
+    test: Rows
 
     @property
     def key(self) -> tuple[float, int]:
-        """Which split it is."""
+        """Share and repeat, which identify the split."""
         return self.share, self.repeat
 
 
@@ -109,7 +111,30 @@ def draw_splits(n_rows: int, groups: NDArray[np.generic] | None, protocol: Proto
     return splits
 
 
-# A study or a cohort, as methods are compared on it.
+def inner_folds(
+    n_rows: int,
+    groups: NDArray[np.generic] | None = None,
+    n_folds: int = 5,
+    random_state: Any = None,
+) -> Folds:
+    """Folds of training rows that tune a method: shuffled rows, or whole groups.
+
+    There are at most ``n_folds``, and no more than there are rows or groups.
+
+    Examples
+    --------
+    >>> [test.tolist() for _, test in inner_folds(4, np.array(["a", "b", "a", "b"]))]
+    [[1, 3], [0, 2]]
+    """
+    rows = np.zeros((n_rows, 1))
+    if groups is None:
+        return list(
+            KFold(min(n_folds, n_rows), shuffle=True, random_state=random_state).split(rows)
+        )
+    return list(GroupKFold(min(n_folds, len(np.unique(groups)))).split(rows, None, groups))
+
+
+# The data that methods are compared on, from a study or a cohort.
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +146,7 @@ class EvaluationData:
     name : str
         What the data are called.
     X : array of shape (N, D)
-        NaN where the mean of the training rows stands in for what is missing.
+        NaN where missing; :meth:`features` fills in means of training rows.
     targets : CensoredTargets of shape (N, T)
     groups : array of shape (N,) or None
         Rows with the same label are never split between training and test rows.
@@ -139,8 +164,8 @@ class EvaluationData:
     targets: CensoredTargets
     groups: NDArray[np.generic] | None = None
 
-    def features(self, train: NDArray[np.intp]) -> FloatArray:
-        """Features of all rows; gaps hold the mean of the training rows (0 if these have none)."""
+    def features(self, train: Rows) -> FloatArray:
+        """Features of all rows, missing ones filled with the mean of the training rows (or 0)."""
         known = ~np.isnan(self.X[train])
         sums = np.where(known, self.X[train], 0.0).sum(axis=0)
         return np.where(np.isnan(self.X), sums / np.maximum(known.sum(axis=0), 1), self.X)
@@ -159,7 +184,7 @@ class EvaluationData:
 
 
 def data_of_study(data: StudyData, name: str) -> EvaluationData:
-    """A study, whose missing features are filled anew in every split."""
+    """The data of a study; missing features are left for every split to fill in."""
     columns = (
         replace(column, means=tuple(nan for _ in column.means)) for column in data.encoder.columns
     )
@@ -169,7 +194,7 @@ def data_of_study(data: StudyData, name: str) -> EvaluationData:
 
 
 def data_of_cohort(cohort: Cohort, name: str) -> EvaluationData:
-    """A cohort; people with several rows stay together.
+    """The data of a cohort; several rows of a person form a group.
 
     Examples
     --------
@@ -185,7 +210,7 @@ def data_of_cohort(cohort: Cohort, name: str) -> EvaluationData:
     return EvaluationData(name, X, targets, groups if repeated else None)
 
 
-# Targets that a split can teach and judge.
+# Targets that can be fitted and measured in a split.
 
 
 class Skipped(NamedTuple):
@@ -202,33 +227,34 @@ def find_usable(
 ) -> tuple[list[int], list[Skipped]]:
     """Tasks that can be compared in a split, and those that cannot.
 
-    A target needs two recorded values for every fold, values that differ in what every fold trains
-    on, and values that differ among the test rows. Of fewer than five test values, measures would
-    tell the values.
+    A target needs two recorded values per fold, values that vary in the training rows of every
+    fold, and values that vary in the test rows. With fewer than five test values, measures would
+    reveal them.
     """
-    recorded = targets.has_value
-    values = np.where(recorded, targets.values, np.nan)
+    values = np.where(targets.has_value, targets.values, np.nan)
     train, test = values[split.train], values[split.test]
-    enough = (~np.isnan(train)).sum(axis=0) >= 2 * len(folds)
-    learnable = np.all([_varied(train[rows]) for rows, _ in folds], axis=0)
-    many = (~np.isnan(test)).sum(axis=0) >= FEWEST
-    judged = _varied(test)
+    least = 2 * len(folds)
+    requirements = {
+        f"fewer than {least} values to train on": _count(train) >= least,
+        "its values to train on are all the same": np.all(
+            [_varied(train[rows]) for rows, _ in folds], axis=0
+        ),
+        f"fewer than {FEWEST} values to test on": _count(test) >= FEWEST,
+        "its values to test on are all the same": _varied(test),
+    }
     usable, skipped = [], []
     for task, name in enumerate(targets.names):
-        if not enough[task]:
-            reason = f"fewer than {2 * len(folds)} values to train on"
-        elif not learnable[task]:
-            reason = "its values to train on are all the same"
-        elif not many[task]:
-            reason = f"fewer than {FEWEST} values to test on"
-        elif not judged[task]:
-            reason = "its values to test on are all the same"
+        reasons = [reason for reason, met in requirements.items() if not met[task]]
+        if reasons:
+            skipped.append(Skipped(*split.key, name, reasons[0]))
         else:
             usable.append(task)
-            continue
-        skipped.append(Skipped(*split.key, name, reason))
     return usable, skipped
 
 
-def _varied(values: FloatArray) -> FloatArray:
+def _count(values: FloatArray) -> NDArray[np.intp]:
+    return np.asarray((~np.isnan(values)).sum(axis=0))
+
+
+def _varied(values: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0))

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.race.problem import Problem
+from deeptobit.app.study import inner_folds
 from deeptobit.arrays import FloatArray
-from paper.baselines.base import inner_folds
 
 
 class Known(NamedTuple):
@@ -29,7 +29,7 @@ def linear(n_rows: int = 150, missing: int = 0) -> Known:
     train, test = np.arange(n_rows), np.arange(n_rows, 2 * n_rows)
     known = Y[train].copy()
     known[:missing, 0] = np.nan
-    folds = inner_folds(n_rows, cv=3, random_state=0)
+    folds = inner_folds(n_rows, None, 3, random_state=0)
     return Known(Problem(X[train], known, lower, upper, folds, 0), X[test], Y[test])
 
 
@@ -40,5 +40,5 @@ def hostile() -> Problem:
     rare = np.zeros(90)
     rare[[0, 31, 62, 80]] = [0.5, 1.0, 1.5, 1.0]
     both = (X[:, 0] + rng.normal(size=90) > 0.0).astype(np.float64)
-    folds = inner_folds(90, cv=3, random_state=0)
+    folds = inner_folds(90, None, 3, random_state=0)
     return Problem(X, np.column_stack([rare, both]), np.zeros(2), np.array([np.inf, 1.0]), folds, 0)

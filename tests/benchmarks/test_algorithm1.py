@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from deeptobit.arrays import FloatArray
+from paper.arrays import FloatArray
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,4 +1,4 @@
-"""Tobit models without a penalty, wherever the data determine them."""
+"""Least squares, and Tobit models without a penalty wherever the data determine them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,50 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 
-from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.estimators import TobitRegressor
+from deeptobit import CensoredTargets, TobitRegressor
+from deeptobit.app.study import Baseline, Folds, Regression, Taskwise
 from deeptobit.exceptions import CensoringWarning
-from deeptobit.metrics import centred_anmse, some_targets
-from deeptobit.targets import CensoredTargets
-from paper.baselines.base import Baseline, Folds
+from deeptobit.metrics import some_targets
+from paper.arrays import BoolArray, FloatArray
+
+
+class LeastSquaresBaseline(Regression):
+    """Least squares, each task on the rows in which it is known; of minimum norm where D > N.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> model = LeastSquaresBaseline().fit(X, CensoredTargets.from_bounds(X @ [[1.0], [2.0]]))
+    >>> model.predict(np.eye(2)).round(6).ravel()
+    array([1., 2.])
+    """
+
+    def __init__(self, *, cv: int | Folds = 5, random_state: Any = 0) -> None:
+        super().__init__("least squares", cv=cv, random_state=random_state)
+
+    def _tune(self, X: FloatArray, Y: FloatArray, folds: Folds) -> Taskwise:
+        return Taskwise([LinearRegression() for _ in Y.T])
+
+
+class FixedRegression(Regression):
+    """A regression whose settings are known.
+
+    Parameters
+    ----------
+    model : object
+        Of the attribute ``model_`` of a fitted :class:`~deeptobit.app.study.Regression`.
+    """
+
+    def __init__(self, model: Any, *, cv: int | Folds = 5, random_state: Any = 0) -> None:
+        super().__init__("fixed", cv=cv, random_state=random_state)
+        self.model = model
+
+    def _tune(self, X: FloatArray, Y: FloatArray, folds: Folds) -> Any:
+        return clone(self.model)
+
 
 _TINY_RIDGE = 1e-3
 _NAMES_SHOWN = 10
@@ -37,9 +74,8 @@ class TobitBaseline(Baseline):
     --------
     >>> from deeptobit.datasets import make_subspace
     >>> X, Y, _ = make_subspace(200, 10, 3, 2, random_state=0)
-    >>> model = TobitBaseline(lower=0).fit(X[:150], Y[:150])
-    >>> round(model.score(X[150:], Y[150:]), 2), model.alpha_
-    (0.58, array([0., 0., 0.]))
+    >>> TobitBaseline().fit(X, CensoredTargets.from_bounds(Y, 0)).alpha_
+    array([0., 0., 0.])
     """
 
     prediction = "mean"
@@ -91,71 +127,3 @@ def _warn(targets: CensoredTargets, determined: BoolArray) -> None:
         CensoringWarning,
         stacklevel=4,
     )
-
-
-# Tobit models without a subspace: of no feature at all, and with a ridge on all of them.
-
-_ALPHAS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-
-
-class InterceptOnly(Baseline):
-    """The censored normal distribution of every task, the same for everyone.
-
-    Examples
-    --------
-    >>> model = InterceptOnly(lower=0, upper=30).fit(np.ones((4, 1)), [30.0, 30.0, 28.0, 24.0])
-    >>> model.predict(np.ones((1, 1)), kind="latent").round(2), model.sigma_.round(2)
-    (array([29.66]), array([4.32]))
-    """
-
-    prediction = "mean"
-
-    def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
-        # One feature that is 0, under a penalty: nothing but intercepts and scales is left.
-        model = TobitRegressor(alpha=1.0).fit(np.zeros((len(X), 1)), targets)
-        self.intercept_, self.sigma_ = model.intercept_, model.sigma_
-
-    def _latent(self, X: FloatArray) -> FloatArray:
-        return np.tile(self.intercept_, (len(X), 1))
-
-    def __sklearn_tags__(self) -> Any:
-        """It is here to be beaten."""
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
-
-
-class RidgeTobit(Baseline):
-    """A Tobit model of every task, whose ridge predicts held-out rows best in R² over all tasks.
-
-    Examples
-    --------
-    >>> from deeptobit.datasets import make_subspace
-    >>> X, Y, _ = make_subspace(200, 10, 3, 2, random_state=0)
-    >>> model = RidgeTobit(lower=0).fit(X[:150], Y[:150])
-    >>> round(model.score(X[150:], Y[150:]), 2), model.alpha_
-    (0.58, 0.001)
-    """
-
-    prediction = "mean"
-
-    def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
-        def error(alpha: float) -> float:
-            held_out = np.full(targets.shape, np.nan)
-            for train, test in folds:
-                held_out[test] = (
-                    TobitRegressor(alpha=alpha).fit(X[train], targets[train]).predict(X[test])
-                )
-            return float(centred_anmse(targets, held_out))
-
-        self.alpha_ = min(_ALPHAS, key=error)
-        model = TobitRegressor(alpha=self.alpha_).fit(X, targets)
-        self.coef_, self.intercept_, self.sigma_ = model.coef_, model.intercept_, model.sigma_
-
-    @property
-    def chosen_(self) -> dict[str, Any]:
-        """α of all tasks."""
-        return {"alpha": self.alpha_}
-
-    def _latent(self, X: FloatArray) -> FloatArray:
-        return np.asarray(X @ self.coef_.T + self.intercept_)
