@@ -364,9 +364,8 @@ class ContinuedNetwork:
         lower: FloatArray,
         upper: FloatArray,
     ) -> None:
-        self._last = last
-        skip_connection = layers[-1].V.shape[1] > len(lower)
-        self._inputs = LayerInputs(lower, upper, layers[:-1], skip_connection)
+        self._hidden, self._last, self._bounds = layers[:-1], last, (lower, upper)
+        self._skip_connection = layers[-1].V.shape[1] > len(lower)
 
     @property
     def n_seen(self) -> int:
@@ -375,8 +374,9 @@ class ContinuedNetwork:
 
     def learn(self, X: Any, low: FloatArray, high: FloatArray, weight: FloatArray) -> None:
         """Learn from some rows; arguments as for :meth:`OnlineSolver.learn`."""
-        self._last.learn(self._inputs(X), low, high, weight)
+        inputs = LayerInputs(*self._bounds, self._hidden, self._skip_connection)
+        self._last.learn(inputs(X), low, high, weight)
 
     def layers(self) -> tuple[NetworkLayer, ...]:
         """The network so far."""
-        return (*self._inputs.layers, layer_of(self._last.result()))
+        return (*self._hidden, layer_of(self._last.result()))
