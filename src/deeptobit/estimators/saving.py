@@ -22,10 +22,16 @@ from deeptobit.likelihood import NoiseByTask, StandardNoise
 from deeptobit.network import NetworkLayer
 from deeptobit.penalties import PENALTIES
 
+# What a fitted one must have, beside what all have.
+_ESTIMATORS: dict[type, str] = {
+    TobitRegressor: "coef_",
+    SubspaceTobitRegressor: "V_",
+    SubspaceNetworkRegressor: "layers_",
+    SubspaceNetworkCV: "best_estimator_",
+}
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
 _OPTIONAL = {"feature_scale_": "D", "log_likelihood_": "T"}
 _LAYER = {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"}
-_REQUIRED_PART = {SubspaceNetworkRegressor: "layers_", SubspaceNetworkCV: "best_estimator_"}
 
 Sizes = dict[str, int]
 
@@ -53,8 +59,8 @@ def check_model(model: Any) -> None:
     if isinstance(model, LowRankRegressor) and "_rows_behind" not in fitted:
         # A stream that version 0.1 saved: of its rows only the number is known.
         model._rows_behind = RowsBehind(float(model.n_iter_), np.zeros(sizes["D"]))
-    for cls, name in _REQUIRED_PART.items():
-        ensure(not isinstance(model, cls) or name in fitted, f"{name} is missing")
+    part = _ESTIMATORS[type(model)]
+    ensure(part in fitted, f"{part} is missing")
     for name, check in _PARTS.items():
         if name in fitted:
             check(model, fitted[name], sizes)
@@ -119,14 +125,7 @@ _PARTS = {
     "_rows_behind": _check_rows_behind,
 }
 
-register(
-    *map(by_fields, (RowsBehind, IntervalCalibration, TargetScores, *PENALTIES.values())),
-    SAVED_FORMULA,
-)
-for _cls in (
-    TobitRegressor,
-    SubspaceTobitRegressor,
-    SubspaceNetworkRegressor,
-    SubspaceNetworkCV,
-):
+_RECORDS = (RowsBehind, IntervalCalibration, TargetScores, *PENALTIES.values())
+register(*map(by_fields, _RECORDS), SAVED_FORMULA)
+for _cls in _ESTIMATORS:
     register_estimator(_cls, check_model)
