@@ -40,7 +40,7 @@ def test_fit_says_why_it_streams_and_what_that_means(streamed: tuple[Path, str, 
     folder, shown, said = streamed
     assert said == (
         "cohort (400 rows × 9 columns) would take about 960 kB, more than half of the 200 kB of "
-        "memory there is, so its rows are streamed: a SubspaceNetworkRegressor of 1 layer "
+        "available memory, so its rows are streamed: a SubspaceNetworkRegressor of 1 layer "
         "and rank 10 at most is fitted without cross-validation, and measured on a tenth of the "
         "groups of 'person' that it does not see."
     )
