@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks.decisions.table import Table
 from benchmarks.scale_pass import forget_peak, resident
-from deeptobit.app.study import build_data, look_for_room, make_model, read_data, read_study
+from deeptobit.app.study import build_data, check_memory, make_model, read_data, read_study
 
 READ = (("parquet", 40_000, 20), ("csv", 40_000, 20), ("xlsx", 10_000, 20), ("csv", 4_000, 300))
 FITTED = ((20, 5), (20, 20), (80, 5))  # features and targets
@@ -23,16 +23,16 @@ def measure() -> Table:
     with TemporaryDirectory() as folder:
         for kind, n_rows, n_features in READ:
             path = _write(Path(folder), kind, n_rows, n_features, 5)
-            room = look_for_room(read_study(path.with_suffix(".toml")), path, free=1)
-            assert room is not None
-            reckoned = room.size.read_bytes / n_rows
+            check = check_memory(read_study(path.with_suffix(".toml")), path, limit=1)
+            assert check is not None
+            reckoned = check.size.read_bytes / n_rows
             title = f"{kind}, {n_features + 5} columns"
             yield "reading", title, _peak("read", path) / n_rows, reckoned
         for n_features, n_tasks in FITTED:
             path = _write(Path(folder), "parquet", ROWS, n_features, n_tasks)
-            room = look_for_room(read_study(path.with_suffix(".toml")), path, free=1)
-            assert room is not None
-            reckoned = (room.needed - room.size.read_bytes) / ROWS
+            check = check_memory(read_study(path.with_suffix(".toml")), path, limit=1)
+            assert check is not None
+            reckoned = (check.needed - check.size.read_bytes) / ROWS
             title = f"{n_features} features, {n_tasks} targets"
             yield "fitting", title, _peak("fit", path) / ROWS, reckoned
 

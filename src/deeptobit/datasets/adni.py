@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-# Versions of FreeSurfer measure differently, so one table is read: the first of these that is
-# there. The paper's people were scanned in ADNI1, whose table is the first.
+# Versions of FreeSurfer measure differently, so one table is read: the first of these that exists.
+# The paper uses ADNI1, whose table is the first.
 FREESURFER_TABLES = ("UCSFFSX", "UCSFFSX51", "UCSFFSX6", "UCSFFSX7")
 
 DOWNLOAD = "ida.loni.usc.edu (ADNI > Download > Study Data)"
@@ -42,18 +42,18 @@ def load_adni(
 ) -> Cohort:
     """Rebuild 138 cortical measurements and bounded scores from a folder of ADNI downloads.
 
-    Who has access to the Alzheimer's Disease Neuroimaging Initiative downloads CSV files from
-    ida.loni.usc.edu into one folder; an error says which are missing and where they are. Dates
-    in the names of files, and the case of names and columns, do not matter.
+    With access to the Alzheimer's Disease Neuroimaging Initiative, download its CSV files from
+    ida.loni.usc.edu into one folder; an error lists missing files and where to find them. Dates in
+    the names of files, and the case of names and columns, do not matter.
 
     Parameters
     ----------
     folder : str or Path
-        Holds UCSFFSX (FreeSurfer 4.3), else UCSFFSX51, UCSFFSX6 or UCSFFSX7, and the tables
-        that ``scores`` names.
+        Contains UCSFFSX (FreeSurfer 4.3), else UCSFFSX51, UCSFFSX6 or UCSFFSX7, and the tables
+        in ``scores``.
     scores : DataFrame, path of a CSV file or None
         One row per score, with the columns ``table``, ``column``, ``visit`` (``bl``, ``m06``,
-        ...), ``lower`` and ``upper`` (empty: no bound). None takes a proposal of 30 from
+        ...), ``lower`` and ``upper`` (empty: no bound). None: a proposal of 30 from
         ADASSCORES, NEUROBAT, NPIQ and ADNIMERGE.
     visit : str, default="bl"
         Visit of the scan; scores have their own.
@@ -121,7 +121,7 @@ def load_adni(
 
 
 def find_tables(folder: Path, score_tables: Iterable[str]) -> tuple[Path, dict[str, Path]]:
-    """Return the file of the scans, and those of the tables of scores by name.
+    """The file of the scans, and the files of the score tables by name.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def find_tables(folder: Path, score_tables: Iterable[str]) -> tuple[Path, dict[s
 
 
 def find_table(folder: Path, name: str) -> Path | None:
-    """Return the CSV file of one table, whatever dates follow its name.
+    """The CSV file of one table, with any dates after its name; None if there is none.
 
     ``NEUROBAT`` finds ``NEUROBAT.csv`` and ``NEUROBAT_20Mar2024.csv``; ``UCSFFSX`` finds
     ``UCSFFSX_11_02_15_20Mar2024.csv`` but no table of another name, such as ``UCSFFSX51_...``.
@@ -210,7 +210,7 @@ class AdniTable:
         return values.mask(is_code if math.isinf(lower) else is_code & (values < lower))
 
     def require(self, *columns: str) -> None:
-        """Raise if a column is not there, in whatever case."""
+        """Raise if a column is missing; the case of letters does not matter."""
         missing = [name for name in columns if name.upper() not in self.rows.columns]
         if missing:
             raise ValueError(
@@ -253,7 +253,7 @@ def read_table(path: Path) -> AdniTable:
 
 
 def canonical_visit(code: str) -> str:
-    """Return the code of a visit in lower case; screening counts as baseline.
+    """The code of a visit in lower case; screening counts as baseline.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures of a fitted model as methods; the drawing itself is in ``deeptobit.inspection``."""
+"""Methods that draw a fitted model; the drawing itself is in ``deeptobit.inspection``."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _NO_CONVERGENCE = {
 
 
 class PlotMixin(ConformalMixin, ExplainMixin):
-    """Pictures, each drawn on ``ax`` or on a new figure; they need matplotlib.
+    """Methods that draw on ``ax`` or on a new figure; they need matplotlib.
 
-    Every method returns the Axes. Where a picture has several panels, those are its
-    ``child_axes``. Limits per entry come with a :class:`~deeptobit.CensoredTargets`.
+    Every method returns the Axes. If a picture has several panels, they are its ``child_axes``.
+    Limits per entry are passed as a :class:`~deeptobit.CensoredTargets`.
     """
 
     def plot_predictions(
@@ -46,7 +46,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         coverage: float = 0.9,
         ax: Axes | None = None,
     ) -> Axes:
-        """Observed against predicted, with the bounds and what is censored there.
+        """Observed against predicted outcomes, with bounds and censored values marked.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
     ) -> Axes:
         """Reliability of the bound probabilities, and the probability integral transform.
 
-        Rows that ``fit`` did not see give honest answers.
+        Use rows that ``fit`` has not seen: on training rows a model looks better than it is.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         step : number or array of shape (T,), optional
             Distance between neighbouring scores, 1 for whole points; see ``metrics.pit``.
         random_state : int
-            Spreads outcomes at a bound over the mass beyond it.
+            Seed; outcomes at a bound are spread at random over the mass beyond it.
         ax : Axes, optional
 
         Examples
@@ -136,8 +136,8 @@ class PlotMixin(ConformalMixin, ExplainMixin):
     def plot_layers(self, X: Any, y: Any, *, ax: Axes | None = None) -> Axes:
         """Error of E[y|x] after each layer, 1 − R², of every target and on average.
 
-        Models without layers have one. In a network that was tuned, hidden layers serve the last
-        one, and predict less well than they did when they were grown.
+        Models without layers count as one layer. After joint tuning, hidden layers serve the last
+        one, and predict less well than when they were grown.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         n_components: int = 5,
         ax: Axes | None = None,
     ) -> Axes:
-        """What the shared directions are made of, and which targets they move.
+        """Loadings of the shared directions on features and targets.
 
         Heat maps of :meth:`subspaces`, strongest direction first.
 
@@ -182,9 +182,10 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         layer : int
             Of a network; other models have one.
         X : array, sparse matrix or DataFrame of shape (N, D), optional
-            Rows that define the standard deviations, if not those of ``fit``; networks need them.
+            Rows whose standard deviations are used; by default those of ``fit``. Required for
+            networks.
         n_features, n_components : int
-            The largest so many are drawn.
+            How many of the largest to draw.
         ax : Axes, optional
 
         Examples
@@ -215,12 +216,13 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         )
 
     def plot_task_similarity(self, X: Any = None, *, ax: Axes | None = None) -> Axes:
-        """Heat map of :meth:`task_similarity`, like targets being neighbours.
+        """Heat map of :meth:`task_similarity`, with similar targets next to each other.
 
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (N, D), optional
-            Rows that define the standard deviations, if not those of ``fit``; networks need them.
+            Rows whose standard deviations are used; by default those of ``fit``. Required for
+            networks.
         ax : Axes, optional
 
         Examples
@@ -235,11 +237,11 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         return plots.draw_similarity(self.task_similarity(X), ax=ax)
 
     def plot_convergence(self, *, ax: Axes | None = None) -> Axes:
-        """How the model was found: the objective over Newton steps, or over rows if online.
+        """Convergence of the fit: the objective over Newton steps, or over rows if online.
 
-        Of a network the growth of every layer, then the joint tuning. Of a
-        :class:`~deeptobit.TobitRegressor`, whose targets are fitted one by one to the only optimum
-        there is, the number of steps.
+        For a network: the growth of every layer, then the joint tuning. For a
+        :class:`~deeptobit.TobitRegressor`, whose targets are fitted one by one to their unique
+        optima: the number of steps of each target.
 
         Parameters
         ----------

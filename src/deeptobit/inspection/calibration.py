@@ -55,7 +55,7 @@ def draw_calibration(
     step : number or array of shape (T,), optional
         Distance between neighbouring scores, as in :func:`deeptobit.metrics.pit`.
     random_state : int
-        Spreads outcomes at a bound over the mass beyond it.
+        Seed; outcomes at a bound are spread at random over the mass beyond it.
     ax : Axes, optional
 
     Examples

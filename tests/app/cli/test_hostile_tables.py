@@ -132,7 +132,7 @@ def test_what_cannot_be_used(case: str, command: str, tmp_path: Path) -> None:
 
 
 TOO_LITTLE: dict[str, tuple[pd.DataFrame, str, str]] = {
-    "nine rows": (_table(9), "", "a.csv has 9 rows; a model that is tested"),
+    "nine rows": (_table(9), "", "a.csv has 9 rows; to fit a model and test it"),
     "one group": (_table().assign(site="A"), 'group = "site"', "has values in 1 group(s)"),
 }
 

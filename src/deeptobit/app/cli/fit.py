@@ -222,8 +222,9 @@ def _which_rows(fitted: FittedStudy) -> str:
     """Which rows the measures are computed on."""
     group = fitted.study.data.group
     if fitted.streamed:
-        alike = "" if group is None else f", nor others of their {escape(repr(group))}"
-        return f"The {fitted.n_held_out:,} rows below were held out: no model has seen them{alike}."
+        others = "" if group is None else f", nor others of their {escape(repr(group))}"
+        rows = f"The {fitted.n_held_out:,} rows below were held out"
+        return f"{rows}: no model has seen them{others}."
     others = "rows" if group is None else f"groups of {escape(repr(group))}"
     return (
         f"Every row below was predicted by a model fitted to other {others} "

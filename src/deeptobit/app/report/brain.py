@@ -205,7 +205,7 @@ def draw_cortex(directions: Directions) -> Cortex | None:
 
 
 def _with_caption(number: int, figure: Figure) -> Picture:
-    """A map whose note stands in the page, where it can be read out."""
+    """A map with its note as a caption of the page, which screen readers read."""
     caption = figure.get_supxlabel().replace("\n", " ")
     figure.supxlabel("")
     return as_picture(figure, f"brain{number}", f"Loadings on the cortex. {caption}", caption)

@@ -17,23 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from deeptobit.app.report import privacy
 from deeptobit.app.report.format import UNKNOWN, bound, percent, plural
-from deeptobit.app.report.privacy import (
-    hidden_count,
-    hidden_part,
-    hidden_share,
-    published,
-    smallest_count,
-)
 from deeptobit.app.report.words import cautions, held_out_at_random
-from deeptobit.app.study import (
-    FEWEST,
-    MEASURES,
-    measure,
-    reveals_small_count,
-    versions,
-    write_whole,
-)
+from deeptobit.app.study import MEASURES, measure, reveals_small_count, versions, write_whole
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
 from deeptobit.targets import CensoredTargets
@@ -85,7 +72,7 @@ def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card
     """
     table = fitted.held_out.table()
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
-    min_count, rare = smallest_count(shown), {} if shown else fitted.encoder.rare
+    min_count, rare = privacy.smallest_count(shown), {} if shown else fitted.encoder.rare
     data: Card = {"rows": _count(fitted.n_rows, min_count)}
     if fitted.streamed:
         data["held_out_rows"] = _count(fitted.n_held_out, min_count)
@@ -110,7 +97,7 @@ def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card
         "cautions": cautions(fitted, table),
         "findings": [
             f"{finding.level}: {finding.about}: {finding.message}"
-            for finding in published(fitted.findings, rare, min_count)
+            for finding in privacy.published(fitted.findings, rare, min_count)
         ],
         "settings": study_settings(fitted),
         "made_with": dict(fitted.facts),
@@ -157,7 +144,7 @@ def model_card(
     check_is_fitted(model)
     if (X is None) != (Y is None):
         raise ValueError("a card describes rows by X and Y together; pass both, or neither")
-    min_count = smallest_count(small_counts)
+    min_count = privacy.smallest_count(small_counts)
     data: Card = {}
     scores: Card = {}
     if hasattr(model, "best_score_"):
@@ -187,7 +174,7 @@ def model_card(
 def _left_out(small_counts: bool) -> str:
     if small_counts:
         return "No ids are in this card; small counts are, so it is not for publication."
-    return f"No ids are in this card, and no counts from 1 to {FEWEST - 1}."
+    return f"No ids are in this card, and no counts from 1 to {privacy.smallest_count(False) - 1}."
 
 
 def _read_targets(model: Any, Y: Any) -> CensoredTargets:
@@ -267,11 +254,11 @@ def _target_rows(table: pd.DataFrame, n_rows: int, min_count: int) -> list[Card]
         entries = int(row["entries"])
         found: Card = {
             "name": str(name),
-            "values": hidden_part(entries, n_rows, min_count) or entries,
+            "values": privacy.hidden_part(entries, n_rows, min_count) or entries,
         }
         for side in ("at_lower", "at_upper"):
             share = float(row[side])
-            found[side] = hidden_share(share, entries, min_count) or round(share, 2)
+            found[side] = privacy.hidden_share(share, entries, min_count) or round(share, 2)
         rows.append(found)
     return rows
 
@@ -369,7 +356,7 @@ def _rounded(value: float) -> float | None:
 
 
 def _count(value: int, min_count: int) -> int | str:
-    return hidden_count(value, min_count) or value
+    return privacy.hidden_count(value, min_count) or value
 
 
 # Markdown and files.

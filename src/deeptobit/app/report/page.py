@@ -172,9 +172,8 @@ def outcome_rows(
         ]
         for measure in (name for name, measure in MEASURES.items() if measure.reported):
             for value in (row[measure], row[f"null_{measure}"]):
-                # A measure of few values would reveal them.
-                few = entries < min_count
-                cells.append(Cell(UNKNOWN, None) if few else _measured(measure, value))
+                hide = entries < min_count  # measures of few values would reveal them
+                cells.append(Cell(UNKNOWN, None) if hide else _measured(measure, value))
         remarks = ["no gain"] * (name in useless) + ["intervals too narrow"] * (name in narrow)
         filled = min(max(float(row["r2"]), 0.0), 1.0) if row["r2"] == row["r2"] else 0.0
         rows.append(Row(name, cells, round(filled, 3), remarks))

@@ -152,27 +152,19 @@ def cautions(fitted: FittedStudy, table: pd.DataFrame) -> list[str]:
     useless = [name for name in without_gain(table) if name not in constant]
     narrow = undercovered(table, fitted.held_out.coverage)
 
-    def which(names: list[str]) -> str:
-        return "any outcome" if len(names) == len(table) > 1 else listed(names, 12)
-
-    found = []
-    if constant:
-        found.append(
-            f"All held-out values of {which(constant)} are the same, so there is nothing to "
-            "explain and no R²."
-        )
-    if useless:
-        found.append(
-            f"The features do not help to predict {which(useless)}: R² is not above 0, or the "
-            "predicted distribution is no better than that of a model without features."
-        )
-    if narrow:
-        found.append(
-            f"The {percent(fitted.held_out.coverage)} intervals of {which(narrow)} are too narrow: "
-            "they hold fewer values than chance explains. Do not read them as a range for one "
-            "person."
-        )
-    return found
+    coverage = percent(fitted.held_out.coverage)
+    sentences = {
+        "All held-out values of {} are the same, so there is no variance to explain.": constant,
+        "The features do not help to predict {}: R² is not above 0, or the predicted distribution "
+        "is no better than that of a model without features.": useless,
+        f"The {coverage} intervals of {{}} are too narrow: they hold fewer values than chance "
+        "explains. Do not read them as a range for one person.": narrow,
+    }
+    return [
+        text.replace("{}", "any outcome" if len(names) == len(table) > 1 else listed(names, 12))
+        for text, names in sentences.items()
+        if names
+    ]
 
 
 # What the pictures show.

@@ -269,33 +269,35 @@ def _head(table: Table) -> str:
 
 
 def _data(proposal: Proposal, file: str, missing: Sequence[str]) -> str:
-    lines = ["[data]", f"file = {toml_text(file)}  # in the folder of this file, or below it"]
-    if proposal.id is None:
-        lines.append('# id = "column"  # a column that is different in every row')
-    else:
-        lines.append(f"id = {toml_text(proposal.id)}")
-    if proposal.group is None:
-        lines.append('# group = "column"  # rows of the same person, site or family stay together')
-    else:
-        lines.append(f"group = {toml_text(proposal.group)}  # rows of one group stay together")
-    codes = (
-        f"missing = [{', '.join(map(toml_cell, missing))}]" if missing else "# missing = [-4, 999]"
-    )
-    lines.append(f"{codes}  # codes for missing, besides blank cells, NA, NaN, null and .")
-    return "\n".join(lines) + "\n"
+    key = '# id = "column"  # a column that is different in every row'
+    if proposal.id is not None:
+        key = f"id = {toml_text(proposal.id)}"
+    group = '# group = "column"  # rows of the same person, site or family stay together'
+    if proposal.group is not None:
+        group = f"group = {toml_text(proposal.group)}  # rows of one group stay together"
+    codes = "# missing = [-4, 999]"
+    if missing:
+        codes = f"missing = [{', '.join(map(toml_cell, missing))}]"
+    return f"""\
+[data]
+file = {toml_text(file)}  # in the folder of this file, or below it
+{key}
+{group}
+{codes}  # codes for missing, besides blank cells, NA, NaN, null and .
+"""
 
 
 def _features(proposal: Proposal) -> str:
-    excluded = [f"    {toml_text(name)},  # {why}" for name, why in proposal.excluded.items()]
-    exclude = ["exclude = [", *excluded, "]"] if excluded else ["exclude = []"]
-    lines = [
-        "[features]",
-        'include = ["*"]  # names, with wildcards * and ?; never the id, the group or a target',
-        *exclude,
-        f"categorical = {_names(proposal.categorical)}  # numbers that are codes; not words",
-        'missing = "impute"  # blanks become the mean, with an indicator feature; or "error"',
-    ]
-    return "\n".join(lines) + "\n"
+    excluded = [f"\n    {toml_text(name)},  # {why}" for name, why in proposal.excluded.items()]
+    exclude = "".join([*excluded, "\n"] if excluded else [])
+    categorical = ", ".join(map(toml_text, proposal.categorical))
+    return f"""\
+[features]
+include = ["*"]  # names, with wildcards * and ?; never the id, the group or a target
+exclude = [{exclude}]
+categorical = [{categorical}]  # numbers that are codes; words need not be listed
+missing = "impute"  # blanks become the mean, with an indicator feature; or "error"
+"""
 
 
 def _target(target: ProposedTarget) -> str:
@@ -308,7 +310,3 @@ def _target(target: ProposedTarget) -> str:
 
 def _value(bound: float | str) -> str:
     return toml_text(bound) if isinstance(bound, str) else f"{bound:.17g}"
-
-
-def _names(names: list[str]) -> str:
-    return f"[{', '.join(toml_text(name) for name in names)}]"
