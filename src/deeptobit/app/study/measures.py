@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.auto import HeldOutScores, Line, carry_quartiles, fit_errors
+from deeptobit.auto import HeldOutScores, Recalibration, fit_error_model, match_quartiles
 from deeptobit.estimators import TobitRegressor
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
 from deeptobit.metrics import (
@@ -124,12 +124,12 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
         level, train, np.ones(len(train)), null.sigma_, free, fit_intercept=True
     )
     noise = with_one_spread(noise)
-    line, _ = fit_errors(scores, (noise,))
+    found, _ = fit_error_model(scores, (noise,))
     families = [of_task(noise, task) for task in range(train.shape[1])]
-    carried = carry_quartiles(line, [Gaussian()] * len(families), families)
-    line = Line(*(np.where(free, *both) for both in zip(line, carried, strict=True)))
-    latent = np.broadcast_to(line.level + line.slope * null.intercept_, test.shape)
-    sigma = np.broadcast_to(line.sigma, test.shape)
+    matched = match_quartiles(found, [Gaussian()] * len(families), families)
+    found = Recalibration(*(np.where(free, *both) for both in zip(found, matched, strict=True)))
+    latent = np.broadcast_to(found.intercept + found.slope * null.intercept_, test.shape)
+    sigma = np.broadcast_to(found.sigma, test.shape)
     return Predictive(noise, latent, sigma, test.lower_bounds, test.upper_bounds)
 
 
