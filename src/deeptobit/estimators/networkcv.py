@@ -75,7 +75,7 @@ class SubspaceNetworkCV(LayeredRegressor):
     >>> model.fit(X[:200], Y[:200]).best_params_["rank"]
     2
     >>> round(model.score(X[200:], Y[200:]), 2)
-    0.54
+    0.56
     """
 
     def __init__(
