@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from deeptobit import AutoTobitRegressor, SubspaceNetworkCV
 from deeptobit.checks import EXPECTED_FAILED_CHECKS
 
+DEFAULTS = [AutoTobitRegressor(), SubspaceNetworkCV()]
 ESTIMATORS = [
     AutoTobitRegressor(cv=2),
     SubspaceNetworkCV(cv=2, lower=None, alphas=2, ranks=[2]),
@@ -25,8 +26,6 @@ def test_scikit_learn_check(estimator: Any, check: Callable[[Any], None]) -> Non
 
 
 @pytest.mark.slow
-@parametrize_with_checks(
-    [AutoTobitRegressor(), SubspaceNetworkCV()], expected_failed_checks=_expected
-)  # type: ignore[untyped-decorator]
+@parametrize_with_checks(DEFAULTS, expected_failed_checks=_expected)  # type: ignore[untyped-decorator]
 def test_scikit_learn_check_of_the_defaults(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -88,6 +88,8 @@ class AutoTobitRegressor(LayeredRegressor):
         held-out ``score`` over so many ``folds``, the ``weight`` of a layer in the stack, the
         ``seconds`` per fold, and what was ``taken``. Only two folds count for a network that was
         abandoned.
+    best_score_ : float
+        The held-out score of what was taken.
     layers_ : tuple of NetworkLayer
         U, V, intercept and sigma of every layer, in the user's units.
     coef_, intercept_, U_, V_ : arrays
@@ -189,6 +191,7 @@ class AutoTobitRegressor(LayeredRegressor):
         rival = -np.inf if stack is None else float(stack.scores.mean())
         took_network = deeper is not None and float(deeper.scores.mean()) > rival
         self._members = _tabulate(stack, deeper, took_network=took_network)
+        (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
         if self.verbose:
             print(self.members_.to_string(), file=sys.stderr)
         if took_network:

@@ -161,6 +161,7 @@ class SubspaceNetworkCV(LayeredRegressor):
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self.feature_scale_ = feature_scale(search.X, search.held_out.weight)
         self._store(network.layers_, search.held_out.targets)
+        self.coef_ = network.coef_  # one array in a saved file
         return self
 
     def _layer_noise(self) -> Noise:

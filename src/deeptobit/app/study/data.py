@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, KFold
 
 from deeptobit.app.study.columns import (
     MOST_CATEGORIES,
@@ -22,6 +21,7 @@ from deeptobit.app.study.encoding import Encoder, learn_encoding
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.outcomes import read_outcomes
 from deeptobit.app.study.tables import UNUSUAL, Table, read_table, unusual_form
+from deeptobit.auto import Fold, make_folds
 from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
@@ -218,24 +218,13 @@ FEWEST_ROWS = 10
 FEWEST_GROUPS = 3  # one held out, one to choose by, one to learn from
 
 
-class Fold(NamedTuple):
-    """Indices of rows to train on and of rows held out."""
-
-    train: NDArray[np.intp]
-    test: NDArray[np.intp]
-
-
 def outer_folds(study: Study, data: StudyData) -> list[Fold]:
     """Folds of shuffled rows or of whole groups, each row held out once.
 
     There are ``[model] cv`` of them, or as many as there are groups.
     """
     n_folds = count_folds(study, data.groups, len(data.X))
-    splitter: KFold | GroupKFold = GroupKFold(n_folds)
-    if data.groups is None:
-        splitter = KFold(n_folds, shuffle=True, random_state=study.model.seed)
-    pairs = splitter.split(np.zeros((len(data.X), 1)), groups=data.groups)
-    return [Fold(train, test) for train, test in pairs]
+    return make_folds(len(data.X), n_folds, data.groups, study.model.seed)
 
 
 def count_folds(study: Study, groups: NDArray[np.object_] | None, n_rows: int) -> int:

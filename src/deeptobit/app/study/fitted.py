@@ -16,8 +16,10 @@ from deeptobit.app.study.encoding import Encoder
 from deeptobit.app.study.measures import measure
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import (
+    AutoTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
+    TobitRegressor,
     estimator_from_state,
     estimator_state,
     noise_from_state,
@@ -31,6 +33,8 @@ from deeptobit.targets import CensoredTargets
 if TYPE_CHECKING:
     import pandas as pd
 
+
+StudyModel = AutoTobitRegressor | SubspaceNetworkCV | SubspaceNetworkRegressor | TobitRegressor
 
 # Honest numbers: how well rows are predicted by models that have not seen them.
 
@@ -95,7 +99,7 @@ class FittedStudy:
 
     Attributes
     ----------
-    model : SubspaceNetworkCV or SubspaceNetworkRegressor
+    model : AutoTobitRegressor, SubspaceNetworkCV, TobitRegressor or SubspaceNetworkRegressor
         Fitted to all rows, or streamed: fitted to all but those that were held out.
     encoder : Encoder
         Turns other tables into the features of the model.
@@ -113,7 +117,7 @@ class FittedStudy:
         Rows of the table.
     """
 
-    model: SubspaceNetworkCV | SubspaceNetworkRegressor
+    model: StudyModel
     encoder: Encoder
     name: str
     text: str
@@ -204,7 +208,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,MMSE", *rows]))
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(
-    ...         'data.file = "a.csv"\ntargets.MMSE = {upper = 30}\nmodel.max_layers = 1'
+    ...         'data.file = "a.csv"\ntargets.MMSE = {upper = 30}\nmodel.members = ["stack"]'
     ...     )
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))

@@ -13,16 +13,28 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from deeptobit.app.study.config import Study, settings_text
-from deeptobit.app.study.data import Fold, StudyData, check_enough, count_folds, outer_folds
+from deeptobit.app.study.config import (
+    AutoSettings,
+    NetworkSettings,
+    Study,
+    TobitSettings,
+    settings_text,
+)
+from deeptobit.app.study.data import StudyData, check_enough, count_folds, outer_folds
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.fitted import FittedStudy, HeldOut, versions
+from deeptobit.app.study.fitted import FittedStudy, HeldOut, StudyModel, versions
 from deeptobit.app.study.measures import predict_null
 from deeptobit.app.study.outcomes import task_bounds
 from deeptobit.app.study.predict import predict_rows
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
+from deeptobit.auto import Fold
+from deeptobit.estimators import (
+    AutoTobitRegressor,
+    SubspaceNetworkCV,
+    SubspaceNetworkRegressor,
+    TobitRegressor,
+)
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
 from deeptobit.threads import one_blas_thread
@@ -45,7 +57,7 @@ class FoldPrediction:
 
 
 def hold_out(
-    model: SubspaceNetworkCV,
+    model: StudyModel,
     X: pd.DataFrame,
     targets: CensoredTargets,
     groups: NDArray[Any] | None,
@@ -57,16 +69,18 @@ def hold_out(
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what holds for all rows is said when all rows are fitted
         labels = None if groups is None else groups[fold.train]
-        model.fit(X.iloc[fold.train], train, groups=labels)
+        _fit(model, X.iloc[fold.train], train, labels)
         unseen = X.iloc[fold.test]
-        stages = model.best_estimator_.staged_predict(
-            unseen, lower=test.entry_lower, upper=test.entry_upper
-        )
+        by_row = {"lower": test.entry_lower, "upper": test.entry_upper}
+        if isinstance(model, TobitRegressor):
+            stages = [model.predict(unseen, **by_row)]
+        else:
+            stages = list(model.staged_predict(unseen, **by_row))
         return FoldPrediction(
             rows=fold.test,
             predictive=predict_rows(model, unseen, *limits),
             null=predict_null(model.noise_, train, test),
-            stages=list(stages),
+            stages=stages,
         )
 
 
@@ -109,43 +123,52 @@ def assemble(targets: CensoredTargets, parts: Iterable[FoldPrediction], coverage
 _RANK, _TOLERANCE = 10, 1e-4
 
 
-def make_model(study: Study, n_jobs: int | None = None) -> SubspaceNetworkCV:
-    r"""An unfitted :class:`SubspaceNetworkCV` with the settings of ``[model]``.
+def make_model(
+    study: Study, *, cv: int | None = None, n_jobs: int | None = None
+) -> AutoTobitRegressor | SubspaceNetworkCV | TobitRegressor:
+    r"""The unfitted estimator of ``[model]``: its kind with its settings.
 
-    The targets bring their own bounds.
+    The targets bring their own bounds. ``cv`` replaces the number of folds.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.study import read_study
+    >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "study.toml")
-    ...     _ = path.write_text('data.file = "a.csv"\ntargets.y = {}\nmodel.max_layers = 1')
+    ...     _ = path.write_text('data.file = "a.csv"\ntargets.y = {}\nmodel.noise = "gaussian"')
     ...     make_model(read_study(path))
-    SubspaceNetworkCV(max_layers=1, random_state=0)
+    AutoTobitRegressor(noise='gaussian', random_state=0)
     """
     settings = study.model
+    if isinstance(settings, TobitSettings):
+        return TobitRegressor(alpha=settings.alpha, noise=settings.noise)
+    common: dict[str, Any] = {
+        "cv": settings.cv if cv is None else cv,
+        "scoring": settings.scoring,
+        "noise": settings.noise,
+        "random_state": settings.seed,
+        "n_jobs": n_jobs,
+    }
+    if isinstance(settings, AutoSettings):
+        return AutoTobitRegressor(members=settings.members or "auto", **common)
     return SubspaceNetworkCV(
         max_layers=settings.max_layers,
-        cv=settings.cv,
-        scoring=settings.scoring,
-        noise=settings.noise,
         ranks=settings.ranks,
         alphas=settings.alphas,
         feature_sparsities=settings.feature_sparsities,
-        random_state=settings.seed,
-        n_jobs=n_jobs,
+        **common,
     )
 
 
 def make_network(study: Study) -> SubspaceNetworkRegressor:
     r"""An unfitted :class:`SubspaceNetworkRegressor` for rows that are streamed.
 
-    Cross-validation would read the table a hundred times. In its place stand rules: the largest of
-    the ``ranks``, or 10; a single one of the ``alphas``, or else the automatic penalty; all
-    ``max_layers``, of which those that do not pay are undone; Gaussian noise unless another
-    family is named.
+    Cross-validation would read the table a hundred times. Rules replace it: the largest of the
+    ``ranks``, or 10; the automatic penalty, unless ``alphas`` is a single one; ``max_layers``, or 2
+    (1 if ``members`` is ``["stack"]``), of which those that do not pay are undone; Gaussian noise
+    unless another family is named.
 
     Examples
     --------
@@ -159,8 +182,21 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
     >>> network.rank, network.n_layers, network.noise, network.upper
     (10, 2, 'gaussian', {'y': 30.0})
     """
-    settings = study.model
-    if settings.feature_sparsities and min(settings.feature_sparsities) > 0.0:
+    settings, sparsities = study.model, None
+    rank, alpha, n_layers = _RANK, None, 2
+    if isinstance(settings, TobitSettings):
+        raise study.source.error(
+            ("model", "kind"),
+            'kind = "tobit" needs all rows in memory, and rows of this table are streamed; write '
+            'kind = "network", or give more --memory',
+        )
+    if isinstance(settings, NetworkSettings):
+        rank, n_layers = max(settings.ranks or (_RANK,)), settings.max_layers
+        alphas, sparsities = settings.alphas, settings.feature_sparsities
+        alpha = alphas[0] if alphas and len(alphas) == 1 else None
+    elif settings.members == ("stack",):
+        n_layers = 1
+    if sparsities and min(sparsities) > 0.0:
         raise study.source.error(
             ("model", "feature_sparsities"),
             "feature_sparsities choose features by rows that are all in memory, and rows of this "
@@ -170,9 +206,9 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
     return SubspaceNetworkRegressor(
-        rank=max(settings.ranks or (_RANK,)),
-        n_layers=settings.max_layers if bounded else 1,  # without bounds any depth is linear
-        alpha=settings.alphas[0] if settings.alphas and len(settings.alphas) == 1 else "auto",
+        rank=rank,
+        n_layers=n_layers if bounded else 1,  # without bounds any depth is linear
+        alpha="auto" if alpha is None else alpha,
         noise="gaussian" if settings.noise == "auto" else settings.noise,
         lower=dict(zip(names, lower.tolist(), strict=True)),
         upper=dict(zip(names, upper.tolist(), strict=True)),
@@ -220,7 +256,8 @@ def fit_study(
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,MMSE", *rows]))
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(
-    ...         'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\nmodel.max_layers = 1'
+    ...         'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\n'
+    ...         'model.members = ["stack"]'
     ...     )
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))
@@ -263,44 +300,37 @@ def _with_outcomes(data: StudyData) -> StudyData:
 
 def _fit_all(
     study: Study, data: StudyData, n_jobs: int | None, progress: Progress
-) -> tuple[SubspaceNetworkCV, list[str], list[FoldPrediction]]:
+) -> tuple[StudyModel, list[str], list[FoldPrediction]]:
     """The model, what it warns of, and the predictions of every fold."""
     X, targets, groups = data.X, data.targets, data.groups
     folds = outer_folds(study, data)
     progress(0, len(folds) + 1)
-    model, warned = _fit_model(_model(study, groups, len(X)), X, targets, groups, n_jobs)
+    model = make_model(study, cv=count_folds(study, groups, len(X)), n_jobs=n_jobs)
+    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _fit(model, X, targets, groups)
+    if not isinstance(model, TobitRegressor):
+        model.set_params(n_jobs=None)  # of this machine, not of the model
     progress(1, len(folds) + 1)
     jobs = []
     for fold in folds:
         labels = None if groups is None else groups[fold.train]
+        outside = make_model(study, cv=count_folds(study, labels, len(fold.train)))
         # One family for all rows, or their predictions could not be judged together.
-        outside = _model(study, labels, len(fold.train)).set_params(noise=model.noise_)
+        outside.set_params(noise=model.noise_)
         jobs.append(delayed(hold_out)(outside, X, targets, groups, fold))
     parts: list[FoldPrediction] = []
     results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
     for done, part in enumerate(results, start=2):
         parts.append(part)
         progress(done, len(jobs) + 1)
-    return model, warned, parts
+    return model, list(dict.fromkeys(str(warning.message) for warning in caught)), parts
 
 
-def _model(study: Study, groups: NDArray[Any] | None, n_rows: int) -> SubspaceNetworkCV:
-    """The model of the study, for rows that may have fewer groups than it asks for folds."""
-    model = make_model(study)
-    model.set_params(cv=count_folds(study, groups, n_rows))
-    return model
-
-
-def _fit_model(
-    model: SubspaceNetworkCV,
-    X: pd.DataFrame,
-    targets: CensoredTargets,
-    groups: NDArray[Any] | None,
-    n_jobs: int | None,
-) -> tuple[SubspaceNetworkCV, list[str]]:
-    """The model fitted to all rows, and what it warns of."""
-    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.set_params(n_jobs=n_jobs).fit(X, targets, groups=groups)
-    model.set_params(n_jobs=None)  # of this machine, not of the model
-    return model, list(dict.fromkeys(str(warning.message) for warning in caught))
+def _fit(
+    model: StudyModel, X: pd.DataFrame, targets: CensoredTargets, groups: NDArray[Any] | None
+) -> None:
+    if isinstance(model, AutoTobitRegressor | SubspaceNetworkCV):
+        model.fit(X, targets, groups=groups)
+    else:  # which holds out no rows
+        model.fit(X, targets)

@@ -12,11 +12,10 @@ import numpy as np
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.encoding import Encoder
 from deeptobit.app.study.errors import StudyError, listed
-from deeptobit.app.study.fitted import FittedStudy
+from deeptobit.app.study.fitted import FittedStudy, StudyModel
 from deeptobit.app.study.outcomes import read_limits
 from deeptobit.app.study.tables import EXCEL, Table, read_table
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
 from deeptobit.likelihood import Predictive
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def predict_rows(
-    model: SubspaceNetworkCV | SubspaceNetworkRegressor,
+    model: StudyModel,
     X: pd.DataFrame,
     lower: FloatArray,
     upper: FloatArray,
@@ -90,7 +89,7 @@ def predict_table(
     ...     rows = [f"{age:03d},{age},{min(30, 98 - age + 7 * age % 5)}" for age in range(60, 90)]
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["who,age,MMSE", *rows]))
     ...     path = Path(folder, "study.toml")
-    ...     _ = path.write_text("\n".join([*study, "[model]", "max_layers = 1", "cv = 2"]))
+    ...     _ = path.write_text("\n".join([*study, "[model]", 'members = ["stack"]', "cv = 2"]))
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))
     ...     save_fitted(fitted, Path(folder, "study.deeptobit"))
