@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NO_COURSE = {
     "evidence": (
         "the prior of this model was learned by cross-validation, which has no course; "
-        "cv_results_ tells how the candidates did"
+        "members_ has the scores of the candidates"
     ),
     "online": "this model has learned from too few rows to have a course",
 }
@@ -259,8 +259,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         True
         """
         check_is_fitted(self)
-        fitted: Any = getattr(self, "best_estimator_", self)
-        history = fitted.history_
+        history: dict[str, Any] = vars(self)["history_"]
         if "n_iter" in history:
             steps, converged = history["n_iter"], history["converged"]
             return plots.draw_steps(self.target_names_, steps, converged, ax=ax)

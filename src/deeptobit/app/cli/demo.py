@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from deeptobit.datasets import ClinicalCohort, make_clinical_cohort
-from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
+from deeptobit.estimators import AutoTobitRegressor, TobitRegressor
 from deeptobit.metrics import censored_log_score, centred_anmse
 from deeptobit.targets import CensoredTargets
 
@@ -19,14 +19,14 @@ _NO_FEATURES = 1e9  # a ridge under which every coefficient is zero: the interce
 
 
 def run_demo(*, seed: int, as_json: bool) -> None:
-    """Simulate, let cross-validation build a network, and print a table per score."""
+    """Simulate, fit the automatic model, and print a table per score."""
     from rich.console import Console
 
     console = Console(stderr=as_json)
     started = perf_counter()
     with console.status("Simulating a cohort …"):
         cohort = make_clinical_cohort(random_state=seed)
-    with console.status("Building a Subspace Network by 5-fold cross-validation …"):
+    with console.status("Fitting by 5-fold cross-validation …"):
         table, model, n_train = evaluate_cohort(cohort, seed)
     seconds = perf_counter() - started
     if as_json:
@@ -38,7 +38,7 @@ def run_demo(*, seed: int, as_json: bool) -> None:
     console.print(
         f"\n[bold]{len(cohort.X)} simulated subjects, {cohort.X.shape[1]} regional brain features, "
         f"{cohort.Y.shape[1]} bounded scores[/bold] (seed {seed})\n"
-        f"Subspace Network on {n_train} subjects: {_describe(model)}; "
+        f"AutoTobitRegressor on {n_train} subjects: {_describe(model)}; "
         f"tested on the other {n_test}.\n"
     )
     console.print(_as_rich_table(table))
@@ -51,15 +51,15 @@ def run_demo(*, seed: int, as_json: bool) -> None:
 
 def evaluate_cohort(
     cohort: ClinicalCohort, seed: int
-) -> "tuple[pd.DataFrame, SubspaceNetworkCV, int]":
-    """Per-score measures on held-out subjects, the network, and the number trained on."""
+) -> "tuple[pd.DataFrame, AutoTobitRegressor, int]":
+    """Per-score measures on held-out subjects, the model, and the number trained on."""
     import pandas as pd
     from sklearn.model_selection import train_test_split
 
     X, X_test, Y, Y_test = train_test_split(
         cohort.X, cohort.Y, train_size=TRAIN_SHARE, random_state=seed
     )
-    model = SubspaceNetworkCV(
+    model = AutoTobitRegressor(
         lower=cohort.lower, upper=cohort.upper, n_jobs=2, random_state=seed
     ).fit(X, Y)
     constant = TobitRegressor(lower=cohort.lower, upper=cohort.upper, alpha=_NO_FEATURES).fit(X, Y)
@@ -84,12 +84,12 @@ def evaluate_cohort(
     return table, model, len(X)
 
 
-def _describe(model: SubspaceNetworkCV) -> str:
+def _describe(model: AutoTobitRegressor) -> str:
     layers = "one layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
     return f"{layers}, rank {model.rank_}"
 
 
-def _log_scores(model: SubspaceNetworkCV | TobitRegressor, X: Any, test: CensoredTargets) -> Any:
+def _log_scores(model: AutoTobitRegressor | TobitRegressor, X: Any, test: CensoredTargets) -> Any:
     latent = model.predict(X, kind="latent")
     return censored_log_score(
         test, latent, model.sigma_, noise=model.noise_, multioutput="raw_values"

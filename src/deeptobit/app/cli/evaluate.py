@@ -38,7 +38,6 @@ from deeptobit.app.study import (
     write_summary,
 )
 from deeptobit.datasets import load_adni, load_help
-from deeptobit.estimators import SubspaceNetworkCV
 
 
 def run_evaluate(
@@ -74,18 +73,14 @@ def run_evaluate(
         _show(console, problem, found, out)
 
 
-def _of_study(
-    path: Path, table: Path | None
-) -> tuple[EvaluationData, Protocol, SubspaceNetworkCV | None]:
+def _of_study(path: Path, table: Path | None) -> tuple[EvaluationData, Protocol, Any]:
     study = read_study(path)
     data = data_of_study(build_data(study, read_data(study, table)), path.stem)
     protocol = Protocol(**asdict(study.evaluation), inner_folds=study.model.cv)
     return data, protocol, make_model(study)
 
 
-def _of_dataset(
-    dataset: str | None, path: Path | None
-) -> tuple[EvaluationData, Protocol, SubspaceNetworkCV | None]:
+def _of_dataset(dataset: str | None, path: Path | None) -> tuple[EvaluationData, Protocol, Any]:
     if dataset == "help":
         return data_of_cohort(load_help(), "HELP"), Protocol(), None
     if path is None:

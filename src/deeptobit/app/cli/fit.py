@@ -42,6 +42,7 @@ from deeptobit.app.study import (
     save_fitted,
     stream_study,
 )
+from deeptobit.estimators import TobitRegressor
 
 # ``deeptobit fit`` on a table beyond memory: why it streams, and how fast.
 
@@ -129,12 +130,15 @@ def _time(facts: dict[str, str]) -> str:
 
 def _headline(fitted: FittedStudy) -> str:
     model = fitted.model
-    layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
-    how = "streaming them gave" if fitted.streamed else "cross-validation chose"
+    if isinstance(model, TobitRegressor):
+        found = "a Tobit regression of every target"
+    else:
+        how = "streaming them gave" if fitted.streamed else "cross-validation chose"
+        layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
+        found = f"{how} {layers} of rank {model.rank_}"
     return (
         f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
-        f"{len(model.target_names_)} target(s)[/bold]; {how} {layers} of rank "
-        f"{model.rank_}.\n{_rows_below(fitted)}\n"
+        f"{len(model.target_names_)} target(s)[/bold]; {found}.\n{_rows_below(fitted)}\n"
     )
 
 
@@ -280,8 +284,8 @@ def _as_json(fitted: FittedStudy, path: Path) -> dict[str, Any]:
         "streamed": fitted.streamed,
         "features": fitted.model.n_features_in_,
         "groups": fitted.n_groups,
-        "n_layers": fitted.model.n_layers_,
-        "rank": fitted.model.rank_,
+        "n_layers": getattr(fitted.model, "n_layers_", 1),
+        "rank": getattr(fitted.model, "rank_", None),
         "coverage": fitted.held_out.coverage,
         "targets": [{str(key): finite(value) for key, value in row.items()} for row in records],
         "findings": [finding._asdict() for finding in fitted.findings],

@@ -32,7 +32,7 @@ from deeptobit.app.report.format import (
 from deeptobit.app.report.words import cautions, held_out_by_lot, published
 from deeptobit.app.study import FEWEST, measure, reveals_small_count, versions, write_whole
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkRegressor
+from deeptobit.estimators import AutoTobitRegressor, SubspaceNetworkRegressor, TobitRegressor
 from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
 from deeptobit.targets import CensoredTargets
 
@@ -284,7 +284,7 @@ def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card
     ...     path = Path(folder, "clinic.toml")
     ...     _ = path.write_text(
     ...         'data.file = "a.csv"\ntargets.MMSE.upper = 30\nevaluation.folds = 2\n'
-    ...         "model = {max_layers = 1, ranks = [1], alphas = [0.1], cv = 2}"
+    ...         "model = {kind = 'network', max_layers = 1, ranks = [1], alphas = [0.1], cv = 2}"
     ...     )
     ...     study = read_study(path)
     ...     card = study_card(fit_study(study, build_data(study, read_data(study))))
@@ -443,6 +443,11 @@ def data_entries(fitted: FittedStudy, fewest: int = FEWEST) -> Entries:
 def model_entries(fitted: FittedStudy) -> Entries:
     """What was chosen."""
     model = fitted.model
+    if isinstance(model, TobitRegressor):
+        return [
+            ("Kind", "Tobit regression of every target, prediction E[y | x]"),
+            ("Noise", noise_words(model.noise_)),
+        ]
     return [
         ("Kind", "Subspace Network: censored low-rank layers, prediction E[y | x]"),
         ("Layers", str(model.n_layers_)),
@@ -455,8 +460,9 @@ def model_entries(fitted: FittedStudy) -> Entries:
 def _prior(fitted: FittedStudy) -> str:
     if isinstance(fitted.model, SubspaceNetworkRegressor):
         return "by a rule, since rows were streamed"
-    learned = fitted.model.best_params_["prior"] == "stacked"
-    return "learned from the data" if learned else "chosen on a grid"
+    if isinstance(fitted.model, AutoTobitRegressor):
+        return "learned from the data" if fitted.model.n_layers_ == 1 else "by a rule"
+    return "chosen on a grid"
 
 
 def setting_entries(fitted: FittedStudy) -> Entries:

@@ -241,7 +241,7 @@ def _pictures(
         "reliability_words": reliability,
         "layers": draw_layers(errors) if errors.size else None,
         "layer_words": _words.layer_words(errors) if errors.size else "",
-        "deep": model.n_layers_ > 1,
+        "deep": getattr(model, "n_layers_", 1) > 1,
         "subspaces": draw_subspaces(directions) if directions else None,
         "components": in_words(directions) if directions else [],
         "brain": draw_cortex(directions) if directions else None,

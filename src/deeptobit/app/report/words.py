@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from deeptobit.app.study import FittedStudy
-    from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
+    from deeptobit.app.study.fitted import StudyModel
 
 
 # The directions that outcomes share, and which outcomes are moved alike.
@@ -62,7 +62,7 @@ class Likeness(NamedTuple):
 
 
 def shared_directions(
-    model: SubspaceNetworkCV | SubspaceNetworkRegressor,
+    model: StudyModel,
     most: int,
     rare: Mapping[str, str] | None = None,
 ) -> Directions | None:
@@ -106,7 +106,7 @@ def _largest(loadings: pd.Series[float]) -> list[str]:
     return [f"{'+' if loadings.iloc[k] > 0 else '−'}\u00a0{loadings.index[k]}" for k in kept]
 
 
-def task_cosines(model: SubspaceNetworkCV | SubspaceNetworkRegressor) -> pd.DataFrame:
+def task_cosines(model: StudyModel) -> pd.DataFrame:
     """Cosines between the effects of the features on two outcomes, in the first layer, (T, T)."""
     import pandas as pd
 
