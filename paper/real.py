@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from deeptobit import CensoredTargets, SubspaceNetworkCV, SubspaceNetworkRegressor
+from deeptobit import AutoTobitRegressor, CensoredTargets, SubspaceNetworkRegressor
 from deeptobit.app.study import EvaluationData, InterceptOnly, data_of_cohort
 from deeptobit.datasets import load_adni, load_help
 from paper.arrays import FloatArray
@@ -90,7 +90,7 @@ MEAN = with_mean(OURS)
 _METHODS_TEXT = """{about}
 
 {how} SN of one and of three layers has rank {rank} and a grid of penalties; our \
-defaults are SubspaceNetworkCV, which learns its prior and chooses rank and depth by five folds \
+defaults are AutoTobitRegressor, which learns its prior and chooses rank and depth by five folds \
 of the training rows.
 
 The paper's measure divides by the mean square of a score and depends on where its scale has \
@@ -111,7 +111,7 @@ def table_real(scale: Scale, context: Context) -> Section:
         ONE: network_method(ONE, rank=scale.real_rank, n_layers=1),
         THREE: network_method(THREE, rank=scale.real_rank, n_layers=3),
         OURS: Method(
-            (SubspaceNetworkCV(random_state=context.seed),),
+            (AutoTobitRegressor(random_state=context.seed),),
             {OURS: reading("clip"), MEAN: reading("mean")},
         ),
     }

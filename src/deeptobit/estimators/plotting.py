@@ -258,8 +258,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         True
         """
         check_is_fitted(self)
-        fitted: Any = getattr(self, "best_estimator_", self)
-        history = fitted.history_
+        history: dict[str, Any] = vars(self)["history_"]
         if "n_iter" in history:
             steps, converged = history["n_iter"], history["converged"]
             return plots.draw_steps(self.target_names_, steps, converged, ax=ax)

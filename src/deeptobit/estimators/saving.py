@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.conformal import IntervalCalibration, TargetScores
 from deeptobit.estimators.formula import SAVED_FORMULA, FormulaDesign
 from deeptobit.estimators.inputs import check_kind
@@ -24,6 +25,7 @@ from deeptobit.penalties import PENALTIES
 
 # What a fitted one must have, beside what all have.
 _ESTIMATORS: dict[type, str] = {
+    AutoTobitRegressor: "layers_",
     TobitRegressor: "coef_",
     SubspaceTobitRegressor: "V_",
     SubspaceNetworkRegressor: "layers_",
@@ -39,7 +41,7 @@ Sizes = dict[str, int]
 def check_model(model: Any) -> None:
     """Refuse an estimator whose parts do not belong together; an unfitted one has none."""
     check_kind(model.prediction)
-    model._families()  # refuses an unknown noise
+    model._layer_noise()  # refuses an unknown noise
     fitted = vars(model)
     if "sigma_" not in fitted:
         ensure("_rows_behind" not in fitted, "it has learned from rows and is not fitted")

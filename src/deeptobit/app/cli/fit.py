@@ -95,8 +95,8 @@ def fit(
                 "streamed": fitted.streamed,
                 "features": fitted.model.n_features_in_,
                 "groups": fitted.n_groups,
-                "n_layers": fitted.model.n_layers_,
-                "rank": fitted.model.rank_,
+                "n_layers": getattr(fitted.model, "n_layers_", 1),
+                "rank": getattr(fitted.model, "rank_", None),
                 "coverage": fitted.held_out.coverage,
                 "targets": fitted.held_out.table().reset_index().to_dict(orient="records"),
                 "findings": [finding._asdict() for finding in fitted.findings],
@@ -191,13 +191,19 @@ def _show(
     console: Console, fitted: FittedStudy, study: Path, path: Path, cards: tuple[Path, ...]
 ) -> None:
     """What was chosen, its measures on held-out rows, warnings, and what to do next."""
+    from deeptobit.estimators import TobitRegressor
+
     model, table = fitted.model, fitted.held_out.table()
-    layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
-    how = "streaming them gave" if fitted.streamed else "cross-validation chose"
+    if isinstance(model, TobitRegressor):
+        found = "a Tobit regression of every target"
+    else:
+        how = "streaming them gave" if fitted.streamed else "cross-validation chose"
+        layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
+        found = f"{how} {layers} of rank {model.rank_}"
     console.print(
         f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
-        f"{len(model.target_names_)} target(s)[/bold]; {how} {layers} of rank "
-        f"{model.rank_}.\n{_which_rows(fitted)}\n"
+        f"{len(model.target_names_)} target(s)[/bold]; {found}.\n"
+        f"{_which_rows(fitted)}\n"
     )
     console.print(_measures(fitted))
     console.print(f"\n{_CRPS}\n", style="dim")

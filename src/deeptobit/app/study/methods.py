@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deeptobit.app.study.splits import Folds, inner_folds
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
+from deeptobit.estimators import AutoTobitRegressor, TobitRegressor
 from deeptobit.layer import SIGMA_FLOOR
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import centred_anmse
@@ -386,6 +386,6 @@ def make_methods(
         "null": InterceptOnly(random_state=seed),
         **{name: Regression(name, random_state=seed) for name in _TUNE},
         "tobit": RidgeTobit(random_state=seed),
-        FLAGSHIP: network or SubspaceNetworkCV(random_state=seed),
+        FLAGSHIP: network or AutoTobitRegressor(random_state=seed),
     }
     return {name: method for name, method in every.items() if name in wanted}
