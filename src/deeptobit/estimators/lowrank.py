@@ -27,7 +27,7 @@ from deeptobit.estimators.inputs import (
 )
 from deeptobit.estimators.source import SourceFit
 from deeptobit.likelihood import one_family
-from deeptobit.online import OnlineSettings, add_squares
+from deeptobit.online import OnlineSettings
 from deeptobit.scale import DaskRows, RowSource, is_dask
 from deeptobit.targets import CensoredTargets
 
@@ -207,6 +207,4 @@ def _mean_squares(matrix: Any, weight: FloatArray) -> FloatArray:
     sparse = bool(issparse(matrix))
     if sparse:
         return np.asarray(matrix.multiply(matrix).T @ weight / weight.sum())
-    squares = np.zeros(matrix.shape[1])
-    add_squares(matrix, weight, squares)
-    return np.asarray(squares / weight.sum())
+    return np.asarray(np.einsum("i,ij,ij->j", weight, matrix, matrix) / weight.sum())

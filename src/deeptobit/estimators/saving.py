@@ -47,22 +47,19 @@ from deeptobit.likelihood import (
 )
 from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream
 from deeptobit.online import (
-    AdaptiveLearner,
-    Evidence,
-    FeatureMetric,
-    History,
-    Iterate,
-    NullModel,
     OnlineResult,
     OnlineSettings,
     OnlineSolver,
-    Pending,
-    PlainLearner,
     RawRows,
     Record,
     RecursiveTobit,
-    Units,
+    RowBuffer,
 )
+from deeptobit.online.adaptive import AdaptiveLearner, Validation
+from deeptobit.online.gradient import GradientLearner
+from deeptobit.online.rows import Iterate
+from deeptobit.online.settings import History
+from deeptobit.online.start import FeatureMetric, RunningNull, Standardization
 
 # Shapes of arrays from a file, in letters: D features, T targets, R components.
 
@@ -107,11 +104,14 @@ Sizes = dict[str, int]
 _SHAPES: dict[type, dict[str, str]] = {
     Iterate: {"V": "RD", "Ut": "RT", "intercept": "T", "sigma": "T"},
     OnlineResult: {"U": "TR", "V": "RD", "intercept": "T", "sigma": "T"},
-    NullModel: {"mean": "T", "log_sigma": "T", "curvature": "3T"},
-    Evidence: {"pull": "T", "curvature": "T", "sigma": "T", "line": "3T", "race": "2T"},
+    RunningNull: {"mean": "T", "log_sigma": "T", "curvature": "3T"},
+    Validation: {
+        **{"slope": "T", "curvature": "T", "sigma": "T"},
+        **{"nll_by_length": "3T", "recent_nll": "2T"},
+    },
     AdaptiveLearner: {"moments": "3T", "inverse": "RR"},
-    PlainLearner: {"observed_share": "T"},
-    Units: {
+    GradientLearner: {"observed_share": "T"},
+    Standardization: {
         **{"feature_mean": "D", "feature_scale": "D"},
         **{"target_mean": "T", "target_scale": "T"},
     },
@@ -137,7 +137,7 @@ def _check_solver(solver: OnlineSolver, sizes: Sizes) -> None:
     same = solver.n_features == sizes["D"] and solver.n_tasks == sizes["T"]
     require(same and solver.settings.rank <= min(sizes["D"], sizes["T"]), "its solver is another's")
     require(solver._block_rows >= 1 and solver._n_processed >= 0, "its solver has no blocks")
-    _check_pending(solver._pending, solver._capacity, sizes)
+    _check_pending(solver._buffer, solver._next_block(), sizes)
     own = sizes | {"R": solver.settings.rank}
     _check_parts((solver.settings, solver._units, solver._learner, solver._given), own)
 
@@ -153,7 +153,7 @@ def _check_parts(part: Any, sizes: Sizes) -> None:
     if isinstance(part, FeatureMetric):
         shape = "DD" if part.is_full else "D"
         check_sizes(part, sizes, {"moments": shape, "inverse": shape})
-    if isinstance(part, NullModel) and part.scored is not None:
+    if isinstance(part, RunningNull) and part.scored is not None:
         require(all(array.shape == (sizes["T"],) for array in part.scored), "scored is not (T,)")
     if is_dataclass(part):
         part = tuple(vars(part).values())
@@ -172,7 +172,7 @@ def _check_recursive(solver: RecursiveTobit, sizes: Sizes) -> None:
         check_sizes(solver, own, {"_moments": "AA"})
     require(1 <= solver._rank <= sizes["T"], "its rank is not that of a solver")
     check_noise(solver._noise, sizes["T"])
-    _check_pending(solver._pending, 512, sizes)
+    _check_pending(solver._buffer, 512, sizes)
 
 
 def _check_network(stream: NetworkStream, sizes: Sizes) -> None:
@@ -184,7 +184,7 @@ def _check_network(stream: NetworkStream, sizes: Sizes) -> None:
     require(len(stream.learned_layers) in (0, n_layers), "its stream lacks layers")
     check_sizes(stream, {"K": n_layers}, {"_losses": "K"})
     _check_bounds(stream._bounds, n_tasks)
-    _check_pending(stream._pending, stream._segment, sizes)
+    _check_pending(stream._buffer, stream._segment, sizes)
 
 
 def _check_continued(stream: ContinuedNetwork, sizes: Sizes) -> None:
@@ -206,7 +206,7 @@ def _check_bounds(bounds: tuple[Any, Any], n_tasks: int) -> None:
     require(all(bound.shape == (n_tasks,) for bound in bounds), "its stream has other bounds")
 
 
-def _check_pending(pending: Pending, capacity: int, sizes: Sizes) -> None:
+def _check_pending(pending: RowBuffer, capacity: int, sizes: Sizes) -> None:
     """Rows that wait; a full block of them would wait for ever."""
     for rows in pending.parts:
         own = sizes | {"N": rows.weight.size}
@@ -395,20 +395,18 @@ _STREAMS = {
         settings=OnlineSettings,
         n_features=int,
         n_tasks=int,
-        n_seen=int,
         _block_rows=int,
         _n_processed=int,
         _loss=float,
         _weight=float,
-        _pending=Pending,
+        _buffer=RowBuffer,
         _history=History,
-        _units=Units,
+        _units=Standardization,
         _given=OnlineResult | None,
-        _learner=AdaptiveLearner | PlainLearner | None,
+        _learner=AdaptiveLearner | GradientLearner | None,
     ),
     "NetworkStream": of_attributes(
         NetworkStream,
-        n_seen=int,
         _settings=OnlineSettings,
         _bounds=tuple[FloatArray, FloatArray],
         _skip_connection=bool,
@@ -416,7 +414,7 @@ _STREAMS = {
         learned_layers=tuple[NetworkLayer, ...],
         _losses=FloatArray,
         _segment=int,
-        _pending=Pending,
+        _buffer=RowBuffer,
     ),
     "ContinuedNetwork": of_attributes(
         ContinuedNetwork,
@@ -437,14 +435,14 @@ _STREAMS = {
         _sigma=FloatArray,
         _n=float,
         _moments=FloatArray | None,
-        _pending=Pending,
+        _buffer=RowBuffer,
     ),
 }
 
 _RECORDS: tuple[type, ...] = (
     *(NetworkLayer, OnlineResult, RowsBehind, Record, Step, IntervalCalibration, TargetScores),
-    *(OnlineSettings, AdaptiveLearner, PlainLearner, Iterate, Units, NullModel),
-    *(FeatureMetric, Evidence, History, Pending, RawRows),
+    *(OnlineSettings, AdaptiveLearner, GradientLearner, Iterate, Standardization, RunningNull),
+    *(FeatureMetric, Validation, History, RowBuffer, RawRows),
 )
 
 ESTIMATORS: tuple[type, ...] = (
