@@ -24,7 +24,7 @@ from deeptobit.app.study.methods import (
     tune_ridge,
 )
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import HeldOutScores
+from deeptobit.auto import HeldOutScores, fit_error_model
 from deeptobit.datasets import make_clinical_cohort, make_subspace
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import centred_anmse, crps

@@ -35,8 +35,8 @@ def measure() -> Table:
     )
     for turn, wanders, blocks in CHOICES:
         with (
-            patch.object(_adaptive, "_TURN", turn),
-            patch.object(_adaptive, "_WANDERS", wanders),
+            patch.object(_adaptive, "_REWHITEN", turn),
+            patch.object(_adaptive, "_DRIFT", wanders),
             patch.object(_solver, "_MOST_BLOCKS", blocks),
         ):
             spare = [_spare(size) for size in (1, 16, 64)]

@@ -359,7 +359,6 @@ _NEGATIVE = "the check's outcomes are negative, and values below lower = 0 are r
 _TOO_FEW_ROWS = "the check has fewer rows than features; with alpha = 0 that is refused"
 
 EXPECTED_FAILED_CHECKS: dict[str, dict[str, str]] = {
-    "AutoTobitRegressor": {"check_regressor_multioutput": _NEGATIVE},
     "SubspaceNetworkCV": {"check_regressor_multioutput": _NEGATIVE},
     "AutoTobitRegressor": {"check_regressor_multioutput": _NEGATIVE},
     "SubspaceNetworkRegressor": {"check_regressor_multioutput": _NEGATIVE},

@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from deeptobit.likelihood import Gaussian, evaluate
 from deeptobit.online.adaptive import AdaptiveLearner
 from deeptobit.online.gradient import exact_sketch
-from deeptobit.online.rows import Iterate, read_rows, rows_of
-from deeptobit.online.start import Units
+from deeptobit.online.rows import Iterate, RawRows, rows_of
+from deeptobit.online.start import Standardization
 from tests.online.problems import is_finite, make, relative_error, solve, stream
 
 PAPER: dict[str, Any] = {
@@ -95,7 +95,7 @@ def test_the_guard_of_the_adaptive_steps_repairs_a_broken_metric(batch_size: int
     learner = solver._learner
     assert isinstance(learner, AdaptiveLearner)
     learner.inverse *= 1e8
-    learner.spread, learner.turned_at = 0.0, 1024.0  # no damping, and no new metric for a while
+    learner.spread, learner.whitened_at = 0.0, 1024.0  # no damping, and no new metric for a while
     solver.learn(data.X[1024:], data.low[1024:], data.high[1024:])
     assert solver.n_halvings > 0
     assert relative_error(solver.result(), data.coef) < 0.2
@@ -107,9 +107,8 @@ def test_exact_sketch_is_the_optimum_of_problem_p_v() -> None:
     now = Iterate(
         rng.normal(size=(2, 8)), rng.normal(size=(2, 6)), rng.normal(size=6), np.full(6, 0.7)
     )
-    block = Units.plain(8, 6).block(
-        read_rows(data.X, data.low, data.high, np.array([2.0]), slice(0, 1))
-    )
+    rows = RawRows(data.X, data.low, data.high, np.array([2.0]))
+    block = Standardization.identity(8, 6).block(rows)
 
     def value(flat: Any) -> float:
         latent = flat.reshape(2, 8) @ data.X[0] @ now.Ut + now.intercept

@@ -6,9 +6,9 @@ import pytest
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Logistic, StudentT
 from deeptobit.online import dispatch as compiled
-from deeptobit.online import reference as reference
-from deeptobit.online.dispatch import batches_by_pieces, learn_batches
-from deeptobit.online.rows import Block, Iterate, PlainPlan, RowPlan, rows_of
+from deeptobit.online import kernels, reference
+from deeptobit.online.batch import batches_by_pieces, learn_batches
+from deeptobit.online.rows import Block, GradientPlan, Iterate, RowPlan, rows_of
 
 N, D, T, R = 40, 5, 7, 3
 GAUSSIAN = Gaussian()
@@ -68,13 +68,13 @@ def test_entries_and_scores(intervals: bool, far: float) -> None:
     latent, sigma = latent_of(case), case.now.sigma
     block = case.block
     found = compiled.entries(GAUSSIAN, block, latent, sigma)
-    expected = reference.reference_entries(GAUSSIAN, block.low, block.high, latent, sigma)
+    expected = reference.entries(GAUSSIAN, block.low, block.high, latent, sigma)
     # The curvature of a short interval is a difference of large numbers.
     tolerance = 1e-6 if intervals else 1e-10
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
     for mine, other in zip(
         compiled.scores(GAUSSIAN, block, slice(0, T), latent, sigma),
-        reference.reference_scores(GAUSSIAN, block, latent, sigma),
+        reference.scores(GAUSSIAN, block, latent, sigma),
         strict=True,
     ):
         np.testing.assert_allclose(mine, other, rtol=tolerance, atol=tolerance)
@@ -85,34 +85,17 @@ def test_sums(intervals: bool, far: float) -> None:
     case = make_case(intervals=intervals, far=far)
     mean, sigma = case.now.intercept, case.now.sigma
     found = compiled.null_sums(GAUSSIAN, case.block, mean, sigma)
-    expected = reference.reference_null_sums(GAUSSIAN, case.block, mean, sigma)
+    expected = reference.null_sums(GAUSSIAN, case.block, mean, sigma)
     np.testing.assert_allclose(found[:4], expected[:4], rtol=1e-7, atol=1e-7)
     if not intervals:  # second derivatives of a narrow interval cancel, and only steer a step
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
     linear = latent_of(case) - mean
     np.testing.assert_allclose(
-        compiled.evidence(GAUSSIAN, case.block, case.now, sigma),
-        reference.reference_evidence(GAUSSIAN, case.block, linear, mean, sigma),
+        compiled.validation_sums(GAUSSIAN, case.block, case.now, sigma),
+        reference.validation_sums(GAUSSIAN, case.block, linear, mean, sigma),
         rtol=1e-7,  # an interval of 1e-7 at z = 300 is known to 3e-7 of itself
         atol=1e-7,
     )
-
-
-def test_sums_of_squares() -> None:
-    block = make_case(intervals=False).block
-    found = np.ones(D)
-    compiled.add_squares(block.X, block.weight, found)
-    np.testing.assert_allclose(found, 1.0 + block.weight @ block.X**2, rtol=1e-12)
-
-
-def test_middles() -> None:
-    block = make_case(intervals=True).block
-    low, high = np.array(block.low), np.array(block.high)
-    low[0, :3], high[0, :3] = -np.inf, np.inf  # nothing is known
-    for mine, other in zip(
-        compiled.middles(low, high), reference.reference_middles(low, high), strict=True
-    ):
-        np.testing.assert_array_equal(mine, other)
 
 
 def both_moments(now: Iterate, mean: Iterate) -> FloatArray:
@@ -123,21 +106,19 @@ def both_moments(now: Iterate, mean: Iterate) -> FloatArray:
 def test_whitening() -> None:
     case = make_case(intervals=False)
     moments = case.now.V[:, :2] @ case.now.V[:, :2].T  # of rank two
-    for mine, other in zip(
-        compiled.whitening(moments), reference.reference_whitening(moments), strict=True
-    ):
+    for mine, other in zip(kernels.whitening(moments), reference.whitening(moments), strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("lost", ["none", "scale", "direction"])
-def test_turn(lost: str) -> None:
+def test_whiten(lost: str) -> None:
     case = make_case(intervals=False)
     mean = case.now.copy()
     mean.V[...] += 0.01 * case.rng.normal(size=(R, D))
     mean.V[1] *= {"none": 1.0, "scale": 100.0, "direction": -1.0}[lost]
     curvature = case.rng.uniform(0.0, 1.0, T)
     states = []
-    for run in (compiled.turn, reference.reference_turn):
+    for run in (kernels.whiten, reference.whiten):
         now, middle = case.now.copy(), mean.copy()
         inverse, spread = run(both_moments(now, middle), now, middle, curvature, 0.1)
         states.append([inverse, np.array(spread), *now, *middle])
@@ -148,11 +129,11 @@ def test_turn(lost: str) -> None:
     assert (mean_V == V).all(axis=1).any() == (lost != "none")
 
 
-def test_settle() -> None:
+def test_restrict() -> None:
     case = make_case(intervals=False)
     most = case.rng.uniform(0.1, 5.0, T)
     states = []
-    for run in (compiled.settle, reference.reference_settle):
+    for run in (kernels.restrict, reference.restrict):
         now, mean = case.now.copy(), case.now.copy()
         mean.Ut[...] *= 2.0
         moments = both_moments(now, mean)
@@ -168,7 +149,7 @@ def test_settle() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["V", "Ut", "intercept", "sigma", "size"])
-def test_an_iterate_that_ran_away_is_left_alone(wrong: str) -> None:
+def test_a_diverged_iterate_is_left_unchanged(wrong: str) -> None:
     case = make_case(intervals=False)
     spoiled = case.now.copy()
     if wrong == "size":
@@ -176,7 +157,7 @@ def test_an_iterate_that_ran_away_is_left_alone(wrong: str) -> None:
     else:
         getattr(spoiled, wrong)[0] = np.inf if wrong == "sigma" else np.nan
     limits = np.full(T, 0.1), np.full(T, -0.1), np.full(T, 0.1)
-    for run in (compiled.settle, reference.reference_settle):
+    for run in (kernels.restrict, reference.restrict):
         now, mean = spoiled.copy(), case.now.copy()
         assert not run(both_moments(now, mean), now, mean, *limits)
         for mine, other in zip([*now, *mean], [*spoiled, *case.now], strict=True):
@@ -188,7 +169,7 @@ def test_adaptive_rows(intervals: bool, far: float) -> None:
     case = make_case(intervals=intervals, far=far)
     plan = plan_of(case, every=8)
     states = []
-    for run in (compiled.learn_rows, reference.reference_learn_rows):
+    for run in (compiled.learn_rows, reference.learn_rows):
         now, mean = case.now.copy(), case.now.copy()
         moments, out = np.tile([[0.5], [0.4], [0.9]], T), np.zeros(2)
         averaged = run(GAUSSIAN, case.block, plan, now, mean, moments, 4, out)
@@ -236,11 +217,11 @@ def test_a_batch_survives_numbers_that_are_not(run: Any) -> None:
 
 
 @CASES
-def test_plain_rows(intervals: bool, far: float) -> None:
+def test_gradient_rows(intervals: bool, far: float) -> None:
     case = make_case(intervals=intervals, far=far)
-    plan = PlainPlan(np.full(N, 1e-4), np.full(N, 0.02), 0.1, 1.0, 1.0)
+    plan = GradientPlan(np.full(N, 1e-4), np.full(N, 0.02), 0.1, 1.0, 1.0)
     states = []
-    for run in (compiled.plain_rows, reference.reference_plain_rows):
+    for run in (compiled.gradient_rows, reference.gradient_rows):
         now, out = case.now.copy(), np.zeros(2)
         run(GAUSSIAN, case.block, plan, now, np.full(T, 0.4), out)
         states.append([*now, out])
@@ -252,7 +233,7 @@ def test_plain_rows(intervals: bool, far: float) -> None:
 def test_other_families_take_the_reference_path(noise: Logistic | StudentT) -> None:
     case = make_case(intervals=True)
     found = compiled.entries(noise, case.block, latent_of(case), case.now.sigma)
-    expected = reference.reference_entries(
+    expected = reference.entries(
         noise, case.block.low, case.block.high, latent_of(case), case.now.sigma
     )
     np.testing.assert_array_equal(found, expected)

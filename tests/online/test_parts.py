@@ -2,21 +2,23 @@ import numpy as np
 from scipy.optimize import minimize
 
 from deeptobit.likelihood import Gaussian, evaluate
-from deeptobit.online.adaptive import Evidence, Penalty
-from deeptobit.online.dispatch import learn_batches, learn_rows, whitening
-from deeptobit.online.rows import Block, Iterate, RowPlan, read_rows, rows_of
-from deeptobit.online.start import FeatureMetric, NullModel, Units, is_correlated
+from deeptobit.online.adaptive import Validation, penalty_step
+from deeptobit.online.batch import learn_batches
+from deeptobit.online.dispatch import learn_rows
+from deeptobit.online.reference import whitening
+from deeptobit.online.rows import Block, Iterate, RawRows, RowPlan, rows_of
+from deeptobit.online.start import FeatureMetric, RunningNull, Standardization, is_correlated
 from tests.online.problems import stream
 
 
 def block_of(n: int) -> Block:
     data = stream(n)
-    return Units.plain(8, 6).block(read_rows(data.X, data.low, data.high, None, slice(0, n)))
+    return Standardization.identity(8, 6).block(RawRows(data.X, data.low, data.high, np.ones(n)))
 
 
 def test_null_model_is_the_tobit_without_features() -> None:
     block = block_of(400)
-    null = NullModel.fit(Gaussian(), block, free_mean=True)
+    null = RunningNull.fit(Gaussian(), block, free_mean=True)
     for task in range(6):
         low, high = block.low[:, task], block.high[:, task]
 
@@ -31,10 +33,10 @@ def test_null_model_is_the_tobit_without_features() -> None:
 
 def test_running_null_model_stays_with_the_optimum() -> None:
     block = block_of(4000)
-    null = NullModel.fit(Gaussian(), rows_of(block, slice(0, 400)), free_mean=True)
+    null = RunningNull.fit(Gaussian(), rows_of(block, slice(0, 400)), free_mean=True)
     for first in range(400, 4000, 100):
         null.update(Gaussian(), rows_of(block, slice(first, first + 100)))
-    best = NullModel.fit(Gaussian(), block, free_mean=True)
+    best = RunningNull.fit(Gaussian(), block, free_mean=True)
     np.testing.assert_allclose(null.mean, best.mean, atol=0.03)
     np.testing.assert_allclose(null.log_sigma, best.log_sigma, atol=0.02)
 
@@ -83,52 +85,52 @@ def test_correlation_is_told_from_chance() -> None:
 
 def test_whitening_whitens_and_undoes() -> None:
     A = np.random.default_rng(0).normal(size=(3, 3))
-    turn, back = whitening(A @ A.T)
-    np.testing.assert_allclose(turn @ A @ A.T @ turn.T, np.eye(3), atol=1e-9)
-    np.testing.assert_allclose(turn @ back, np.eye(3), atol=1e-9)
+    there, back = whitening(A @ A.T)
+    np.testing.assert_allclose(there @ A @ A.T @ there.T, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(there @ back, np.eye(3), atol=1e-9)
 
 
 def test_whitening_leaves_what_has_no_variance() -> None:
-    """Else V of collinear features grows by 1e4 at every turn, until rounding decides."""
+    """Else V of collinear features grows by 1e4 each time, until rounding decides."""
     direction = np.array([0.6, 0.8])
-    turn, back = whitening(4.0 * np.outer(direction, direction))
+    there, back = whitening(4.0 * np.outer(direction, direction))
     other = np.array([-0.8, 0.6])
-    np.testing.assert_allclose(turn @ direction, 0.5 * direction, atol=1e-12)
-    np.testing.assert_allclose(turn @ other, other, atol=1e-12)
-    np.testing.assert_allclose(turn @ back, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(there @ direction, 0.5 * direction, atol=1e-12)
+    np.testing.assert_allclose(there @ other, other, atol=1e-12)
+    np.testing.assert_allclose(there @ back, np.eye(2), atol=1e-12)
 
 
 def test_penalty_does_not_depend_on_a_rotation() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
     metric = FeatureMetric.build(X, np.ones(300))
-    V, Ut, turn = (
+    V, Ut, there = (
         rng.normal(size=(2, 5)),
         rng.normal(size=(2, 6)),
         np.linalg.qr(rng.normal(size=(2, 2)))[0],
     )
     products = []
-    for B in (np.eye(2), turn):
+    for B in (np.eye(2), there):
         now = Iterate(B @ V, np.linalg.inv(B).T @ Ut, np.zeros(6), np.ones(6))
         G = now.Ut @ now.Ut.T
         inverse = np.asarray(np.linalg.inv(G), dtype=np.float64)
-        Penalty(0.1).apply(now, metric, inverse, np.ones(6), 0.5)
+        penalty_step(0.05, now, metric, inverse, np.ones(6))
         products.append(now.Ut.T @ now.V)
     np.testing.assert_allclose(products[0], products[1], rtol=1e-6, atol=1e-8)
     assert np.linalg.norm(products[0], "nuc") < np.linalg.norm(Ut.T @ V, "nuc")
 
 
-def test_evidence_finds_the_right_length() -> None:
+def test_validation_finds_the_right_length() -> None:
     """The true model keeps its length, one twice too long is halved."""
     block = block_of(2000)
     data = stream(2000)
     for factor, wanted in ((1.0, 1.0), (2.0, 0.5)):
         zero = np.zeros(6)
-        found = Evidence(
+        found = Validation(
             zero, zero.copy(), np.full(6, factor * 3.0), np.zeros((3, 6)), np.zeros((2, 6))
         )
         left, values, right = np.linalg.svd(factor * data.coef, full_matrices=False)
         model = Iterate(values[:2, None] * right[:2], left[:, :2].T.copy(), zero, found.sigma)
         limits = np.full(6, 1e-3), np.full(6, 1e3)
-        found.add(Gaussian(), block, model, 0.0, np.ones(6), limits, None, learns_sigma=False)
+        found.score(Gaussian(), block, model, 0.0, np.ones(6), limits, None, learns_sigma=False)
         np.testing.assert_allclose(found.shrinkage(2000.0, 20.0), wanted, atol=0.25)

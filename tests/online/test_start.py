@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver
-from deeptobit.online.rows import Iterate, read_rows
-from deeptobit.online.start import Units
+from deeptobit.online.rows import Iterate, RawRows
+from deeptobit.online.start import Standardization
 from tests.online.problems import relative_error, stream
 
 GIVEN = {"step_size": 1e-6, "averaging": False}
@@ -50,8 +50,8 @@ def test_a_start_comes_before_the_rows() -> None:
 
 def test_standard_units_and_back() -> None:
     data, rng = stream(100), np.random.default_rng(0)
-    rows = read_rows(5.0 + 3.0 * data.X, data.low, data.high, None, slice(0, 100))
-    units = Units.build(rows, center=True, scale_features=True, scale_targets=True)
+    rows = RawRows(5.0 + 3.0 * data.X, data.low, data.high, np.ones(100))
+    units = Standardization.build(rows, center=True, scale_features=True, scale_targets=True)
     model = Iterate(
         rng.normal(size=(2, 8)), rng.normal(size=(2, 6)), rng.normal(size=6), np.ones(6)
     )

@@ -28,21 +28,12 @@ from deeptobit.files import (
 )
 from deeptobit.layer import Layer
 from deeptobit.network import NetworkLayer
-from deeptobit.online import (
-    AdaptiveLearner,
-    Evidence,
-    FeatureMetric,
-    History,
-    Iterate,
-    NullModel,
-    OnlineResult,
-    OnlineSettings,
-    OnlineSolver,
-    Pending,
-    PlainLearner,
-    RawRows,
-    Units,
-)
+from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, RawRows, RowBuffer
+from deeptobit.online.adaptive import AdaptiveLearner, Validation
+from deeptobit.online.gradient import GradientLearner
+from deeptobit.online.rows import Iterate
+from deeptobit.online.settings import History
+from deeptobit.online.start import FeatureMetric, RunningNull, Standardization
 from deeptobit.scale import (
     DataSummary,
     FinishedLayer,
@@ -73,30 +64,40 @@ _SHAPES: dict[type, dict[str, str]] = {
     Iterate: {"V": "RD", "Ut": "RT", "intercept": "T", "sigma": "T"},
     OnlineSettings: {"sigma": "T"},
     OnlineResult: {"U": "TR", "V": "RD", "intercept": "T", "sigma": "T"},
-    NullModel: {"mean": "T", "log_sigma": "T", "curvature": "3T"},
-    Evidence: {"pull": "T", "curvature": "T", "sigma": "T", "line": "3T", "race": "2T"},
+    RunningNull: {"mean": "T", "log_sigma": "T", "curvature": "3T"},
+    Validation: {
+        "slope": "T",
+        "curvature": "T",
+        "sigma": "T",
+        "nll_by_length": "3T",
+        "recent_nll": "2T",
+    },
     AdaptiveLearner: {"moments": "3T", "inverse": "RR", "sigma": "T"},
-    PlainLearner: {"observed_share": "T"},
-    Units: {"feature_mean": "D", "feature_scale": "D", "target_mean": "T", "target_scale": "T"},
+    GradientLearner: {"observed_share": "T"},
+    Standardization: {
+        "feature_mean": "D",
+        "feature_scale": "D",
+        "target_mean": "T",
+        "target_scale": "T",
+    },
 }
 _RECORDS: tuple[type, ...] = (
     *(*_SHAPES, FinishedLayer, OnlineState, Progress, RoundState, Secants),
-    *(FeatureMetric, History, Pending),
+    *(FeatureMetric, History, RowBuffer),
 )
 _SOLVER = {
     "settings": OnlineSettings,
     "n_features": int,
     "n_tasks": int,
-    "n_seen": int,
     "_block_rows": int,
     "_n_processed": int,
     "_loss": float,
     "_weight": float,
-    "_pending": Pending,
+    "_buffer": RowBuffer,
     "_history": History,
-    "_units": Units,
+    "_units": Standardization,
     "_given": OnlineResult | None,
-    "_learner": AdaptiveLearner | PlainLearner | None,
+    "_learner": AdaptiveLearner | GradientLearner | None,
 }
 
 
@@ -149,10 +150,10 @@ def _check_solver(solver: OnlineSolver, n_tasks: int) -> None:
     ensure(same, "the solver does not match the model")
     ensure(solver._block_rows >= 1 and solver._n_processed >= 0, "its solver has no blocks")
     _check_arrays(tuple(vars(solver).values()), sizes)
-    pending = solver._pending
-    n_rows = sum(rows.weight.size for rows in pending.parts)
+    buffer = solver._buffer
+    n_rows = sum(rows.weight.size for rows in buffer.parts)
     # A full block of waiting rows would wait for ever.
-    ensure(pending.n_rows == n_rows < solver._capacity, "the number of waiting rows is wrong")
+    ensure(buffer.n_rows == n_rows < solver._next_block(), "the number of waiting rows is wrong")
 
 
 def _check_arrays(part: Any, sizes: Sizes) -> None:
@@ -165,7 +166,7 @@ def _check_arrays(part: Any, sizes: Sizes) -> None:
         case FeatureMetric():
             shape = "DD" if part.is_full else "D"
             check_sizes(part, sizes, moments=shape, inverse=shape)
-        case NullModel(scored=tuple(scored)):
+        case RunningNull(scored=tuple(scored)):
             ensure(all(at.shape == (sizes["T"],) for at in scored), "scored is not (T,)")
         case Iterate():
             ensure(all(array.flags.c_contiguous for array in part), "an iterate is not in C order")

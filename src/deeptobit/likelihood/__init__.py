@@ -29,6 +29,7 @@ from deeptobit.likelihood.skewed import TwoPiece
 from deeptobit.likelihood.spread import ScoreGrid, Spread, bend
 from deeptobit.likelihood.student import StudentT
 from deeptobit.likelihood.tasks import (
+    FAMILIES,
     NoiseByTask,
     at_entries,
     at_scores,
@@ -44,6 +45,7 @@ from deeptobit.likelihood.tasks import (
 )
 
 __all__ = [
+    "FAMILIES",
     "Derivatives",
     "Gaussian",
     "Logistic",

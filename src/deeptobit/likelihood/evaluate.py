@@ -169,7 +169,7 @@ def evaluate(
     >>> evaluate(Gaussian(), low, high, np.full((2, 1), 2.0), np.array([0.5])).nll.ravel().round(4)
     array([ 2.2258, 10.3601])
     """
-    if not isinstance(noise, Gaussian) or np.ndim(sigma) > 1:
+    if not isinstance(noise, Gaussian) or np.ndim(latent) != 2 or np.ndim(sigma) != 1:
         return reference_evaluate(noise, low, high, latent, sigma)
     from deeptobit.likelihood.kernels import fill_latent
 

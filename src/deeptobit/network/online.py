@@ -19,13 +19,11 @@ from deeptobit.online import (
     OnlineResult,
     OnlineSettings,
     OnlineSolver,
-    Pending,
     RawRows,
     Record,
     RecursiveTobit,
+    RowBuffer,
     learn_passes,
-    read_rows,
-    telling_rows,
 )
 from deeptobit.targets import CensoredTargets
 
@@ -280,7 +278,6 @@ class NetworkStream:
         n_tasks = len(lower)
         width = n_tasks + (n_features if skip_connection else 0)
         widths = [n_features, *[width] * (n_layers - 1)]
-        self.n_seen = 0
         self._settings = settings
         self._bounds = lower, upper
         self._skip_connection = skip_connection
@@ -289,7 +286,12 @@ class NetworkStream:
         self._losses = np.zeros(n_layers)
         batch = settings.batch_size
         self._segment = batch * -(-_SEGMENT_ROWS // batch)
-        self._pending = Pending()
+        self._buffer = RowBuffer()
+
+    @property
+    def n_seen(self) -> int:
+        """Rows so far."""
+        return self._buffer.n_total
 
     @property
     def courses(self) -> tuple[list[Record], ...]:
@@ -303,23 +305,15 @@ class NetworkStream:
 
     def learn(self, X: Any, low: FloatArray, high: FloatArray, weight: FloatArray) -> None:
         """Learn from some rows; arguments as for :meth:`OnlineSolver.learn`."""
-        X, low, high, weight = telling_rows(X, low, high, weight)
-        first, n_rows = 0, X.shape[0]
-        while first < n_rows:
-            missing = self._segment - self._pending.n_rows
-            rows = read_rows(X, low, high, weight, slice(first, first + missing))
-            first += len(rows.weight)
-            self._pending.add(rows)
-            if self._pending.n_rows == self._segment:
-                self._process(self._pending.take())
-        self.n_seen += n_rows
+        for rows in self._buffer.blocks(X, low, high, weight, lambda: self._segment):
+            self._process(rows)
 
     def layers(self) -> tuple[NetworkLayer, ...]:
         """The network so far; the rows of an unfinished segment are learned on a copy."""
         stream = self
-        if self._pending.n_rows:
+        if self._buffer.n_rows:
             stream = copy.deepcopy(self)
-            stream._process(stream._pending.take())
+            stream._process(stream._buffer.take())
         return deepened(stream.learned_layers[: stream.depth], len(stream.learned_layers))
 
     def _process(self, rows: RawRows) -> None:

@@ -1,4 +1,4 @@
-"""The solver that finds its own steps."""
+"""The learner that finds its own steps, and the validation that decides how far to trust it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from scipy.linalg import eigh
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise
-from deeptobit.online.dispatch import evidence, learn_batches, learn_rows, settle, turn
+from deeptobit.online.batch import learn_batches
+from deeptobit.online.dispatch import learn_rows, validation_sums
+from deeptobit.online.learner import BlockReport, Learner
+from deeptobit.online.reference import LEAST_CURVATURE
 from deeptobit.online.rows import (
     Block,
     Iterate,
@@ -18,70 +21,73 @@ from deeptobit.online.rows import (
     count_entries,
     first_half,
 )
-from deeptobit.online.settings import BlockReport, OnlineSettings
+from deeptobit.online.settings import OnlineSettings
 from deeptobit.online.start import (
     FeatureMetric,
-    NullModel,
-    between,
+    RunningNull,
+    clip,
     fill_empty,
     mean_curvature,
     random_start,
     spectral_start,
 )
 
-# Honest evidence: how the averaged model does on rows it has not learned from.
+# Progressive validation: how the averaged model does on rows it has not learned from.
 
-_FEW_ROWS = 512
-# Nats per row that one task may weigh in what all tasks decide: one whose first rows all lie at
-# a bound has no units, and its first value would outvote all others.
-_VOTE = 1.0
-_MOST = 1e300  # nats of a row: infinities do not subtract
+_RECENT_ROWS = 512
+# Most nats per row that one task adds to a sum over tasks: a task whose first rows all lie at a
+# bound has no scale yet, and its first value would outweigh all other tasks.
+_MOST_OF_A_TASK = 1.0
+_LARGEST = 1e300  # nats of a row: infinities do not subtract
 
 
 @dataclass
-class Evidence:
-    r"""Running means of :math:`q_l = g\ell` and :math:`q_w = w\ell^2` by task, ℓ the linear part.
+class Validation:
+    r"""Progressive validation by task: each block is scored before it is learned from.
 
-    Scaling ℓ by κ changes the nll of new rows by :math:`(κ-1)q_l + (κ-1)^2 q_w/2`, so that
-    :math:`1 - q_l/q_w` is the best length, and n q_w the certainty with which it is known.
+    For the linear part ℓ of the scores, running means of :math:`q_l = g\ell` and
+    :math:`q_w = w\ell^2` are kept. Scaling ℓ by κ changes the nll of new rows by
+    :math:`(κ-1)q_l + (κ-1)^2 q_w/2`, so that :math:`1 - q_l/q_w` is the best length, known with
+    precision n q_w.
 
     Parameters
     ----------
-    pull, curvature : arrays of shape (T,)
+    slope, curvature : arrays of shape (T,)
         q_l and q_w.
     sigma : array of shape (T,)
         The averaged model's own noise scale.
-    line : array of shape (3, T)
+    nll_by_length : array of shape (3, T)
         Mean nll of a row by the models of length κ = 0, ½ and 1, on the first rows.
-    race : array of shape (2, T)
-        Mean nll of a row by the null model and by the averaged one, on the last rows.
-    rows : float
-        Weight of the rows so far.
+    recent_nll : array of shape (2, T)
+        Mean nll of a row by the null model and by the averaged one, on recent rows.
+    recent_rows, rows : float
+        Weight of the recent rows, and of all rows so far.
     observed : float
         Weight of the entries bounded on both sides so far.
     """
 
-    pull: FloatArray
+    slope: FloatArray
     curvature: FloatArray
     sigma: FloatArray
-    line: FloatArray
-    race: FloatArray
-    race_rows: float = 0.0
+    nll_by_length: FloatArray
+    recent_nll: FloatArray
+    recent_rows: float = 0.0
     rows: float = 0.0
     observed: float = 0.0
 
-    def add_line(
+    def score_lengths(
         self, noise: Noise, block: Block, models: tuple[Iterate, ...], n_threads: int = 1
     ) -> None:
-        """Score models of several lengths: with few rows a quadratic in κ is too crude a guess."""
+        """Score models of several lengths, because a quadratic in κ is crude for the first rows."""
         rows = float(block.weight.sum())
         share = rows / max(self.rows + rows, 1e-300)
         for index, model in enumerate(models):
-            sums = evidence(noise, block, model, model.sigma, n_threads)
+            sums = validation_sums(noise, block, model, model.sigma, n_threads)
             nll = (sums[0] + sums[5] * np.log(model.sigma)) / max(rows, 1e-300)
-            self.line[index] += share * (np.minimum(nll, _MOST) - self.line[index])
+            mean = self.nll_by_length[index]
+            mean += share * (np.minimum(nll, _LARGEST) - mean)
 
-    def add(
+    def score(
         self,
         noise: Noise,
         block: Block,
@@ -89,95 +95,97 @@ class Evidence:
         forget: float,
         observed_share: FloatArray,
         limits: tuple[FloatArray, FloatArray],
-        rival: tuple[FloatArray, FloatArray] | None,
+        null_nll: tuple[FloatArray, FloatArray] | None,
         *,
         learns_sigma: bool,
         n_threads: int = 1,
     ) -> tuple[float, float, FloatArray]:
         """Score a block before anything is learned from it.
 
-        Returns the mean nll per known entry, the weight of the known entries, and that of the
-        observed ones of each task.
+        ``null_nll`` is what the null model has kept of the same block as ``scored``. Returns the
+        mean nll per known entry, the weight of the known entries, and that of the observed ones
+        of each task.
         """
-        sums = evidence(noise, block, model, self.sigma, n_threads)
+        sums = validation_sums(noise, block, model, self.sigma, n_threads)
         rows = float(block.weight.sum())
         known = float(sums[4].sum())
         if rows == 0.0:
             return 0.0, 0.0, sums[5]
         nll = sums[0] + sums[5] * np.log(self.sigma)
-        # A plain mean at first, a moving one later.
+        # The mean of all rows at first, a moving average later.
         share = max(1.0 - (1.0 - min(forget, 0.5)) ** rows, rows / (self.rows + rows))
         share = share if self.rows else 1.0
-        if rival is not None:
-            self._run_race(nll, sums[5], rows, rival)
-        self.pull += share * (sums[1] / rows - self.pull)
+        if null_nll is not None:
+            self._compare(nll, sums[5], rows, null_nll)
+        self.slope += share * (sums[1] / rows - self.slope)
         self.curvature += share * (sums[2] / rows - self.curvature)
         if learns_sigma:
-            # Of observed entries 1 − pull is r²: this is a running mean of (y − prediction)².
+            # For observed entries this is a running mean of (y − prediction)².
             recent = min(forget, 1.0 / rows)
             ratio = 1.0 - recent * sums[3] / np.maximum(observed_share, 0.05)
-            lowest, highest = limits
-            self.sigma = between(lowest, self.sigma * np.sqrt(between(0.25, ratio, 2.25)), highest)
+            self.sigma = clip(self.sigma * np.sqrt(clip(ratio, 0.25, 2.25)), *limits)
         self.rows += rows
         self.observed += float((bounded_entries(block) if block.closed else sums[5]).sum())
         return float(nll.sum()) / max(known, 1e-300), known, sums[5]
 
-    def _run_race(
+    def _compare(
         self,
         nll: FloatArray,
         exact: FloatArray,
         rows: float,
-        rival: tuple[FloatArray, FloatArray],
+        null_nll: tuple[FloatArray, FloatArray],
     ) -> None:
-        self.race_rows = min(self.race_rows + rows, _FEW_ROWS)  # older rows fade
-        theirs, log_sigma = rival
-        share = rows / self.race_rows
-        self.race *= 1.0 - share
-        self.race[0] += share * np.minimum((theirs + exact * log_sigma) / rows, _MOST)
-        self.race[1] += share * np.minimum(nll / rows, _MOST)
+        """Add the nll of both models; older rows fade."""
+        self.recent_rows = min(self.recent_rows + rows, _RECENT_ROWS)
+        standard, log_sigma = null_nll
+        share = rows / self.recent_rows
+        self.recent_nll *= 1.0 - share
+        self.recent_nll[0] += share * np.minimum((standard + exact * log_sigma) / rows, _LARGEST)
+        self.recent_nll[1] += share * np.minimum(nll / rows, _LARGEST)
 
     def shrinkage(self, n: float, start_rows: float) -> FloatArray:
-        r"""Length κ_t in [0, 1] that the evidence supports: the task's own, or all tasks' if less.
+        r"""Length κ_t in [0, 1] of the linear part: the task's own, or that of all tasks if less.
 
-        With certainty :math:`I = n_\text{eff} q_w` it is
+        With precision :math:`I = n_\text{eff} q_w` it is
         :math:`(1 - q_l/q_w)\, I/(I + 3)` for a task, and with 10 for 3 for all of them.
         """
         effective = min(self.rows, (n + start_rows) / 6.0)
-        certainty = effective * self.curvature
-        own = _length(self.pull, self.curvature) * certainty / (certainty + 3.0)
-        total = float(certainty.sum())
-        common = float(_length(_votes(self.pull), self.curvature.sum()))
+        precision = effective * self.curvature
+        own = _length(self.slope, self.curvature) * precision / (precision + 3.0)
+        total = float(precision.sum())
+        common = float(_length(_capped_sum(self.slope), self.curvature.sum()))
         common *= total / (total + 10.0) * self.observed / (self.observed + 10.0)
         length = np.minimum(own, common)
-        if self.rows < _FEW_ROWS:
-            length = np.minimum(length, _lowest(self.line.sum(axis=1)))
-            return np.minimum(length, _lowest(self.line))
-        # With many rows the slope at κ = 1 is the better guide, unless the null model just wins.
-        null, model = self.race
-        return np.where((model > null) | (_votes(model - null) > 0.0), 0.0, length)
+        if self.rows < _RECENT_ROWS:
+            length = np.minimum(length, _lowest(self.nll_by_length.sum(axis=1)))
+            return np.minimum(length, _lowest(self.nll_by_length))
+        # With many rows the slope at κ = 1 decides, unless the null model did better lately.
+        null, model = self.recent_nll
+        return np.where((model > null) | (_capped_sum(model - null) > 0.0), 0.0, length)
 
 
-def _votes(nats: FloatArray) -> float:
+def _capped_sum(nats: FloatArray) -> float:
     """The sum over tasks, none of which decides alone."""
-    return float(between(-_VOTE, nats, _VOTE).sum())
+    return float(np.clip(nats, -_MOST_OF_A_TASK, _MOST_OF_A_TASK).sum())
 
 
-def _lowest(line: FloatArray) -> FloatArray:
+def _lowest(values: FloatArray) -> FloatArray:
     """Where in [0, 1] the parabola through values at 0, ½ and 1 is lowest."""
-    bend = line[0] - 2.0 * line[1] + line[2]
-    slope = 4.0 * line[1] - 3.0 * line[0] - line[2]  # at 0
+    start, middle, end = values
+    bend = start - 2.0 * middle + end
+    slope = 4.0 * middle - 3.0 * start - end  # at 0
     convex = bend > 0.0
     inside = np.clip(-slope / np.where(convex, 4.0 * bend, 1.0), 0.0, 1.0)
-    return np.where(convex, inside, np.where(line[2] < line[0], 1.0, 0.0))
+    return np.where(convex, inside, np.where(end < start, 1.0, 0.0))
 
 
-def _length(pull: FloatArray | float, curvature: FloatArray | float) -> FloatArray:
+def _length(slope: FloatArray | float, curvature: FloatArray | float) -> FloatArray:
     some = np.asarray(curvature) > 0.0
-    return np.where(some, np.clip(1.0 - pull / np.where(some, curvature, 1.0), 0.0, 1.0), 0.0)
+    return np.where(some, np.clip(1.0 - slope / np.where(some, curvature, 1.0), 0.0, 1.0), 0.0)
 
 
 def shrink(
-    model: Iterate, sigma: FloatArray, null: NullModel, length: FloatArray, variance: FloatArray
+    model: Iterate, sigma: FloatArray, null: RunningNull, length: FloatArray, variance: FloatArray
 ) -> Iterate:
     """The model between the null model (κ = 0) and itself (κ = 1).
 
@@ -187,7 +195,7 @@ def shrink(
     base = np.square(null.sigma)
     mine = np.square(sigma)
     mixed = base - length * (base + variance - mine) + length**2 * variance
-    mixed = between(np.minimum(mine, base), mixed, np.maximum(mine, base))
+    mixed = np.clip(mixed, np.minimum(mine, base), np.maximum(mine, base))
     return Iterate(
         model.V,
         model.Ut * length,
@@ -199,39 +207,33 @@ def shrink(
 # The ridge on U and V, as an implicit step whose fixed point does not depend on coordinates.
 
 
-@dataclass(frozen=True)
-class Penalty:
-    r"""α‖UV‖_*, the least value of (α/2)(‖U‖² + ‖V‖²) over all factors of UV.
+def penalty_step(
+    pull: float, now: Iterate, metric: FeatureMetric, inverse: FloatArray, curvature: FloatArray
+) -> None:
+    r"""Move V and U against α‖UV‖_*, the least (α/2)(‖U‖² + ‖V‖²) over all factors of UV.
 
-    The solver turns U → UB⁻¹, V → BV as it likes. In its coordinates the gradients of the
-    penalty at balanced factors are :math:`αUM^{-1}` and :math:`αMV`, where
-    :math:`M = U^\top U \,\#\, (VV^\top)^{-1}` is a geometric mean of matrices.
+    The solver changes coordinates U → UB⁻¹, V → BV. In any of them the gradients of the penalty
+    at balanced factors are :math:`αUM^{-1}` and :math:`αMV`, where
+    :math:`M = U^\top U \,\#\, (VV^\top)^{-1}` is a geometric mean of matrices. Steps are
+    preconditioned as those of the likelihood are.
+
+    Parameters
+    ----------
+    pull : float
+        α times the step.
     """
-
-    alpha: float
-
-    def apply(
-        self,
-        now: Iterate,
-        metric: FeatureMetric,
-        inverse: FloatArray,
-        curvature: FloatArray,
-        step: float,
-    ) -> None:
-        """Move V and U against the penalty, preconditioned as the likelihood's steps are."""
-        balance = _balance(now.Ut @ now.Ut.T, now.V @ now.V.T)
-        pull = step * self.alpha
-        values, vectors = eigh(balance, np.linalg.inv(inverse))
-        inside = np.linalg.inv(vectors) @ now.V
-        if metric.is_full:
-            power, axes = np.linalg.eigh(metric.inverse)
-            inside = (inside @ axes / (1.0 + pull * np.outer(values, power))) @ axes.T
-        else:
-            inside = inside / (1.0 + pull * np.outer(values, metric.inverse))
-        now.V[...] = vectors @ inside
-        values, vectors = np.linalg.eigh(np.linalg.inv(balance))
-        rate = pull * np.square(now.sigma) / np.maximum(curvature, 0.02)
-        now.Ut[...] = vectors @ (vectors.T @ now.Ut / (1.0 + np.outer(values, rate)))
+    balance = _balance(now.Ut @ now.Ut.T, now.V @ now.V.T)
+    values, vectors = eigh(balance, np.linalg.inv(inverse))
+    inside = np.linalg.inv(vectors) @ now.V
+    if metric.is_full:
+        power, axes = np.linalg.eigh(metric.inverse)
+        inside = (inside @ axes / (1.0 + pull * np.outer(values, power))) @ axes.T
+    else:
+        inside = inside / (1.0 + pull * np.outer(values, metric.inverse))
+    now.V[...] = vectors @ inside
+    values, vectors = np.linalg.eigh(np.linalg.inv(balance))
+    rate = pull * np.square(now.sigma) / np.maximum(curvature, LEAST_CURVATURE)
+    now.Ut[...] = vectors @ (vectors.T @ now.Ut / (1.0 + np.outer(values, rate)))
 
 
 def _balance(tasks: FloatArray, features: FloatArray) -> FloatArray:
@@ -249,47 +251,41 @@ def _roots(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 _ROWS_PER_AVERAGE = 8
 _SLOPE, _FORGET = 4.0, 6.0
-_MAX_HALVINGS = 4
-_RECOVERY = 1.02
 _NULL_ROWS = 1024
-_TURN, _WANDERS = 1.3, 2.0
+_REWHITEN, _DRIFT = 1.3, 2.0
 _LONG, _FAR, _NOISY = 1.5, 2.0, 1.2  # limits in units of the null model's noise
 
 
-@dataclass
-class AdaptiveLearner:
-    """State of a run in standard units; every array is changed in place.
+@dataclass(kw_only=True)
+class AdaptiveLearner(Learner):
+    """Preconditioned implicit steps, validated on every block; in standard units.
 
     Parameters
     ----------
-    settings : OnlineSettings
+    settings, now, mean
+        As in :class:`Learner`.
     sigma : array of shape (T,), optional
         Fixed noise scales.
-    null : NullModel
+    null : RunningNull
     metric : FeatureMetric
-    now, mean : Iterate
-        The iterate and its average.
     moments : array of shape (3, T)
         Running means of curvature, share bounded on both sides, and known share.
-    evidence : Evidence
+    validation : Validation
+    start_rows : float
+        n₀, the number of rows after which steps begin to fall.
+    inverse, spread : array of shape (R, R) and float
+        G⁻¹ and ρ of :func:`sketch`.
     """
 
-    settings: OnlineSettings
     sigma: FloatArray | None
-    null: NullModel
+    null: RunningNull
     metric: FeatureMetric
-    now: Iterate
-    mean: Iterate
     moments: FloatArray
-    evidence: Evidence
+    validation: Validation
     start_rows: float
     inverse: FloatArray
     spread: float = 1.0
-    n: float = 0.0
-    turned_at: float = 0.0
-    averaged: int = 0
-    pace: float = 1.0
-    n_halvings: int = 0
+    whitened_at: float = 0.0
     n_blocks: int = 0
 
     @classmethod
@@ -304,7 +300,7 @@ class AdaptiveLearner:
         noise, rank = settings.noise, settings.rank
         rng = np.random.default_rng(settings.random_state)
         n_features, n_tasks = block.X.shape[1], block.low.shape[1]
-        null = NullModel.fit(
+        null = RunningNull.fit(
             noise, block, free_mean=settings.fit_intercept, n_threads=settings.n_threads
         )
         metric = FeatureMetric.build(block.X, block.weight)
@@ -321,19 +317,28 @@ class AdaptiveLearner:
         known = block.weight @ (~np.isnan(block.low)).astype(np.float64)
         rows = max(float(block.weight.sum()), 1.0)
         bounded = bounded_entries(block) / np.maximum(known, 1.0)
-        moments = np.stack([curvature, bounded, known / rows])
-        zero = np.zeros(n_tasks)
-        found = Evidence(
-            zero, zero.copy(), now.sigma.copy(), np.zeros((3, n_tasks)), np.zeros((2, n_tasks))
-        )
-        start_rows = float(max(n_features, 2 * rank, 20))
         return cls(
-            settings, sigma, null, metric, now, now.copy(), moments, found, start_rows, np.eye(rank)
+            settings=settings,
+            now=now,
+            mean=now.copy(),
+            sigma=sigma,
+            null=null,
+            metric=metric,
+            moments=np.stack([curvature, bounded, known / rows]),
+            validation=Validation(
+                np.zeros(n_tasks),
+                np.zeros(n_tasks),
+                now.sigma.copy(),
+                np.zeros((3, n_tasks)),
+                np.zeros((2, n_tasks)),
+            ),
+            start_rows=float(max(n_features, 2 * rank, 20)),
+            inverse=np.eye(rank),
         )
 
     @property
     def model(self) -> Iterate:
-        """The iterate that counts."""
+        """The average, or the last iterate if nothing is averaged."""
         return self.mean if self.settings.averaging else self.now
 
     def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
@@ -343,86 +348,51 @@ class AdaptiveLearner:
         ----------
         block : Block
         fresh : bool
-            Whether the model knows nothing of these rows: only then they are evidence.
+            Whether the model has not seen these rows: only then they validate it.
         in_buffer : bool
             Whether null model and metric have seen the rows.
         """
+        noise, n_threads = self.settings.noise, self.settings.n_threads
         self.null.scored = None
         if not in_buffer:
-            self._learn_null(block)
+            # Each of the first blocks, then one in four: the error of the null model is small.
+            if self.n < _NULL_ROWS or self.n_blocks % 4 == 0:
+                self.null.update(noise, block, n_threads=n_threads)
+            self.n_blocks += 1
             self.metric.add(block.X, block.weight)
-        if self.n >= _TURN * self.turned_at or self.n < 64:
-            self._turn(float(block.weight.sum()))
+        if self.n >= _REWHITEN * self.whitened_at or self.n < 64:
+            self._whiten(float(block.weight.sum()))
+        if fresh and in_buffer:
+            lengths = (0.0, 0.5, 1.0)
+            models = tuple(self._of_length(np.full(len(self.null.mean), k)) for k in lengths)
+            self.validation.score_lengths(noise, block, models, n_threads)
         if fresh:
-            if in_buffer:
-                lengths = (0.0, 0.5, 1.0)
-                models = tuple(self._of_length(np.full(len(self.null.mean), k)) for k in lengths)
-                self.evidence.add_line(self.settings.noise, block, models, self.settings.n_threads)
-            objective, known, exact = self._score(block)
+            objective, known, exact = self.validation.score(
+                noise,
+                block,
+                self.model,
+                float(self._forget(self.n)),
+                self.moments[1],
+                self._limits(),
+                self.null.scored,
+                learns_sigma=self.sigma is None,
+                n_threads=n_threads,
+            )
         else:
             objective, (known, exact) = np.nan, count_entries(block)
-        level = float(exact @ np.log(self.now.sigma))
-        sums = self._guarded_step(block)
-        self.n += float(block.weight.sum())
-        updates = -(-len(block.X) // self.settings.batch_size)
-        size = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
-        return BlockReport(
-            objective=objective,
-            change=float(np.sqrt(sums[1] / updates)) / size,
-            loss=float(sums[0]) + level,
-            known=known,
-            exact=exact,
-        )
-
-    def _score(self, block: Block) -> tuple[float, float, FloatArray]:
-        """Add a block to the evidence; its mean nll, known entries and observed ones by task."""
-        return self.evidence.add(
-            self.settings.noise,
-            block,
-            self.model,
-            float(self._forget(self.n)),
-            self.moments[1],
-            self._limits(),
-            self.null.scored,
-            learns_sigma=self.sigma is None,
-            n_threads=self.settings.n_threads,
-        )
-
-    def _guarded_step(self, block: Block) -> FloatArray:
-        """Step; if the iterate ran away, go back and halve the steps. Sums of loss and change."""
-        before = self.now.copy(), self.mean.copy(), self.moments.copy(), self.averaged
-        pace = self.pace
-        for _ in range(_MAX_HALVINGS):
-            sums = np.zeros(2)
-            with np.errstate(over="ignore", invalid="ignore"):  # the guard sees it
-                self._step(block, sums)
-                sound = bool(np.isfinite(sums).all()) and self._settle()
-            if sound:
-                self.pace = min(1.0, _RECOVERY * self.pace)
-                return sums
-            self.now.set_to(before[0])
-            self.mean.set_to(before[1])
-            self.moments[...] = before[2]
-            self.averaged = before[3]
-            self.pace *= 0.5
-            self.n_halvings += 1
-        self.pace = 0.5 * pace  # nothing can be learned from this block
-        return np.zeros(2)
-
-    def _learn_null(self, block: Block) -> None:
-        """All of the first rows, then one block in four: its error is small by then."""
-        if self.n < _NULL_ROWS or self.n_blocks % 4 == 0:
-            self.null.update(self.settings.noise, block, n_threads=self.settings.n_threads)
-        self.n_blocks += 1
+        log_scales = float(exact @ np.log(self.now.sigma))
+        sums = self._guarded_step(block, ("moments",), most_halvings=4)
+        return self._report(block, sums, objective, float(sums[0]) + log_scales, known, exact)
 
     def result(self) -> Iterate:
-        """The model the evidence supports, in standard units."""
-        return self._of_length(self.evidence.shrinkage(self.n, self.start_rows))
+        """The averaged model, shrunk towards the null model as far as validation suggests."""
+        return self._of_length(self.validation.shrinkage(self.n, self.start_rows))
 
     def _of_length(self, length: FloatArray) -> Iterate:
         """The averaged model with its linear part shrunk."""
         model = self.model
-        found = shrink(model, self.evidence.sigma, self.null, length, self._linear_variance(model))
+        variance = np.sum(model.Ut * (self.metric.inner(model.V) @ model.Ut), axis=0)
+        found = shrink(model, self.validation.sigma, self.null, length, variance)
         if self.sigma is not None:
             found.sigma[...] = self.sigma
         return found
@@ -437,10 +407,17 @@ class AdaptiveLearner:
                 settings.noise, block, plan, *state, sums, settings.n_threads
             )
         if settings.alpha > 0.0:
-            step = float(self._gamma(self.n)) * float(block.weight.sum())
-            Penalty(settings.alpha).apply(
-                self.now, self.metric, self.inverse, self.moments[0], step
-            )
+            pull = float(self._gamma(self.n)) * float(block.weight.sum()) * settings.alpha
+            penalty_step(pull, self.now, self.metric, self.inverse, self.moments[0])
+
+    def _is_sound(self, before: Iterate) -> bool:
+        """Keep linear parts and intercepts in their limits; False if the iterate diverged."""
+        from deeptobit.online.kernels import restrict
+
+        middle, scale = self.null.mean, self.null.sigma
+        far = _FAR * scale
+        limits = _LONG * scale, middle - far, middle + far
+        return restrict(self._second_moments(), self.now, self.mean, *limits)
 
     def _plan(self, block: Block) -> RowPlan:
         lowest, highest = self._limits()
@@ -464,38 +441,33 @@ class AdaptiveLearner:
         return self.pace * _SLOPE / self.start_rows / np.sqrt(1.0 + n / self.start_rows)
 
     def _forget(self, n: FloatArray | float) -> FloatArray | float:
+        """Share of a row in running means."""
         return _FORGET / (n + self.start_rows)
 
     def _limits(self) -> tuple[FloatArray, FloatArray]:
+        """Limits of σ."""
         if self.sigma is not None:
             return self.sigma, self.sigma
         return 1e-4 * self.null.sigma, _NOISY * self.null.sigma
 
-    def _turn(self, rows: float) -> None:
-        """Choose coordinates in which Vx has unit variance, and rebuild the sketch's metric.
+    def _whiten(self, rows: float) -> None:
+        """Change to coordinates in which Vx has unit variance, and rebuild the sketch's metric.
 
-        The metric serves until the next turn, and U wanders by about γ a row until then. A
-        component that explains nothing so far would make steps of V that are too long as soon as it
-        does, so that G is damped by what it may grow to.
+        U drifts by about γ a row until this is done again. A component that explains nothing so
+        far would make steps of V that are too long as soon as it does, so that G is damped by the
+        size to which it may grow.
         """
+        from deeptobit.online.kernels import whiten
+
         n_tasks, n_features = self.now.Ut.shape[1], self.now.V.shape[1]
         gamma = float(self._gamma(self.n))
-        until_next = rows + (_TURN - 1.0) * self.n
-        damping = gamma * n_features + n_tasks * until_next * (_WANDERS * gamma) ** 2
+        until_next = rows + (_REWHITEN - 1.0) * self.n
+        damping = gamma * n_features + n_tasks * until_next * (_DRIFT * gamma) ** 2
         curvature = self.moments[0] * self.moments[2]
-        self.inverse, self.spread = turn(self._both(), self.now, self.mean, curvature, damping)
-        self.turned_at = self.n
+        both = self._second_moments()
+        self.inverse, self.spread = whiten(both, self.now, self.mean, curvature, damping)
+        self.whitened_at = self.n
 
-    def _settle(self) -> bool:
-        """Keep linear parts and intercepts in their limits; False if the iterate ran away."""
-        middle, scale = self.null.mean, self.null.sigma
-        far = _FAR * scale
-        return settle(self._both(), self.now, self.mean, _LONG * scale, middle - far, middle + far)
-
-    def _both(self) -> FloatArray:
+    def _second_moments(self) -> FloatArray:
         """Second moments of Vx for the iterate and its average, (2R, 2R)."""
         return self.metric.inner(np.concatenate([self.now.V, self.mean.V]))
-
-    def _linear_variance(self, part: Iterate) -> FloatArray:
-        """Variance of U_tᵀVx, (T,)."""
-        return np.asarray(np.sum(part.Ut * (self.metric.inner(part.V) @ part.Ut), axis=0))

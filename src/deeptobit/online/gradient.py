@@ -1,4 +1,4 @@
-"""The solver with given steps: the paper's Algorithms 1 and 2, and small variations of them."""
+"""The learner with given steps: the paper's Algorithms 1 and 2, and variations of them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise
-from deeptobit.online.dispatch import entries, plain_rows
+from deeptobit.online.dispatch import entries, gradient_rows
+from deeptobit.online.learner import BlockReport, Learner
+from deeptobit.online.reference import move_towards, sigma_factor
 from deeptobit.online.rows import (
     Block,
+    GradientPlan,
     Iterate,
-    PlainPlan,
     bounded_entries,
     count_entries,
     first_half,
     rows_of,
 )
-from deeptobit.online.settings import BlockReport, OnlineSettings
-from deeptobit.online.start import FeatureMetric, NullModel, spectral_start
+from deeptobit.online.settings import OnlineSettings
+from deeptobit.online.start import FeatureMetric, RunningNull, spectral_start
 
-# Problem P:V of one row, solved exactly.
+# Problem (P:V) of one row, solved exactly, as Algorithm 1 has it.
 
 _MAX_ITER, _TOLERANCE = 50, 1e-10
 
@@ -85,43 +87,43 @@ def exact_sketch(noise: Noise, row: Block, now: Iterate, alpha: float) -> FloatA
 _UPDATES_PER_AVERAGE = 8
 _FORGET = 6.0
 _EXPLODED = 10.0  # growth of ‖U‖ + ‖V‖ within one block
-_MAX_HALVINGS = 8
-_RECOVERY = 1.02
 
 
-@dataclass
-class PlainLearner:
+@dataclass(kw_only=True)
+class GradientLearner(Learner):
     """Gradient steps of a given size on V, then on U; no preconditioner and no shrinkage.
 
     Parameters
     ----------
-    settings : OnlineSettings
+    settings, now, mean
+        As in :class:`Learner`.
     learns_sigma : bool
-    now, mean : Iterate
-        The iterate and its average.
     observed_share : array of shape (T,)
+    n_updates : int
+        Steps so far, as a schedule counts them.
     """
 
-    settings: OnlineSettings
     learns_sigma: bool
-    now: Iterate
-    mean: Iterate
     observed_share: FloatArray
-    n: float = 0.0
     n_updates: int = 0
-    averaged: int = 0
-    pace: float = 1.0
-    n_halvings: int = 0
 
     @classmethod
-    def random(cls, settings: OnlineSettings, sigma: FloatArray, n_features: int) -> PlainLearner:
+    def random(
+        cls, settings: OnlineSettings, sigma: FloatArray, n_features: int
+    ) -> GradientLearner:
         """Gaussian U, and Gaussian V of about unit rows, before any row was seen."""
         rng = np.random.default_rng(settings.random_state)
         n_tasks = len(sigma)
         V = rng.standard_normal((settings.rank, n_features)) / np.sqrt(n_features)
         Ut = rng.standard_normal((settings.rank, n_tasks))
         now = Iterate(V, Ut, np.zeros(n_tasks), np.array(sigma))
-        return cls(settings, False, now, now.copy(), np.ones(n_tasks))
+        return cls(
+            settings=settings,
+            now=now,
+            mean=now.copy(),
+            learns_sigma=False,
+            observed_share=np.ones(n_tasks),
+        )
 
     @classmethod
     def begin(
@@ -130,9 +132,9 @@ class PlainLearner:
         sigma: FloatArray | None,
         block: Block,
         start: Iterate | None = None,
-    ) -> PlainLearner:
+    ) -> GradientLearner:
         """From the first rows: null model, and the given start or the spectral one if wanted."""
-        null = NullModel.fit(settings.noise, block, free_mean=settings.fit_intercept)
+        null = RunningNull.fit(settings.noise, block, free_mean=settings.fit_intercept)
         learner = cls.random(settings, null.sigma, block.X.shape[1])
         if start is None and settings.start == "data":
             metric = FeatureMetric.build(block.X, block.weight)
@@ -150,41 +152,18 @@ class PlainLearner:
         return learner
 
     def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
-        """Learn from a block; if the iterate ran away, go back to its start and halve the steps."""
-        before = self.now.copy(), self.mean.copy(), self.n_updates, self.averaged
-        pace = self.pace
-        sums = np.zeros(2)
-        size = _size(self.now)
-        for _ in range(_MAX_HALVINGS):
-            with np.errstate(over="ignore", invalid="ignore"):  # the guard sees it
-                self._step(block, sums)
-                sound = self.now.is_finite() and _size(self.now) <= _EXPLODED * max(size, 1.0)
-            if sound and bool(np.isfinite(sums).all()):
-                self.pace = min(1.0, _RECOVERY * self.pace)
-                break
-            self.now.set_to(before[0])
-            self.mean.set_to(before[1])
-            self.n_updates, self.averaged = before[2:]
-            sums[:] = 0.0
-            self.pace *= 0.5
-            self.n_halvings += 1
-        else:  # nothing can be learned from this block
-            self.pace = 0.5 * pace
-        self.n += float(block.weight.sum())
-        updates = -(-len(block.X) // self.settings.batch_size)
+        """Learn from a block; all blocks are treated alike."""
+        sums = self._guarded_step(block, ("n_updates",), most_halvings=8)
         known, exact = count_entries(block)
-        return BlockReport(
-            objective=float(sums[0]) / max(known, 1e-300),
-            change=float(np.sqrt(sums[1] / updates))
-            / max(float(np.linalg.norm(self.now.Ut)), 1e-300),
-            loss=float(sums[0]),
-            known=known,
-            exact=exact,
-        )
+        objective = float(sums[0]) / max(known, 1e-300)
+        return self._report(block, sums, objective, float(sums[0]), known, exact)
 
     def result(self) -> Iterate:
         """The average, or the last iterate."""
         return self.mean if self.settings.averaging else self.now
+
+    def _is_sound(self, before: Iterate) -> bool:
+        return self.now.is_finite() and _size(self.now) <= _EXPLODED * max(_size(before), 1.0)
 
     def _step(self, block: Block, sums: FloatArray) -> None:
         settings = self.settings
@@ -200,35 +179,33 @@ class PlainLearner:
             elif settings.batch_size > 1:
                 self._batch(part, plan, sums)
             else:
-                plain_rows(settings.noise, part, plan, self.now, self.observed_share, sums)
+                gradient_rows(settings.noise, part, plan, self.now, self.observed_share, sums)
             n += float(part.weight.sum())
             self.averaged += 1
-            for middle, last in zip(self.mean, self.now, strict=True):
-                middle += 4.0 / (self.averaged + 3.0) * (last - middle)
+            move_towards(self.mean, self.now, self.averaged)
 
-    def _plan(self, part: Block, n: float) -> PlainPlan:
+    def _plan(self, part: Block, n: float) -> GradientPlan:
         """Steps of the next updates: one per row, or one for the whole part."""
         size = self.settings.step_size
         count = 1 if self.settings.batch_size > 1 else len(part.X)
         given = [size(self.n_updates + i) if callable(size) else float(size) for i in range(count)]
         self.n_updates += count
-        forget = _FORGET / (n + np.arange(1.0, len(part.X) + 1.0) + 20.0)
-        return PlainPlan(
+        return GradientPlan(
             self.pace * np.array(given),
-            forget,
+            _FORGET / (n + np.arange(1.0, len(part.X) + 1.0) + 20.0),
             self.settings.alpha,
             float(self.settings.fit_intercept),
             float(self.learns_sigma),
         )
 
-    def _exact_rows(self, part: Block, plan: PlainPlan, sums: FloatArray) -> None:
-        """P:V solved for each row, and a step of U as always."""
+    def _exact_rows(self, part: Block, plan: GradientPlan, sums: FloatArray) -> None:
+        """Solve (P:V) for each row, then step on U."""
         for index in range(len(part.X)):
             row = rows_of(part, slice(index, index + 1))
             self.now.V[...] = exact_sketch(self.settings.noise, row, self.now, self.settings.alpha)
             self._refine(row, plan, float(plan.step[index]), sums, 1.0)
 
-    def _batch(self, part: Block, plan: PlainPlan, sums: FloatArray) -> None:
+    def _batch(self, part: Block, plan: GradientPlan, sums: FloatArray) -> None:
         """The mean gradient of a batch, for V and then for U."""
         now, step = self.now, float(plan.step[0])
         share = 1.0 / max(float(part.weight.sum()), 1e-300)
@@ -238,7 +215,7 @@ class PlainLearner:
         self._refine(part, plan, step, sums, share)
 
     def _refine(
-        self, part: Block, plan: PlainPlan, step: float, sums: FloatArray, share: float
+        self, part: Block, plan: GradientPlan, step: float, sums: FloatArray, share: float
     ) -> None:
         now = self.now
         entry = entries(self.settings.noise, part, self._latent(part), now.sigma)
@@ -249,9 +226,9 @@ class PlainLearner:
         now.Ut[...] -= move
         now.intercept[...] -= plan.learns_intercept * step * score.sum(axis=0)
         sums[1] += float(np.square(move).sum())
-        fade = np.minimum(part.weight * plan.forget[: len(part.X)], 0.5)
-        change = -0.5 * (fade @ entry[:, 3]) / np.maximum(self.observed_share, 0.05)
-        now.sigma[...] *= 1.0 + plan.learns_sigma * np.clip(change, -0.2, 0.2)
+        if self.learns_sigma:
+            fade = np.minimum(part.weight * plan.forget[: len(part.X)], 0.5)
+            now.sigma[...] *= sigma_factor(1.0, fade @ entry[:, 3], self.observed_share)
 
     def _latent(self, part: Block) -> FloatArray:
         return np.asarray((part.X @ self.now.V.T) @ self.now.Ut + self.now.intercept)

@@ -30,35 +30,6 @@ _NARROW = 1e-5  # the density is constant over the interval
 _SHORT, _LEVEL = 2.0, 8.0  # 16 nodes are exact below, and nothing cancels above
 
 
-@jit
-def standard_entries(
-    low: FloatArray,
-    high: FloatArray,
-    location: FloatArray,
-    precision: FloatArray,
-    out: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-) -> int:
-    """Write ends in standard units, edge and sign of a row; count those with two finite ends.
-
-    An entry that is open on both sides becomes a missing one.
-    """
-    start, end, edge, sign = out
-    closed = 0
-    for task in range(len(low)):
-        a = (low[task] - location[task]) * precision[task]
-        b = (high[task] - location[task]) * precision[task]
-        left, right = a == -math.inf, b == math.inf
-        # Not "and": that would be a branch, mispredicted half of the time.
-        inside, nothing = (a < b) & (not left) & (not right), left & right
-        closed += 1 if inside else 0
-        start[task] = math.nan if nothing else a
-        end[task] = math.nan if nothing else b
-        value = b if left else a
-        edge[task] = math.nan if inside | nothing else value
-        sign[task] = (1.0 if left else 0.0) - (1.0 if right else 0.0)
-    return closed
-
-
 @jit_sums
 def row_entries(
     edge: FloatArray,
@@ -68,7 +39,7 @@ def row_entries(
     z: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Distances z and, at σ = 1, nll, score, curvature and pull on log σ of one row, (4, T).
+    """Distances z and, at σ = 1, nll, score, curvature and derivative by log σ of one row, (4, T).
 
     Missing entries give zeros.
     """
@@ -167,33 +138,10 @@ def two_sided(a: float, b: float) -> Entry:
 def standard_units(
     values: FloatArray, location: FloatArray, precision: FloatArray, out: FloatArray
 ) -> None:
-    """(values − location) · precision, column by column; infinite ends stay infinite."""
+    """(values − location) · precision, column by column."""
     for row in range(values.shape[0]):
         for column in range(values.shape[1]):
             out[row, column] = (values[row, column] - location[column]) * precision[column]
-
-
-@jit
-def fill_middles(low: FloatArray, high: FloatArray, values: FloatArray, known: FloatArray) -> None:
-    """Compiled twin of ``reference_middles``."""
-    for row in range(len(low)):
-        starts, ends, mine, there = low[row], high[row], values[row], known[row]
-        for task in range(len(starts)):
-            a, b = starts[task], ends[task]
-            start, end = b if a == -math.inf else a, a if b == math.inf else b
-            value = start + 0.5 * (end - start)
-            finite = (value - value) == 0.0
-            mine[task] = value if finite else 0.0
-            there[task] = 1.0 if finite else 0.0
-
-
-@jit_sums
-def add_squares(X: FloatArray, weight: FloatArray, out: FloatArray) -> None:
-    """Add the weighted sums of squares of the columns."""
-    for row in range(len(X)):
-        x, share = X[row], weight[row]
-        for column in range(len(x)):
-            out[column] += share * x[column] * x[column]
 
 
 @jit
@@ -205,23 +153,49 @@ def standard_targets(
     precision: FloatArray,
     out: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
 ) -> int:
-    """Entries of all rows in standard units; how many have two finite ends."""
+    """Write low, high, edge and sign of a ``Block`` in standard units; count closed intervals."""
     start, end, edge, sign = out
     last = first + len(location)
     closed = 0
     for row in range(len(low)):
-        closed += standard_entries(
+        closed += _standard_row(
             low[row, first:last],
             high[row, first:last],
             location,
             precision,
-            (
-                start[row, first:last],
-                end[row, first:last],
-                edge[row, first:last],
-                sign[row, first:last],
-            ),
+            start[row, first:last],
+            end[row, first:last],
+            edge[row, first:last],
+            sign[row, first:last],
         )
+    return closed
+
+
+@jit
+def _standard_row(
+    low: FloatArray,
+    high: FloatArray,
+    location: FloatArray,
+    precision: FloatArray,
+    start: FloatArray,
+    end: FloatArray,
+    edge: FloatArray,
+    sign: FloatArray,
+) -> int:
+    """One row of ``standard_targets``; an entry that is open on both sides becomes missing."""
+    closed = 0
+    for task in range(len(low)):
+        a = (low[task] - location[task]) * precision[task]
+        b = (high[task] - location[task]) * precision[task]
+        left, right = a == -math.inf, b == math.inf
+        # Not "and": that would be a branch, mispredicted half of the time.
+        inside, missing = (a < b) & (not left) & (not right), left & right
+        closed += 1 if inside else 0
+        start[task] = math.nan if missing else a
+        end[task] = math.nan if missing else b
+        value = b if left else a
+        edge[task] = math.nan if inside | missing else value
+        sign[task] = (1.0 if left else 0.0) - (1.0 if right else 0.0)
     return closed
 
 
@@ -233,7 +207,7 @@ def add_null(
     sigma: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Gaussian twin of ``reference_null_sums``, (6, T)."""
+    """Gaussian twin of ``reference.null_sums``, (6, T)."""
     _, low, high, edge, sign, weight, closed = block
     n_tasks = len(sigma)
     last = first + n_tasks
@@ -267,7 +241,7 @@ def add_null(
 
 
 @jit_sums
-def add_evidence(
+def add_validation(
     block: Block,
     first: int,
     linear: FloatArray,
@@ -275,7 +249,7 @@ def add_evidence(
     sigma: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Gaussian twin of ``reference_evidence``, (6, T)."""
+    """Gaussian twin of ``reference.validation_sums``, (6, T)."""
     _, low, high, edge, sign, weight, closed = block
     n_tasks = len(sigma)
     last = first + n_tasks
@@ -315,7 +289,7 @@ def fill_scores(
     score: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Gaussian twin of ``reference_scores``: (n, T) and (5, T)."""
+    """Gaussian twin of ``reference.scores``: (n, T) and (5, T)."""
     _, low, high, edge, sign, weight, closed = block
     n_tasks = len(sigma)
     last = first + n_tasks
@@ -348,7 +322,7 @@ def fill_entries(
     sigma: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Gaussian twin of ``reference_entries``: nll, score, curvature, pull at σ = 1, (n, 4, T)."""
+    """Gaussian twin of ``reference.entries``, (n, 4, T)."""
     _, low, high, edge, sign, _, closed = block
     precision = 1.0 / sigma
     z = np.empty(low.shape[1])
@@ -363,7 +337,7 @@ def fill_entries(
 
 @jit_sums
 def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Compiled twin of ``reference_whitening``."""
+    """Compiled twin of ``reference.whitening``."""
     values, vectors = np.linalg.eigh(second_moments)
     tiny = 1e-8 * max(values[-1], 1e-12)
     there, back = np.empty(vectors.shape), np.empty(vectors.shape)
@@ -376,10 +350,10 @@ def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 @jit_sums
-def turn(
+def whiten(
     both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
 ) -> tuple[FloatArray, float]:
-    """Compiled twin of ``reference_turn``."""
+    """Compiled twin of ``reference.whiten``."""
     rank = len(now[0])
     there, back = whitening(np.ascontiguousarray(both[:rank, :rank]))
     for part in (now, mean):
@@ -411,7 +385,7 @@ def _form(direction: FloatArray, matrix: FloatArray) -> float:
 def sketch_metric(
     Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
 ) -> tuple[FloatArray, float]:
-    """Compiled twin of ``reference_sketch_metric``."""
+    """Compiled twin of ``reference.sketch_metric``."""
     rank, n_tasks = Ut.shape
     scaled, heavy = np.empty(Ut.shape), np.empty(Ut.shape)
     for r in range(rank):
@@ -428,7 +402,7 @@ def sketch_metric(
 
 
 @jit_sums
-def settle(
+def restrict(
     both: FloatArray,
     now: Iterate,
     mean: Iterate,
@@ -436,7 +410,7 @@ def settle(
     lowest: FloatArray,
     highest: FloatArray,
 ) -> bool:
-    """Compiled twin of ``reference_settle``."""
+    """Compiled twin of ``reference.restrict``."""
     rank = len(now[0])
     total, square = now[0].sum() + now[1].sum() + now[2].sum() + now[3].sum(), 0.0
     for r in range(rank):

@@ -1,4 +1,4 @@
-"""A fitted layer that goes on learning: new rows against what the old ones said."""
+"""Recursive estimation: a fitted layer goes on learning from new rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Noise, at_scores
-from deeptobit.online.rows import Pending, RawRows, read_rows, telling_rows
+from deeptobit.online.rows import RawRows, RowBuffer
 from deeptobit.online.solver import OnlineResult
 
 _SEGMENT_ROWS = 512
@@ -24,8 +24,8 @@ _RIDGE = 1e-9
 class RecursiveTobit:
     r"""Recursive estimation of a layer, in segments of 512 rows.
 
-    The rows behind the model are remembered by their number n and the second moments C of their
-    inputs :math:`\tilde x = [x; 1]` alone. With curvatures c of the likelihood, a segment minimises
+    Of the rows behind the model only their number n and the second moments C of their inputs
+    :math:`\tilde x = [x; 1]` are kept. With curvatures c of the likelihood, a segment minimises
 
     .. math::
         \sum_i w_i\, \mathrm{nll}(y_{it};\, W_t^\top \tilde x_i, \sigma_t)
@@ -33,18 +33,18 @@ class RecursiveTobit:
 
     by steps with the matrix :math:`c_t(nC + \sum_i w_i \tilde x_i \tilde x_i^\top)`, one
     factorisation for all tasks. For Gaussian outcomes that are not censored this is least squares
-    on all rows, old and new. Of C only the diagonal is known at first: the old rows are taken to
-    be like the first new ones. W moves freely; what is reported is its best approximation of the
-    given rank.
+    on all rows, old and new. Of C only the diagonal is known at first, so the old rows are assumed
+    to be distributed like the first new ones. W has full rank; the result is its best
+    approximation of the given rank.
 
-    Segments do not depend on how rows come in pieces, and memory does not grow with their number.
+    Segments depend on the number of rows alone, and memory does not grow with it.
 
     Parameters
     ----------
     model : OnlineResult
         In the user's units; its ``n_seen`` is n.
     mean_squares : array of shape (D,)
-        Of the features in the old rows; 0 where it is not known.
+        Of the features in the old rows; 0 if unknown.
     noise : Noise
     fit_intercept, learns_sigma : bool
     """
@@ -69,26 +69,19 @@ class RecursiveTobit:
         self._sigma = model.sigma.copy()
         self._n = float(model.n_seen)
         self._moments: FloatArray | None = None
-        self._pending = Pending()
+        self._buffer = RowBuffer()
 
     def learn(self, X: Any, low: FloatArray, high: FloatArray, weight: FloatArray) -> None:
         """Learn from some rows; arguments as for :meth:`OnlineSolver.learn`."""
-        X, low, high, weight = telling_rows(X, low, high, weight)
-        first, n_rows = 0, X.shape[0]
-        while first < n_rows:
-            room = slice(first, first + _SEGMENT_ROWS - self._pending.n_rows)
-            rows = read_rows(X, low, high, weight, room)
-            first += len(rows.weight)
-            self._pending.add(rows)
-            if self._pending.n_rows == _SEGMENT_ROWS:
-                self._process(self._pending.take())
+        for rows in self._buffer.blocks(X, low, high, weight, lambda: _SEGMENT_ROWS):
+            self._process(rows)
 
     def result(self) -> OnlineResult:
         """The model so far; the rows of an unfinished segment are learned on a copy."""
         state = self
-        if self._pending.n_rows:
+        if self._buffer.n_rows:
             state = copy.deepcopy(self)
-            state._process(state._pending.take())
+            state._process(state._buffer.take())
         U, V = state._truncated()
         full = np.zeros((V.shape[0], len(self._active)))
         full[:, self._active] = V

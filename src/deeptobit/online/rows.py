@@ -1,4 +1,4 @@
-"""Rows that wait until their block is full."""
+"""Rows as they come, the blocks the solver works on, its iterate and the plan of its steps."""
 
 from __future__ import annotations
 
@@ -23,65 +23,95 @@ class RawRows(NamedTuple):
     high: FloatArray
     weight: FloatArray
 
-    def part(self, rows: slice) -> RawRows:
-        """Some of the rows."""
-        return RawRows(*(array[rows] for array in self))
 
-
-def telling_rows(X: Any, low: Any, high: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
-    """The rows that have a weight and a known outcome: others count as if they were not there.
+def rows_with_outcomes(X: Any, low: Any, high: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
+    """The rows that have a positive weight and at least one known outcome.
 
     Examples
     --------
     >>> Y = np.array([[1.0], [np.nan], [3.0]])
-    >>> X, low, high, weight = telling_rows(np.eye(3), Y, Y, np.array([1.0, 1.0, 0.0]))
+    >>> X, low, high, weight = rows_with_outcomes(np.eye(3), Y, Y, np.array([1.0, 1.0, 0.0]))
     >>> X, low, weight
     (array([[1., 0., 0.]]), array([[1.]]), array([1.]))
     """
-    silent = np.isnan(low[:, 0])
-    silent[silent] = np.isnan(low[silent]).all(axis=1)
+    empty = np.isnan(low[:, 0])
+    empty[empty] = np.isnan(low[empty]).all(axis=1)
     if weight is not None:
-        silent |= np.asarray(weight) == 0.0
-    if not silent.any():
+        empty |= np.asarray(weight) == 0.0
+    if not empty.any():
         return X, low, high, weight
-    return X[~silent], low[~silent], high[~silent], None if weight is None else weight[~silent]
-
-
-def read_rows(X: Any, low: Any, high: Any, weight: Any, rows: slice) -> RawRows:
-    """Some rows of what ``learn`` was given."""
-    sparse = bool(issparse(X))
-    x = X[rows].toarray() if sparse else X[rows]
-    start, end = _dense(low[rows]), _dense(high[rows])
-    share = np.ones(len(start)) if weight is None else _dense(weight[rows])
-    return RawRows(_dense(x), start, end, share)
-
-
-def _dense(array: Any) -> FloatArray:
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return X[~empty], low[~empty], high[~empty], None if weight is None else weight[~empty]
 
 
 @dataclass
-class Pending:
-    """The rows of an unfinished block."""
+class RowBuffer:
+    """Rows that wait until their block is full.
+
+    Blocks depend on the number of rows alone, not on how many come at a time.
+
+    Parameters
+    ----------
+    parts : list of RawRows
+        The rows of the unfinished block.
+    n_rows : int
+        Their number.
+    n_total : int
+        Number of rows so far, those in finished blocks included.
+
+    Examples
+    --------
+    >>> buffer, Y = RowBuffer(), np.ones((5, 1))
+    >>> [len(rows.weight) for rows in buffer.blocks(Y, Y, Y, None, lambda: 2)], buffer.n_rows
+    ([2, 2], 1)
+    """
 
     parts: list[RawRows] = field(default_factory=list)
     n_rows: int = 0
+    n_total: int = 0
 
-    def add(self, rows: RawRows) -> None:
-        """Keep a copy: the caller may reuse its arrays."""
-        self.parts.append(RawRows(*(np.array(array) for array in rows)))
-        self.n_rows += len(rows.weight)
+    def blocks(
+        self, X: Any, low: Any, high: Any, weight: Any, size: Callable[[], int]
+    ) -> Iterator[RawRows]:
+        """Add rows, and yield each block as soon as it is full.
+
+        Rows without weight or without any outcome are skipped.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+        low, high : arrays of shape (n, T)
+        weight : array of shape (n,), optional
+        size : callable
+            Number of rows of the block that is being filled.
+        """
+        X, low, high, weight = rows_with_outcomes(X, low, high, weight)
+        first, n_rows = 0, X.shape[0]
+        self.n_total += n_rows
+        while first < n_rows:
+            wanted = size()
+            rows = _dense_rows(X, low, high, weight, slice(first, first + wanted - self.n_rows))
+            first += len(rows.weight)
+            if len(rows.weight) == wanted:
+                yield rows
+                continue
+            # A copy, because the caller may reuse its arrays.
+            self.parts.append(RawRows(*(np.array(array) for array in rows)))
+            self.n_rows += len(rows.weight)
+            if self.n_rows == wanted:
+                yield self.take()
 
     def take(self) -> RawRows:
-        """All rows, and forget them."""
+        """Remove the rows of the unfinished block and return them."""
         parts, self.parts, self.n_rows = self.parts, [], 0
-        if len(parts) == 1:
-            return parts[0]
         columns = zip(*parts, strict=True)
         return RawRows(*(np.concatenate(column) for column in columns))
 
 
-# What the online kernels work on: a block of rows, an iterate, and a plan for its steps.
+def _dense_rows(X: Any, low: Any, high: Any, weight: Any, rows: slice) -> RawRows:
+    x = X[rows].toarray() if issparse(X) else X[rows]
+    share = np.ones(len(low[rows])) if weight is None else weight[rows]
+    parts = (x, low[rows], high[rows], share)
+    return RawRows(*(np.ascontiguousarray(part, dtype=np.float64) for part in parts))
 
 
 class Block(NamedTuple):
@@ -162,7 +192,7 @@ class RowPlan(NamedTuple):
     every: int
 
 
-class PlainPlan(NamedTuple):
+class GradientPlan(NamedTuple):
     """Given steps for the rows of one block.
 
     Parameters
@@ -213,11 +243,11 @@ def count_entries(block: Block) -> tuple[float, FloatArray]:
     return float((block.weight @ known).sum()), block.weight @ exact
 
 
-# Work that is decoupled by task, in pieces that threads may share.
+# Work that is decoupled by task, in pieces that are shared among threads.
 
 Result = TypeVar("Result")
 
-PIECE = 512  # tasks; fixed, so that the number of threads changes nothing
+PIECE = 512  # tasks; fixed, so that results do not depend on the number of threads
 
 
 @dataclass(frozen=True)

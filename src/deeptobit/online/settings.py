@@ -1,9 +1,9 @@
-"""What a user may choose of the online solver."""
+"""Settings of the online solver, and the record it keeps of a run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class OnlineSettings:
-    """Choices of the online solver; the defaults need no tuning.
+    """Settings of the online solver; the defaults need no tuning.
 
     The paper's own recipe (Algorithms 1 and 2) is ``step_size=0.001, averaging=False,
     fit_intercept=False, sigma=…, standardize=False, start="random"``.
@@ -44,7 +44,7 @@ class OnlineSettings:
     sigma : array of shape (T,), optional
         Fixed noise scales in the user's units; learned if not given.
     standardize : bool
-        Bring features to unit spread first; targets are in any case, unless steps are given.
+        Scale features to unit variance first; targets always are, unless steps are given.
     start : {"data", "random"}
         From the first rows, or from random U and V.
     exact_sketch : bool
@@ -53,10 +53,10 @@ class OnlineSettings:
     random_state : int, optional
         Seed of a random start.
     n_threads : int
-        Threads over tasks, beyond 512 of them; the result does not depend on it. Everything that
-        is decoupled by task is shared: units, the model without features, the honest evidence,
-        and with ``batch_size > 1`` the steps themselves. The step of a single row is not: V needs
-        all tasks at every row, and a hand-over to threads takes as long as a row of 2000 tasks.
+        Threads over tasks, beyond 512 of them; the result does not depend on it. Threads share
+        what is decoupled by task: units, null model, validation, and with ``batch_size > 1`` the
+        steps themselves. The step of a single row is not shared: V needs all tasks at every row,
+        and starting threads takes as long as a row of 2000 tasks.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class OnlineSettings:
     n_threads: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Check the settings."""
         if self.batch_size < 1 or self.rank < 1 or self.n_threads < 1:
             raise ValueError("rank, batch_size and n_threads must be at least 1")
         if isinstance(self.step_size, str):
@@ -105,33 +105,9 @@ class OnlineSettings:
         return isinstance(self.step_size, str)
 
 
-# A record of the run that stays short however long the stream.
+# A record of the run, of bounded length.
 
 _MAX_RECORDS = 200
-
-
-class BlockReport(NamedTuple):
-    """What a learner says of one block, in standard units.
-
-    Parameters
-    ----------
-    objective : float
-        Mean nll per known entry by the averaged model before the block; NaN if the model knew it.
-    change : float
-        Root mean square of ‖U_i − U_{i−1}‖/‖U‖ over the updates.
-    loss : float
-        Weighted nll of the rows, each by the iterate before it was learned.
-    known : float
-        Weight of the known entries.
-    exact : array of shape (T,)
-        Weight of the observed entries of each task.
-    """
-
-    objective: float
-    change: float
-    loss: float
-    known: float
-    exact: FloatArray
 
 
 @dataclass(frozen=True)

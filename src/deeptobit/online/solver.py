@@ -1,4 +1,4 @@
-"""The online solver: rows in, a model out at any time."""
+"""The online solver: learns from rows as they come, and gives a model at any time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scipy.sparse import issparse
 
 from deeptobit.arrays import FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
-from deeptobit.online.gradient import PlainLearner
-from deeptobit.online.rows import Block, Iterate, Pending, RawRows, read_rows, rows_of, telling_rows
-from deeptobit.online.settings import BlockReport, History, OnlineSettings, Record
-from deeptobit.online.start import Units
+from deeptobit.online.gradient import GradientLearner
+from deeptobit.online.rows import Block, Iterate, RawRows, RowBuffer, rows_of
+from deeptobit.online.settings import History, OnlineSettings, Record
+from deeptobit.online.start import Standardization
 from deeptobit.targets import CensoredTargets
 
 _BUFFER_ROWS, _BLOCK_ROWS = 512, 64
@@ -50,14 +50,15 @@ class OnlineSolver:
     .. math:: \frac1N \sum_i \sum_t nll(y_{it};\, U_t^\top V x_i + b_t, \sigma_t)
         + \frac{\alpha}{2}(\|U\|_F^2 + \|V\|_F^2)
 
-    The first 512 rows are kept until they are complete: they give units, the model without
-    features, and a spectral start. Later rows are learned in blocks whose edges depend on the
-    number of rows alone, so that ``learn`` in pieces gives exactly what one call gives. Memory
-    does not grow with the number of rows.
+    The first 512 rows are collected: they give units, the null model (intercepts only) and a
+    spectral start. Later rows are learned in blocks whose edges depend on the number of rows
+    alone, so that ``learn`` in pieces gives exactly what one call gives. Memory does not grow with
+    the number of rows.
 
-    Within a block each row (or batch) moves V and then U by a preconditioned implicit step.
-    Before that, the averaged model is scored on the block, and this honest evidence decides how
-    far the result is drawn from the model without features towards the averaged one.
+    Within a block each row (or batch) moves V (:func:`deeptobit.online.reference.sketch`) and then
+    U (:func:`deeptobit.online.reference.refine`). Before that, the averaged model is scored on the
+    block. This progressive validation decides how far the result is shrunk from the averaged model
+    towards the null model.
 
     Parameters
     ----------
@@ -86,20 +87,24 @@ class OnlineSolver:
             raise ValueError(f"sigma must have shape ({n_tasks},); got {np.shape(settings.sigma)}")
         self.settings = settings
         self.n_features, self.n_tasks = n_features, n_tasks
-        self.n_seen = 0
         batch = settings.batch_size
         self._block_rows = batch * -(-_BLOCK_ROWS // batch)
         self._n_processed = 0
         self._loss = 0.0
         self._weight = 0.0
-        self._pending = Pending()
+        self._buffer = RowBuffer()
         self._history = History()
-        self._units = Units.plain(n_features, n_tasks)
+        self._units = Standardization.identity(n_features, n_tasks)
         self._given: OnlineResult | None = None
-        self._learner: AdaptiveLearner | PlainLearner | None = None
+        self._learner: AdaptiveLearner | GradientLearner | None = None
         if not _needs_data(settings):
             assert settings.sigma is not None
-            self._learner = PlainLearner.random(settings, settings.sigma, n_features)
+            self._learner = GradientLearner.random(settings, settings.sigma, n_features)
+
+    @property
+    def n_seen(self) -> int:
+        """Rows so far."""
+        return self._buffer.n_total
 
     @property
     def history(self) -> list[Record]:
@@ -108,11 +113,11 @@ class OnlineSolver:
 
     @property
     def n_halvings(self) -> int:
-        """How often an iterate ran away, so that its block was repeated with smaller steps."""
+        """How often the iterate diverged, so that its block was repeated with half the step."""
         return 0 if self._learner is None else self._learner.n_halvings
 
     def start_from(self, model: OnlineResult) -> None:
-        """Begin with a model, not with what the first rows suggest; before any rows come."""
+        """Start from a given model instead of the first rows; must come before them."""
         if self.n_seen:
             raise ValueError("a start can only be given before the first rows")
         self._given = model
@@ -134,29 +139,17 @@ class OnlineSolver:
             Weights of rows; their mean over the first rows is the unit.
         """
         self._check(X, low, high, weight)
-        X, low, high, weight = telling_rows(X, low, high, weight)
-        first, n_rows = 0, X.shape[0]
-        while first < n_rows:
-            capacity = self._capacity
-            room = slice(first, first + capacity - self._pending.n_rows)
-            rows = read_rows(X, low, high, weight, room)
-            first += len(rows.weight)
-            if len(rows.weight) == capacity:
-                self._process(rows)
-                continue
-            self._pending.add(rows)
-            if self._pending.n_rows == capacity:
-                self._process(self._pending.take())
-        self.n_seen += n_rows
+        for rows in self._buffer.blocks(X, low, high, weight, self._next_block):
+            self._process(rows)
 
     def result(self) -> OnlineResult:
         """The model so far; the rows of an unfinished block are learned on a copy."""
         solver = self
-        if self._pending.n_rows:
+        if self._buffer.n_rows:
             solver = copy.copy(self)
-            solver._learner, solver._pending = copy.deepcopy((self._learner, self._pending))
+            solver._learner, solver._buffer = copy.deepcopy((self._learner, self._buffer))
             solver._history = History()
-            solver._process(solver._pending.take())
+            solver._process(solver._buffer.take())
         if solver._learner is None:
             raise ValueError("there is no model yet: call learn with at least one row")
         model = solver._units.to_user(solver._learner.result())
@@ -164,8 +157,7 @@ class OnlineSolver:
             np.ascontiguousarray(model.Ut.T), model.V, model.intercept, model.sigma, self.n_seen
         )
 
-    @property
-    def _capacity(self) -> int:
+    def _next_block(self) -> int:
         """Rows of the next block: half of those before it, between 64 and 256."""
         block = self._block_rows
         if self._learner is None:
@@ -174,10 +166,10 @@ class OnlineSolver:
         return block * min(1 << doublings, _MOST_BLOCKS)
 
     def _first_blocks(self, n_rows: int) -> int:
-        """Rows of a block among the first rows: an eighth of them, or two batches if they can be.
+        """Rows of a block among the first rows: an eighth of them, or two batches if possible.
 
-        Iterates move far there, so that coordinates and limits have to follow; an implicit step of
-        a batch moves them less than its rows would one by one.
+        Iterates move far there, so that coordinates and limits have to follow often. A batch moves
+        them less than its rows would one by one.
         """
         rows = min(_BLOCK_ROWS, n_rows // 8)
         return max(_SMALLEST_BLOCK, rows, min(2 * self.settings.batch_size, n_rows // 4))
@@ -188,16 +180,16 @@ class OnlineSolver:
             block = self._units.block(rows, settings.n_threads)
             self._learn_block(block, fresh=True, in_buffer=False)
             return
-        self._units = Units.build(
+        self._units = Standardization.build(
             rows,
             center=settings.fit_intercept,
             scale_features=settings.standardize,
-            # Steps that are given are in the units of the targets; those that are found need none.
+            # Given steps are in the units of the targets.
             scale_targets=settings.standardize or settings.finds_steps,
         )
         block = self._units.block(rows, settings.n_threads)
         sigma = None if settings.sigma is None else settings.sigma / self._units.target_scale
-        learner = AdaptiveLearner if settings.finds_steps else PlainLearner
+        learner = AdaptiveLearner if settings.finds_steps else GradientLearner
         start = None if self._given is None else self._units.to_standard(_iterate(self._given))
         self._learner, self._given = learner.begin(settings, sigma, block, start), None
         size = self._first_blocks(n_rows)
@@ -209,20 +201,18 @@ class OnlineSolver:
         assert self._learner is not None
         report = self._learner.learn(block, fresh=fresh, in_buffer=in_buffer)
         self._n_processed += len(block.X)
-        self._record(block, report)
-
-    def _record(self, block: Block, report: BlockReport) -> None:
-        """Losses in the user's units: the density of an observed entry has its scale."""
+        # Losses in the user's units: the density of an observed entry has its scale.
         shift = float(report.exact @ np.log(self._units.target_scale))
         self._loss += report.loss + shift
         self._weight += float(block.weight.sum())
-        record = Record(
-            n_rows=self._n_processed,
-            objective=report.objective + shift / max(report.known, 1e-300),
-            subspace_change=report.change,
-            online_loss=self._loss / max(self._weight, 1e-300),
+        self._history.offer(
+            Record(
+                n_rows=self._n_processed,
+                objective=report.objective + shift / max(report.known, 1e-300),
+                subspace_change=report.change,
+                online_loss=self._loss / max(self._weight, 1e-300),
+            )
         )
-        self._history.offer(record)
 
     def _check(self, X: Any, low: Any, high: Any, weight: Any) -> None:
         n_rows = X.shape[0]
@@ -237,9 +227,7 @@ class OnlineSolver:
             raise ValueError(f"weight must have shape ({n_rows},); got {np.shape(weight)}")
         if weight is not None and not np.all((np.asarray(weight) >= 0) & np.isfinite(weight)):
             raise ValueError("weights must be finite and not negative")
-        sparse = bool(issparse(X))
-        values = X.data if sparse else X
-        if not np.isfinite(values).all():
+        if not np.isfinite(X.data if issparse(X) else X).all():
             raise ValueError("X contains NaN or infinity")
 
 
@@ -253,8 +241,6 @@ def _needs_data(settings: OnlineSettings) -> bool:
     return not given or settings.standardize or settings.start == "data"
 
 
-# Several passes over rows that are all there.
-
 _CHUNK_ROWS = 8192
 
 
@@ -263,11 +249,11 @@ def learn_passes(
 ) -> Iterator[int]:
     """Learn all rows ``n_passes`` times, in chunks; yields the number of rows learned so far.
 
-    X is anything whose slices are rows, so that the inputs of a layer need not exist at once.
+    X needs only slices of rows, so that the inputs of a layer need not be in memory at once.
     """
     n_rows = len(targets)
-    for turn in range(n_passes):
+    for done in range(n_passes):
         for start in range(0, n_rows, _CHUNK_ROWS):
             rows = slice(start, min(start + _CHUNK_ROWS, n_rows))
             solver.learn(X[rows], targets.low[rows], targets.high[rows], weight[rows])
-            yield turn * n_rows + rows.stop
+            yield done * n_rows + rows.stop

@@ -1,4 +1,4 @@
-"""Where the iterates begin: a spectral start from the first rows, or random."""
+"""What the first rows give: units, preconditioner, intercept-only model and spectral start."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from scipy.linalg.lapack import dposv
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise
-from deeptobit.online.dispatch import (
-    add_squares,
-    entries,
-    middles,
-    null_sums,
-    standard_block,
-    whitening,
-)
+from deeptobit.online.dispatch import entries, null_sums, standard_block
+from deeptobit.online.reference import LEAST_CURVATURE, whitening
 from deeptobit.online.rows import Block, Iterate, RawRows, rows_of
 
 # Preconditioners: P for the features, G for the sketch.
@@ -63,8 +57,7 @@ class FeatureMetric:
         n, n_features = max(float(weight.sum()), 1.0), X.shape[1]
         moments: FloatArray = weight @ np.square(X)
         if n_features <= _MAX_FULL:
-            heavy = X * np.sqrt(weight)[:, None]
-            gram = heavy.T @ heavy
+            gram = _gram(X, weight)
             if n_features <= _ALWAYS_FULL or is_correlated(gram, n):
                 moments = gram
         metric = cls(moments, n, 1.0, moments, n)
@@ -78,11 +71,7 @@ class FeatureMetric:
 
     def add(self, X: FloatArray, weight: FloatArray) -> None:
         """Learn from a block; P follows when n has grown by half."""
-        if self.is_full:
-            scaled = X * np.sqrt(weight)[:, None]
-            self.moments += scaled.T @ scaled
-        else:
-            add_squares(X, weight, self.moments)
+        self.moments += _gram(X, weight) if self.is_full else weight @ np.square(X)
         self.n += float(weight.sum())
         if self.n >= _REBUILD * self.built_at:
             self.rebuild()
@@ -111,10 +100,11 @@ class FeatureMetric:
         product = V @ self.moments if self.is_full else V * self.moments
         return np.asarray(product @ V.T / self.n)
 
-    def mean_square(self, V: FloatArray) -> float:
-        """Mean second moment of the components of Vx."""
-        product = V @ self.moments if self.is_full else V * self.moments
-        return float(np.vdot(product, V)) / (self.n * len(V))
+
+def _gram(X: FloatArray, weight: FloatArray) -> FloatArray:
+    """Σ ω xxᵀ, (D, D)."""
+    scaled = X * np.sqrt(weight)[:, None]
+    return np.asarray(scaled.T @ scaled)
 
 
 def is_correlated(gram: FloatArray, n: float) -> bool:
@@ -129,15 +119,12 @@ def is_correlated(gram: FloatArray, n: float) -> bool:
     return bool(anywhere or excess > 6.0 * np.sqrt(pairs) / n)
 
 
-# Numbers between limits.
-
-
-def between(low: FloatArray | float, values: FloatArray, high: FloatArray | float) -> FloatArray:
+def clip(values: FloatArray, lowest: FloatArray | float, highest: FloatArray | float) -> FloatArray:
     """The same as ``np.clip``, which takes three times as long for a hundred numbers."""
-    return np.minimum(np.maximum(values, low), high)
+    return np.minimum(np.maximum(values, lowest), highest)
 
 
-# The model without features: one mean and one noise scale per task, learned on the way.
+# The intercept-only model: one mean and one noise scale per task.
 
 # A weak prior in standard units, μ ~ N(0, 5²) and log σ ~ N(0, 1.5²), counted as this many rows:
 # a task of which every entry is censored has no optimum without it.
@@ -146,12 +133,14 @@ _PRIOR_ROWS = 0.05
 _MAX_ITER = 40
 _TOLERANCE = 0.05  # of σ: Newton's steps square, so that the next one would be 0.004
 _LOWEST_LOG_SIGMA = -9.2
-_FEW_ROWS = 128
+_FIRST_ROWS = 128
 
 
 @dataclass
-class NullModel:
-    """Running Newton steps on (μ, log σ): exact on the first rows, then one step per block.
+class RunningNull:
+    """Intercept-only model (μ, log σ) of each task by Newton's method, updated with each block.
+
+    It is at the optimum of the first rows; a later block moves it by one step.
 
     Parameters
     ----------
@@ -170,12 +159,12 @@ class NullModel:
     scored: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
-    def fit(cls, noise: Noise, block: Block, *, free_mean: bool, n_threads: int = 1) -> NullModel:
+    def fit(cls, noise: Noise, block: Block, *, free_mean: bool, n_threads: int = 1) -> RunningNull:
         """The optimum on the first rows."""
         n_tasks = block.low.shape[1]
         null = cls(np.zeros(n_tasks), np.zeros(n_tasks), np.zeros((3, n_tasks)), free_mean)
-        few = rows_of(block, slice(0, _FEW_ROWS))
-        for rows, tolerance in ((few, 4.0 * _TOLERANCE), (block, _TOLERANCE)):
+        first = rows_of(block, slice(0, _FIRST_ROWS))
+        for rows, tolerance in ((first, 4.0 * _TOLERANCE), (block, _TOLERANCE)):
             for _ in range(_MAX_ITER):
                 null.curvature[:] = 0.0
                 if np.max(np.abs(null.update(noise, rows, _PRIOR_ROWS, n_threads))) < tolerance:
@@ -199,8 +188,7 @@ class NullModel:
         prior, floor = prior_rows * _PRIOR, _PRIOR_ROWS * _PRIOR
         by_mean = by_eta / sigma + prior[0] * self.mean
         by_noise = by_scale + prior[1] * self.log_sigma
-        # A badly placed entry may not be convex, in η under heavy tails and in log σ by −z·bend;
-        # its size still says how stiff it is.
+        # The nll of an outlier need not be convex; the size of its curvature still limits the step.
         self.curvature[0] += np.abs(eta_eta) / sigma**2
         self.curvature[1] += eta_scale / sigma
         self.curvature[2] += np.maximum(scale_scale, 0.5 * np.abs(by_scale))
@@ -208,18 +196,14 @@ class NullModel:
         if not self.free_mean:
             by_mean, c = np.zeros_like(c), np.zeros_like(c)
         most = 0.9 * np.sqrt(a) * np.sqrt(d)
-        c = between(-most, c, most)
+        c = clip(c, -most, most)
         ratio = c / d  # eliminated one after the other: a determinant may overflow
         by_both = (ratio * by_noise - by_mean) / (a - c * ratio)
-        step = np.stack(
-            [
-                between(-1.0, by_both / sigma, 1.0),
-                between(-0.5, -by_noise / d - ratio * by_both, 0.5),
-            ]
-        )
+        in_mean, in_noise = by_both / sigma, -by_noise / d - ratio * by_both
+        step = np.stack([clip(in_mean, -1.0, 1.0), clip(in_noise, -0.5, 0.5)])
         self.mean += sigma * step[0]
         # σ → 0 is real where a task is constant; 1e-4 of its spread, or of its size, is the floor.
-        self.log_sigma = between(_LOWEST_LOG_SIGMA, self.log_sigma + step[1], -_LOWEST_LOG_SIGMA)
+        self.log_sigma = clip(self.log_sigma + step[1], _LOWEST_LOG_SIGMA, -_LOWEST_LOG_SIGMA)
         return step
 
 
@@ -229,7 +213,7 @@ _NEGLIGIBLE = 1e-13
 
 
 def spectral_start(
-    noise: Noise, block: Block, null: NullModel, metric: FeatureMetric, rank: int
+    noise: Noise, block: Block, null: RunningNull, metric: FeatureMetric, rank: int
 ) -> tuple[Iterate, FloatArray]:
     r"""Reduced-rank ridge regression of the null model's working residuals, and mean curvatures.
 
@@ -243,7 +227,7 @@ def spectral_start(
     latent = np.broadcast_to(null.mean, block.low.shape)
     entry = entries(noise, block, np.ascontiguousarray(latent), sigma)
     known = _known(block)
-    curvature = np.maximum(block.weight @ entry[:, 2] / known, 0.02)
+    curvature = np.maximum(block.weight @ entry[:, 2] / known, LEAST_CURVATURE)
     fill = np.maximum(known / max(float(block.weight.sum()), 1.0), 0.2)  # missing counts as 0 in E
     root = np.sqrt(block.weight)[:, None]
     X, E = root * block.X, -root * entry[:, 1] / (np.sqrt(curvature) * fill)
@@ -258,10 +242,12 @@ def mean_curvature(noise: Noise, block: Block, model: Iterate) -> FloatArray:
     """Mean curvature of a known entry under a model, (T,)."""
     latent = block.X @ model.V.T @ model.Ut + model.intercept
     entry = entries(noise, block, latent, model.sigma)
-    return np.maximum(block.weight @ entry[:, 2] / _known(block), 0.02)
+    return np.maximum(block.weight @ entry[:, 2] / _known(block), LEAST_CURVATURE)
 
 
-def random_start(null: NullModel, n_features: int, rank: int, rng: np.random.Generator) -> Iterate:
+def random_start(
+    null: RunningNull, n_features: int, rank: int, rng: np.random.Generator
+) -> Iterate:
     """Small random U and random V."""
     V = rng.standard_normal((rank, n_features)) / np.sqrt(n_features)
     Ut = 0.1 * null.sigma * rng.standard_normal((rank, len(null.mean))) / np.sqrt(rank)
@@ -273,8 +259,8 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
 
     A component with U = V = 0 is a saddle that no gradient leaves.
     """
-    turn, back = whitening(metric.inner(start.V))
-    start.V[...] = turn @ start.V
+    there, back = whitening(metric.inner(start.V))
+    start.V[...] = there @ start.V
     start.Ut[...] = back @ start.Ut
     variances = np.diagonal(metric.inner(start.V))
     if (variances > 0.25).all():
@@ -285,7 +271,7 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
     start.Ut[...] = vectors.T @ start.Ut
     for component in np.flatnonzero(values < 0.25).tolist():
         direction = rng.standard_normal((1, start.V.shape[1]))
-        square = metric.mean_square(direction)
+        square = float(metric.inner(direction)[0, 0])
         start.V[component] = direction[0] / np.sqrt(square if square > 0.0 else 1.0)
         start.Ut[component] = 0.0
 
@@ -360,8 +346,8 @@ _VANISHING = 1e-140  # columns without a larger number are taken for zeros: squa
 
 
 @dataclass(frozen=True)
-class Units:
-    """Location and scale of columns, and the mean weight of a row.
+class Standardization:
+    """Location and scale of features and targets, and the mean weight of a row.
 
     Parameters
     ----------
@@ -377,7 +363,7 @@ class Units:
     weight: float
 
     @classmethod
-    def plain(cls, n_features: int, n_tasks: int) -> Units:
+    def identity(cls, n_features: int, n_tasks: int) -> Standardization:
         """The user's own units."""
         zero, one = np.zeros, np.ones
         return cls(zero(n_features), one(n_features), zero(n_tasks), one(n_tasks), 1.0)
@@ -385,13 +371,13 @@ class Units:
     @classmethod
     def build(
         cls, rows: RawRows, *, center: bool, scale_features: bool, scale_targets: bool
-    ) -> Units:
+    ) -> Standardization:
         """Mean and spread of the first rows; a bound counts as its value."""
         heavy = rows.weight[rows.weight > 0.0]
         unit = float(heavy.mean()) if len(heavy) else 1.0
         share = rows.weight / unit
         feature_mean, feature_scale = _moments(rows.X, share[:, None])
-        values, known = middles(rows.low, rows.high)
+        values, known = recorded_values(rows.low, rows.high)
         target_mean, target_scale = _moments(values, share[:, None] * known)
         if not center:
             feature_scale, target_scale = (
@@ -430,6 +416,19 @@ class Units:
         Ut = model.Ut / self.target_scale
         shift = model.intercept + (model.V @ self.feature_mean) @ model.Ut - self.target_mean
         return Iterate(V, Ut, shift / self.target_scale, model.sigma / self.target_scale)
+
+
+def recorded_values(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """y, the bound it is censored at, or the middle of its interval, and 1 where one is known.
+
+    Both have shape (n, T) and are 0 where nothing is known.
+    """
+    start = np.where(np.isneginf(low), high, low)
+    end = np.where(np.isposinf(high), low, high)
+    with np.errstate(invalid="ignore"):  # open on both sides
+        values = start + 0.5 * (end - start)
+    known = np.isfinite(values)
+    return np.where(known, values, 0.0), known.astype(np.float64)
 
 
 def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:

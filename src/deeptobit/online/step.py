@@ -1,4 +1,4 @@
-"""The adaptive online step, one row after the other, compiled."""
+"""The step of one row and of one batch, compiled: ``sketch`` moves V, ``refine`` moves U."""
 
 import math
 
@@ -7,8 +7,135 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood.kernels import is_finite, jit_sums
 from deeptobit.online.kernels import fill_closed, fill_scores, row_entries
-from deeptobit.online.reference import REACH
-from deeptobit.online.rows import Block, Iterate, PlainPlan, RowPlan
+from deeptobit.online.reference import LEAST_CURVATURE, REACH
+from deeptobit.online.rows import Block, GradientPlan, Iterate, RowPlan
+
+
+@jit_sums
+def sketch(
+    V: FloatArray,
+    Ut: FloatArray,
+    x: FloatArray,
+    z: FloatArray,
+    inverse: FloatArray,
+    spread: float,
+    gamma: float,
+    score: FloatArray,
+    h: FloatArray,
+    pull: FloatArray,
+) -> None:
+    """Step on V, given U: problem (P:V). Twin of ``reference.sketch``; h changes from Vx to V⁺x."""
+    (rank, n_features), n_tasks = V.shape, len(score)
+    leverage = 0.0
+    for j in range(n_features):
+        leverage += x[j] * z[j]
+    leverage = max(leverage, 0.0)
+    damped = gamma / (1.0 + gamma * leverage * spread)
+    for r in range(rank):
+        total = 0.0
+        for t in range(n_tasks):
+            total += score[t] * Ut[r, t]
+        pull[r] = total
+    for r in range(rank):
+        total = 0.0
+        for k in range(rank):
+            total += inverse[r, k] * pull[k]
+        length = damped * total
+        h[r] -= leverage * length
+        for j in range(n_features):
+            V[r, j] -= length * z[j]
+
+
+@jit_sums
+def refine(
+    Ut: FloatArray,
+    intercept: FloatArray,
+    sigma: FloatArray,
+    h: FloatArray,
+    gamma: float,
+    fade: float,
+    entry: FloatArray,
+    move: FloatArray,
+    starts: FloatArray,
+    sides: FloatArray,
+    moments: FloatArray,
+    lowest: FloatArray,
+    highest: FloatArray,
+    learns_b: float,
+    learns_sigma: float,
+) -> float:
+    """Step on each U_t, given V: problem (P:U). Twin of ``reference.refine``.
+
+    An entry is known unless its start is NaN, and bounded on both sides if its side is 0. The
+    scores in ``move`` become the steps of the intercepts.
+    """
+    rank, n_tasks = Ut.shape
+    square = 0.0
+    for r in range(rank):
+        square += h[r] * h[r]
+    damping = gamma * (1.0 + square)
+    for t in range(n_tasks):
+        start, side = starts[t], sides[t]
+        known = 1.0 if start == start else 0.0
+        bounded = known if side == 0.0 else 0.0
+        moments[0, t] += fade * known * (entry[2, t] - moments[0, t])
+        moments[1, t] += fade * known * (bounded - moments[1, t])
+        moments[2, t] += fade * (known - moments[2, t])
+        curvature = max(moments[0, t], LEAST_CURVATURE)
+        move[t] *= gamma * sigma[t] * sigma[t] / (curvature + damping)
+        factor = sigma_factor(learns_sigma * fade, entry[3, t], moments[1, t])
+        scale, floor, ceiling = sigma[t] * factor, lowest[t], highest[t]
+        scale = floor if scale < floor else scale
+        sigma[t] = ceiling if scale > ceiling else scale
+    total = 0.0
+    for t in range(n_tasks):
+        total += move[t] * move[t]
+        intercept[t] -= learns_b * move[t]
+    for r in range(rank):
+        scale = h[r]
+        for t in range(n_tasks):
+            Ut[r, t] -= move[t] * scale
+    return total * square
+
+
+@jit_sums
+def sigma_factor(fade: float, by_log_sigma: float, bounded: float) -> float:
+    """Twin of ``reference.sigma_factor``."""
+    change = -0.5 * fade * by_log_sigma / max(bounded, 0.05)
+    change = 0.2 if change > 0.2 else (-0.2 if change < -0.2 else change)
+    return 1.0 + change
+
+
+@jit_sums
+def evaluate_row(
+    V: FloatArray,
+    Ut: FloatArray,
+    intercept: FloatArray,
+    sigma: FloatArray,
+    x: FloatArray,
+    edges: FloatArray,
+    sides: FloatArray,
+    h: FloatArray,
+    latent: FloatArray,
+    precision: FloatArray,
+    distance: FloatArray,
+    entry: FloatArray,
+) -> None:
+    """Write h = Vx, the latent scores, 1/σ, and what ``row_entries`` gives of them, (4, T)."""
+    rank, n_tasks = Ut.shape
+    for r in range(rank):
+        total = 0.0
+        for j in range(len(x)):
+            total += V[r, j] * x[j]
+        h[r] = total
+    for t in range(n_tasks):
+        latent[t] = intercept[t]
+        precision[t] = 1.0 / sigma[t]
+    for r in range(rank):
+        scale = h[r]
+        for t in range(n_tasks):
+            latent[t] += Ut[r, t] * scale
+    row_entries(edges, sides, latent, precision, distance, entry)
 
 
 @jit_sums
@@ -21,109 +148,108 @@ def learn_rows(
     averaged: int,
     out: FloatArray,
 ) -> int:
-    """Gaussian twin of ``reference_learn_rows``; see there for the mathematics."""
+    """Gaussian twin of ``reference.learn_rows``."""
     X, low, high, edge, sign, weight, closed = block
     Z, step, forget, inverse, spread, lowest, highest, learns_b, learns_sigma, every = plan
     V, Ut, intercept, sigma = now
-    rank, n_features, n_tasks = len(V), X.shape[1], len(sigma)
-    h, q, p = np.empty(rank), np.empty(rank), np.empty(rank)
-    latent, precision, z = np.empty(n_tasks), np.empty(n_tasks), np.empty(n_tasks)
-    entry, move = np.empty((4, n_tasks)), np.empty(n_tasks)
+    rank, n_tasks = Ut.shape
+    h, pull, entry, score = (
+        np.empty(rank),
+        np.empty(rank),
+        np.empty((4, n_tasks)),
+        np.empty(n_tasks),
+    )
+    latent, precision, distance = np.empty(n_tasks), np.empty(n_tasks), np.empty(n_tasks)
     for row in range(len(X)):
-        x, turned, share, gamma = X[row], Z[row], weight[row], step[row]
-        leverage = 0.0
-        for j in range(n_features):
-            leverage += x[j] * turned[j]
-        leverage = max(leverage, 0.0)
-        for r in range(rank):
-            total = 0.0
-            for j in range(n_features):
-                total += V[r, j] * x[j]
-            h[r] = total
-        for t in range(n_tasks):
-            latent[t] = intercept[t]
-            precision[t] = 1.0 / sigma[t]
-        for r in range(rank):
-            scale = h[r]
-            for t in range(n_tasks):
-                latent[t] += Ut[r, t] * scale
-        starts, sides = edge[row], sign[row]  # enough to tell what is known, and less to read
-        row_entries(starts, sides, latent, precision, z, entry)
-        if closed:
+        x, starts, sides = X[row], edge[row], sign[row]
+        gamma, fade = weight[row] * step[row], min(weight[row] * forget[row], 0.5)
+        evaluate_row(
+            V, Ut, intercept, sigma, x, starts, sides, h, latent, precision, distance, entry
+        )
+        if closed:  # intervals have no edge, which else tells what is known, with less to read
             starts = low[row]
             fill_closed(starts, high[row], latent, precision, entry)
         loss = 0.0
         for t in range(n_tasks):
             loss += entry[0, t]
-            score = entry[1, t]
-            score = REACH if score > REACH else (-REACH if score < -REACH else score)
-            move[t] = score * precision[t]
-        out[0] += share * loss
-
-        for r in range(rank):
-            total = 0.0
-            for t in range(n_tasks):
-                total += move[t] * Ut[r, t]
-            q[r] = total
-        damped = share * gamma / (1.0 + share * gamma * leverage * spread)
-        for r in range(rank):
-            total = 0.0
-            for k in range(rank):
-                total += inverse[r, k] * q[k]
-            p[r] = damped * total
-        size = 1.0
-        for r in range(rank):
-            length = p[r]
-            h[r] -= leverage * length
-            size += h[r] * h[r]
-            for j in range(n_features):
-                V[r, j] -= length * turned[j]
-
-        fade = min(share * forget[row], 0.5)
-        for t in range(n_tasks):
-            start, side = starts[t], sides[t]
-            known = 1.0 if start == start else 0.0
-            exact = known if side == 0.0 else 0.0
-            moments[0, t] += fade * known * (entry[2, t] - moments[0, t])
-            moments[1, t] += fade * known * (exact - moments[1, t])
-            moments[2, t] += fade * (known - moments[2, t])
-            curvature = max(moments[0, t], 0.02)
-            move[t] *= share * gamma * sigma[t] * sigma[t] / (curvature + share * gamma * size)
-            change = -0.5 * fade * entry[3, t] / max(moments[1, t], 0.05)
-            change = 0.2 if change > 0.2 else (-0.2 if change < -0.2 else change)
-            scale = sigma[t] * (1.0 + learns_sigma * change)
-            floor, ceiling = lowest[t], highest[t]
-            scale = floor if scale < floor else scale
-            sigma[t] = ceiling if scale > ceiling else scale
-        total = 0.0
-        for t in range(n_tasks):
-            total += move[t] * move[t]
-            intercept[t] -= learns_b * move[t]
-        out[1] += total * (size - 1.0)
-        for r in range(rank):
-            scale = h[r]
-            for t in range(n_tasks):
-                Ut[r, t] -= move[t] * scale
+            g = entry[1, t]
+            g = REACH if g > REACH else (-REACH if g < -REACH else g)
+            score[t] = g * precision[t]
+        out[0] += weight[row] * loss
+        sketch(V, Ut, x, Z[row], inverse, spread, gamma, score, h, pull)
+        out[1] += refine(
+            Ut, intercept, sigma, h, gamma, fade, entry, score, starts, sides, moments,
+            lowest, highest, learns_b, learns_sigma,
+        )  # fmt: skip
         if (row + 1) % every == 0:
             averaged += 1
-            move_towards(mean, now, 4.0 / (averaged + 3.0))
+            move_towards(mean, now, averaged)
     return averaged
 
 
 @jit_sums
-def move_towards(mean: Iterate, now: Iterate, share: float) -> None:
-    """Move the averages by a share of their distance to the iterate."""
-    for row in range(len(mean[0])):
-        for column in range(mean[0].shape[1]):
-            mean[0][row, column] += share * (now[0][row, column] - mean[0][row, column])
-        for column in range(mean[1].shape[1]):
-            mean[1][row, column] += share * (now[1][row, column] - mean[1][row, column])
-    for task in range(len(mean[2])):
-        mean[2][task] += share * (now[2][task] - mean[2][task])
-        mean[3][task] += share * (now[3][task] - mean[3][task])
+def gradient_rows(
+    block: Block, plan: GradientPlan, now: Iterate, observed_share: FloatArray, out: FloatArray
+) -> None:
+    """Gaussian twin of ``reference.gradient_rows``."""
+    X, low, high, edge, sign, weight, closed = block
+    step, forget, alpha, learns_b, learns_sigma = plan
+    V, Ut, intercept, sigma = now
+    (rank, n_features), n_tasks = V.shape, len(sigma)
+    h, entry = np.empty(rank), np.empty((4, n_tasks))
+    latent, precision, distance = np.empty(n_tasks), np.empty(n_tasks), np.empty(n_tasks)
+    for row in range(len(X)):
+        x, share, length = X[row], weight[row], step[row]
+        for stage in range(2):
+            evaluate_row(
+                V, Ut, intercept, sigma, x, edge[row], sign[row], h, latent, precision, distance,
+                entry,
+            )  # fmt: skip
+            if closed:
+                fill_closed(low[row], high[row], latent, precision, entry)
+            if stage == 1:
+                break
+            loss = 0.0
+            for t in range(n_tasks):
+                loss += entry[0, t] + (math.log(sigma[t]) if low[row, t] == high[row, t] else 0.0)
+            out[0] += share * loss
+            for r in range(rank):
+                total = 0.0
+                for t in range(n_tasks):
+                    total += entry[1, t] * precision[t] * Ut[r, t]
+                pull = share * total
+                for j in range(n_features):
+                    V[r, j] -= length * (pull * x[j] + alpha * V[r, j])
+        for t in range(n_tasks):
+            entry[1, t] *= share * precision[t]
+            intercept[t] -= learns_b * length * entry[1, t]
+        for r in range(rank):
+            scale, total = h[r], 0.0
+            for t in range(n_tasks):
+                move = length * (entry[1, t] * scale + alpha * Ut[r, t])
+                total += move * move
+                Ut[r, t] -= move
+            out[1] += total
+        fade = learns_sigma * min(share * forget[row], 0.5)
+        for t in range(n_tasks):
+            sigma[t] *= sigma_factor(fade, entry[3, t], observed_share[t])
 
 
-# The adaptive online step, one batch after the other, compiled.
+@jit_sums
+def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
+    """Twin of ``reference.move_towards``."""
+    share = 4.0 / (averaged + 3.0)
+    for row in range(len(mean.V)):
+        for column in range(mean.V.shape[1]):
+            mean.V[row, column] += share * (now.V[row, column] - mean.V[row, column])
+        for task in range(mean.Ut.shape[1]):
+            mean.Ut[row, task] += share * (now.Ut[row, task] - mean.Ut[row, task])
+    for task in range(len(mean.sigma)):
+        mean.intercept[task] += share * (now.intercept[task] - mean.intercept[task])
+        mean.sigma[task] += share * (now.sigma[task] - mean.sigma[task])
+
+
+# The step of a batch.
 
 
 @jit_sums
@@ -136,7 +262,7 @@ def learn_batches(
     averaged: int,
     out: FloatArray,
 ) -> int:
-    """Gaussian twin of ``batches_by_pieces``; see there for the mathematics."""
+    """Gaussian twin of ``batches_by_pieces``."""
     X, low, high, edge, sign, weight, closed = block
     Z, step, forget, inverse, spread, lowest, highest, learns_b, learns_sigma, size = plan
     V, Ut, intercept, sigma = now
@@ -157,20 +283,22 @@ def learn_batches(
 
         K = np.dot(z, x.T)
         pull = np.dot(np.dot(score, Ut.T), inverse)
-        pace = _damped(K, pull, share, gamma, spread)
-        V -= np.dot(pace.T, z)
-        H -= np.dot(K, pace)
+        move = sketch_batch(K, pull, share, gamma, spread)
+        V -= np.dot(move.T, z)
+        H -= np.dot(K, move)
         wide, gram = _with_intercept(H, share, learns_b)
         if not is_finite(gram.sum()):
-            V[:] = np.nan  # the guard sees it
+            V[:] = np.nan  # the step is then repeated with half its length
             return averaged
         values, vectors = np.linalg.eigh(gram)
         turned = np.dot(wide, vectors)
-        out[1] += _refine(turned, score, values, vectors, gamma, moments, learns_b, now)
+        out[1] += refine_batch(turned, score, values, vectors, gamma, moments, learns_b, now)
         if learns_sigma:
-            _move_sigma(sigma, fade, sums[2], moments[1], lowest, highest)
+            for t in range(len(sigma)):
+                scale = sigma[t] * sigma_factor(fade, sums[2, t], moments[1, t])
+                sigma[t] = min(max(scale, lowest[t]), highest[t])
         averaged += 1
-        move_towards(mean, now, 4.0 / (averaged + 3.0))
+        move_towards(mean, now, averaged)
     return averaged
 
 
@@ -188,10 +316,10 @@ def _move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: fl
 
 
 @jit_sums
-def _damped(
+def sketch_batch(
     K: FloatArray, pull: FloatArray, weight: FloatArray, gamma: float, spread: float
 ) -> FloatArray:
-    """γ(I + γρΩK)⁻¹ pull, by Cholesky in the symmetric form with Ω^{1/2} on both sides.
+    """Problem (P:V) of a batch: γ(I + γρΩK)⁻¹ pull, by Cholesky with Ω^{1/2} on both sides.
 
     The right-hand sides are further rows of the matrix: their part of the factor is half of the
     solution.
@@ -249,7 +377,7 @@ def _with_intercept(
 
 
 @jit_sums
-def _refine(
+def refine_batch(
     turned: FloatArray,
     score: FloatArray,
     values: FloatArray,
@@ -259,14 +387,16 @@ def _refine(
     learns_b: float,
     now: Iterate,
 ) -> float:
-    """Step of U and b in the coordinates of the eigenvectors; its squared length in U."""
+    """Problem (P:U) of a batch, in the coordinates of the eigenvectors; squared length in U."""
     _, Ut, intercept, sigma = now
     rank, n_tasks = Ut.shape
     target = np.dot(turned.T, score)
     for k in range(rank + 1):
         value = values[k]
         for t in range(n_tasks):
-            target[k, t] *= sigma[t] * sigma[t] / (max(moments[0, t], 0.02) / gamma + value)
+            target[k, t] *= (
+                sigma[t] * sigma[t] / (max(moments[0, t], LEAST_CURVATURE) / gamma + value)
+            )
     move = np.dot(vectors, target)
     length = 0.0
     for r in range(rank):
@@ -276,91 +406,3 @@ def _refine(
     for t in range(n_tasks):
         intercept[t] -= learns_b * move[rank, t]
     return length
-
-
-@jit_sums
-def _move_sigma(
-    sigma: FloatArray,
-    forget: float,
-    pull: FloatArray,
-    bounded: FloatArray,
-    lowest: FloatArray,
-    highest: FloatArray,
-) -> None:
-    for t in range(len(sigma)):
-        change = -0.5 * forget * pull[t] / max(bounded[t], 0.05)
-        change = 0.2 if change > 0.2 else (-0.2 if change < -0.2 else change)
-        scale = sigma[t] * (1.0 + change)
-        floor, ceiling = lowest[t], highest[t]
-        scale = floor if scale < floor else scale
-        sigma[t] = ceiling if scale > ceiling else scale
-
-
-# Algorithms 1 and 2 of the paper with a given step, one row after the other, compiled.
-
-
-@jit_sums
-def plain_rows(
-    block: Block,
-    plan: PlainPlan,
-    now: Iterate,
-    observed_share: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Gaussian twin of ``reference_plain_rows``; see there for the mathematics."""
-    X, low, high, edge, sign, weight, closed = block
-    step, forget, alpha, learns_b, learns_sigma = plan
-    V, Ut, intercept, sigma = now
-    rank, n_features, n_tasks = len(V), X.shape[1], len(sigma)
-    h, q = np.empty(rank), np.empty(rank)
-    latent, precision, z = np.empty(n_tasks), np.empty(n_tasks), np.empty(n_tasks)
-    entry = np.empty((4, n_tasks))
-    for row in range(len(X)):
-        x, share, length = X[row], weight[row], step[row]
-        for stage in range(2):
-            for r in range(rank):
-                total = 0.0
-                for j in range(n_features):
-                    total += V[r, j] * x[j]
-                h[r] = total
-            for t in range(n_tasks):
-                latent[t] = intercept[t]
-                precision[t] = 1.0 / sigma[t]
-            for r in range(rank):
-                scale = h[r]
-                for t in range(n_tasks):
-                    latent[t] += Ut[r, t] * scale
-            row_entries(edge[row], sign[row], latent, precision, z, entry)
-            if closed:
-                fill_closed(low[row], high[row], latent, precision, entry)
-            if stage == 1:
-                break
-            loss = 0.0
-            for t in range(n_tasks):
-                exact = low[row, t] == high[row, t]
-                loss += entry[0, t] + (math.log(sigma[t]) if exact else 0.0)
-            out[0] += share * loss
-            for r in range(rank):
-                total = 0.0
-                for t in range(n_tasks):
-                    total += entry[1, t] * precision[t] * Ut[r, t]
-                q[r] = share * total
-            for r in range(rank):
-                pull = q[r]
-                for j in range(n_features):
-                    V[r, j] -= length * (pull * x[j] + alpha * V[r, j])
-        for t in range(n_tasks):
-            intercept[t] -= learns_b * length * share * entry[1, t] * precision[t]
-        for r in range(rank):
-            scale = h[r]
-            total = 0.0
-            for t in range(n_tasks):
-                move = length * (share * entry[1, t] * precision[t] * scale + alpha * Ut[r, t])
-                total += move * move
-                Ut[r, t] -= move
-            out[1] += total
-        fade = min(share * forget[row], 0.5)
-        for t in range(n_tasks):
-            change = -0.5 * fade * entry[3, t] / max(observed_share[t], 0.05)
-            change = 0.2 if change > 0.2 else (-0.2 if change < -0.2 else change)
-            sigma[t] *= 1.0 + learns_sigma * change

@@ -83,10 +83,6 @@ def test_other_kinds_of_models(kind: str, headline: str, reported: str, tmp_path
     assert reported in page.read_text()
 
 
-def test_no_zero_is_below_zero() -> None:
-    assert (_known(-0.001, _R2), _known(-0.006, _R2)) == ("0.00", "-0.01")
-
-
 def test_features_that_do_not_help_are_named(tmp_path: Path) -> None:
     lines = [f"{(7 * i) % 11},{(5 * i) % 13},{3 * i}" for i in range(40)]
     (tmp_path / "a.csv").write_text("\n".join(["x,luck,sum", *lines]))
