@@ -71,7 +71,7 @@ def hold_out(
         labels = None if groups is None else groups[fold.train]
         _fit(model, X.iloc[fold.train], train, labels)
         unseen = X.iloc[fold.test]
-        by_row = {"lower": test.entry_lower, "upper": test.entry_upper}
+        by_row: dict[str, Any] = {"lower": test.entry_lower, "upper": test.entry_upper}
         if isinstance(model, TobitRegressor):
             stages = [model.predict(unseen, **by_row)]
         else:
