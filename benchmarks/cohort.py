@@ -147,10 +147,10 @@ def _recalibrated(
         np.ones(n_tasks, dtype=np.bool_),
         fit_intercept=True,
     )
-    line, _ = fit_error_model(errors, (Gaussian(),))
-    scores = line.level + line.slope * latent
-    mean = Predictive(Gaussian(), scores, line.sigma, split.lower, split.upper).mean()
-    return _score(split, mean, scores, line.sigma, bounded=True)
+    found, _ = fit_error_model(errors, (Gaussian(),))
+    scores = found.intercept + found.slope * latent
+    mean = Predictive(Gaussian(), scores, found.sigma, split.lower, split.upper).mean()
+    return _score(split, mean, scores, found.sigma, bounded=True)
 
 
 def _score(

@@ -37,10 +37,10 @@ def tobit_step(problem: Problem, held_out: FloatArray, point: FloatArray) -> For
         np.ones(n_tasks, dtype=np.bool_),
         fit_intercept=True,
     )
-    line, noise = fit_error_model(scores, TAILS)
-    score = line.level + line.slope * point
-    mean = Predictive(noise, score, line.sigma, problem.lower, problem.upper).mean()
-    return Forecast(mean, NoisyScore(noise, score, line.sigma), grid_of(noise))
+    found, noise = fit_error_model(scores, TAILS)
+    score = found.intercept + found.slope * point
+    mean = Predictive(noise, score, found.sigma, problem.lower, problem.upper).mean()
+    return Forecast(mean, NoisyScore(noise, score, found.sigma), grid_of(noise))
 
 
 ERROR_MODELS: dict[str, Callable[[Problem, FloatArray, FloatArray], Forecast]] = {

@@ -10,7 +10,7 @@ from sklearn.linear_model import BayesianRidge, Ridge
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.auto.evidence import EvidenceProblem, Spectrum, impute, noise_correlation
-from deeptobit.auto.path import EvidenceState, Sharing, _learn, fit_coefficients
+from deeptobit.auto.path import EvidenceState, Sharing, _learn, em_step
 from tests.auto.problems import begun, linear, posed
 
 _SEPARATE = Sharing(1.0)
@@ -18,7 +18,7 @@ _SEPARATE = Sharing(1.0)
 
 def _repeat(problem: EvidenceProblem, state: EvidenceState, n_steps: int) -> EvidenceState:
     for _ in range(n_steps):
-        state, _ = fit_coefficients(problem, state, _SEPARATE)
+        state, _ = em_step(problem, state, _SEPARATE)
     return state
 
 

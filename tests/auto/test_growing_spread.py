@@ -137,7 +137,8 @@ def test_the_noise_of_another_model_serves_a_deeper_network() -> None:
     np.testing.assert_array_equal(hidden, next(plain.staged_predict(X)))
     np.testing.assert_array_equal(last, given.predict(X))
     bars = [model.plot_layers(X, Y, ax=Figure().subplots()).patches[0] for model in (given, plain)]
-    np.testing.assert_array_equal(*(bar.get_patch_transform().get_matrix() for bar in bars))
+    own, other = (bar.get_patch_transform().get_matrix() for bar in bars)
+    np.testing.assert_array_equal(own, other)
 
 
 def test_rows_that_come_later_move_all_tasks() -> None:

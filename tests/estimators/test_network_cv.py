@@ -137,7 +137,7 @@ def test_depth_is_taken_where_it_pays() -> None:
         ({"alphas": []}, "alphas is empty"),
         ({"alphas": [0.0]}, "alphas must be positive"),
         ({"ranks": [0]}, "ranks must be whole numbers"),
-        ({"feature_sparsities": [2.0]}, "feature_sparsity must"),
+        ({"feature_sparsities": [2.0]}, "feature_sparsities must be numbers from 0 to 1"),
         ({"tol": 0.0}, "tol must be positive"),
         ({"noise": "auto"}, "noise='auto' is a setting of AutoTobitRegressor"),
         ({"noise": NoiseByTask([Gaussian()] * 5)}, "one noise family for all tasks"),
@@ -172,5 +172,5 @@ def test_a_deeper_network_that_is_behind_on_two_folds_is_abandoned(
     assert np.isnan(deeper[2:]).all()
     assert np.isnan(table["mean_test_score"][-1])
     assert table["rank_test_score"][-1] == len(table["params"])
-    assert "abandoned after 2 folds" in capsys.readouterr().err
+    assert "(2 folds)" in capsys.readouterr().err
     assert model.n_layers_ == 1

@@ -187,24 +187,18 @@ class Spectrum:
         array([6.])
         """
         root = np.sqrt(feature_variance)
-        n_samples, n_features = problem.matrix.shape
-        if n_features <= n_samples:
-            values, directions = np.linalg.eigh(problem.gram * np.outer(root, root))
-            keep = values > _threshold(values)
-            return cls(feature_variance, values[keep], directions[:, keep])
         rows = problem.weighted_rows * root
-        values, sides = np.linalg.eigh(rows @ rows.T)
-        keep = values > _threshold(values)
-        values = values[keep]
-        return cls(feature_variance, values, rows.T @ sides[:, keep] / np.sqrt(values))
+        wide = rows.shape[1] > rows.shape[0]
+        products = rows @ rows.T if wide else problem.gram * np.outer(root, root)
+        values, vectors = np.linalg.eigh(products)
+        keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
+        values, vectors = values[keep], vectors[:, keep]
+        directions = rows.T @ vectors / np.sqrt(values) if wide else vectors
+        return cls(feature_variance, values, directions)
 
     def scaled(self, factor: float) -> Spectrum:
         """The same directions with all prior variances multiplied by a factor."""
         return Spectrum(self.feature_variance * factor, self.values * factor, self.directions)
-
-
-def _threshold(values: FloatArray) -> float:
-    return float(_RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True)
@@ -321,19 +315,6 @@ def impute(
     fitted = problem.matrix @ coef + intercept
     moments = likelihood.truncated_moments(problem.low / sigma, problem.high / sigma, fitted)
     return Latents(fitted, *moments)
-
-
-def impute_missing_noise(
-    problem: EvidenceProblem, latents: Latents, correlation: FloatArray
-) -> FloatArray:
-    """The noise of all entries; that of missing ones is predicted from their row, (N, T).
-
-    Outcomes of one person err together. A missing entry with noise 0 would count as one without
-    error beside others that err, and pull their coefficients towards its own.
-    """
-    if not problem.missing.any():
-        return latents.residual
-    return likelihood.missing_noise(latents.residual, problem.missing, correlation)
 
 
 def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.auto.evidence import (
     EvidenceProblem,
@@ -15,7 +16,6 @@ from deeptobit.auto.evidence import (
     Posterior,
     Spectrum,
     impute,
-    impute_missing_noise,
     noise_correlation,
 )
 from deeptobit.layer import SIGMA_FLOOR
@@ -81,21 +81,25 @@ def start(problem: EvidenceProblem, spectrum: Spectrum) -> EvidenceState:
     )
 
 
-def fit_coefficients(
+def em_step(
     problem: EvidenceProblem, state: EvidenceState, sharing: Sharing
 ) -> tuple[EvidenceState, Posterior]:
     r"""One EM step for Δ, intercepts and σ under a given prior.
 
     The covariance of the tasks is :math:`(1 - \rho) K + \rho R`. With ρ = 1 it is that of the
     noise, and each task is a separate ridge regression.
+
+    Outcomes of one person err together, so that the noise of a missing entry is predicted from its
+    row. With noise 0 it would count as one without error beside others that err, and pull their
+    coefficients towards its own.
     """
     state, latents = _update_sigma(problem, state)
+    noise, errors = np.eye(len(state.sigma)), latents.residual
     if sharing.correlated:
         noise = noise_correlation(latents, problem.weight)
-    else:
-        noise = np.eye(len(state.sigma))
-    latent = latents.fitted + impute_missing_noise(problem, latents, noise)
-    weighted = problem.weight[:, None] * latent
+    if problem.missing.any():
+        errors = likelihood.missing_noise(errors, problem.missing, noise)
+    weighted = problem.weight[:, None] * (latents.fitted + errors)
     intercept = np.zeros_like(state.intercept)
     if problem.fit_intercept:
         intercept = weighted.sum(axis=0) / problem.total_weight
@@ -214,7 +218,7 @@ def _learn(
 ) -> EvidenceState:
     """EM over the layer and its prior, with one variance for each feature (own) or for all."""
     for _ in range(n_steps):
-        state, posterior = fit_coefficients(problem, state, sharing)
+        state, posterior = em_step(problem, state, sharing)
         growth = posterior.growth()
         if own:
             spectrum = Spectrum.build(problem, state.spectrum.feature_variance * growth)
@@ -239,7 +243,7 @@ def _members(
         }
         polished = replace(state, spectrum=state.spectrum.scaled(strength))
         for _ in range(_POLISH_STEPS):
-            polished, _ = fit_coefficients(problem, polished, sharing)
+            polished, _ = em_step(problem, polished, sharing)
         yield _in_user_units(problem, polished, settings)
 
 

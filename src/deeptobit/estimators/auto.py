@@ -25,7 +25,7 @@ from deeptobit.estimators.network import LayeredRegressor
 from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.estimators.search import Candidate, Search
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import BoundsLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +177,11 @@ class AutoTobitRegressor(LayeredRegressor):
         """
         members = _read_members(self.members)
         search = Search.of(self, X, y, sample_weight, lower, upper, groups)
-        self._check_noise(search.held_out.targets)
+        n_tasks = search.held_out.targets.shape[1]
+        if isinstance(self.noise, NoiseByTask) and len(self.noise.families) != n_tasks:
+            raise ValueError(
+                f"noise is that of {len(self.noise.families)} target(s), but y has {n_tasks}"
+            )
         stack = self._fit_stack(search) if "stack" in members else None
         deeper = None
         if "deeper" in members and search.bounded:
@@ -210,24 +214,15 @@ class AutoTobitRegressor(LayeredRegressor):
 
         return pd.DataFrame(self._members)
 
-    def _layer_noise(self) -> Noise:
-        """Gaussian, unless one family is given."""
-        by_task = isinstance(self.noise, NoiseByTask)
-        automatic = isinstance(self.noise, str) and self.noise == "auto"
-        return Gaussian() if automatic or by_task else resolve_noise(self.noise)
-
     def _families(self) -> tuple[Noise, ...]:
         """Candidates for the noise of predictions."""
-        if isinstance(self.noise, str) and self.noise == "auto":
-            return TAILS
-        return (resolve_noise(self.noise),)
+        automatic = isinstance(self.noise, str) and self.noise == "auto"
+        return TAILS if automatic else (resolve_noise(self.noise),)
 
-    def _check_noise(self, targets: CensoredTargets) -> None:
-        n_tasks = len(targets.names)
-        if isinstance(self.noise, NoiseByTask) and len(self.noise.families) != n_tasks:
-            raise ValueError(
-                f"noise is that of {len(self.noise.families)} target(s), but y has {n_tasks}"
-            )
+    def _layer_noise(self) -> Noise:
+        """Gaussian, unless one family is given."""
+        first = self._families()[0]
+        return Gaussian() if isinstance(first, NoiseByTask) else first
 
     def _fit_stack(self, search: Search) -> EvidenceStack:
         stack = fit_stack(

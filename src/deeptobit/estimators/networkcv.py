@@ -12,7 +12,7 @@ from deeptobit.estimators.formula import FormulaDesign
 from deeptobit.estimators.inputs import check_count, feature_scale
 from deeptobit.estimators.network import LayeredRegressor
 from deeptobit.estimators.prediction import PredictionKind
-from deeptobit.estimators.search import Search, best_of, describe_scores, tabulate
+from deeptobit.estimators.search import Search, best_of, tabulate
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.targets import BoundsLike
 
@@ -149,7 +149,7 @@ class SubspaceNetworkCV(LayeredRegressor):
             params = {name: value for name, value in layer.params.items() if name != "n_layers"}
             candidates += search.deeper(range(2, self.max_layers + 1), params, layer.scores)
         for candidate in candidates if self.verbose else ():
-            print(f"{candidate.params}: {describe_scores(candidate.scores)}", file=sys.stderr)
+            print(candidate, file=sys.stderr)
         best = best_of(candidates)
         network = search.refit(best.network)
         if hasattr(self, "feature_names_in_"):

@@ -37,6 +37,8 @@ class PlotMixin(ConformalMixin, ExplainMixin):
     Limits per entry are passed as a :class:`~deeptobit.CensoredTargets`.
     """
 
+    history_: dict[str, Any]
+
     def plot_predictions(
         self,
         X: Any,
@@ -258,7 +260,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         True
         """
         check_is_fitted(self)
-        history: dict[str, Any] = vars(self)["history_"]
+        history = self.history_
         if "n_iter" in history:
             steps, converged = history["n_iter"], history["converged"]
             return plots.draw_steps(self.target_names_, steps, converged, ax=ax)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, islice, product
 from numbers import Integral, Real
@@ -22,7 +22,6 @@ from deeptobit.estimators.diagnosis import check_determined
 from deeptobit.estimators.inputs import (
     check_lengths,
     check_settings,
-    check_sparsity,
     check_switches,
     read_features,
     read_targets,
@@ -69,13 +68,10 @@ class Candidate:
         names = ("rank", "alpha", "feature_sparsity", "n_layers")
         return {name: getattr(self.network, name) for name in names}
 
-
-def describe_scores(scores: FloatArray) -> str:
-    """Mean and standard deviation over folds, for ``verbose``."""
-    seen = scores[~np.isnan(scores)]
-    if seen.size < scores.size:
-        return f"{seen.mean():.4f}, abandoned after {seen.size} folds"
-    return f"{scores.mean():.4f} (sd {_deviation(scores):.4f})"
+    def __str__(self) -> str:
+        """Parameters, mean score and number of folds."""
+        n_folds = int((~np.isnan(self.scores)).sum())
+        return f"{self.params}: {np.nanmean(self.scores):.4f} ({n_folds} folds)"
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
@@ -177,15 +173,29 @@ class Search:
 
     def one_layer(self, ranks: Any, alphas: Any, sparsities: Any) -> list[Candidate]:
         """Every point of the grid; along the alphas each fit starts from the one before."""
-        ranks = [_read_rank(rank) for rank in _read_values(ranks, "ranks", RANKS)]
-        sparsities = _read_values(sparsities, "feature_sparsities", (0.0,))
-        for sparsity in sparsities:
-            check_sparsity(sparsity)
+        ranks = _read_values(
+            RANKS if ranks is None else ranks,
+            "ranks",
+            "whole numbers, at least 1",
+            lambda rank: isinstance(rank, Integral) and int(rank) >= 1,
+        )
+        sparsities = _read_values(
+            0.0 if sparsities is None else sparsities,
+            "feature_sparsities",
+            "numbers from 0 to 1",
+            lambda sparsity: isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0,
+        )
         if alphas is None or isinstance(alphas, Integral):
             largest = self.null(slice(None), 1, 0.0).alpha_max or 1.0  # 0 if no feature varies
             n_alphas = N_ALPHAS if alphas is None else int(alphas)
             alphas = np.geomspace(largest, _SMALLEST_ALPHA * largest, n_alphas)
-        alphas = np.sort([_read_alpha(alpha) for alpha in _read_values(alphas, "alphas", ())])[::-1]
+        alphas = _read_values(
+            alphas,
+            "alphas",
+            "positive and finite",
+            lambda alpha: isinstance(alpha, Real) and 0.0 < float(alpha) < np.inf,
+        )
+        alphas = np.sort(np.array(alphas, dtype=np.float64))[::-1]
         paths, folds = list(product(ranks, sparsities)), self.held_out.folds
         jobs = Parallel(n_jobs=self.n_jobs)(
             delayed(_score_path)(self, fold, rank, sparsity, alphas)
@@ -314,22 +324,12 @@ def _score_network(search: Search, fold: Fold, network: SubspaceNetworkRegressor
     return _Trial(score, seconds, latent)
 
 
-def _read_values(values: Any, name: str, default: Sequence[Any]) -> list[Any]:
-    if values is None:
-        return list(default)
+def _read_values(values: Any, name: str, expected: str, holds: Callable[[Any], bool]) -> list[Any]:
+    """The values of a grid, one or several."""
     found = [values] if isinstance(values, Real) else list(values)
     if not found:
         raise ValueError(f"{name} is empty: there is nothing to choose from")
+    for value in found:
+        if not holds(value):
+            raise ValueError(f"{name} must be {expected}; got {value!r}")
     return found
-
-
-def _read_rank(rank: Any) -> int:
-    if not (isinstance(rank, Integral) and int(rank) >= 1):
-        raise ValueError(f"ranks must be whole numbers, at least 1; got {rank!r}")
-    return int(rank)
-
-
-def _read_alpha(alpha: Any) -> float:
-    if not (isinstance(alpha, Real) and 0.0 < float(alpha) < np.inf):
-        raise ValueError(f"alphas must be positive and finite; got {alpha!r}")
-    return float(alpha)
