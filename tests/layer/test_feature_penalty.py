@@ -109,7 +109,7 @@ def test_balancing_keeps_the_coefficients_and_lowers_the_penalty() -> None:
     balanced = problem.balance(layer)
     np.testing.assert_allclose(balanced.U @ balanced.Z.T, layer.U @ layer.Z.T, atol=1e-12)
     np.testing.assert_array_equal(balanced.Z[2], 0.0)
-    before, after = (problem.value(problem.pack(each), ONLY) for each in (layer, balanced))
+    before, after = (problem.evaluate(problem.pack(each)).value for each in (layer, balanced))
     assert after < before
     assert balanced.U.shape == (N_TASKS, RANK)
 

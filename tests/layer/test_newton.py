@@ -65,7 +65,9 @@ def test_the_number_of_iterations_is_limited(max_iter: int) -> None:
     result = solve(Toy(rosenbrock), start, max_iter=max_iter)
     assert (result.n_iter == max_iter).all()
     assert not result.converged.any()
-    np.testing.assert_allclose(result.value, Toy(rosenbrock).value(result.point, np.arange(3)))
+    np.testing.assert_allclose(
+        result.value, Toy(rosenbrock).evaluate(result.point, np.arange(3)).value
+    )
     unmoved = (result.point == start).all()
     assert unmoved if max_iter == 0 else not unmoved
 

@@ -54,7 +54,7 @@ def test_with_every_kind_of_entry_it_ends_where_a_general_optimiser_ends(noise: 
 
         def objective(x: FloatArray, task: int = int(task)) -> float:
             point = np.append(x[:-1], np.exp(x[-1]))[:, None]
-            return float(problem.value(point, np.array([task])).item())
+            return float(problem.evaluate(point, np.array([task])).value.item())
 
         start = np.zeros(problem.features.rank + 2)
         found = minimize(objective, start, method="BFGS", options={"gtol": 1e-7})

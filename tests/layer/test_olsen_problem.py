@@ -23,7 +23,7 @@ SPARSE = pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"
 def value_along(
     problem: OlsenProblem, point: FloatArray, direction: FloatArray, step: float
 ) -> FloatArray:
-    return problem.value(problem.move(point, direction, np.full(N_TASKS, step)), TASKS)
+    return problem.evaluate(problem.move(point, direction, np.full(N_TASKS, step)), TASKS).value
 
 
 def quadratic_form(problem: OlsenProblem, point: FloatArray, direction: FloatArray) -> FloatArray:
@@ -32,7 +32,7 @@ def quadratic_form(problem: OlsenProblem, point: FloatArray, direction: FloatArr
     change = direction + point * tau
     change[-1] = point[-1] * tau
     step = 1e-2
-    at = {k: problem.value(point + k * step * change, TASKS) for k in (-2, -1, 0, 1, 2)}
+    at = {k: problem.evaluate(point + k * step * change, TASKS).value for k in (-2, -1, 0, 1, 2)}
     bend = 16.0 * (at[-1] + at[1]) - (at[-2] + at[2]) - 30.0 * at[0]
     return np.asarray(bend / (12.0 * step**2))
 
@@ -48,7 +48,7 @@ def test_the_objective_is_the_weighted_likelihood_and_the_ridge(noise: Noise, sp
     low, high = (problem.scaling.apply(end) for end in (problem.targets.low, problem.targets.high))
     nll = evaluate_olsen(noise, low, high, X @ gamma + point[-2], point[-1]).nll
     expected = problem.weight @ nll + 0.5 * alpha * np.square(gamma).sum(axis=0)
-    np.testing.assert_allclose(problem.value(point, TASKS), expected, rtol=1e-11)
+    np.testing.assert_allclose(problem.evaluate(point, TASKS).value, expected, rtol=1e-11)
     np.testing.assert_allclose(problem.evaluate(point, TASKS).value, expected, rtol=1e-11)
 
 
@@ -94,15 +94,6 @@ def test_the_hessian_is_symmetric_and_convex_for_gaussian_noise(sparse: bool) ->
         np.testing.assert_allclose(hessian, hessian.T, rtol=1e-4, atol=1e-5)
         assert np.linalg.eigvalsh(hessian).min() > 0.0
     assert (at.precondition(np.ones_like(at.gradient)) > 0.0).all()
-
-
-@EVERY_NOISE
-def test_value_alone_is_the_value_of_the_whole_evaluation(noise: Noise) -> None:
-    problem = build_problem(noise=noise)
-    point = some_point(problem)
-    np.testing.assert_allclose(
-        problem.value(point, TASKS), problem.evaluate(point, TASKS).value, rtol=1e-14
-    )
 
 
 def test_sparse_and_dense_features_give_the_same_problem() -> None:
@@ -259,7 +250,7 @@ def test_rotating_the_basis_leaves_the_objective(noise: Noise) -> None:
     point = some_point(problem)
     there = np.vstack([rotation.T @ point[:-2], point[-2:]])
     np.testing.assert_allclose(
-        build_problem(noise=noise, alpha=0.0, features=turned).value(there, TASKS),
-        problem.value(point, TASKS),
+        build_problem(noise=noise, alpha=0.0, features=turned).evaluate(there, TASKS).value,
+        problem.evaluate(point, TASKS).value,
         rtol=1e-12,
     )

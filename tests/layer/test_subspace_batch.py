@@ -83,7 +83,7 @@ def random_start(null: NullLayer, seed: int) -> Layer:
 
 def value_at(null: NullLayer, layer: Layer, alpha: float) -> float:
     problem = replace(null.problem, alpha=alpha)
-    return float(problem.value(problem.pack(layer), np.zeros(1, dtype=np.intp))[0])
+    return float(problem.evaluate(problem.pack(layer)).value[0])
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 5])

@@ -55,7 +55,7 @@ def some_point(problem: SubspaceProblem, seed: int = 3) -> FloatArray:
 
 
 def value_at(problem: SubspaceProblem, point: FloatArray) -> float:
-    return float(problem.value(point, ONLY)[0])
+    return float(problem.evaluate(point, ONLY).value[0])
 
 
 def slope(problem: SubspaceProblem, point: FloatArray, direction: FloatArray) -> float:
@@ -94,16 +94,6 @@ def test_the_objective_is_the_weighted_likelihood_and_the_penalty(
     penalty = np.square(layer.U).sum() + np.square(sketch(problem, layer)).sum()
     expected = problem.weight @ nll.sum(axis=1) + 0.5 * ALPHA * penalty
     np.testing.assert_allclose(value_at(problem, problem.pack(layer)), expected, rtol=1e-11)
-
-
-@EVERY_NOISE
-@SPARSE
-def test_value_alone_is_the_value_of_the_whole_evaluation(noise: Noise, sparse: bool) -> None:
-    problem = build(sparse=sparse, noise=noise)
-    point = some_point(problem)
-    np.testing.assert_allclose(
-        problem.value(point, ONLY), problem.evaluate(point, ONLY).value, rtol=1e-14
-    )
 
 
 @EVERY_NOISE

@@ -41,10 +41,6 @@ class Toy:
         values, gradients, hessians = zip(*columns, strict=True)
         return ToyPoint(np.array(values), np.array(gradients).T, np.array(hessians))
 
-    def value(self, point: FloatArray, tasks: Tasks) -> FloatArray:
-        columns = [self.function(int(t), x)[0] for t, x in zip(tasks, point.T, strict=True)]
-        return np.array(columns)
-
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         return np.asarray(point + step * direction)
 

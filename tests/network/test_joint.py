@@ -114,7 +114,7 @@ def test_with_one_layer_it_is_the_objective_of_that_layer(sparsity: float) -> No
     one = replace(layer, sigma=np.ones(3))
     point = single.unpack(np.zeros((single.pack(null_layer(single).layer).size, 1)))
     point = point._replace(U=one.U, Z=single.features.coordinates(one.V.T), intercept=one.intercept)
-    (value,) = single.value(single.pack(point), np.zeros(1, dtype=np.intp))
+    (value,) = single.evaluate(single.pack(point)).value
     assert joint(network).evaluate([one])[0] == pytest.approx(value, rel=1e-10)
 
 

@@ -48,9 +48,6 @@ class Problem(Protocol):
     def evaluate(self, point: FloatArray, tasks: NDArray[np.intp]) -> Evaluation:
         """Value, gradient and curvature of the problems ``tasks`` at their columns."""
 
-    def value(self, point: FloatArray, tasks: NDArray[np.intp]) -> FloatArray:
-        """Value alone."""
-
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         """The feasible point that a step along ``direction`` leads to."""
 
@@ -211,6 +208,7 @@ def _line_search(
     short = _too_high(there.value, value, step, slope) & ~(closer & no_higher)
     if not short.any():
         return trial, there, short
+    del there
     while short.any():
         step[short] *= 0.5
         ended = step < _SHORTEST_STEP
@@ -219,7 +217,7 @@ def _line_search(
         short[ended] = False
         if not short.any():
             break
-        again = problem.value(trial[:, short], tasks[short])
+        again = problem.evaluate(trial[:, short], tasks[short]).value
         short[short] = _too_high(again, value[short], step[short], slope[short])
     return trial, problem.evaluate(trial, tasks), np.asarray(step == 0.0)
 

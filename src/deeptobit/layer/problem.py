@@ -19,7 +19,7 @@ from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer.features import AlignedFeatures, BasisFeatures
 from deeptobit.layer.parameters import Layer, TargetScaling
-from deeptobit.likelihood import Derivatives, Noise
+from deeptobit.likelihood import Noise
 from deeptobit.penalties import Penalty, Ridge, balance, least_subgradient
 from deeptobit.targets import CensoredTargets
 
@@ -80,10 +80,6 @@ class LayerProblem(ABC):
     @abstractmethod
     def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> LayerEvaluation:
         """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
-
-    @abstractmethod
-    def value(self, point: FloatArray, tasks: Tasks = ONLY) -> FloatArray:
-        """The objective alone, (1,)."""
 
     @property
     def n_tasks(self) -> int:
@@ -282,7 +278,9 @@ class SubspaceProblem(LayerProblem):
         scale_scale, sigma = np.zeros(shape[1]), np.exp(layer.log_sigma)
         for rows, block in self.features.blocks():
             h = block.forward(layer.Z)
-            at = self._entries(rows, h @ layer.U.T + layer.intercept, sigma)
+            latent = h @ layer.U.T + layer.intercept
+            ends = (self.scaling.apply(of[rows]) for of in (self.targets.low, self.targets.high))
+            at = likelihood.evaluate(self.noise, *ends, latent, sigma)
             weight = self.weight[rows]
             share = weight[:, None]
             G = at.latent * share
@@ -300,20 +298,6 @@ class SubspaceProblem(LayerProblem):
         return SubspaceEvaluation(
             self, layer, total, gradient, free, scale_scale, hidden, by_latent, curvature, cross
         )
-
-    def value(self, point: FloatArray, tasks: Tasks = ONLY) -> FloatArray:
-        """The objective alone, (1,)."""
-        layer = self.unpack(point)
-        total, sigma = self.penalty_value(layer), np.exp(layer.log_sigma)
-        for rows, block in self.features.blocks():
-            latent = block.forward(layer.Z) @ layer.U.T + layer.intercept
-            total += float(self.weight[rows] @ self._entries(rows, latent, sigma).nll.sum(axis=1))
-        return np.array([total])
-
-    def _entries(self, rows: slice, latent: FloatArray, sigma: FloatArray) -> Derivatives:
-        low = self.scaling.apply(self.targets.low[rows])
-        high = self.scaling.apply(self.targets.high[rows])
-        return likelihood.evaluate(self.noise, low, high, latent, sigma)
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,7 @@ def _select_features(problem: LayerProblem, log: StepLog, layer: Layer) -> Layer
 def _drop_if_idle(problem: LayerProblem, layer: Layer, objective: float) -> Layer:
     """The layer without coefficients if that is no worse: they approach 0 but never reach it."""
     empty = layer._replace(U=np.zeros_like(layer.U), Z=np.zeros_like(layer.Z))
-    value = float(problem.value(problem.pack(empty))[0])
+    value = float(problem.evaluate(problem.pack(empty)).value[0])
     return empty if value <= objective + _ROUNDING * abs(objective) else layer
 
 
@@ -272,7 +272,7 @@ def reseed(problem: LayerProblem, layer: Layer) -> Layer:
         U[:, empty[:count]] = -right[:count].T * size
         Z[:, empty[:count]] = left[:, :count] * size * spread
         seeded = problem.balance(layer._replace(U=U, Z=Z))
-        if problem.value(problem.pack(seeded))[0] < evaluation.value[0]:
+        if problem.evaluate(problem.pack(seeded)).value[0] < evaluation.value[0]:
             return seeded
         size *= _SHORTER  # features that are not standardised have more curvature
     return layer

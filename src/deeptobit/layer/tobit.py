@@ -17,7 +17,7 @@ from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer.features import BasisFeatures, Design
 from deeptobit.layer.newton import NewtonResult, solve_newton
 from deeptobit.layer.parameters import TargetScaling
-from deeptobit.likelihood import Gaussian, Noise, OlsenRows
+from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.targets import CensoredTargets
 
 Tasks = NDArray[np.intp]
@@ -77,7 +77,9 @@ class OlsenProblem:
         for rows, block in self.features.blocks():
             u = block.forward(z)
             u += intercept
-            at = self._rows(rows, u, theta, tasks)
+            low = self.scaling.apply(self.targets.low[rows][:, tasks], tasks)
+            high = self.scaling.apply(self.targets.high[rows][:, tasks], tasks)
+            at = likelihood.olsen_rows(self.noise, low, high, u, theta, self.weight[rows])
             value += at.sums[0]
             gradient[:-2] += block.adjoint(at.pull)
             gradient[-2] += at.pull.sum(axis=0)
@@ -86,19 +88,6 @@ class OlsenProblem:
             u_u[rows], u_tau[rows] = at.u_u, at.u_tau
         free = self._free(theta, gradient[-1], tasks)
         return Evaluation(self, z, value, gradient * free, free, u_u, u_tau, tau_tau)
-
-    def value(self, point: FloatArray, tasks: Tasks) -> FloatArray:
-        """The objective alone, (A,)."""
-        total = 0.5 * (self.features.ridge[:, None] * point[:-2] ** 2).sum(axis=0)
-        for rows, block in self.features.blocks():
-            u = block.forward(point[:-2]) + point[-2]
-            total += self._rows(rows, u, point[-1], tasks).sums[0]
-        return np.asarray(total)
-
-    def _rows(self, rows: slice, u: FloatArray, theta: FloatArray, tasks: Tasks) -> OlsenRows:
-        low = self.scaling.apply(self.targets.low[rows][:, tasks], tasks)
-        high = self.scaling.apply(self.targets.high[rows][:, tasks], tasks)
-        return likelihood.olsen_rows(self.noise, low, high, u, theta, self.weight[rows])
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         """The point a step along (δ, ε, τ) leads to; θ respects its cap.

@@ -92,10 +92,6 @@ class ShardedProblem(LayerProblem):
         self.last[:] = [here]
         return here
 
-    def value(self, point: FloatArray, tasks: object = None) -> FloatArray:
-        """The objective alone, (1,): a round as well, of which only the value is used."""
-        return self.evaluate(point, tasks).value
-
 
 @dataclass(frozen=True)
 class ShardedEvaluation(LayerEvaluation):
