@@ -1,0 +1,3 @@
+from tests.app.report.conftest import browser
+
+__all__ = ["browser"]
