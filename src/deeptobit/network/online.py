@@ -135,10 +135,8 @@ class OnlineInputs:
         """A solver for these inputs, which starts at a layer on [f; x] if there is one."""
         width = self(np.zeros((1, n_features))).shape[1]
         solver = OnlineSolver(settings, width, len(self.inputs.lower))
-        if start is not None:
-            begin_at(
-                solver, start if self.residuals is None else self.residuals.on_residuals(start)
-            )
+        if start is not None and self.residuals is not None:
+            begin_at(solver, self.residuals.on_residuals(start))
         return solver
 
     def layer(self, result: OnlineResult) -> NetworkLayer:
@@ -190,12 +188,14 @@ def grow_online(
 ) -> TrainedNetwork:
     """Grow a network in the user's units, each layer in ``n_passes`` over rows in memory."""
     lower, upper = targets.lower, targets.upper
-    scaling = TargetScaling.build(targets, weight / weight.sum(), center=settings.fit_intercept)
+    if calibrated:
+        scaling = TargetScaling.build(targets, weight / weight.sum(), center=settings.fit_intercept)
+        settings = replace(settings, sigma=scaling.scale)
 
     def fit_layer(inputs: LayerInputs, start: NetworkLayer | None) -> GrownLayer:
         own = settings
-        if calibrated:  # each layer is fitted with the scales of the one below
-            own = replace(own, sigma=inputs.layers[-1].sigma if inputs.layers else scaling.scale)
+        if calibrated and inputs.layers:  # each layer is fitted with the scales of the one below
+            own = replace(own, sigma=inputs.layers[-1].sigma)
         seen = OnlineInputs.of(inputs, X, weight)
         solver = seen.solver(own, X.shape[1], start)
         for n_rows in learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
