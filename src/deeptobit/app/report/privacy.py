@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from deeptobit import inspection
 from deeptobit.app.study import FEWEST, Finding
-from deeptobit.inspection import bound_calibrations, pit_values
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
 
@@ -154,7 +154,7 @@ def bound_errors(
     ({'lower': None}, {'lower': 0.0})
     """
     errors: dict[str, float | None] = {}
-    for side, found in bound_calibrations(targets, predictive, N_BINS).items():
+    for side, found in inspection.bound_calibrations(targets, predictive, N_BINS).items():
         at_bound, total = round(float(found.observed @ found.count)), round(found.count.sum())
         hidden = any(hidden_count(n, min_count) for n in (at_bound, total - at_bound))
         errors[side] = None if hidden else found.expected_error
@@ -174,7 +174,7 @@ def histogram_bins(
     >>> histogram_bins(targets, predictive), histogram_bins(targets, predictive, min_count=1)
     (2, 10)
     """
-    values = pit_values(targets, predictive)
+    values = inspection.pit_values(targets, predictive)
     for n_bins in _COARSER_BINS:
         counts, _ = np.histogram(values, n_bins, (0.0, 1.0))
         if not ((counts > 0) & (counts < min_count)).any():

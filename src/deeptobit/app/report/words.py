@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from deeptobit.app.report.directions import Similarity
 from deeptobit.app.report.format import listed, number, percent, plural
 from deeptobit.app.report.privacy import count
 from deeptobit.app.study import FEWEST
@@ -15,6 +14,7 @@ from deeptobit.arrays import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
+    from deeptobit.app.report.directions import Similarity
     from deeptobit.app.study import FittedStudy
 
 _OFTEN = 0.1  # share of the values at a bound
