@@ -168,7 +168,7 @@ def likelihood_sigma(
 
     start = np.log(calibrate(targets, weight, latent, scaling))[None]
     (log_sigma,), _ = minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
-    return np.maximum(np.exp(log_sigma), SIGMA_FLOOR)
+    return np.asarray(np.maximum(np.exp(log_sigma), SIGMA_FLOOR))
 
 
 # The depth of a network: as many layers as pay.

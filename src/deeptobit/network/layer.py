@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import Design, TargetScaling
+from deeptobit.layer import Design, Factors, TargetScaling, Units
 
 _VANISHED = 1e-4  # of the strongest component: below this, a penalty has removed it
 
@@ -156,39 +156,33 @@ def to_user(
     Outputs of a layer are standardised as outcomes are, whatever the layer makes of them: the
     meaning of a penalty on V does not change while a network is trained.
     """
-    location, scale = scaling.location, scaling.scale
-    result: list[NetworkLayer] = []
-    for layer in layers:
-        centre, unit = _input_units(layer, design, scaling, first=not result)
-        U, V = layer.U * scale[:, None], layer.V / unit
-        intercept = location + scale * layer.intercept - U @ (V @ centre)
-        result.append(NetworkLayer(U, V, intercept, layer.sigma * scale))
-    return tuple(result)
+    return tuple(
+        NetworkLayer(*_units(layer, design, scaling, depth).to_user(_factors(layer)))
+        for depth, layer in enumerate(layers)
+    )
 
 
 def to_standard(
     layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
 ) -> tuple[NetworkLayer, ...]:
     """The inverse of :func:`to_user`."""
-    location, scale = scaling.location, scaling.scale
-    result: list[NetworkLayer] = []
-    for layer in layers:
-        centre, unit = _input_units(layer, design, scaling, first=not result)
-        intercept = (layer.intercept + layer.coef @ centre - location) / scale
-        U, V = layer.U / scale[:, None], layer.V * unit
-        result.append(NetworkLayer(U, V, intercept, layer.sigma / scale))
-    return tuple(result)
+    return tuple(
+        NetworkLayer(*_units(layer, design, scaling, depth).to_standard(_factors(layer)))
+        for depth, layer in enumerate(layers)
+    )
 
 
-def _input_units(
-    layer: NetworkLayer, design: Design, scaling: TargetScaling, *, first: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Centre and unit of each input of a layer, (D_k,)."""
-    if first:
-        return design.mean, design.scale
-    if layer.V.shape[1] == len(scaling.scale):
-        return scaling.location, scaling.scale
-    return np.append(scaling.location, design.mean), np.append(scaling.scale, design.scale)
+def _factors(layer: NetworkLayer) -> Factors:
+    return layer.U, layer.V, layer.intercept, layer.sigma
+
+
+def _units(layer: NetworkLayer, design: Design, scaling: TargetScaling, depth: int) -> Units:
+    """The units of a layer's inputs and outcomes."""
+    mean, scale = design.mean, design.scale
+    if depth:
+        mean, scale = np.append(scaling.location, mean), np.append(scaling.scale, scale)
+    n_inputs = layer.V.shape[1]  # the outputs below come first, and may be all
+    return Units(mean[:n_inputs], scale[:n_inputs], scaling.location, scaling.scale)
 
 
 _BLOCK_ENTRIES = 2**18  # (n, T, T) slopes of a block of rows

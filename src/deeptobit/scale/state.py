@@ -49,29 +49,27 @@ class Secants:
 
         A task skips a pair along which its curvature is not positive.
         """
-        correction = Correction([], [])
+        correction = Correction([])
         for s, y in self.pairs:
             expected = product(s) + correction.apply(s)
             before, after = (s * expected).sum(axis=0), (s * y).sum(axis=0)
             sound = (before > 0.0) & (after > _LEAST_CURVATURE * before)
-            correction.removed.append(_unit(expected, before, sound))
-            correction.added.append(_unit(y, after, sound))
+            correction.terms.append((-1.0, _unit(expected, before, sound)))
+            correction.terms.append((1.0, _unit(y, after, sound)))
         return correction
 
 
 @dataclass(frozen=True)
 class Correction:
-    """Terms Σ aaᵀ − Σ rrᵀ of every task's Hessian, vectors being (P, T)."""
+    """Terms ±vvᵀ of every task's Hessian, as signs and vectors (P, T)."""
 
-    added: list[FloatArray]
-    removed: list[FloatArray]
+    terms: list[tuple[float, FloatArray]]
 
     def apply(self, direction: FloatArray) -> FloatArray:
         """The terms times a direction, (P, T)."""
         total = np.zeros_like(direction)
-        for sign, vectors in ((1.0, self.added), (-1.0, self.removed)):
-            for vector in vectors:
-                total += sign * vector * (vector * direction).sum(axis=0)
+        for sign, vector in self.terms:
+            total += sign * vector * (vector * direction).sum(axis=0)
         return total
 
 

@@ -378,7 +378,9 @@ class Standardised:
         scaling = TargetScaling.of_moments(y_mean + shift.Y, y_variance, center=fit_intercept)
         mean = shift.X + moments.x / moments.weight
         centre = mean if fit_intercept else np.zeros_like(mean)
-        second = _about(moments, centre - shift.X)
+        origin, location = centre - shift.X, scaling.location - shift.Y
+        both = np.outer(moments.x / moments.weight, origin)
+        second = moments.xx / moments.weight - both - both.T + np.outer(origin, origin)
         variance = np.diagonal(second) if fit_intercept else np.diagonal(second) - mean**2
         constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
         vanishing = constant & (fit_intercept | (mean == 0.0))
@@ -389,8 +391,9 @@ class Standardised:
         gram = gram / np.outer(scale, scale)
         design = Design(None, centre, scale, np.empty(0), vanishing)
         features = BasisFeatures.whitened_by(design, gram, BASIS_RIDGE)
-        cross = _cross(moments, centre - shift.X, scaling.location - shift.Y)
-        cross = cross / np.outer(scale, scaling.scale)
+        cross = moments.xy - np.outer(origin, moments.y)
+        cross = cross - (moments.x_known - np.outer(origin, moments.known)) * location
+        cross = cross / moments.weight / np.outer(scale, scaling.scale)
         return cls(moments, shift, features, scaling, features.adjoint(cross))
 
     @property
@@ -451,20 +454,6 @@ class Standardised:
             self.kinds.one_sided,
             self.kinds.two_sided,
         )
-
-
-def _about(moments: Moments, origin: FloatArray) -> FloatArray:
-    """Mean products of inputs about an origin that is relative to the shift, (D, D)."""
-    mean = moments.x / moments.weight
-    both = np.outer(mean, origin)
-    return np.asarray(moments.xx / moments.weight - both - both.T + np.outer(origin, origin))
-
-
-def _cross(moments: Moments, x_origin: FloatArray, y_origin: FloatArray) -> FloatArray:
-    """Mean products of inputs and recorded values about origins, (D, T)."""
-    total = moments.xy - np.outer(x_origin, moments.y)
-    total = total - (moments.x_known - np.outer(x_origin, moments.known)) * y_origin
-    return np.asarray(total / moments.weight)
 
 
 def truncated(slopes: FloatArray, sigma: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
