@@ -1,9 +1,9 @@
 """Estimators: they validate, choose, call and store."""
 
+import deeptobit.estimators.saving  # noqa: F401  (registers what model files may hold)
 from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
-from deeptobit.estimators.saving import check_model
 from deeptobit.estimators.subspace import SubspaceTobitRegressor
 from deeptobit.estimators.tobit import TobitRegressor
 from deeptobit.files import (
@@ -21,7 +21,6 @@ __all__ = [
     "SubspaceNetworkRegressor",
     "SubspaceTobitRegressor",
     "TobitRegressor",
-    "check_model",
     "estimator_from_state",
     "estimator_state",
     "load",

@@ -58,7 +58,7 @@ from deeptobit.scale import (
 
 Sizes = dict[str, int]
 
-# Shapes of the arrays, by class; None where a field may be missing is no array.
+# Shapes of the arrays, by class; a field that may be None is compared if it is given.
 _SHAPES: dict[type, dict[str, str]] = {
     NetworkLayer: {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"},
     Shift: {"X": "I", "Y": "T"},
@@ -101,7 +101,7 @@ _SOLVER = {
 
 
 def _make_solver(found: dict[str, Any]) -> OnlineSolver:
-    """A solver of its attributes; its constructor would allocate by numbers in the file."""
+    """The solver with these attributes, made without its constructor, which allocates arrays."""
     check_types(found, _SOLVER)
     ensure(found.keys() == _SOLVER.keys(), "its solver is not complete")
     solver = object.__new__(OnlineSolver)
@@ -151,14 +151,15 @@ def _check_solver(solver: OnlineSolver, n_tasks: int) -> None:
     _check_arrays(tuple(vars(solver).values()), sizes)
     pending = solver._pending
     n_rows = sum(rows.weight.size for rows in pending.parts)
-    # A full block of waiting rows would wait for ever.
-    ensure(pending.n_rows == n_rows < solver._capacity, "the number of waiting rows is wrong")
+    # A buffer that is already full would never be processed.
+    ensure(pending.n_rows == n_rows < solver._capacity, "the number of buffered rows is wrong")
 
 
 def _check_arrays(part: Any, sizes: Sizes) -> None:
     """Compare the arrays of a part, and of all parts within, with the shapes they should have."""
     shapes = _SHAPES.get(type(part), {})
-    check_sizes(part, sizes, **{name: shapes[name] for name in shapes if _is_given(part, name)})
+    given = {name: shape for name, shape in shapes.items() if getattr(part, name) is not None}
+    check_sizes(part, sizes, **given)
     match part:
         case OnlineSettings():
             ensure(part.rank == sizes["R"], "its learner has another rank")
@@ -174,11 +175,6 @@ def _check_arrays(part: Any, sizes: Sizes) -> None:
     if type(part) in (tuple, list):
         for inner in part:
             _check_arrays(inner, sizes)
-
-
-def _is_given(part: Any, name: str) -> bool:
-    """Whether a field that may be None is not; its type was compared with its hint before."""
-    return getattr(part, name) is not None
 
 
 _KIND = "checkpoint"
