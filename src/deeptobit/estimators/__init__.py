@@ -1,10 +1,10 @@
 """Estimators: they validate, choose, call and store."""
 
+import deeptobit.estimators.saving  # noqa: F401  (registers what model files may hold)
 from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
-from deeptobit.estimators.saving import check_model
 from deeptobit.estimators.subspace import SubspaceTobitRegressor
 from deeptobit.estimators.tobit import TobitRegressor
 from deeptobit.files import (
@@ -23,7 +23,6 @@ __all__ = [
     "SubspaceNetworkRegressor",
     "SubspaceTobitRegressor",
     "TobitRegressor",
-    "check_model",
     "estimator_from_state",
     "estimator_state",
     "load",

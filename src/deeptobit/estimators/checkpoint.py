@@ -49,7 +49,7 @@ from deeptobit.scale import (
 
 Sizes = dict[str, int]
 
-# Shapes of the arrays, by class; None where a field may be missing is no array.
+# Shapes of the arrays, by class; a field that may be None is compared if it is given.
 _SHAPES: dict[type, dict[str, str]] = {
     NetworkLayer: {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"},
     Shift: {"X": "I", "Y": "T"},
@@ -102,7 +102,7 @@ _SOLVER = {
 
 
 def _make_solver(found: dict[str, Any]) -> OnlineSolver:
-    """A solver of its attributes; its constructor would allocate by numbers in the file."""
+    """The solver with these attributes, made without its constructor, which allocates arrays."""
     check_types(found, _SOLVER)
     ensure(found.keys() == _SOLVER.keys(), "its solver is not complete")
     solver = object.__new__(OnlineSolver)
@@ -152,14 +152,15 @@ def _check_solver(solver: OnlineSolver, n_tasks: int) -> None:
     _check_arrays(tuple(vars(solver).values()), sizes)
     buffer = solver._buffer
     n_rows = sum(rows.weight.size for rows in buffer.parts)
-    # A full block of waiting rows would wait for ever.
-    ensure(buffer.n_rows == n_rows < solver._next_block(), "the number of waiting rows is wrong")
+    # A buffer that is already full would never be processed.
+    ensure(buffer.n_rows == n_rows < solver._next_block(), "the number of buffered rows is wrong")
 
 
 def _check_arrays(part: Any, sizes: Sizes) -> None:
     """Compare the arrays of a part, and of all parts within, with the shapes they should have."""
     shapes = _SHAPES.get(type(part), {})
-    check_sizes(part, sizes, **{name: shapes[name] for name in shapes if _is_given(part, name)})
+    given = {name: shape for name, shape in shapes.items() if getattr(part, name) is not None}
+    check_sizes(part, sizes, **given)
     match part:
         case OnlineSettings():
             ensure(part.rank == sizes["R"], "its learner has another rank")
@@ -175,11 +176,6 @@ def _check_arrays(part: Any, sizes: Sizes) -> None:
     if type(part) in (tuple, list):
         for inner in part:
             _check_arrays(inner, sizes)
-
-
-def _is_given(part: Any, name: str) -> bool:
-    """Whether a field that may be None is not; its type was compared with its hint before."""
-    return getattr(part, name) is not None
 
 
 _KIND = "checkpoint"
