@@ -26,10 +26,7 @@ def default_layer(scale: Scale) -> SubspaceTobitRegressor:
 
 
 def paper_step(scale: Scale) -> float:
-    """A constant step that suits the data, which the paper does not state.
-
-    It is 1/(T·R), about 1/‖U‖²: at the paper's sizes
-    a step of 0.001.
+    """A constant step of the right size, 1/(T·R) ≈ 1/‖U‖²; the paper does not state its own.
 
     Examples
     --------
@@ -40,46 +37,38 @@ def paper_step(scale: Scale) -> float:
     return 1.0 / (scale.n_tasks * scale.rank)
 
 
+def _as_printed(scale: Scale, step: float, seed: int) -> dict[str, Any]:
+    """Algorithm 1 as printed: constant step, last iterate, no intercept, known σ."""
+    return {
+        "solver": "online",
+        "alpha": 0.0,
+        "step_size": step,
+        "averaging": False,
+        "start": "random",
+        "fit_intercept": False,
+        "sigma": scale.sigma,
+        "standardize": False,
+        "random_state": seed,
+    }
+
+
 def paper_layer(scale: Scale, step: float, seed: int) -> SubspaceTobitRegressor:
-    """Algorithm 1 to the letter: constant step, last iterate, no intercept, known σ."""
-    return SubspaceTobitRegressor(
-        scale.rank,
-        solver="online",
-        alpha=0.0,
-        step_size=step,
-        averaging=False,
-        start="random",
-        fit_intercept=False,
-        sigma=scale.sigma,
-        standardize=False,
-        random_state=seed,
-    )
+    """One layer by Algorithm 1 of the paper."""
+    return SubspaceTobitRegressor(scale.rank, **_as_printed(scale, step, seed))
 
 
-_STEPS = (0.3, 1.0, 3.0)  # of the step that suits the data, as the paper does not state its own
+_STEPS = (0.3, 1.0, 3.0)  # relative to paper_step
 
 
 def recipe(scale: Scale, context: Context, rows: dict[int, str]) -> Method:
-    """The paper's: one pass per layer, constant step, no intercept, given σ, by depth.
+    """The paper's networks by depth: one pass of Algorithm 1 per layer, at three steps.
 
-    Every layer is grown from the outputs below, and kept where it gains more log likelihood than it
-    has parameters. Three steps are tried.
+    Every layer is grown from the outputs below, and kept if it gains more log likelihood than it
+    has parameters.
     """
+    settings = [_as_printed(scale, share * paper_step(scale), context.seed) for share in _STEPS]
     networks = [
-        SubspaceNetworkRegressor(
-            scale.rank,
-            solver="online",
-            alpha=0.0,
-            step_size=share * paper_step(scale),
-            averaging=False,
-            start="random",
-            fit_intercept=False,
-            sigma=scale.sigma,
-            standardize=False,
-            joint_tuning=False,
-            random_state=context.seed,
-        )
-        for share in _STEPS
+        SubspaceNetworkRegressor(scale.rank, joint_tuning=False, **each) for each in settings
     ]
     return grown(networks, rows)
 
