@@ -14,9 +14,9 @@ from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
-from deeptobit import SubspaceNetworkCV
+from deeptobit import AutoTobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import HeldOutScores, fit_errors
+from deeptobit.auto import HeldOutScores, fit_error_model
 from deeptobit.datasets import make_clinical_cohort, make_subspace
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import centred_anmse, crps
@@ -111,7 +111,7 @@ def split_cohort(
 
 def _ours(split: Split) -> Scores:
     # Gaussian as the peers' errors: what a choice of the family adds, ``decisions noise`` measures.
-    model = SubspaceNetworkCV(
+    model = AutoTobitRegressor(
         lower=split.lower, upper=split.upper, cv=split.folds, noise="gaussian"
     )
     model.fit(split.X, split.Y)
@@ -147,7 +147,7 @@ def _recalibrated(
         np.ones(n_tasks, dtype=np.bool_),
         fit_intercept=True,
     )
-    line, _ = fit_errors(errors, (Gaussian(),))
+    line, _ = fit_error_model(errors, (Gaussian(),))
     scores = line.level + line.slope * latent
     mean = Predictive(Gaussian(), scores, line.sigma, split.lower, split.upper).mean()
     return _score(split, mean, scores, line.sigma, bounded=True)
@@ -176,9 +176,9 @@ def _compare(cohort: str, tables: list[dict[str, Scores]]) -> Iterator[Number]:
 
 def _seconds() -> Number:
     X, Y, _ = make_subspace(500, 150, 30, 5, sigma=3.0, random_state=0)
-    SubspaceNetworkCV(random_state=0).fit(X[:50], Y[:50])  # kernels compile
+    AutoTobitRegressor(random_state=0).fit(X[:50], Y[:50])  # kernels compile
     started = perf_counter()
-    SubspaceNetworkCV(random_state=0, n_jobs=2).fit(X, Y)
+    AutoTobitRegressor(random_state=0, n_jobs=2).fit(X, Y)
     return Number("seconds for 500 × 150 × 30", perf_counter() - started, 60.0, "at most")
 
 

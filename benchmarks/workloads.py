@@ -66,10 +66,10 @@ def network() -> Work:
 
 def choose() -> Work:
     """The default way: prior, rank and depth by cross-validation."""
-    from deeptobit import SubspaceNetworkCV
+    from deeptobit import AutoTobitRegressor
 
     X, Y = _data(300, 30, 8)
-    return lambda: SubspaceNetworkCV(max_layers=1, cv=3, random_state=0).fit(X, Y)
+    return lambda: AutoTobitRegressor(members=("stack",), cv=3, random_state=0).fit(X, Y)
 
 
 def predict() -> Work:

@@ -1,19 +1,19 @@
 """A clinical cohort.
 
-Thirty bounded scores of 400 simulated patients from 138 regions of the brain. `SubspaceNetworkCV`
+Thirty bounded scores of 400 simulated patients from 138 regions of the brain. `AutoTobitRegressor`
 is told the bounds and nothing else; the table is about 160 people that it has not seen.
 """
 
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from deeptobit import SubspaceNetworkCV, datasets
+from deeptobit import AutoTobitRegressor, datasets
 from deeptobit.metrics import centred_anmse
 
 cohort = datasets.make_clinical_cohort(400, random_state=0)
 X, X_new, Y, Y_new = cohort.X[:240], cohort.X[240:], cohort.Y[:240], cohort.Y[240:]
 bounds = {"lower": cohort.lower, "upper": cohort.upper}
-model = SubspaceNetworkCV(**bounds, max_layers=1, random_state=0).fit(X, Y)
+model = AutoTobitRegressor(**bounds, members=("stack",), random_state=0).fit(X, Y)
 
 low, high = model.predict_interval(X_new, coverage=0.9)
 inside = ((Y_new >= low) & (Y_new <= high)).astype(float).where(Y_new.notna())

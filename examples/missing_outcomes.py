@@ -8,7 +8,7 @@ carries over from one to the others.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from deeptobit import SubspaceNetworkCV, TobitRegressor, datasets
+from deeptobit import AutoTobitRegressor, TobitRegressor, datasets
 
 X, Y, truth = datasets.make_subspace(
     900, 12, 12, 2, sigma=2.0, latent_sd=3.0, upper=6.0, random_state=0
@@ -21,7 +21,7 @@ shares = [0.0, 0.1, 0.2, 0.3, 0.5, 0.7]
 scores = {
     "complete rows, a Tobit each": [],
     "all rows, a Tobit each": [],
-    "all rows, SubspaceNetworkCV": [],
+    "all rows, AutoTobitRegressor": [],
 }
 print(f"{'missing':>7s} {'complete rows':>13s}  R² of the three methods")
 for share in shares:
@@ -30,7 +30,7 @@ for share in shares:
     found = [
         TobitRegressor(upper=6).fit(X[:300][whole], seen[whole]) if whole.sum() > 60 else None,
         TobitRegressor(upper=6).fit(X[:300], seen),
-        SubspaceNetworkCV(upper=6, max_layers=1, random_state=0).fit(X[:300], seen),
+        AutoTobitRegressor(members=("stack",), upper=6, random_state=0).fit(X[:300], seen),
     ]
     r2 = [np.nan if model is None else model.score(X_new, Y_new) for model in found]
     for column, value in zip(scores.values(), r2, strict=True):

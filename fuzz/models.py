@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from deeptobit import (
+    AutoTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
@@ -31,7 +32,7 @@ from deeptobit.likelihood import Gaussian, NoiseByTask, Spread, StudentT, TwoPie
 from fuzz.state_files import mutate_state_file
 from fuzz.target import Target
 
-_STUDY = 'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\nmodel.max_layers = 1\n'
+_STUDY = 'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\nmodel.members = ["stack"]\n'
 
 
 def _read(path: Path) -> None:
@@ -54,10 +55,10 @@ def _seeds() -> dict[str, bytes]:
     network = SubspaceNetworkRegressor(1, 2, upper=3.0, noise=StudentT(5))
     begun = SubspaceNetworkRegressor(1, 2, upper=3.0, random_state=0)
     one = SubspaceTobitRegressor(1, upper=3.0, random_state=0)
-    search = SubspaceNetworkCV(cv=2, max_layers=1, upper=3.0, random_state=np.random.RandomState(0))
-    grows = SubspaceNetworkRegressor(1, 1, upper=3.0).fit(X, Y)
+    search = SubspaceNetworkCV(ranks=[1], alphas=2, cv=2, max_layers=1, upper=3.0)
+    auto = AutoTobitRegressor(cv=2, upper=3.0, random_state=np.random.RandomState(0)).fit(X, Y)
     spread = Spread(np.array([0.2, 0.0]), np.ones(2), np.ones(2))
-    grows._chosen_noise = NoiseByTask([Gaussian(), TwoPiece(StudentT(4), 0.35)], spread)
+    auto._chosen_noise = NoiseByTask([Gaussian(), TwoPiece(StudentT(4), 0.35)], spread)
     frame = X.assign(site=["A", "B"] * 20, MMSE=Y[:, 0])
     models: dict[str, Any] = {
         "unfitted": TobitRegressor(lower={"MMSE": None}),
@@ -70,7 +71,7 @@ def _seeds() -> dict[str, bytes]:
         "network stream": begun.partial_fit(X, Y),
         "network continued": SubspaceNetworkRegressor(1, 2, upper=3.0).fit(X, Y).partial_fit(X, Y),
         "search": search.fit(X, Y),
-        "growing spread": grows,
+        "auto": auto,
     }
     with TemporaryDirectory() as folder:
         for name, model in models.items():

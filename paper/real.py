@@ -12,7 +12,7 @@ from sklearn.base import clone
 from deeptobit.app.study import EvaluationData, data_of_cohort
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import load_adni, load_help
-from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
+from deeptobit.estimators import AutoTobitRegressor, SubspaceNetworkRegressor
 from deeptobit.targets import CensoredTargets
 from paper.baselines.tobit import InterceptOnly
 from paper.comparison import (
@@ -95,7 +95,7 @@ MEAN = with_mean(OURS)
 _TEXT = """{about}
 
 {split} {choice} SN of one and of three layers has rank {rank} and a grid of penalties; our \
-defaults are SubspaceNetworkCV, which learns its prior and chooses rank and depth by five folds \
+defaults are AutoTobitRegressor, which learns its prior and chooses rank and depth by five folds \
 of the training rows.
 
 The paper's measure divides by the mean square of a score and depends on where its scale has \
@@ -116,7 +116,7 @@ def table_real(scale: Scale, context: Context) -> Section:
         ONE: network_method(ONE, rank=scale.real_rank, n_layers=1),
         THREE: network_method(THREE, rank=scale.real_rank, n_layers=3),
         OURS: Method(
-            (SubspaceNetworkCV(random_state=context.seed),),
+            (AutoTobitRegressor(random_state=context.seed),),
             {OURS: reading("clip"), MEAN: reading("mean")},
         ),
     }

@@ -14,6 +14,7 @@ import deeptobit
 ROOT = Path(__file__).parents[1]
 SURFACE = [
     "CensoredTargets",
+    "AutoTobitRegressor",
     "SubspaceNetworkCV",
     "SubspaceNetworkRegressor",
     "SubspaceTobitRegressor",

@@ -1,4 +1,4 @@
-"""Which depth SubspaceNetworkCV takes where, and what it would have been worth."""
+"""Which depth AutoTobitRegressor takes where, and what it would have been worth."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +11,7 @@ from benchmarks.cohort import draw as draw_cohort
 from benchmarks.decisions.data import draw
 from benchmarks.decisions.help_split import draw_help
 from benchmarks.decisions.table import Table
-from deeptobit import SubspaceNetworkCV
+from deeptobit import AutoTobitRegressor
 from deeptobit.arrays import FloatArray
 
 SEEDS = range(100, 102)
@@ -38,9 +38,9 @@ def measure() -> Table:
 
 
 def _fit(data: Bounded) -> tuple[float, float, float, float, float]:
-    model = SubspaceNetworkCV(lower=data.lower, upper=data.upper, noise="gaussian", random_state=0)
+    model = AutoTobitRegressor(lower=data.lower, upper=data.upper, noise="gaussian", random_state=0)
     model.fit(data.X, data.Y)
-    one, *_, two = model.cv_results_["mean_test_score"].tolist()  # the stack, members, two layers
+    one, *_, two = model.members_["score"].tolist()  # the stack, members, two layers
     low, high = model.predict_interval(data.X_test)
     Y = np.asarray(data.Y_test)
     held = float(((low <= Y) & (high >= Y))[~np.isnan(Y)].mean())

@@ -1,7 +1,7 @@
 """Gaussian noise for everything, or the noise that held-out rows of a task favour."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,10 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.decisions.table import Table
 from benchmarks.race.data import DATA
-from deeptobit import SubspaceNetworkCV
+from deeptobit import AutoTobitRegressor
 from deeptobit.app.study import EvaluationData, Protocol, draw_splits
-from deeptobit.auto import noise as _error_model
-from deeptobit.auto.recalibration import HeldOutScores
+from deeptobit.auto import HeldOutScores, fit_error_model
+from deeptobit.auto.noise import ErrorModel
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, TwoPiece, of_task
 from deeptobit.metrics import censored_log_score, centred_anmse, crps
 
@@ -33,14 +33,18 @@ def measure() -> Table:
                 yield name, label, *np.mean(_fits(data, noise), axis=0).tolist()
 
 
-def _changed(change: Callable[[HeldOutScores], HeldOutScores]) -> AbstractContextManager[Any]:
+@contextmanager
+def _changed(change: Callable[[HeldOutScores], HeldOutScores]) -> Iterator[None]:
     """Error models of held-out scores that lack something."""
-    fit_errors = _error_model.fit_errors
 
-    def fit(scores: HeldOutScores, families: Sequence[Noise]) -> _error_model.ErrorModel:
-        return fit_errors(change(scores), families)
+    def fit(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
+        return fit_error_model(change(scores), families)
 
-    return patch.object(_error_model, "fit_errors", fit)
+    with (
+        patch("deeptobit.auto.stack.fit_error_model", fit),
+        patch("deeptobit.estimators.auto.fit_error_model", fit),
+    ):
+        yield
 
 
 def _continuous(scores: HeldOutScores) -> HeldOutScores:
@@ -63,7 +67,7 @@ def _fits(data: EvaluationData, noise: str) -> list[tuple[float, ...]]:
     found: list[tuple[float, ...]] = []
     for split in draw_splits(len(data.targets), data.groups, PROTOCOL):
         X, train, test = data.features(split.train), *(data.targets[rows] for rows in split[2:])
-        model = SubspaceNetworkCV(noise=noise, random_state=0).fit(X[split.train], train)
+        model = AutoTobitRegressor(noise=noise, random_state=0).fit(X[split.train], train)
         latent = model.predict(X[split.test], kind="latent")
         scale = np.nanstd(train.values, axis=0)
         inside = ~(test.at_lower | test.at_upper | test.missing)
@@ -77,7 +81,7 @@ def _fits(data: EvaluationData, noise: str) -> list[tuple[float, ...]]:
     return found
 
 
-def _kinds(model: SubspaceNetworkCV, n_tasks: int) -> tuple[float, float, float]:
+def _kinds(model: AutoTobitRegressor, n_tasks: int) -> tuple[float, float, float]:
     families = [of_task(model.noise_, task) for task in range(n_tasks)]
     other = np.mean([not isinstance(family, Gaussian) for family in families])
     skewed = np.mean([isinstance(family, TwoPiece) for family in families])

@@ -1,7 +1,8 @@
-"""The prior that SubspaceNetworkCV learns: its parts, one by one, and a grid of penalties."""
+"""The prior that AutoTobitRegressor learns: its parts, one by one, and a grid of penalties."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -11,9 +12,10 @@ import pandas as pd
 from benchmarks.cohort import COHORTS, Split, draw, split_cohort
 from benchmarks.decisions.help_split import draw_help
 from benchmarks.decisions.table import Table
-from deeptobit import SubspaceNetworkCV
-from deeptobit.auto import EvidenceMember, EvidenceProblem, evidence_path
+from deeptobit import AutoTobitRegressor, SubspaceNetworkCV
 from deeptobit.auto import stack as _evidence_stack
+from deeptobit.auto.evidence import EvidenceProblem
+from deeptobit.auto.path import EvidenceMember, evidence_path
 from deeptobit.datasets import make_subspace
 from deeptobit.metrics import centred_anmse
 
@@ -33,14 +35,8 @@ def measure() -> Table:
 
 
 def _error(split: Split, settings: dict[str, Any]) -> float:
-    model = SubspaceNetworkCV(
-        lower=split.lower,
-        upper=split.upper,
-        cv=split.folds,
-        max_layers=1,
-        noise="gaussian",
-        **settings,
-    )
+    kind = SubspaceNetworkCV if settings else partial(AutoTobitRegressor, members=("stack",))
+    model = kind(lower=split.lower, upper=split.upper, cv=split.folds, noise="gaussian", **settings)
     return float(centred_anmse(split.Y_test, model.fit(split.X, split.Y).predict(split.X_test)))
 
 
@@ -74,5 +70,5 @@ VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], dict[str, A
     "R learned": (lambda: _only("noise", "correlated", "either"), {}),
     "R = I": (lambda: _only("noise", "independent", "either"), {}),
     "ρ = 1": (lambda: _only("shrinkage", 1.0), {}),
-    "grid of penalties": (nullcontext, {"ranks": (2, 5, 10)}),
+    "grid of penalties": (nullcontext, {"max_layers": 1}),
 }

@@ -1,4 +1,4 @@
-"""SubspaceNetworkCV against tuned peers on the HELP trial."""
+"""AutoTobitRegressor against tuned peers on the HELP trial."""
 
 import warnings
 

@@ -11,7 +11,7 @@ from benchmarks.race.forecast import Forecast
 from benchmarks.race.noisy_score import NoisyScore
 from benchmarks.race.problem import Problem
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import HeldOutScores, fit_errors
+from deeptobit.auto import HeldOutScores, fit_error_model
 from deeptobit.auto.noise import TAILS
 from deeptobit.likelihood import Predictive, grid_of
 from deeptobit.targets import CensoredTargets
@@ -37,7 +37,7 @@ def tobit_step(problem: Problem, held_out: FloatArray, point: FloatArray) -> For
         np.ones(n_tasks, dtype=np.bool_),
         fit_intercept=True,
     )
-    line, noise = fit_errors(scores, TAILS)
+    line, noise = fit_error_model(scores, TAILS)
     score = line.level + line.slope * point
     mean = Predictive(noise, score, line.sigma, problem.lower, problem.upper).mean()
     return Forecast(mean, NoisyScore(noise, score, line.sigma), grid_of(noise))

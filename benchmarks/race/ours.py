@@ -10,7 +10,7 @@ from benchmarks.race.forecast import Forecast
 from benchmarks.race.noisy_score import NoisyScore
 from benchmarks.race.peer import Peer
 from benchmarks.race.problem import Problem
-from deeptobit import SubspaceNetworkCV
+from deeptobit import AutoTobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import grid_of
 
@@ -21,7 +21,7 @@ NAME = "deeptobit"
 class FittedNetwork:
     """A fitted model of deeptobit."""
 
-    model: SubspaceNetworkCV
+    model: AutoTobitRegressor
     held_out: None = None
 
     def predict(self, X: FloatArray) -> Forecast:
@@ -33,7 +33,7 @@ class FittedNetwork:
 
 def fit(problem: Problem) -> FittedNetwork:
     """Everything at its default but the bounds and the folds, which are those of the race."""
-    model = SubspaceNetworkCV(
+    model = AutoTobitRegressor(
         lower=problem.lower, upper=problem.upper, cv=problem.folds, random_state=problem.seed
     )
     return FittedNetwork(model.fit(problem.X, problem.Y))
@@ -43,7 +43,7 @@ def prepare() -> None:
     """Load the compiled kernels, which a process does once."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
-    SubspaceNetworkCV(cv=2).fit(X, np.maximum(X[:, :2] + rng.normal(size=(40, 2)), 0.0))
+    AutoTobitRegressor(cv=2).fit(X, np.maximum(X[:, :2] + rng.normal(size=(40, 2)), 0.0))
 
 
 OURS = Peer(NAME, fit, prepare=prepare)

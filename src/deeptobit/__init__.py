@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from deeptobit import datasets, metrics
     from deeptobit.estimators import (
+        AutoTobitRegressor,
         SubspaceNetworkCV,
         SubspaceNetworkRegressor,
         SubspaceTobitRegressor,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from deeptobit.targets import CensoredTargets
 
 _HOME = {
+    "AutoTobitRegressor": "deeptobit.estimators",
     "CensoredTargets": "deeptobit.targets",
     "SubspaceNetworkCV": "deeptobit.estimators",
     "SubspaceNetworkRegressor": "deeptobit.estimators",
@@ -31,6 +33,7 @@ _HOME = {
 _ROOMS = ("datasets", "metrics")
 
 __all__ = [
+    "AutoTobitRegressor",
     "CensoredTargets",
     "SubspaceNetworkCV",
     "SubspaceNetworkRegressor",

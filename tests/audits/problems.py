@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from deeptobit import (
+    AutoTobitRegressor,
     CensoredTargets,
-    SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
     TobitRegressor,
@@ -21,7 +21,7 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "batch": lambda **bounds: SubspaceTobitRegressor(2, solver="batch", tol=1e-9, **bounds),
     "online": lambda **bounds: SubspaceTobitRegressor(2, solver="online", **bounds),
     "network": lambda **bounds: SubspaceNetworkRegressor(2, 2, joint_tuning=False, **bounds),
-    "cv": lambda **bounds: SubspaceNetworkCV(cv=3, max_layers=1, random_state=0, **bounds),
+    "auto": lambda **bounds: AutoTobitRegressor(members=("stack",), cv=3, random_state=0, **bounds),
 }
 
 

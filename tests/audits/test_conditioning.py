@@ -76,7 +76,7 @@ def test_low_rank_models_reach_their_optimum(condition: float, alpha: Any) -> No
 
 
 @pytest.mark.parametrize("condition", CONDITIONS[::3])
-@pytest.mark.parametrize("name", ["online", "network", "cv"])
+@pytest.mark.parametrize("name", ["online", "network", "auto"])
 def test_networks_and_streams_predict_as_without_the_copy(name: str, condition: float) -> None:
     X, Y = nearly_collinear(condition)
     plain = ESTIMATORS[name](upper=4.0).fit(X[:, :2], Y)

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import EvidenceProblem, EvidenceState, Spectrum, start
+from deeptobit.auto.evidence import EvidenceProblem, Spectrum
+from deeptobit.auto.path import EvidenceState, start
 from deeptobit.targets import CensoredTargets
 
 

@@ -9,9 +9,8 @@ from sklearn.linear_model import BayesianRidge, Ridge
 
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import EvidenceProblem, EvidenceState, Sharing, Spectrum, fit_coefficients
-from deeptobit.auto.evidence import impute, noise_correlation
-from deeptobit.auto.path import _learn
+from deeptobit.auto.evidence import EvidenceProblem, Spectrum, impute, noise_correlation
+from deeptobit.auto.path import EvidenceState, Sharing, _learn, fit_coefficients
 from tests.auto.problems import begun, linear, posed
 
 _SEPARATE = Sharing(1.0)

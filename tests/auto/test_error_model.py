@@ -2,12 +2,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from deeptobit import SubspaceNetworkCV, load
+from deeptobit import AutoTobitRegressor, load
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import HeldOutScores
-from deeptobit.auto.noise import TAILS, ErrorModel, fit_errors
+from deeptobit.auto.noise import TAILS, ErrorModel, fit_error_model
 from deeptobit.estimators import (
     estimator_from_state,
     estimator_state,
@@ -42,31 +41,31 @@ def _fit(latent: FloatArray, targets: CensoredTargets, free: list[bool]) -> Erro
     scores = HeldOutScores.build(
         latent, targets, np.ones(N), ones, np.array(free), fit_intercept=True
     )
-    return fit_errors(scores, TAILS)
+    return fit_error_model(scores, TAILS)
 
 
 def test_every_task_finds_its_own_noise() -> None:
     truth: list[Noise] = [Gaussian(), SKEWED, TwoPiece(Gaussian(), -0.7), StudentT(2.5)]
-    line, noise = _fit(*_draw(truth), [True] * 4)
+    found, noise = _fit(*_draw(truth), [True] * 4)
     assert isinstance(noise, NoiseByTask)
     assert [repr(family) for family in noise.families] == [repr(family) for family in truth]
-    np.testing.assert_allclose(line.slope, 1.0, atol=0.1)
-    np.testing.assert_allclose(line.sigma, 1.0, atol=0.1)
+    np.testing.assert_allclose(found.slope, 1.0, atol=0.1)
+    np.testing.assert_allclose(found.sigma, 1.0, atol=0.1)
 
 
 def test_means_are_right_whatever_the_noise() -> None:
     latent, targets = _draw([Gaussian(), SKEWED])
-    line, noise = _fit(latent, targets, [True, True])
+    found, noise = _fit(latent, targets, [True, True])
     fresh, new = _draw([Gaussian(), SKEWED], seed=1)
-    mean = Predictive(noise, line.level + line.slope * fresh, line.sigma, 0.0, np.inf).mean()
+    mean = Predictive(noise, found.intercept + found.slope * fresh, found.sigma, 0.0, np.inf).mean()
     np.testing.assert_allclose((new.values - mean).mean(axis=0), 0.0, atol=0.15)
 
 
 def test_a_task_that_says_nothing_keeps_the_first_family() -> None:
     latent, targets = _draw([SKEWED, SKEWED])
-    line, noise = _fit(latent, targets, [True, False])
+    found, noise = _fit(latent, targets, [True, False])
     assert repr(of_task(noise, 1)) == "Gaussian()"
-    assert (line.slope[1], line.sigma[1]) == (1.0, 1.0)
+    assert (found.slope[1], found.sigma[1]) == (1.0, 1.0)
     assert repr(of_task(noise, 0)) != "Gaussian()"
 
 
@@ -79,7 +78,7 @@ def _skewed_cohort() -> tuple[FloatArray, FloatArray]:
 
 def test_a_model_with_noise_by_task_predicts_and_is_saved(tmp_path: Path) -> None:
     X, Y = _skewed_cohort()
-    model = SubspaceNetworkCV(random_state=0).fit(X, Y)
+    model = AutoTobitRegressor(random_state=0).fit(X, Y)
     assert isinstance(model.noise_, NoiseByTask)
     low, high = model.predict_interval(X, 0.9)
     assert ((low <= Y) & (high >= Y)).mean(axis=0).min() > 0.85
@@ -87,7 +86,7 @@ def test_a_model_with_noise_by_task_predicts_and_is_saved(tmp_path: Path) -> Non
     again = load(tmp_path / "mine.model")
     assert repr(again.noise_) == repr(model.noise_)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert again.score_log(X, Y) > SubspaceNetworkCV(noise="gaussian", random_state=0).fit(
+    assert again.score_log(X, Y) > AutoTobitRegressor(noise="gaussian", random_state=0).fit(
         X, Y
     ).score_log(X, Y)
     calibrated = model.calibrate_intervals(X, Y)
@@ -96,37 +95,13 @@ def test_a_model_with_noise_by_task_predicts_and_is_saved(tmp_path: Path) -> Non
 
 def test_a_file_whose_noise_is_not_that_of_its_targets_is_refused() -> None:
     X, Y = _skewed_cohort()
-    model = SubspaceNetworkCV(random_state=0).fit(X, Y)
+    model = AutoTobitRegressor(random_state=0).fit(X, Y)
     state = estimator_state(model)
-    model.best_estimator_._chosen_noise = NoiseByTask([Gaussian(), StudentT(), Gaussian()])
+    model._chosen_noise = NoiseByTask([Gaussian(), StudentT(), Gaussian()])
     with pytest.raises(ValueError, match="its noise is not that of its targets"):
         estimator_state(model)
     with pytest.raises(ModelFileError, match="its noise is not that of its targets"):
         estimator_from_state(_with_three_families(state))
-
-
-def test_a_stream_whose_noise_is_not_that_of_its_targets_is_refused() -> None:
-    X, Y = _skewed_cohort()
-    network = SubspaceNetworkCV(max_layers=1, random_state=0).fit(X, Y).best_estimator_
-    state = estimator_state(network.partial_fit(X[:100], Y[:100]))
-    fitted = state["model"]["fields"]["fitted"]
-    fitted["_stream"] = _with_three_families(fitted["_stream"])
-    with pytest.raises(ModelFileError, match="its noise is not that of its targets"):
-        estimator_from_state(state)
-
-
-def test_the_chosen_network_can_be_fitted_again_and_goes_on() -> None:
-    X, Y = _skewed_cohort()
-    model = SubspaceNetworkCV(random_state=0).fit(X, Y)
-    best = model.best_estimator_
-    assert best.noise == "gaussian"
-    again = clone(best).fit(X, Y)
-    assert again.noise_ == Gaussian()
-    before = best.score_log(X, Y)
-    best.partial_fit(X[:100], Y[:100])
-    assert best.noise_ == model.noise_
-    assert abs(best.score_log(X, Y) - before) < 0.1
-    assert best.fit(X, Y).noise_ == Gaussian()
 
 
 def test_families_are_told_apart_by_their_parameters() -> None:
@@ -143,9 +118,9 @@ def test_families_are_told_apart_by_their_parameters() -> None:
 def test_a_given_noise_by_task_must_be_that_of_the_targets() -> None:
     X, Y = _skewed_cohort()
     given = NoiseByTask([Gaussian(), SKEWED])
-    assert SubspaceNetworkCV(noise=given, random_state=0).fit(X, Y).noise_ == given
+    assert AutoTobitRegressor(noise=given, random_state=0).fit(X, Y).noise_ == given
     with pytest.raises(ValueError, match=r"noise is that of 2 target\(s\), but y has 1"):
-        SubspaceNetworkCV(noise=given).fit(X, Y[:, 0])
+        AutoTobitRegressor(noise=given).fit(X, Y[:, 0])
 
 
 def test_a_noise_by_name_and_one_that_there_is_not() -> None:

@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.model_selection import RepeatedKFold
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import EvidenceMember
-from deeptobit.auto.folds import HeldOut, read_folds
-from deeptobit.auto.stack import cut_rank, fit_stack
+from deeptobit.auto.folds import HeldOut, make_folds
+from deeptobit.auto.path import EvidenceMember
+from deeptobit.auto.stack import fit_stack, truncate_rank
 from deeptobit.likelihood import Gaussian
 from deeptobit.targets import CensoredTargets
 
@@ -24,7 +24,9 @@ def _layer(strengths: list[float]) -> tuple[EvidenceMember, FloatArray]:
 
 def test_what_has_a_rank_keeps_it_and_its_scores() -> None:
     member, X = _layer([2.0, 1.0])
-    layer = cut_rank(member, X, np.ones(300), np.array([1.0, 2.0, 3.0, 1.5]), fit_intercept=True)
+    layer = truncate_rank(
+        member, X, np.ones(300), np.array([1.0, 2.0, 3.0, 1.5]), fit_intercept=True
+    )
     assert layer.U.shape == (4, 2)
     np.testing.assert_allclose(layer.coef, member.coef, atol=1e-12)
     np.testing.assert_allclose(layer.latent(X), X @ member.coef.T + 1.0)
@@ -32,17 +34,17 @@ def test_what_has_a_rank_keeps_it_and_its_scores() -> None:
 
 def test_a_weak_component_is_cut_and_the_mean_row_keeps_its_scores() -> None:
     member, X = _layer([2.0, 1.0, 0.01])
-    layer = cut_rank(member, X, np.ones(300), ONES, fit_intercept=True)
+    layer = truncate_rank(member, X, np.ones(300), ONES, fit_intercept=True)
     assert layer.U.shape == (4, 2)
     centre = X.mean(axis=0, keepdims=True)
     np.testing.assert_allclose(layer.latent(centre), centre @ member.coef.T + 1.0)
-    line = cut_rank(member, X, np.ones(300), ONES, fit_intercept=False)
-    np.testing.assert_array_equal(line.intercept, member.intercept)
+    through = truncate_rank(member, X, np.ones(300), ONES, fit_intercept=False)
+    np.testing.assert_array_equal(through.intercept, member.intercept)
 
 
 def test_no_effect_at_all_is_one_empty_component() -> None:
     member, X = _layer([0.0])
-    layer = cut_rank(member, X, np.ones(300), ONES, fit_intercept=True)
+    layer = truncate_rank(member, X, np.ones(300), ONES, fit_intercept=True)
     assert layer.U.shape == (4, 1)
     np.testing.assert_array_equal(layer.coef, 0.0)
 
@@ -55,9 +57,15 @@ def test_rows_may_be_held_out_twice_or_never() -> None:
     repeated = RepeatedKFold(n_splits=2, n_repeats=2, random_state=0)
     once = [(np.arange(40), np.arange(40, 60))]
     for cv in (repeated, once):
-        held_out = HeldOut(targets, np.ones(80), read_folds(cv, 80, None, 0), (Gaussian(),))
+        held_out = HeldOut(targets, np.ones(80), make_folds(80, cv, None, 0), Gaussian())
         stack = fit_stack(
-            X, held_out, fit_intercept=True, standardize=True, scoring="r2", n_jobs=None
+            X,
+            held_out,
+            (Gaussian(),),
+            fit_intercept=True,
+            standardize=True,
+            scoring="r2",
+            n_jobs=None,
         )
-        assert stack.stack_scores.mean() > 0.2
+        assert stack.scores.mean() > 0.2
         assert stack.layer.coef[0, 0] > 0.5

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import EvidenceMember, evidence_path
 from deeptobit.auto import evidence as problem_module
+from deeptobit.auto.path import EvidenceMember, evidence_path
 from deeptobit.targets import CensoredTargets
 from tests.auto.problems import linear, posed
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import Posterior, Spectrum
+from deeptobit.auto.evidence import Posterior, Spectrum
 from tests.auto.problems import linear, posed
 
 

@@ -8,17 +8,17 @@ from scipy.optimize import minimize
 
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import EvidenceMember
 from deeptobit.auto.folds import Fold, HeldOut
+from deeptobit.auto.path import EvidenceMember
 from deeptobit.auto.recalibration import (
-    _GROWTH_WIDTH,
+    _GROWTH_SD,
     _SLOPE_PRECISION,
     HeldOutScores,
-    Line,
+    Recalibration,
     recalibrate,
-    shift_of_level,
+    unbias_mean,
 )
-from deeptobit.auto.stack import average, error_moments, layer_scores, simplex_weights
+from deeptobit.auto.stack import average, error_moments, stacking_weights
 from deeptobit.likelihood import Gaussian, Noise, Predictive, StudentT, bend, evaluate
 from deeptobit.targets import CensoredTargets
 
@@ -28,7 +28,7 @@ def test_no_direction_of_the_simplex_lowers_the_error(seed: int) -> None:
     rng = np.random.default_rng(seed)
     errors = rng.normal(size=(6, 40)) + rng.normal(size=40)
     moments = errors @ errors.T
-    weights = simplex_weights(moments)
+    weights = stacking_weights(moments)
     assert weights.sum() == pytest.approx(1.0)
     assert (weights >= 0.0).all()
     slope = moments @ weights
@@ -37,10 +37,10 @@ def test_no_direction_of_the_simplex_lowers_the_error(seed: int) -> None:
 
 def test_twins_and_perfect_members_are_no_trouble() -> None:
     errors = np.ones((3, 5))
-    np.testing.assert_allclose(simplex_weights(errors @ errors.T).sum(), 1.0)
-    perfect = simplex_weights(np.diag([1.0, 0.0, 1.0]))
+    np.testing.assert_allclose(stacking_weights(errors @ errors.T).sum(), 1.0)
+    perfect = stacking_weights(np.diag([1.0, 0.0, 1.0]))
     np.testing.assert_allclose(perfect, [0.0, 1.0, 0.0], atol=1e-3)
-    assert np.isfinite(simplex_weights(np.zeros((2, 2)))).all()
+    assert np.isfinite(stacking_weights(np.zeros((2, 2)))).all()
 
 
 def test_an_average_averages() -> None:
@@ -65,9 +65,9 @@ def _refit(
     *,
     fit_intercept: bool = True,
     grows: bool = False,
-) -> Line:
+) -> Recalibration:
     scores = HeldOutScores.build(latent, targets, weight, sigma, free, fit_intercept=fit_intercept)
-    return recalibrate(scores if grows else scores.without_growth(), noise).line
+    return recalibrate(scores if grows else scores.without_growth(), noise)[0]
 
 
 def _held_out(seed: int = 0) -> tuple[FloatArray, CensoredTargets, FloatArray]:
@@ -80,11 +80,11 @@ def _held_out(seed: int = 0) -> tuple[FloatArray, CensoredTargets, FloatArray]:
 
 @pytest.mark.parametrize("grows", [False, True])
 @pytest.mark.parametrize("noise", [Gaussian(), StudentT(4)])
-def test_the_line_is_the_penalised_maximum(noise: Noise, grows: bool) -> None:
+def test_recalibration_is_the_penalised_maximum(noise: Noise, grows: bool) -> None:
     latent, targets, weight = _held_out()
     free = np.array([True, True])
-    line = _refit(latent, targets, weight, np.ones(2), noise, free, grows=grows)
-    assert line.growth.any() == grows
+    found = _refit(latent, targets, weight, np.ones(2), noise, free, grows=grows)
+    assert found.growth.any() == grows
     middle = np.average(latent, axis=0, weights=weight)
     width = np.sqrt(np.average(np.square(latent - middle), axis=0, weights=weight))
     bent = bend((latent - middle) / width)
@@ -101,34 +101,34 @@ def test_the_line_is_the_penalised_maximum(noise: Noise, grows: bool) -> None:
             nll = evaluate(noise, low, high, scores, sigma).nll[:, 0]
             mean = Predictive(noise, scores, sigma, *BOUNDS).mean()[:, 0]
             error = np.nan_to_num(0.5 * np.square(targets.values[:, task] - mean) / spread[task])
-            prior = _SLOPE_PRECISION * (point[1] - 1.0) ** 2 + (growth / _GROWTH_WIDTH) ** 2
+            prior = _SLOPE_PRECISION * (point[1] - 1.0) ** 2 + (growth / _GROWTH_SD) ** 2
             return float(weight @ (nll + error) + 0.5 * prior)
 
-        level, slope, sigma, growth = (part[task] for part in line)
-        found = np.array([level, slope, np.log(sigma), growth][: 4 if grows else 3])
-        best = minimize(objective, found, method="Nelder-Mead", options={"xatol": 1e-6})
-        assert objective(found) <= best.fun + 1e-6
+        intercept, slope, sigma, growth = (part[task] for part in found)
+        point = np.array([intercept, slope, np.log(sigma), growth][: 4 if grows else 3])
+        best = minimize(objective, point, method="Nelder-Mead", options={"xatol": 1e-6})
+        assert objective(point) <= best.fun + 1e-6
 
 
 def test_without_the_prior_it_is_the_tobit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deeptobit.auto.recalibration._SLOPE_PRECISION", 0.0)
     latent, targets, weight = _held_out()
     monkeypatch.setattr("deeptobit.auto.recalibration._MEAN_WEIGHT", 0.0)
-    line = _refit(latent, targets, weight, np.ones(2), Gaussian(), np.ones(2, dtype=bool))
+    found = _refit(latent, targets, weight, np.ones(2), Gaussian(), np.ones(2, dtype=bool))
     tobit = TobitRegressor().fit(latent[:, [1]], targets[:, ...], sample_weight=weight)
-    np.testing.assert_allclose(line.slope[1], tobit.coef_[1, 0], rtol=1e-6)
-    np.testing.assert_allclose(line.level[1], tobit.intercept_[1], rtol=1e-6)
-    np.testing.assert_allclose(line.sigma[1], tobit.sigma_[1], rtol=1e-6)
+    np.testing.assert_allclose(found.slope[1], tobit.coef_[1, 0], rtol=1e-6)
+    np.testing.assert_allclose(found.intercept[1], tobit.intercept_[1], rtol=1e-6)
+    np.testing.assert_allclose(found.sigma[1], tobit.sigma_[1], rtol=1e-6)
 
 
 def test_tasks_that_are_not_free_stay_and_no_intercept_means_none() -> None:
     latent, targets, weight = _held_out()
     one = np.array([True, False])
     start = np.array([1.0, 5.0])
-    line = _refit(latent, targets, weight, start, Gaussian(), one, fit_intercept=False)
-    assert line.level.tolist() == [0.0, 0.0]
-    assert (line.slope[1], line.sigma[1]) == (1.0, 5.0)
-    assert line.sigma[0] != 1.0
+    found = _refit(latent, targets, weight, start, Gaussian(), one, fit_intercept=False)
+    assert found.intercept.tolist() == [0.0, 0.0]
+    assert (found.slope[1], found.sigma[1]) == (1.0, 5.0)
+    assert found.sigma[0] != 1.0
 
 
 def test_units_of_the_outcomes_do_not_matter() -> None:
@@ -145,11 +145,15 @@ def test_a_clear_bias_of_the_mean_is_removed_and_chance_is_not() -> None:
     rng = np.random.default_rng(1)
     latent = rng.normal(size=(4000, 2))
     y = np.maximum(latent + np.array([0.3, 0.0]) + rng.normal(size=latent.shape), 0.0)
-    predictive = Predictive(Gaussian(), latent, np.ones(2), 0.0, np.inf)
-    share = np.ones_like(y)
+    mean = Predictive(Gaussian(), latent, np.ones(2), 0.0, np.inf).mean()
     # The second task is right up to chance: make it so exactly.
-    y[:, 1] += (predictive.mean()[:, 1] - y[:, 1]).mean()
-    shift = shift_of_level(predictive, y, share)
+    y[:, 1] += (mean[:, 1] - y[:, 1]).mean()
+    targets = CensoredTargets.from_bounds(y, 0.0, outside="clip")
+    scores = HeldOutScores.build(
+        latent, targets, np.ones(4000), np.ones(2), np.ones(2, dtype=bool), fit_intercept=True
+    )
+    same = Recalibration(np.zeros(2), np.ones(2), np.ones(2), np.zeros(2))
+    shift = unbias_mean(scores, Gaussian(), same).intercept
     assert shift[1] == 0.0
     assert shift[0] == pytest.approx(0.3, abs=0.05)
     moved = Predictive(Gaussian(), latent + shift, np.ones(2), 0.0, np.inf)
@@ -161,14 +165,14 @@ def test_products_of_errors_add_up_over_blocks_of_rows() -> None:
     X, Y = rng.normal(size=(1500, 2)), np.maximum(rng.normal(size=(1500, 2)), -0.5)
     targets = CensoredTargets.from_bounds(Y, -0.5, None)
     rows = np.arange(1500)
-    held_out = HeldOut(targets, np.ones(1500), [Fold(rows[:100], rows[100:])], (Gaussian(),))
+    held_out = HeldOut(targets, np.ones(1500), [Fold(rows[:100], rows[100:])], Gaussian())
     fold = held_out.folds[0]
     members = [
         EvidenceMember(rng.normal(size=(2, 2)), rng.normal(size=2), np.ones(2), 1.0, {})
         for _ in range(3)
     ]
     errors = np.stack(
-        [held_out.errors(fold, layer_scores(X[100:], one), one.sigma).ravel() for one in members]
+        [held_out.errors(fold.test, one.latent(X[100:]), one.sigma).ravel() for one in members]
     )
     moments = error_moments(held_out, fold, X[100:], members)
     np.testing.assert_allclose(moments, errors @ errors.T, rtol=1e-12)

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from deeptobit import (
+    AutoTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
@@ -38,7 +39,7 @@ SLOW: dict[str, Any] = {
     "three layers": SubspaceNetworkRegressor(),
     "network online": SubspaceNetworkRegressor(rank=2, n_layers=2, solver="online"),
     "network stopped early": SubspaceNetworkRegressor(rank=2, n_layers=2, early_stopping=True),
-    "cv": SubspaceNetworkCV(cv=3, **SCALES),
+    "auto": AutoTobitRegressor(cv=3, **SCALES),
     "least squares": baselines.LeastSquaresBaseline(**SCALES),
     "ridge": baselines.RidgeBaseline(**SCALES),
     "lasso": baselines.LassoBaseline(**SCALES),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from deeptobit import (
+    AutoTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
@@ -18,5 +19,6 @@ MODELS: dict[str, Any] = {
     "cv": SubspaceNetworkCV(
         ranks=[2], alphas=[0.05], max_layers=1, cv=2, upper=3.0, random_state=0
     ),
+    "auto": AutoTobitRegressor(members=("stack",), cv=2, upper=3.0, random_state=0),
 }
 EVERY_MODEL = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())

@@ -6,13 +6,19 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from deeptobit import SubspaceNetworkCV, SubspaceNetworkRegressor, SubspaceTobitRegressor
+from deeptobit import (
+    AutoTobitRegressor,
+    SubspaceNetworkCV,
+    SubspaceNetworkRegressor,
+    SubspaceTobitRegressor,
+)
 from tests.estimators.problems import censored
 
 MODELS = {
     "layer": SubspaceTobitRegressor(2, upper=3),
     "network": SubspaceNetworkRegressor(2, 2, upper=3),
-    "search": SubspaceNetworkCV(upper=3, cv=2, random_state=0),
+    "search": SubspaceNetworkCV(ranks=[2], alphas=[0.1], upper=3, cv=2, random_state=0),
+    "auto": AutoTobitRegressor(upper=3, cv=2, random_state=0),
 }
 
 
@@ -28,7 +34,7 @@ def test_layers_and_history(model: Any) -> None:
     assert {"solver", "reason"} <= set(model.history_)
 
 
-@pytest.mark.parametrize("name", ["network", "search"])
+@pytest.mark.parametrize("name", ["network", "search", "auto"])
 def test_stages_within_limits_of_their_own(name: str) -> None:
     X, Y = censored()
     model: Any = clone(MODELS[name]).fit(X, Y)

@@ -13,8 +13,8 @@ from matplotlib.collections import PathCollection
 from sklearn.exceptions import NotFittedError
 
 from deeptobit import (
+    AutoTobitRegressor,
     CensoredTargets,
-    SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
     TobitRegressor,
@@ -28,7 +28,7 @@ MODELS: dict[str, Any] = {
     "online": SubspaceTobitRegressor(rank=2, upper=3, solver="online", n_passes=8),
     "network": SubspaceNetworkRegressor(rank=2, n_layers=2, upper=3),
     "stream": SubspaceNetworkRegressor(rank=2, n_layers=2, upper=3, solver="online", n_passes=8),
-    "search": SubspaceNetworkCV(upper=3, cv=3, random_state=0),
+    "auto": AutoTobitRegressor(upper=3, cv=3, random_state=0),
 }
 NEED_ROWS_TO_FIT = ("plot_predictions", "plot_calibration", "plot_layers")
 
@@ -269,8 +269,8 @@ def test_other_outcomes_than_those_of_the_fit_are_an_error() -> None:
 
 def test_a_model_without_a_course_says_why() -> None:
     X, Y = named()
-    with pytest.raises(ValueError, match=r"learned by cross-validation.*cv_results_"):
-        MODELS["search"].fit(X, Y).plot_convergence()
+    with pytest.raises(ValueError, match=r"learned by cross-validation.*members_"):
+        MODELS["auto"].fit(X, Y).plot_convergence()
     early = SubspaceTobitRegressor(rank=1, upper=3).partial_fit(X[:5], Y[:5])
     with pytest.raises(ValueError, match="too few rows"):
         early.plot_convergence()

@@ -42,7 +42,7 @@ def assert_converts(model: Any, rows: Any, expected: Any = None, **settings: Any
         bounded(),
         SubspaceTobitRegressor(2, upper=3.0),
         SubspaceNetworkRegressor(2, 2, upper=3.0),
-        SubspaceNetworkCV(cv=2, ranks=[2], alphas=[0.1], upper=3.0, max_layers=1, noise="gaussian"),
+        SubspaceNetworkCV(cv=2, ranks=[2], alphas=[0.1], upper=3.0, max_layers=1),
     ],
     ids=lambda last: type(last).__name__,
 )

@@ -9,7 +9,12 @@ import pytest
 import skops.io
 from sklearn.base import clone
 
-from deeptobit import SubspaceNetworkCV, SubspaceTobitRegressor, TobitRegressor
+from deeptobit import (
+    AutoTobitRegressor,
+    SubspaceNetworkCV,
+    SubspaceTobitRegressor,
+    TobitRegressor,
+)
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import NoiseByTask, StudentT, TwoPiece
 from tests.estimators.problems import censored
@@ -61,7 +66,7 @@ def test_trusted_types_are_all_that_a_model_with_mixed_noise_holds(
     X = rng.normal(size=(150, 3))
     noise = [rng.normal(size=150), rng.exponential(2.0, size=150), rng.standard_t(3, size=150)]
     Y = X.sum(axis=1, keepdims=True) + np.column_stack(noise)
-    model = SubspaceNetworkCV(lower=None, random_state=0).fit(X, Y)
+    model = AutoTobitRegressor(lower=None, random_state=0).fit(X, Y)
     assert isinstance(model.noise_, NoiseByTask)
     assert any(isinstance(family, TwoPiece) for family in model.noise_.families)
     check_round_trip(model, X, Y, ran[1]["TRUSTED"])

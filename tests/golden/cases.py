@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deeptobit import (
-    SubspaceNetworkCV,
+    AutoTobitRegressor,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
     TobitRegressor,
@@ -84,5 +84,5 @@ CASES: dict[str, Callable[[], Numbers]] = {
     ),
     "subspace_stream": _stream,
     "network": lambda: _fit(SubspaceNetworkRegressor(2, 2, upper=3.0, alpha=0.1, random_state=0)),
-    "network_cv": lambda: _fit(SubspaceNetworkCV(max_layers=1, cv=3, upper=3.0, random_state=0)),
+    "auto": lambda: _fit(AutoTobitRegressor(members=("stack",), cv=3, upper=3.0, random_state=0)),
 }

@@ -37,6 +37,7 @@ lower = 0
 upper = 30
 [targets.speed]
 [model]
+kind = "network"
 max_layers = 1
 ranks = [1]
 alphas = [1.0]

@@ -36,6 +36,7 @@ upper = 3
 [targets."plain"]
 column = "z"
 [model]
+kind = "network"
 max_layers = 1
 ranks = [1]
 alphas = [1.0]

@@ -69,7 +69,7 @@ FOUND = (
         *(16920, 3, ("binary",), ("bounded",)),
         weights="tiny",
         intervals=True,
-        model="search",
+        model="auto",
         settings={"random_state": 0, "cv": 2},
     ),
     Recipe(
@@ -139,7 +139,7 @@ FOUND = (
         target_size=1e145,
         intervals=True,
         container="fortran",
-        model="search",
+        model="auto",
         settings={"cv": 4},
     ),
     Recipe(
@@ -169,7 +169,7 @@ FOUND = (
         target_size=1e100,
         flat=True,
         container="sparse",
-        model="search",
+        model="auto",
     ),
     Recipe(
         *(380787, 10, ("constant", "normal", "normal"), ("wild", "wild")),
@@ -189,7 +189,7 @@ FOUND = (
     Recipe(
         *(198, 12, ("zero", "zero"), ("bounded", "bounded", "scores", "bounded")),
         flat=True,
-        model="search",
+        model="auto",
         settings={"noise": "auto"},
     ),
     Recipe(
@@ -229,16 +229,15 @@ FOUND = (
     Recipe(
         *(1837, 6, ("copy", "normal", "zero", "normal", "normal", "wild")),
         tasks=("infinite", "scores", "open", "bounded"),
-        model="search",
+        model="auto",
     ),
     Recipe(
         *(256, 30, ("normal", "binary", "binary"), ("scores", "open")),
         feature_size=1e12,
         intervals=True,
         flat=True,
-        model="search",
+        model="auto",
         settings={
-            "max_layers": 2,
             "standardize": False,
             "noise": "gaussian",
             "cv": 4,

@@ -23,8 +23,8 @@ from tests.properties.properties import examine
 from tests.properties.strategies import recipes
 from tests.properties.tally import Tally, describe, show, without_details
 
-# Shares of the models in hundredths; a search fits a dozen networks.
-SHARES = {"tobit": 40, "subspace": 40, "network": 18, "search": 2}
+# Shares of the models in hundredths; the automatic model fits a dozen.
+SHARES = {"tobit": 40, "subspace": 40, "network": 18, "auto": 2}
 _SECONDS_BETWEEN = 30.0
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from deeptobit import (
+    AutoTobitRegressor,
     CensoredTargets,
-    SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
     TobitRegressor,
@@ -22,7 +22,7 @@ MODELS: dict[str, type] = {
     "tobit": TobitRegressor,
     "subspace": SubspaceTobitRegressor,
     "network": SubspaceNetworkRegressor,
-    "search": SubspaceNetworkCV,
+    "auto": AutoTobitRegressor,
 }
 COLUMNS = ("normal", "binary", "constant", "zero", "copy", "far", "lone", "wild")
 # Bounds of the scale by kind of task, in its own unit.

@@ -80,9 +80,9 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         _settings(**_BATCH, **_DEEP),
         _settings(**_ONLINE, **_DEEP).map(lambda chosen: chosen | {"solver": "online"}),
     ),
-    "search": _settings(
+    "auto": _settings(
         noise=st.sampled_from(("auto", "gaussian")),
-        max_layers=st.integers(1, 2),
+        members=st.sampled_from(("auto", ("stack",))),
         cv=st.integers(2, 4),
         scoring=st.sampled_from(("r2", "log")),
         random_state=st.just(0),
@@ -166,12 +166,12 @@ _KEYS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "upper": st.one_of(_NAMES, st.floats(0.5, 1e9)),
         "outside": st.sampled_from(("error", "clip")),
     },
-    "model": {
+    "model": {"cv": st.integers(2, 9), "seed": st.integers(0, 10**9)},
+    "auto": {"kind": st.just("auto"), "members": st.just(["stack"])},
+    "network": {
         "max_layers": st.integers(1, 9),
-        "cv": st.integers(2, 9),
         "ranks": st.lists(st.integers(1, 9)),
         "alphas": st.lists(st.floats(1e-9, 1e9)),
-        "seed": st.integers(0, 10**9),
     },
     "evaluation": {
         "method": st.sampled_from(("splits", "folds")),
@@ -189,5 +189,9 @@ def study_contents(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
         for name in ("data", "features", "model", "evaluation")
     }
     sections["data"]["file"] = draw(_NAMES)
+    kind = draw(st.sampled_from(("auto", "network")))
+    sections["model"] |= draw(st.fixed_dictionaries({}, optional=_KEYS[kind]))
+    if kind != "auto":
+        sections["model"]["kind"] = kind
     target = st.fixed_dictionaries({}, optional=_KEYS["target"])
     return sections | {"targets": draw(st.dictionaries(_NAMES, target, min_size=1, max_size=3))}

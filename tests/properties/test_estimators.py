@@ -46,8 +46,8 @@ def test_network(recipe: Recipe) -> None:
 
 
 @settings(ALWAYS, max_examples=5)
-@given(recipe=recipes(("search",)))
-def test_search(recipe: Recipe) -> None:
+@given(recipe=recipes(("auto",)))
+def test_auto(recipe: Recipe) -> None:
     examine(recipe)
 
 

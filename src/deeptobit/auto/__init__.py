@@ -1,40 +1,21 @@
-"""TODO."""
+"""The default model: learned priors, stacking, and an error model from held-out rows."""
 
-from deeptobit.auto.evidence import EvidenceProblem, Posterior, Spectrum
-from deeptobit.auto.folds import Fold, HeldOut, Scoring, check_folds, read_folds
-from deeptobit.auto.noise import TAILS, carry_quartiles, fit_errors, held_out_errors
-from deeptobit.auto.path import (
-    EvidenceMember,
-    EvidenceState,
-    Sharing,
-    evidence_path,
-    fit_coefficients,
-    start,
-)
-from deeptobit.auto.recalibration import HeldOutScores, Line
+from deeptobit.auto.folds import Fold, HeldOut, Scoring, check_folds, make_folds
+from deeptobit.auto.noise import TAILS, fit_error_model, match_quartiles
+from deeptobit.auto.recalibration import HeldOutScores, Recalibration
 from deeptobit.auto.stack import EvidenceStack, fit_stack
 
 __all__ = [
     "TAILS",
-    "EvidenceMember",
-    "EvidenceProblem",
     "EvidenceStack",
-    "EvidenceState",
     "Fold",
     "HeldOut",
     "HeldOutScores",
-    "Line",
-    "Posterior",
+    "Recalibration",
     "Scoring",
-    "Sharing",
-    "Spectrum",
-    "carry_quartiles",
     "check_folds",
-    "evidence_path",
-    "fit_coefficients",
-    "fit_errors",
+    "fit_error_model",
     "fit_stack",
-    "held_out_errors",
-    "read_folds",
-    "start",
+    "make_folds",
+    "match_quartiles",
 ]

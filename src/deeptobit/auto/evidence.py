@@ -1,4 +1,4 @@
-"""The data of an empirical-Bayes layer, in standard units."""
+"""An empirical-Bayes layer: its data, the posterior of its coefficients, and the E-step."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from deeptobit.likelihood import Gaussian
 from deeptobit.targets import CensoredTargets
 
 _MAX_DENSE = 2e8  # entries of X that may be stored densely
+_RELATIVE_RANK = 1e-11  # of the largest eigenvalue
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,15 @@ class EvidenceProblem:
     weight : array of shape (N,)
         Row weights as given: a weight of 2 is a row twice.
     low, high : arrays of shape (N, T)
-        Ends of the intervals in standard units, NaN where nothing is known. Tasks that are censored
-        on one side throughout have no maximum and are set aside as unknown.
+        Ends of the intervals in standard units, NaN where missing. Tasks of which all entries are
+        censored on the same side have no maximum and count as missing.
     intercept, sigma : arrays of shape (T,)
         Of the intercept-only model.
     free_sigma : bool array of shape (T,)
-        Where σ is determined; elsewhere it is held.
+        Tasks whose σ is identified; the others keep theirs.
     fit_intercept : bool
     kinds : CensoringKinds
-        Tasks that are censored throughout.
+        Tasks of which all entries are censored.
     design, scaling
         How the features (without their matrix) and the outcomes were standardised.
     """
@@ -73,7 +74,7 @@ class EvidenceProblem:
         fit_intercept: bool = True,
         standardize: bool = True,
     ) -> EvidenceProblem:
-        """Standardise, fit intercepts and noise scales alone, set aside what has no maximum.
+        """Standardise, fit the intercept-only model, set tasks without a maximum to missing.
 
         Examples
         --------
@@ -119,12 +120,12 @@ class EvidenceProblem:
 
     @cached_property
     def missing(self) -> BoolArray:
-        """Entries of which nothing is known, (N, T)."""
+        """Missing entries, (N, T)."""
         return np.isnan(self.low)
 
     @cached_property
     def known_weight(self) -> FloatArray:
-        """Weight of the rows of which something is known, of every task, (T,)."""
+        """Weight of the known entries of every task, (T,)."""
         return np.asarray(self.weight @ ~self.missing)
 
     @cached_property
@@ -139,14 +140,14 @@ class EvidenceProblem:
 
 
 def _dense(X: Any) -> Any:
-    """X as an array; every feature has a variance to learn, so that a sparse X must be small."""
+    """X as a dense array, if it is small enough."""
     n_samples, n_features = X.shape
     if not issparse(X):
         return X
     if n_samples * n_features > _MAX_DENSE:
         raise ValueError(
             f"X is sparse, and {n_samples} x {n_features} is too large to learn a variance for "
-            "every feature; give alphas or ranks to search the penalised layer instead"
+            "every feature; use SubspaceNetworkCV instead"
         )
     return X.toarray()  # type: ignore[attr-defined]
 
@@ -159,11 +160,6 @@ def _no_features(design: Design) -> RoundFeatures:
         np.zeros(0),
         np.zeros((n_samples, 0)),
     )
-
-
-# The features in the metric of their prior variances, diagonalised on the smaller side.
-
-_RELATIVE_RANK = 1e-11  # of the largest eigenvalue
 
 
 @dataclass(frozen=True)
@@ -214,9 +210,6 @@ class Spectrum:
 
 def _threshold(values: FloatArray) -> float:
     return float(_RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny))
-
-
-# The coefficients given imputed latents: a Gaussian, diagonal in the right axes.
 
 
 @dataclass(frozen=True)
@@ -309,9 +302,6 @@ class Posterior:
         return np.asarray(moments * (n_tasks / np.trace(moments)))
 
 
-# The scores behind the censoring: what is expected of them, and how sure that is.
-
-
 class Latents(NamedTuple):
     """Moments of the noise e = y*/σ − η given the intervals, each (N, T)."""
 
@@ -323,9 +313,9 @@ class Latents(NamedTuple):
 def impute(
     problem: EvidenceProblem, coef: FloatArray, intercept: FloatArray, sigma: FloatArray
 ) -> Latents:
-    r"""The E-step: what the intervals say of the scores behind them, in units of σ.
+    r"""The E-step: moments of the noise given the intervals, in units of σ.
 
-    An observed entry is its value with variance 0, a missing one its fit with variance 1.
+    An observed entry has variance 0, a missing one mean 0 and variance 1.
 
     Parameters
     ----------
@@ -338,13 +328,13 @@ def impute(
     return Latents(fitted, *moments)
 
 
-def expect_missing(
+def impute_missing_noise(
     problem: EvidenceProblem, latents: Latents, correlation: FloatArray
 ) -> FloatArray:
-    """The noise of all entries, that of missing ones as the others of their row tell, (N, T).
+    """The noise of all entries; that of missing ones is predicted from their row, (N, T).
 
-    Outcomes of one person err together. An entry whose fit were taken for its value would count as
-    one that did not err where the others did, and pull their coefficients towards its own.
+    Outcomes of one person err together. A missing entry with noise 0 would count as one without
+    error beside others that err, and pull their coefficients towards its own.
     """
     if not problem.missing.any():
         return latents.residual
@@ -354,8 +344,8 @@ def expect_missing(
 def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:
     r"""Correlation R of the noise between tasks, shrunk by T rows of independent noise, (T, T).
 
-    Outcomes of one person err together. A prior that took this for a common effect of the features
-    would share what is not shared. With n the sum of the weights w, and moments e, v of the noise,
+    Outcomes of one person err together, which must not be taken for a shared effect of the
+    features. With n the sum of the weights w, and moments e, v of the noise,
 
     .. math:: R_{st} = \frac{n}{n + T} \frac{\sum_i w_i e_{is} e_{it}}{
         \sqrt{\sum_i w_i (e_{is}^2 + v_{is})} \sqrt{\sum_i w_i (e_{it}^2 + v_{it})}},

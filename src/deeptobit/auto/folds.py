@@ -1,4 +1,4 @@
-"""Rows that train and rows that are held out, and how well the latter are predicted."""
+"""Folds of rows, and how well held-out rows are predicted."""
 
 from __future__ import annotations
 
@@ -13,151 +13,75 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import TargetScaling
-from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, Predictive
+from deeptobit.likelihood import Noise, Predictive
 from deeptobit.targets import CensoredTargets
 
 Scoring = Literal["r2", "log"]
 
 
 class Fold(NamedTuple):
-    """Indices of rows to train on and of rows held out."""
+    """Indices of training rows and of held-out rows."""
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
 
 
-def read_folds(cv: Any, n_samples: int, groups: ArrayLike | None, random_state: Any) -> list[Fold]:
+def make_folds(
+    n_rows: int, cv: Any, groups: ArrayLike | None = None, random_state: Any = None
+) -> list[Fold]:
     """Folds from a number, a splitter of scikit-learn or an iterable of index pairs.
 
-    A number means shuffled rows, or whole groups where groups are given, so that the visits of one
-    person stay together.
+    A number gives folds of shuffled rows. With ``groups`` it gives folds of whole groups, so that
+    the visits of one person stay together.
 
     Examples
     --------
-    >>> [fold.test.tolist() for fold in read_folds(2, 4, ["a", "b", "a", "b"], None)]
+    >>> [fold.test.tolist() for fold in make_folds(4, 2, ["a", "b", "a", "b"])]
     [[1, 3], [0, 2]]
     """
-    labels = None if groups is None else _read_groups(groups, n_samples)
+    labels = None if groups is None else np.asarray(groups)
+    if labels is not None and labels.shape != (n_rows,):
+        raise ValueError(
+            f"groups must hold one label per row, shape ({n_rows},); got shape {labels.shape}"
+        )
     if isinstance(cv, Integral):
-        _check_number(int(cv), n_samples, labels)
-        if labels is None:
-            cv = KFold(int(cv), shuffle=True, random_state=random_state)
-        else:
-            cv = GroupKFold(int(cv))
+        cv = _splitter(int(cv), n_rows, labels, random_state)
     if hasattr(cv, "split") and not isinstance(cv, str):
-        cv = _split(cv, n_samples, labels)
+        try:
+            cv = list(cv.split(np.zeros((n_rows, 1)), None, labels))
+        except ValueError as error:  # which does not say whose splitter it is
+            raise ValueError(
+                f"cv={cv!r} cannot split {n_rows} rows "
+                f"{'without' if labels is None else 'with'} groups: {error}"
+            ) from error
     elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
         raise ValueError(
             f"cv must be a number of folds, a splitter, or pairs of train and test rows; got {cv!r}"
         )
-    folds = [Fold(np.arange(n_samples)[train], np.arange(n_samples)[test]) for train, test in cv]
+    rows = np.arange(n_rows)
+    folds = [Fold(rows[train], rows[test]) for train, test in cv]
     if not folds:
-        raise ValueError("cv has no fold: there is nothing to choose by")
+        raise ValueError("cv has no folds")
     return folds
 
 
-def _read_groups(groups: ArrayLike, n_samples: int) -> NDArray[Any]:
-    labels = np.asarray(groups)
-    if labels.shape != (n_samples,):
-        raise ValueError(
-            f"groups must hold one label per row, shape ({n_samples},); got shape {labels.shape}"
-        )
-    return labels
-
-
-def _check_number(cv: int, n_samples: int, labels: NDArray[Any] | None) -> None:
-    """So many folds must be possible."""
+def _splitter(
+    cv: int, n_rows: int, labels: NDArray[Any] | None, random_state: Any
+) -> KFold | GroupKFold:
+    what, number = ("rows", n_rows) if labels is None else ("groups", len(np.unique(labels)))
     if cv < 2:
-        raise ValueError(
-            f"cv must be at least 2, one fold to hold out and one to learn from; got {cv}"
-        )
-    what, number = "rows", n_samples
-    if labels is not None:
-        what, number = "groups", len(np.unique(labels))
+        raise ValueError(f"cv must be at least 2; got {cv}")
     if cv > number:
         raise ValueError(
             f"cv={cv} needs at least {cv} {what}, and there are {number}; choose a smaller cv"
         )
-
-
-def _split(cv: Any, n_samples: int, labels: NDArray[Any] | None) -> list[Any]:
-    """The pairs of a splitter, whose own errors do not tell where it comes from."""
-    try:
-        return list(cv.split(np.zeros((n_samples, 1)), None, labels))
-    except ValueError as error:
-        raise ValueError(
-            f"cv={cv!r} cannot split {n_samples} rows "
-            f"{'without' if labels is None else 'with'} groups: {error}"
-        ) from error
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """The outcomes of all folds, each measured in the scale of its task.
-
-    Parameters
-    ----------
-    targets : CensoredTargets of shape (N, T)
-    weight : array of shape (N,)
-    folds : list of Fold
-    families : tuple of Noise
-        What the noise may be.
-    """
-
-    targets: CensoredTargets
-    weight: FloatArray
-    folds: list[Fold]
-    families: tuple[Noise, ...]
-
-    @property
-    def noise(self) -> Noise:
-        """The family that models are fitted and scored with: the first, or Gaussian if by task."""
-        first = self.families[0]
-        return Gaussian() if isinstance(first, NoiseByTask) else first
-
-    @cached_property
-    def scaling(self) -> TargetScaling:
-        """Location and scale of every task."""
-        return TargetScaling.build(self.targets, self.weight / self.weight.sum(), center=True)
-
-    @cached_property
-    def share(self) -> FloatArray:
-        """Weight of each entry that has a value; every task has 1 to distribute, (N, T)."""
-        share = np.where(self.targets.has_value, self.weight[:, None], 0.0)
-        total = share.sum(axis=0)
-        return np.asarray(share / np.where(total > 0.0, total, 1.0))
-
-    def errors(self, fold: Fold, latent: FloatArray, sigma: FloatArray) -> FloatArray:
-        """Errors of E[y|x] on the rows held out, times the root of their share, (..., n, T)."""
-        targets = self.targets[fold.test]
-        mean = _predictive(self.noise, latent, sigma, targets).mean()
-        share = self.share[fold.test]
-        difference = np.where(share > 0.0, targets.values - mean, 0.0)
-        return np.asarray(np.sqrt(share) * difference / self.scaling.scale)
-
-    def score(self, fold: Fold, latent: FloatArray, sigma: FloatArray, scoring: Scoring) -> float:
-        """How well a fold is predicted; higher is better."""
-        if scoring == "r2":
-            errors = self.errors(fold, latent, sigma)
-            return self.r2(fold, float(np.square(errors).sum()))
-        targets = self.targets[fold.test]
-        known = np.where(targets.missing, 0.0, self.weight[fold.test, None])
-        log_density = _predictive(self.noise, latent, sigma, targets).log_density(
-            targets.low, targets.high
-        )
-        return float((known * log_density).sum() / known.sum())
-
-    def r2(self, fold: Fold, squared_error: float) -> float:
-        """1 − squared error over that of the tasks' means, from a sum of squared ``errors``.
-
-        0 where nothing that is held out has a value, as if nothing but intervals is known.
-        """
-        total = float(self.share[fold.test].sum())
-        return 1.0 - squared_error / total if total > 0.0 else 0.0
+    if labels is None:
+        return KFold(cv, shuffle=True, random_state=random_state)
+    return GroupKFold(cv)
 
 
 def check_folds(targets: CensoredTargets, weight: FloatArray, folds: list[Fold]) -> None:
-    """Every task needs an entry to learn from in every fold, and an entry held out in some."""
+    """Every task needs a known entry in the training rows, every fold one in its held-out rows."""
     known = ~targets.missing & (weight > 0.0)[:, None]
     for number, fold in enumerate(folds):
         empty = np.flatnonzero(~known[fold.train].any(axis=0))
@@ -170,7 +94,66 @@ def check_folds(targets: CensoredTargets, weight: FloatArray, folds: list[Fold])
             raise ValueError(f"fold {number} holds out no known entry; choose other folds")
 
 
-def _predictive(
-    noise: Noise, latent: FloatArray, sigma: FloatArray, targets: CensoredTargets
-) -> Predictive:
-    return Predictive(noise, latent, sigma, targets.lower_bounds, targets.upper_bounds)
+@dataclass(frozen=True)
+class HeldOut:
+    """The outcomes of all folds, and how to score predictions of them.
+
+    Parameters
+    ----------
+    targets : CensoredTargets of shape (N, T)
+    weight : array of shape (N,)
+    folds : list of Fold
+    noise : Noise
+        The family under which predictions are scored.
+    """
+
+    targets: CensoredTargets
+    weight: FloatArray
+    folds: list[Fold]
+    noise: Noise
+
+    @cached_property
+    def scaling(self) -> TargetScaling:
+        """Location and scale of every task."""
+        return TargetScaling.build(self.targets, self.weight / self.weight.sum(), center=True)
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """Weights of the entries that have a value, summing to 1 in every task, (N, T)."""
+        share = np.where(self.targets.has_value, self.weight[:, None], 0.0)
+        total = share.sum(axis=0)
+        return np.asarray(share / np.where(total > 0.0, total, 1.0))
+
+    def errors(self, rows: NDArray[np.intp], latent: FloatArray, sigma: FloatArray) -> FloatArray:
+        """Errors of E[y|x] in units of the task's scale, times the root of ``share``, (..., n, T).
+
+        The sum of their squares is the mean squared error, summed over tasks.
+        """
+        mean = self._predictive(rows, latent, sigma).mean()
+        share = self.share[rows]
+        difference = np.where(share > 0.0, self.targets[rows].values - mean, 0.0)
+        return np.asarray(np.sqrt(share) * difference / self.scaling.scale)
+
+    def score(self, fold: Fold, latent: FloatArray, sigma: FloatArray, scoring: Scoring) -> float:
+        """R² or mean log density of the held-out rows; higher is better."""
+        if scoring == "r2":
+            return self.r2(fold, float(np.square(self.errors(fold.test, latent, sigma)).sum()))
+        targets = self.targets[fold.test]
+        known = np.where(targets.missing, 0.0, self.weight[fold.test, None])
+        predictive = self._predictive(fold.test, latent, sigma)
+        log_density = predictive.log_density(targets.low, targets.high)
+        return float((known * log_density).sum() / known.sum())
+
+    def r2(self, fold: Fold, squared_error: float) -> float:
+        """1 − squared error / variance of the tasks, from the sum of squared ``errors``.
+
+        0 if no held-out entry has a value (all are intervals).
+        """
+        total = float(self.share[fold.test].sum())
+        return 1.0 - squared_error / total if total > 0.0 else 0.0
+
+    def _predictive(
+        self, rows: NDArray[np.intp], latent: FloatArray, sigma: FloatArray
+    ) -> Predictive:
+        targets = self.targets[rows]
+        return Predictive(self.noise, latent, sigma, targets.lower_bounds, targets.upper_bounds)

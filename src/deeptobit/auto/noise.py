@@ -1,4 +1,4 @@
-"""The noise of every task and the line below it, as rows ask for that no model had seen."""
+"""The error model: recalibration and noise family of every task, estimated on held-out rows."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.auto.folds import HeldOut
+from deeptobit.arrays import FloatArray
 from deeptobit.auto.recalibration import (
     HeldOutScores,
-    Line,
-    Refit,
-    growth_told,
+    Recalibration,
+    estimate_growth,
     recalibrate,
-    shift_of_level,
+    unbias_mean,
 )
-from deeptobit.layer import CensoringKinds
 from deeptobit.likelihood import (
     Gaussian,
     Logistic,
@@ -27,23 +24,152 @@ from deeptobit.likelihood import (
     StudentT,
     SymmetricNoise,
     TwoPiece,
+    grid_of,
     join_families,
     with_grid,
     with_one_spread,
     with_spread,
 )
 
-# How much tasks differ in the skew and the growth of their noise, as all of them together tell.
-
-SKEW_WIDTH = 0.35  # standard deviation of the prior of skews around 0, of few tasks
-_GROWTH = 0.1  # the same for growths
-_FEW = 2.0  # tasks that these widths count for
+TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
+_SKEWS = (-1.05, -0.7, -0.35, 0.35, 0.7, 1.05)
+_FEW_STEPS = 4  # Newton steps to compare families
+_QUARTILES = np.array([0.25, 0.5, 0.75])
+_SKEW_SD = 0.35  # of the prior of skews around 0, before it is estimated from all tasks
+_GROWTH_SD = 0.1  # the same for growths
+_PRIOR_TASKS = 2.0  # how many tasks these two count for
 _EM_STEPS = 30
-_WIDTHS = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45])  # the first is as good as none
+_GROWTH_SDS = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45])  # the first means no growth
 
 
-def width_of_skews(skews: FloatArray, losses: FloatArray) -> float:
-    r"""Standard deviation τ of the prior k ~ N(0, τ²) of skews, by EM.
+class ErrorModel(NamedTuple):
+    """How predictions of new rows err."""
+
+    recalibration: Recalibration
+    noise: Noise
+
+
+def fit_error_model(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
+    """Recalibration and noise under which held-out rows are most likely, with unbiased means.
+
+    Parameters
+    ----------
+    scores : HeldOutScores
+        Tasks that are not free keep their scores and σ, and the first family.
+    families : sequence of Noise
+        Several symmetric ones: every task takes the best of them, skewed if that is more likely,
+        with a spread that grows with the score if it does. A single one is kept; if it has a
+        spread that grows, the growth is estimated again.
+
+    Examples
+    --------
+    >>> from deeptobit.targets import CensoredTargets
+    >>> rng = np.random.default_rng(0)
+    >>> eta = rng.normal(size=(500, 2))
+    >>> errors = np.stack([rng.normal(size=500), rng.exponential(size=500)], axis=1)
+    >>> targets = CensoredTargets.from_bounds(eta + errors, lower=None)
+    >>> scores = HeldOutScores.build(
+    ...     eta, targets, np.ones(500), np.ones(2), np.ones(2, bool), fit_intercept=True)
+    >>> fit_error_model(scores, TAILS).noise.families
+    (Gaussian(), TwoPiece(StudentT(df=2.5), skew=1.05))
+    """
+    if len(families) == 1:
+        scores = replace(scores, grid=grid_of(families[0]))
+        noise, start = with_one_spread(families[0]), None
+        grows = noise is not families[0]
+    else:
+        noise, start = _select_families(scores, families)
+        grows = True
+    scores = _with_growth_prior(scores, noise, start) if grows else scores.without_growth()
+    found, _ = recalibrate(scores, noise, start)
+    found = unbias_mean(scores, noise, found)
+    return ErrorModel(found, with_grid(with_spread(noise, scores.spread(found)), scores.grid))
+
+
+def _select_families(
+    scores: HeldOutScores, families: Sequence[Noise]
+) -> tuple[Noise, Recalibration]:
+    """The tails of every task, then its skew, then its tails again, by likelihood alone."""
+    selection = _Selection(scores.without_means(), families[0])
+    for tail in families[1:]:
+        selection.compare([tail] * scores.x.shape[1])
+    # The mean of a skewed noise is not 0, which an intercept has to make up for.
+    if scores.free[0].any():
+        selection.compare_skews()
+    skews = [_skew(family) for family in selection.families]
+    if any(skews):
+        for tail in families:
+            selection.compare([_skewed(tail, skew) for skew in skews])
+    return join_families(selection.families), selection.found
+
+
+class _Selection:
+    """The best family of every task so far, with its recalibration."""
+
+    def __init__(self, scores: HeldOutScores, noise: Noise) -> None:
+        self._scores, self._free = scores, scores.free[1]
+        self._skew_sd = _SKEW_SD
+        self.families = [noise] * len(self._free)
+        self.found, self._loss = recalibrate(scores, noise)
+
+    def compare(self, families: list[Noise]) -> None:
+        """Take the families of the tasks that are more likely under them."""
+        self._take(families, *self._try(families))
+
+    def compare_skews(self) -> None:
+        """The same for skews, under a prior that is estimated from all tasks."""
+        offers = [[_skewed(tail, skew) for tail in self.families] for skew in _SKEWS]
+        trials = [self._try(families) for families in offers]
+        losses = np.stack([self._loss, *(loss for _, loss in trials)])[:, self._free]
+        self._skew_sd = skew_prior_sd(np.array([0.0, *_SKEWS]), losses)
+        for families, trial in zip(offers, trials, strict=True):
+            self._take(families, *trial)
+
+    def _try(self, families: list[Noise]) -> tuple[Recalibration, FloatArray]:
+        start = match_quartiles(self.found, self.families, families)
+        return recalibrate(self._scores, NoiseByTask(families), start, _FEW_STEPS)
+
+    def _take(self, families: list[Noise], found: Recalibration, loss: FloatArray) -> None:
+        skews = np.array([_skew(family) for family in families])
+        loss = loss + 0.5 * np.square(skews / self._skew_sd)
+        better = self._free & (loss < self._loss)
+        triples = zip(better.tolist(), families, self.families, strict=True)
+        self.families = [new if is_better else old for is_better, new, old in triples]
+        pairs = zip(found, self.found, strict=True)
+        self.found = Recalibration(*(np.where(better, *pair) for pair in pairs))
+        self._loss = np.where(better, loss, self._loss)
+
+
+def _skewed(tail: Noise, skew: float) -> Noise:
+    return TwoPiece(tail, skew) if skew and isinstance(tail, SymmetricNoise) else tail
+
+
+def _skew(noise: Noise) -> float:
+    return noise.skew if isinstance(noise, TwoPiece) else 0.0
+
+
+def match_quartiles(
+    found: Recalibration, old: Sequence[Noise], new: Sequence[Noise]
+) -> Recalibration:
+    """The recalibration that has the same quartiles under new families as under the old ones.
+
+    Examples
+    --------
+    >>> found = Recalibration(np.zeros(1), np.ones(1), np.ones(1), np.zeros(1))
+    >>> moved = match_quartiles(found, [Gaussian()], [Logistic()])
+    >>> moved.intercept, moved.sigma.round(3)
+    (array([0.]), array([0.614]))
+    """
+    (old_low, old_middle, old_high), (low, middle, high) = (
+        np.stack([noise.ppf(_QUARTILES) for noise in families], axis=1) for families in (old, new)
+    )
+    sigma = found.sigma * (old_high - old_low) / (high - low)
+    intercept = found.intercept + found.sigma * old_middle - sigma * middle
+    return found._replace(intercept=intercept, sigma=sigma)
+
+
+def skew_prior_sd(skews: FloatArray, losses: FloatArray) -> float:
+    r"""Standard deviation τ of the prior k ~ N(0, τ²) of skews, by EM over all tasks.
 
     Where every task is skewed, as counts are, a skew needs less evidence than where few are.
 
@@ -57,209 +183,44 @@ def width_of_skews(skews: FloatArray, losses: FloatArray) -> float:
     --------
     >>> skews = np.array([0.0, -0.7, 0.7])
     >>> symmetric, skewed = np.array([0.0, 9.0, 9.0]), np.array([9.0, 9.0, 0.0])
-    >>> [round(width_of_skews(skews, np.tile(task, (20, 1)).T), 2) for task in (symmetric, skewed)]
+    >>> [round(skew_prior_sd(skews, np.tile(task, (20, 1)).T), 2) for task in (symmetric, skewed)]
     [0.11, 0.68]
     """
     squares = np.square(skews)[:, None]
-    width = SKEW_WIDTH
+    sd = _SKEW_SD
     for _ in range(_EM_STEPS):
-        log_weight = -losses - 0.5 * squares / width**2
+        log_weight = -losses - 0.5 * squares / sd**2
         weight = np.exp(log_weight - log_weight.max(axis=0))
         expected = (weight * squares).sum(axis=0) / weight.sum(axis=0)
-        total = _FEW * SKEW_WIDTH**2 + expected.sum()
-        width = float(np.sqrt(total / (_FEW + len(expected))))
-    return width
+        total = _PRIOR_TASKS * _SKEW_SD**2 + expected.sum()
+        sd = float(np.sqrt(total / (_PRIOR_TASKS + len(expected))))
+    return sd
 
 
-def width_of_growths(growth: FloatArray, variance: FloatArray) -> float:
-    r"""Standard deviation τ of the prior g ~ N(0, τ²) of growths that is most likely.
+def growth_prior_sd(growth: FloatArray, variance: FloatArray) -> float:
+    r"""Standard deviation τ of the prior g ~ N(0, τ²) of growths, by maximum likelihood.
 
-    An estimate of variance v is then N(0, τ² + v); one of infinite variance tells nothing.
+    An estimate of variance v is then N(0, τ² + v); one of infinite variance is left out.
 
     Examples
     --------
     >>> estimates, variance = np.full(30, 0.25), np.full(30, 0.01)
-    >>> width_of_growths(estimates, variance), width_of_growths(0.2 * estimates, variance)
+    >>> growth_prior_sd(estimates, variance), growth_prior_sd(0.2 * estimates, variance)
     (0.2, 0.06)
     """
-    tells = np.isfinite(variance)
-    total = np.square(_WIDTHS)[:, None] + variance[tells]
-    fits = (np.log(total) + np.square(growth[tells]) / total).sum(axis=1)
-    belief = np.maximum(_WIDTHS, _WIDTHS[1])  # which has nothing against no growth at all
-    fits += _FEW * (2.0 * np.log(belief) + (_GROWTH / belief) ** 2)
-    return float(_WIDTHS[np.argmin(fits)])
+    known = np.isfinite(variance)
+    total = np.square(_GROWTH_SDS)[:, None] + variance[known]
+    fits = (np.log(total) + np.square(growth[known]) / total).sum(axis=1)
+    belief = np.maximum(_GROWTH_SDS, _GROWTH_SDS[1])  # which has nothing against no growth at all
+    fits += _PRIOR_TASKS * (2.0 * np.log(belief) + (_GROWTH_SD / belief) ** 2)
+    return float(_GROWTH_SDS[np.argmin(fits)])
 
 
-def learn_growth(scores: HeldOutScores, noise: Noise, start: Line | None) -> HeldOutScores:
-    """The same scores with the prior of growths that all tasks together tell.
-
-    Where they tell that nothing grows, no growth may move.
-    """
+def _with_growth_prior(
+    scores: HeldOutScores, noise: Noise, start: Recalibration | None
+) -> HeldOutScores:
+    """The same scores with the prior of growths estimated from all tasks; none if none grows."""
     likelihood = scores.without_means()
-    line = recalibrate(likelihood, noise, start).line
-    width = width_of_growths(*growth_told(likelihood, noise, line))
-    return scores.without_growth() if width == _WIDTHS[0] else replace(scores, growth_width=width)
-
-
-TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
-_SKEWS = (-1.05, -0.7, -0.35, 0.35, 0.7, 1.05)
-_FEW_STEPS = 4  # Newton steps that tell which family suits
-_QUARTILES = np.array([0.25, 0.5, 0.75])
-
-
-class ErrorModel(NamedTuple):
-    """A line, and the noise around it."""
-
-    line: Line
-    noise: Noise
-
-
-def held_out_errors(
-    held_out: HeldOut,
-    latents: Sequence[FloatArray],
-    sigma: FloatArray,
-    kinds: CensoringKinds,
-    *,
-    fit_intercept: bool,
-) -> ErrorModel:
-    """The error model of scores that every fold holds out.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-    latents : sequence of arrays
-        Scores of the rows that each fold holds out.
-    sigma : array of shape (T,)
-        Where to start.
-    kinds : CensoringKinds
-        Tasks that say nothing keep their scores and σ.
-    fit_intercept : bool
-        Whether the level may move.
-    """
-    rows = np.concatenate([fold.test for fold in held_out.folds])
-    scores = HeldOutScores.build(
-        np.concatenate(latents),
-        held_out.targets[rows],
-        held_out.weight[rows],
-        sigma,
-        ~(kinds.one_sided | kinds.two_sided),
-        fit_intercept=fit_intercept,
-    )
-    return fit_errors(scores, held_out.families)
-
-
-def fit_errors(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
-    """Slope, level, σ and noise that held-out rows ask for, with E[y|x] right on average.
-
-    Parameters
-    ----------
-    scores : HeldOutScores
-        Tasks that are not free keep their scores and σ, and the first family.
-    families : sequence of Noise
-        One, or several symmetric ones: every task then has one of its own, skewed if it must, and a
-        spread that grows with the score if it does. One whose spread grows has it fitted again.
-
-    Examples
-    --------
-    >>> from deeptobit.targets import CensoredTargets
-    >>> rng = np.random.default_rng(0)
-    >>> eta = rng.normal(size=(500, 2))
-    >>> errors = np.stack([rng.normal(size=500), rng.exponential(size=500)], axis=1)
-    >>> targets = CensoredTargets.from_bounds(eta + errors, lower=None)
-    >>> scores = HeldOutScores.build(
-    ...     eta, targets, np.ones(500), np.ones(2), np.ones(2, bool), fit_intercept=True)
-    >>> fit_errors(scores, TAILS).noise.families
-    (Gaussian(), TwoPiece(StudentT(df=2.5), skew=1.05))
-    """
-    if len(families) == 1:
-        scores = scores.with_grid_of(families[0])
-        noise, start = with_one_spread(families[0]), None
-        grows = noise is not families[0]
-    else:
-        noise, start = _choose(scores, families)
-        grows = True
-    scores = learn_growth(scores, noise, start) if grows else scores.without_growth()
-    line = recalibrate(scores, noise, start).line
-    level = line.level + scores.scale * shift_of_level(
-        scores.predictive(noise, scores.from_user(line)), scores.y, scores.level_weight
-    )
-    line = line._replace(level=level)
-    return ErrorModel(line, with_grid(with_spread(noise, scores.spread(line)), scores.grid))
-
-
-def _choose(scores: HeldOutScores, families: Sequence[Noise]) -> tuple[Noise, Line]:
-    """The tails of every task, then its skew, then its tails again, by likelihood alone."""
-    level_moves, free = scores.movable[:2]
-    best = _Best(scores.without_means(), families[0], free)
-    for tail in families[1:]:
-        best.offer([tail] * len(free))
-    # Around a skewed noise the mean is not the score, which a level has to make up for.
-    if level_moves.any():
-        best.skew()
-    found = [_skew(family) for family in best.families]
-    if any(found):
-        for tail in families:
-            best.offer([_skewed(tail, skew) for skew in found])
-    return join_families(best.families), best.line
-
-
-class _Best:
-    """The best family of every task so far, with its line."""
-
-    def __init__(self, scores: HeldOutScores, noise: Noise, free: BoolArray) -> None:
-        self._scores, self._free = scores, free
-        self._skew_width = SKEW_WIDTH
-        self.families = [noise] * len(free)
-        self.line, self._loss = recalibrate(scores, noise)
-
-    def offer(self, families: list[Noise]) -> None:
-        """Take the families of the tasks that they suit better."""
-        self._take(families, self._try(families))
-
-    def skew(self) -> None:
-        """Take skews under a prior as wide as all tasks together say."""
-        offers = [[_skewed(tail, skew) for tail in self.families] for skew in _SKEWS]
-        trials = [self._try(families) for families in offers]
-        losses = np.stack([self._loss, *(trial.loss for trial in trials)])[:, self._free]
-        self._skew_width = width_of_skews(np.array([0.0, *_SKEWS]), losses)
-        for families, trial in zip(offers, trials, strict=True):
-            self._take(families, trial)
-
-    def _try(self, families: list[Noise]) -> Refit:
-        start = carry_quartiles(self.line, self.families, families)
-        return recalibrate(self._scores, NoiseByTask(families), start, _FEW_STEPS)
-
-    def _take(self, families: list[Noise], trial: Refit) -> None:
-        skews = np.array([_skew(family) for family in families])
-        loss = trial.loss + 0.5 * np.square(skews / self._skew_width)
-        better = self._free & (loss < self._loss)
-        pairs = zip(better.tolist(), families, self.families, strict=True)
-        self.families = [new if is_better else old for is_better, new, old in pairs]
-        lines = zip(trial.line, self.line, strict=True)
-        self.line = Line(*(np.where(better, *both) for both in lines))
-        self._loss = np.where(better, loss, self._loss)
-
-
-def _skewed(tail: Noise, skew: float) -> Noise:
-    return TwoPiece(tail, skew) if skew and isinstance(tail, SymmetricNoise) else tail
-
-
-def _skew(noise: Noise) -> float:
-    return noise.skew if isinstance(noise, TwoPiece) else 0.0
-
-
-def carry_quartiles(line: Line, old: Sequence[Noise], new: Sequence[Noise]) -> Line:
-    """The line whose quartiles under new families are those of the line under the old ones.
-
-    Examples
-    --------
-    >>> line = Line(np.zeros(1), np.ones(1), np.ones(1), np.zeros(1))
-    >>> carried = carry_quartiles(line, [Gaussian()], [Logistic()])
-    >>> carried.level, carried.sigma.round(3)
-    (array([0.]), array([0.614]))
-    """
-    (old_low, old_middle, old_high), (low, middle, high) = (
-        np.stack([noise.ppf(_QUARTILES) for noise in families], axis=1) for families in (old, new)
-    )
-    sigma = line.sigma * (old_high - old_low) / (high - low)
-    return line._replace(level=line.level + line.sigma * old_middle - sigma * middle, sigma=sigma)
+    found, _ = recalibrate(likelihood, noise, start)
+    sd = growth_prior_sd(*estimate_growth(likelihood, noise, found))
+    return scores.without_growth() if sd == _GROWTH_SDS[0] else replace(scores, growth_sd=sd)

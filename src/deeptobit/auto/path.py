@@ -1,4 +1,4 @@
-"""Layers under a family of learned priors, from separate tasks to shared ones."""
+"""Layers under priors learned by EM, from separate tasks to tasks that share effects."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from deeptobit.auto.evidence import (
     Latents,
     Posterior,
     Spectrum,
-    expect_missing,
     impute,
+    impute_missing_noise,
     noise_correlation,
 )
 from deeptobit.layer import SIGMA_FLOOR
 
-# EM for a censored layer whose prior is learned from the evidence.
+STRENGTHS = (0.3, 0.6, 1.2)
+_FIRST_STEPS = 15  # many more fit the variances of the features to noise
+_STEPS = 10
+_POLISH_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class EvidenceState:
     spectrum : Spectrum
         The features in the metric of their prior variances ω.
     task_covariance : array of shape (T, T)
-        K as the evidence has it, of trace T.
+        K, as learned from the data, of trace T.
     coef : array of shape (D, T)
         Δ, in units of σ as the intercept is.
     intercept, sigma, freedom : arrays of shape (T,)
@@ -48,17 +51,17 @@ class EvidenceState:
 
 
 class Sharing(NamedTuple):
-    """What tasks are taken to have in common.
+    """What tasks are assumed to have in common.
 
     Parameters
     ----------
     shrinkage : float
-        ρ: from 0, where effects are as related as the evidence has them, to 1, where each task is
-        a ridge regression of its own.
+        ρ: from 0, effects as related between tasks as the data say, to 1, a separate ridge
+        regression for each task.
     correlated : bool
-        Whether the noise R of one row may be correlated between tasks. What is behind a censored
-        entry is expected from its own interval alone, which is exact for independent noise; where
-        much is censored, a correlated R takes effects that tasks share for noise.
+        Whether the noise R of a row may be correlated between tasks. A censored entry is imputed
+        from its own interval alone, which is exact for independent noise. Where much is censored,
+        a correlated R takes shared effects for noise.
     """
 
     shrinkage: float
@@ -66,7 +69,7 @@ class Sharing(NamedTuple):
 
 
 def start(problem: EvidenceProblem, spectrum: Spectrum) -> EvidenceState:
-    """The intercept-only model, and tasks that share nothing."""
+    """The intercept-only model, with tasks that share nothing."""
     n_features, n_tasks = problem.matrix.shape[1], problem.low.shape[1]
     return EvidenceState(
         spectrum=spectrum,
@@ -83,15 +86,15 @@ def fit_coefficients(
 ) -> tuple[EvidenceState, Posterior]:
     r"""One EM step for Δ, intercepts and σ under a given prior.
 
-    The covariance of the tasks is :math:`(1 - \rho) K + \rho R`. With ρ = 1 the prior is shaped as
-    the noise R is, and each task is a ridge regression of its own.
+    The covariance of the tasks is :math:`(1 - \rho) K + \rho R`. With ρ = 1 it is that of the
+    noise, and each task is a separate ridge regression.
     """
     state, latents = _update_sigma(problem, state)
     if sharing.correlated:
         noise = noise_correlation(latents, problem.weight)
     else:
         noise = np.eye(len(state.sigma))
-    latent = latents.fitted + expect_missing(problem, latents, noise)
+    latent = latents.fitted + impute_missing_noise(problem, latents, noise)
     weighted = problem.weight[:, None] * latent
     intercept = np.zeros_like(state.intercept)
     if problem.fit_intercept:
@@ -108,7 +111,7 @@ def fit_coefficients(
 
 
 def _update_sigma(problem: EvidenceProblem, state: EvidenceState) -> tuple[EvidenceState, Latents]:
-    r"""Re-estimate σ with W = σΔ held: the share of the variance that the fit leaves.
+    r"""Re-estimate σ with W = σΔ fixed, from the variance that the fit leaves.
 
     :math:`\sigma^2 \leftarrow \sigma^2 (\sum_i w_i E[e_i^2] + \mathrm{freedom})/n` over the known
     entries. Without the degrees of freedom σ would run to 0 as soon as D ≥ N.
@@ -116,7 +119,7 @@ def _update_sigma(problem: EvidenceProblem, state: EvidenceState) -> tuple[Evide
     latents = impute(problem, state.coef, state.intercept, state.sigma)
     known = problem.known_weight
     left = problem.weight @ (np.square(latents.residual) + latents.variance)
-    left -= problem.total_weight - known  # entries of which nothing is known have variance 1
+    left -= problem.total_weight - known  # missing entries have variance 1
     left += state.freedom * known / problem.total_weight
     factor = np.sqrt(left / np.where(known > 0.0, known, 1.0))
     factor = np.where(problem.free_sigma & (known > 0.0), factor, 1.0)
@@ -132,7 +135,7 @@ def _update_sigma(problem: EvidenceProblem, state: EvidenceState) -> tuple[Evide
     )
 
 
-_SEPARATE = Sharing(1.0)  # where every path begins
+_SEPARATE = Sharing(1.0)  # where the path begins
 _BRANCHES = {
     "shared": (
         (Sharing(0.3), Sharing(0.1)),
@@ -140,10 +143,6 @@ _BRANCHES = {
     ),
     "own": ((Sharing(0.3),), (Sharing(0.1, correlated=False),)),
 }
-STRENGTHS = (0.3, 0.6, 1.2)
-_FIRST_STEPS = 15  # many more fit the variances of the features to noise
-_STEPS = 10
-_POLISH_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -167,6 +166,10 @@ class EvidenceMember:
     alpha: float
     settings: dict[str, Any]
 
+    def latent(self, X: Any) -> FloatArray:
+        """Scores before censoring, (N, T)."""
+        return np.asarray(X @ self.coef.T + self.intercept)
+
 
 def evidence_path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
     r"""Empirical-Bayes layers: Δ = W/σ ~ matrix normal(0, c·diag ω, (1 − ρ)K + ρR).
@@ -174,9 +177,9 @@ def evidence_path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
     ω is one variance for all features (dense effects) or one for each (few features matter); K is
     the covariance of the effects between tasks, R that of the noise. All are learned by EM. The
     path begins with separate tasks, ρ = 1, and has two branches along which they share more and
-    more, with warm starts: one learns R, one takes the noise of the tasks for independent, R = I.
-    At each ρ it runs over factors c of ω, because the evidence knows the shape of the prior better
-    than its width.
+    more, with warm starts: one learns R, the other assumes independent noise, R = I. At each ρ it
+    runs over factors c of ω, because the data determine the shape of the prior better than its
+    width.
 
     Examples
     --------
@@ -209,7 +212,7 @@ def evidence_path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
 def _learn(
     problem: EvidenceProblem, state: EvidenceState, sharing: Sharing, n_steps: int, *, own: bool
 ) -> EvidenceState:
-    """EM over the layer and its prior; variances of the features move apart, or all alike."""
+    """EM over the layer and its prior, with one variance for each feature (own) or for all."""
     for _ in range(n_steps):
         state, posterior = fit_coefficients(problem, state, sharing)
         growth = posterior.growth()
@@ -228,7 +231,9 @@ def _members(
     for strength in STRENGTHS:
         settings = {
             "feature_variance": feature_variance,
-            "noise": _noise(sharing),
+            "noise": "either"  # the branches differ further on
+            if sharing == _SEPARATE
+            else ("correlated" if sharing.correlated else "independent"),
             "shrinkage": sharing.shrinkage,
             "strength": strength,
         }
@@ -236,12 +241,6 @@ def _members(
         for _ in range(_POLISH_STEPS):
             polished, _ = fit_coefficients(problem, polished, sharing)
         yield _in_user_units(problem, polished, settings)
-
-
-def _noise(sharing: Sharing) -> str:
-    if sharing == _SEPARATE:
-        return "either"  # from which both branches begin
-    return "correlated" if sharing.correlated else "independent"
 
 
 def _in_user_units(

@@ -1,7 +1,8 @@
-"""Slope, level and noise scale of every task, refitted on rows that no model had seen."""
+"""Recalibration: intercept, slope and noise scale of every task, estimated on held-out rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -10,6 +11,8 @@ import numpy as np
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.auto.folds import HeldOut
+from deeptobit.layer import CensoringKinds
 from deeptobit.likelihood import (
     Derivatives,
     Gaussian,
@@ -18,54 +21,62 @@ from deeptobit.likelihood import (
     ScoreGrid,
     Spread,
     bend,
-    grid_of,
     with_grid,
 )
 from deeptobit.targets import CensoredTargets, find_step
 
-# Scores of rows that no model had seen, with the outcomes that they should tell.
-
-_GROWTH_WIDTH = 0.1  # of the prior of growths around 0, until all tasks together tell a better one
+_GROWTH_SD = 0.1  # of the prior of growths around 0, before it is estimated from all tasks
 _MEAN_WEIGHT = 1.0  # of squared errors of E[y|x], beside the likelihood
-_NO_WIDTH = 1e-9  # of scores, in units of σ: all are one
-_FINEST_STEP = 0.02  # between scores, in units of σ: finer ones make no difference
+_NO_WIDTH = 1e-9  # of scores, in units of σ: they do not vary
+_FINEST_STEP = 0.02  # between whole outcomes, in units of σ: finer ones make no difference
 _COARSEST_STEP = 1.0
+_SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
+_MAX_STEPS = 50
+_TOLERANCE = 1e-8  # of a Newton step, in standard units
+_ROUNDING = 1e-12  # of the objective, which is a sum over rows
+_LARGEST_STEP = 2.0  # in standard deviations of a task
+_IDENTITY = np.array([[0.0], [1.0], [0.0], [0.0]])  # intercept, slope, log σ, growth: no change
+_MEAN_STEPS = 20
+_MEAN_TOLERANCE = 1e-12  # of a step, in noise scales
 
 
-class Line(NamedTuple):
-    """y* = level + slope · latent + σε, and how σ grows with the score, each (T,)."""
+class Recalibration(NamedTuple):
+    """y* = intercept + slope · latent + σε, and the growth of σ with the score, each (T,)."""
 
-    level: FloatArray
+    intercept: FloatArray
     slope: FloatArray
     sigma: FloatArray
     growth: FloatArray
 
+    def apply(self, coef: FloatArray, intercept: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Coefficients (T, ·) and intercepts (T,) of the recalibrated layer."""
+        return self.slope[:, None] * coef, self.intercept + self.slope * intercept
+
 
 @dataclass(frozen=True)
 class HeldOutScores:
-    """Scores of rows that were held out, and the outcomes that they should tell.
-
-    Everything is centred by the scores of its task and divided by ``scale``.
+    """Latent scores of held-out rows with their outcomes, centred and scaled task by task.
 
     Parameters
     ----------
     x : array of shape (N, T)
-        The scores.
+        The latent scores.
     low, high : arrays of shape (N, T)
         Ends of the outcomes' intervals.
     y, lower, upper : arrays of shape (N, T) or (T,)
         Recorded values and bounds.
     weight : array of shape (N,)
     mean_weight : array of shape (N, T)
-        Of the squared error of an entry, 0 where it has no value.
+        Weight of the squared error of an entry, 0 where it has no value.
     centre, scale : arrays of shape (T,)
+        What was subtracted, and by what was divided.
     middle, width : arrays of shape (T,)
-        Mean and standard deviation of the scores.
-    movable : bool array of shape (4, T)
-        Which of level, slope, log σ and growth may move.
+        Mean and standard deviation of ``x``.
+    free : bool array of shape (4, T)
+        Which of intercept, slope, log σ and growth are estimated.
     grid : ScoreGrid, optional
-        The scores that outcomes have, in the user's units.
-    growth_width : float
+        The values that outcomes can have, in the user's units.
+    growth_sd : float
         Standard deviation of the prior of growths around 0.
     """
 
@@ -81,9 +92,9 @@ class HeldOutScores:
     scale: FloatArray
     middle: FloatArray
     width: FloatArray
-    movable: BoolArray
+    free: BoolArray
     grid: ScoreGrid | None = None
-    growth_width: float = _GROWTH_WIDTH
+    growth_sd: float = _GROWTH_SD
 
     @classmethod
     def build(
@@ -96,20 +107,19 @@ class HeldOutScores:
         *,
         fit_intercept: bool,
     ) -> HeldOutScores:
-        """From scores and outcomes in the user's units.
+        """From latent scores and outcomes in the user's units.
 
         Parameters
         ----------
         latent : array of shape (N, T)
-            Scores of rows that were held out.
         targets, weight
             The outcomes of these rows and their weights.
         sigma : array of shape (T,)
-            Where to start.
+            Start values.
         free : bool array of shape (T,)
-            Tasks to refit; others keep their scores and σ.
+            Tasks to recalibrate; the others keep their scores and σ.
         fit_intercept : bool
-            Whether the level may move.
+            Whether the intercept is estimated.
         """
         centre = weight @ latent / weight.sum() if fit_intercept else np.zeros(latent.shape[1])
 
@@ -139,78 +149,95 @@ class HeldOutScores:
             scale=sigma,
             middle=middle,
             width=np.where(varies, width, 1.0),
-            movable=np.stack([free & fit_intercept, free, free, free & varies]),
+            free=np.stack([free & fit_intercept, free, free, free & varies]),
             grid=_find_grid(targets, weight, sigma, free),
         )
 
-    @property
-    def level_weight(self) -> FloatArray:
-        """Weight of the entries that tell where the level should be, (N, T)."""
-        telling = (self.mean_weight > 0.0) & self.movable[0]
-        return np.where(telling, self.weight[:, None], 0.0)
+    @classmethod
+    def of_folds(
+        cls,
+        held_out: HeldOut,
+        latents: Sequence[FloatArray],
+        sigma: FloatArray,
+        kinds: CensoringKinds,
+        *,
+        fit_intercept: bool,
+    ) -> HeldOutScores:
+        """The latent scores of the rows that each fold holds out, one after the other.
+
+        Tasks of which every entry is censored keep their scores and σ.
+        """
+        rows = np.concatenate([fold.test for fold in held_out.folds])
+        return cls.build(
+            np.concatenate(latents),
+            held_out.targets[rows],
+            held_out.weight[rows],
+            sigma,
+            ~(kinds.one_sided | kinds.two_sided),
+            fit_intercept=fit_intercept,
+        )
 
     @cached_property
     def directions(self) -> tuple[FloatArray, FloatArray]:
-        """What moves the scores (level, slope), and what log σ (itself, growth), (2, N, T) each."""
+        """Derivatives of the scores by intercept and slope, and of log σ by itself and growth.
+
+        (2, N, T) each.
+        """
         one = np.ones_like(self.x)
         bent = bend((self.x - self.middle) / self.width)
         return np.stack([one, self.x]), np.stack([one, bent])
 
     @cached_property
     def standard_grid(self) -> ScoreGrid | None:
-        """The scores that there are, centred and divided as outcomes are."""
+        """The grid, centred and divided as outcomes are."""
         if self.grid is None:
             return None
         return ScoreGrid(self.grid.step / self.scale, (self.grid.origin - self.centre) / self.scale)
 
     def predictive(self, noise: Noise, point: FloatArray) -> Predictive:
-        """Distributions of the outcomes at (level, slope, log σ, growth), (N, T)."""
-        level, slope, log_sigma, growth = point
+        """Predictive distributions at (intercept, slope, log σ, growth), (N, T)."""
+        intercept, slope, log_sigma, growth = point
         sigma = np.exp(log_sigma)
         if growth.any():
             sigma = sigma * np.exp(growth * self.directions[1][1])
-        latent, noise = level + slope * self.x, with_grid(noise, self.standard_grid)
+        latent = intercept + slope * self.x
+        noise = with_grid(noise, self.standard_grid)
         return Predictive(noise, latent, sigma, self.lower, self.upper)
 
     def without_means(self) -> HeldOutScores:
-        """The same for the likelihood alone."""
+        """The same without squared errors: the likelihood alone."""
         return replace(self, mean_weight=np.zeros_like(self.mean_weight))
 
     def without_growth(self) -> HeldOutScores:
-        """The same for one spread at all scores."""
-        still = np.zeros_like(self.movable[:1])
-        return replace(self, movable=np.concatenate([self.movable[:3], still]))
+        """The same with one σ at all scores."""
+        return replace(self, free=self.free & np.array([[True], [True], [True], [False]]))
 
-    def with_grid_of(self, noise: Noise) -> HeldOutScores:
-        """The same on the scores that a noise knows of."""
-        return replace(self, grid=grid_of(noise))
+    def to_user(self, point: FloatArray) -> Recalibration:
+        """(intercept, slope, log σ, growth) in the user's units."""
+        intercept, slope, log_sigma, growth = point
+        intercept = self.centre * (1.0 - slope) + self.scale * intercept
+        return Recalibration(intercept, slope, self.scale * np.exp(log_sigma), growth)
 
-    def to_user(self, point: FloatArray) -> Line:
-        """The line at (level, slope, log σ, growth) in the user's units."""
-        level, slope, log_sigma, growth = point
-        level = self.centre * (1.0 - slope) + self.scale * level
-        return Line(level, slope, self.scale * np.exp(log_sigma), growth)
+    def from_user(self, found: Recalibration) -> FloatArray:
+        """(intercept, slope, log σ, growth) in standard units, (4, T)."""
+        intercept = (found.intercept - self.centre * (1.0 - found.slope)) / self.scale
+        return np.stack([intercept, found.slope, np.log(found.sigma / self.scale), found.growth])
 
-    def from_user(self, line: Line) -> FloatArray:
-        """(level, slope, log σ, growth) of a line, (4, T)."""
-        level = (line.level - self.centre * (1.0 - line.slope)) / self.scale
-        return np.stack([level, line.slope, np.log(line.sigma / self.scale), line.growth])
-
-    def spread(self, line: Line) -> Spread:
-        """How σ changes with the scores on the line, in the user's units."""
-        width = line.slope * self.scale * self.width
-        told = width != 0.0  # where all scores are one, nothing grows with them
+    def spread(self, found: Recalibration) -> Spread:
+        """How σ changes with the recalibrated scores, in the user's units."""
+        width = found.slope * self.scale * self.width
+        varies = width != 0.0
         return Spread(
-            np.where(told, line.growth, 0.0),
-            line.level + line.slope * (self.centre + self.scale * self.middle),
-            np.where(told, width, 1.0),
+            np.where(varies, found.growth, 0.0),
+            found.intercept + found.slope * (self.centre + self.scale * self.middle),
+            np.where(varies, width, 1.0),
         )
 
 
 def _find_grid(
     targets: CensoredTargets, weight: FloatArray, sigma: FloatArray, free: BoolArray
 ) -> ScoreGrid | None:
-    """The scores of tasks whose steps are neither lost in the noise nor wider than it."""
+    """Values of the tasks whose steps are neither lost in the noise nor wider than it."""
     values = targets.values[weight > 0.0]
     lower = np.atleast_2d(targets.lower_bounds).min(axis=0)
     upper = np.atleast_2d(targets.upper_bounds).max(axis=0)
@@ -223,25 +250,13 @@ def _find_grid(
     return ScoreGrid(step, origin) if step.any() else None
 
 
-_SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
-_MAX_STEPS = 50
-_TOLERANCE = 1e-8  # of a step, in standard units
-_ROUNDING = 1e-12  # of the objective, which is a sum over rows
-_LARGEST_STEP = 2.0  # in standard deviations of a task
-_USUAL = np.array([[0.0], [1.0], [0.0], [0.0]])  # level, slope, log σ and growth without a refit
-
-
-class Refit(NamedTuple):
-    """A line, and what it leaves of the objective, (T,)."""
-
-    line: Line
-    loss: FloatArray
-
-
 def recalibrate(
-    scores: HeldOutScores, noise: Noise, start: Line | None = None, max_steps: int = _MAX_STEPS
-) -> Refit:
-    r"""The line :math:`y^* = a + c\,\eta + \sigma\varepsilon` that held-out scores η ask for.
+    scores: HeldOutScores,
+    noise: Noise,
+    start: Recalibration | None = None,
+    max_steps: int = _MAX_STEPS,
+) -> tuple[Recalibration, FloatArray]:
+    r"""Fit :math:`y^* = a + c\,\eta + \sigma\varepsilon` to held-out scores η, by Newton steps.
 
     In-sample, a flexible layer looks better than it is: slopes of its scores are below 1 on new
     rows, and σ is larger. Minimised is
@@ -250,19 +265,24 @@ def recalibrate(
         \sum_i w_i \left[\mathrm{nll}_i + \frac{(y_i - E[y_i])^2}{2 s^2}\right]
         + \frac{60}{2} (c - 1)^2 + \frac{g^2}{2\tau^2}
 
-    with the mean square s² of the held-out errors as they are. σ grows with the score, by the
-    factor :math:`e^g` per standard deviation of the scores (:class:`Spread`). The likelihood alone
-    would give up slopes, and with them E[y|x], for a better fit of wild values: heavy tails make it
-    robust, which a mean is not. The slope has a prior around 1.
+    with the mean square s² of the held-out errors before recalibration. σ grows with the score, by
+    the factor :math:`e^g` per standard deviation of the scores (:class:`Spread`). The squared
+    errors keep E[y|x] right: heavy tails make the likelihood robust, which a mean is not. The slope
+    has a prior around 1.
 
     Parameters
     ----------
     scores : HeldOutScores
     noise : Noise
-    start : Line, optional
-        By default level 0, slope 1 and the σ that the scores came with.
+    start : Recalibration, optional
+        By default no change: intercept 0, slope 1 and the σ of the scores.
     max_steps : int
-        Newton steps at most; a few of them tell which noise suits.
+
+    Returns
+    -------
+    Recalibration
+    array of shape (T,)
+        The objective.
 
     Examples
     --------
@@ -273,42 +293,75 @@ def recalibrate(
     >>> targets = CensoredTargets.from_bounds(0.5 * eta + 1 + 2 * rng.normal(size=eta.shape))
     >>> scores = HeldOutScores.build(
     ...     eta, targets, np.ones(2000), np.ones(1), np.array([True]), fit_intercept=True)
-    >>> line = recalibrate(scores.without_growth(), Gaussian()).line
-    >>> [part.round(1).tolist() for part in line]
+    >>> found, _ = recalibrate(scores.without_growth(), Gaussian())
+    >>> [part.round(1).tolist() for part in found]
     [[1.0], [0.5], [2.0], [0.0]]
     """
     if start is None:
-        point = np.repeat(_USUAL, scores.x.shape[1], axis=1)
+        point = np.repeat(_IDENTITY, scores.x.shape[1], axis=1)
     else:
         point = scores.from_user(start)
-        point[3] = np.where(scores.movable[3], point[3], 0.0)
-    here = _look(scores, noise, point)
+        point[3] = np.where(scores.free[3], point[3], 0.0)
+    here = _evaluate(scores, noise, point)
     for _ in range(max_steps):
         step = _newton_step(scores, here)
         step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step).max(axis=0), 1e-300))
         here, moved = _descend(scores, noise, here, step)
         if moved < _TOLERANCE:
             break
-    return Refit(scores.to_user(here.point), here.loss)
+    return scores.to_user(here.point), here.loss
 
 
-def growth_told(scores: HeldOutScores, noise: Noise, line: Line) -> tuple[FloatArray, FloatArray]:
-    """The growth that each task asks for by itself, and its variance: inf where it tells none.
+def estimate_growth(
+    scores: HeldOutScores, noise: Noise, found: Recalibration
+) -> tuple[FloatArray, FloatArray]:
+    """Growth of each task without its prior, and its variance (inf if not identified), (T,) each.
 
-    By Laplace's approximation at the optimum of the likelihood and the priors, without the prior
-    of the growth; each (T,).
+    By Laplace's approximation at the optimum that the prior is part of.
     """
-    here = _look(scores, noise, scores.from_user(line))
-    with_prior = 1.0 / _inverse(_held(_curvature(scores, here), scores.movable))[3, 3]
-    prior = scores.growth_width**-2
+    here = _evaluate(scores, noise, scores.from_user(found))
+    with_prior = 1.0 / _inverse_hessian(scores, _likelihood_hessian(scores, here))[3, 3]
+    prior = scores.growth_sd**-2
     alone = with_prior - prior
-    tells = scores.movable[3] & (alone > 1e-3 * prior)
-    alone = np.where(tells, alone, 1.0)
-    estimate = np.where(tells, line.growth * with_prior / alone, 0.0)
-    return estimate, np.where(tells, 1.0 / alone, np.inf)
+    identified = scores.free[3] & (alone > 1e-3 * prior)
+    alone = np.where(identified, alone, 1.0)
+    estimate = np.where(identified, found.growth * with_prior / alone, 0.0)
+    return estimate, np.where(identified, 1.0 / alone, np.inf)
 
 
-class _Place(NamedTuple):
+def unbias_mean(scores: HeldOutScores, noise: Noise, found: Recalibration) -> Recalibration:
+    r"""Move the intercepts so that E[y|x] is right on average.
+
+    Where the noise is not of the assumed family, the likelihood gets the mean wrong. The mean
+    residual r of the held-out rows is removed up to its standard error,
+    :math:`r(1 - se^2/r^2)_+`, through the intercept, so that the whole predictive distribution
+    moves.
+    """
+    known = (scores.mean_weight > 0.0) & scores.free[0]
+    share = np.where(known, scores.weight[:, None], 0.0)
+    predictive = scores.predictive(noise, scores.from_user(found))
+    n_entries = share.sum(axis=0)
+    unit = share / np.where(n_entries > 0.0, n_entries, 1.0)
+    mean = predictive.mean()
+    sigma = np.broadcast_to(predictive.sigma, unit.shape).mean(axis=0)
+    residual = np.where(known, scores.y - mean, 0.0) / sigma  # whose squares do not overflow
+    bias = (unit * residual).sum(axis=0)
+    squared_error = (unit * np.square(residual - bias)).sum(axis=0) / np.maximum(n_entries, 1.0)
+    certain = np.maximum(1.0 - squared_error / np.maximum(bias**2, 1e-300), 0.0)
+    wanted = (unit * mean).sum(axis=0) + certain * bias * sigma
+    shift = np.zeros_like(bias)
+    for _ in range(_MEAN_STEPS if certain.any() else 0):
+        moved = replace(predictive, latent=predictive.latent + shift)
+        slope = np.maximum((unit * moved.mean_slopes()[0]).sum(axis=0), 1e-3)
+        step = (wanted - (unit * moved.mean()).sum(axis=0)) / slope
+        step = np.where(certain > 0.0, np.clip(step, -0.5 * sigma, 0.5 * sigma), 0.0)
+        shift += step
+        if (np.abs(step) <= _MEAN_TOLERANCE * sigma).all():
+            break
+    return found._replace(intercept=found.intercept + scores.scale * shift)
+
+
+class _Evaluation(NamedTuple):
     """The objective of every task at a point (4, T), and what its derivatives are made of."""
 
     point: FloatArray
@@ -318,25 +371,25 @@ class _Place(NamedTuple):
     residual: FloatArray
 
 
-def _look(scores: HeldOutScores, noise: Noise, point: FloatArray) -> _Place:
+def _evaluate(scores: HeldOutScores, noise: Noise, point: FloatArray) -> _Evaluation:
     predictive = scores.predictive(noise, point)
     at = likelihood.evaluate(noise, scores.low, scores.high, predictive.latent, predictive.sigma)
-    loss = scores.weight @ at.nll + 0.5 * _precision(scores) @ np.square(point - _USUAL)
+    loss = scores.weight @ at.nll + 0.5 * _prior_precision(scores) @ np.square(point - _IDENTITY)
     residual = np.zeros_like(scores.x)
     if scores.mean_weight.any():
         residual = np.where(scores.mean_weight > 0.0, scores.y - predictive.mean(), 0.0)
         loss = loss + 0.5 * (scores.mean_weight * residual**2).sum(axis=0)
-    return _Place(point, loss, at, predictive, residual)
+    return _Evaluation(point, loss, at, predictive, residual)
 
 
-def _precision(scores: HeldOutScores) -> FloatArray:
-    """Of the priors of level, slope, log σ and growth."""
-    return np.array([0.0, _SLOPE_PRECISION, 0.0, scores.growth_width**-2])
+def _prior_precision(scores: HeldOutScores) -> FloatArray:
+    """Of intercept, slope, log σ and growth, (4,)."""
+    return np.array([0.0, _SLOPE_PRECISION, 0.0, scores.growth_sd**-2])
 
 
-def _newton_step(scores: HeldOutScores, here: _Place) -> FloatArray:
-    """Newton steps of all tasks; directions of negative curvature count with its size, (4, T)."""
-    weight, movable = scores.weight[:, None], scores.movable
+def _newton_step(scores: HeldOutScores, here: _Evaluation) -> FloatArray:
+    """Newton steps of all tasks, with the absolute values of negative curvatures, (4, T)."""
+    weight = scores.weight[:, None]
     by_latent, by_log_sigma = scores.directions
     gradient = np.concatenate(
         [
@@ -344,109 +397,61 @@ def _newton_step(scores: HeldOutScores, here: _Place) -> FloatArray:
             (by_log_sigma * (weight * here.at.log_sigma)).sum(axis=1),
         ]
     )
-    gradient += _precision(scores)[:, None] * (here.point - _USUAL)
-    hessian = _curvature(scores, here)
+    gradient += _prior_precision(scores)[:, None] * (here.point - _IDENTITY)
+    hessian = _likelihood_hessian(scores, here)
     if scores.mean_weight.any():
-        mean = _mean_derivatives(scores, here.predictive)
+        slope, sigma_slope = here.predictive.mean_slopes()
+        mean = np.concatenate(
+            [by_latent * slope, by_log_sigma * here.predictive.sigma * sigma_slope]
+        )
         gradient -= (mean * scores.mean_weight * here.residual).sum(axis=1)
-        hessian += _products(mean, scores.mean_weight, mean)
-    inverse = _inverse(_held(hessian, movable))
-    return np.asarray(-np.einsum("ijt,jt->it", inverse, np.where(movable, gradient, 0.0)))
+        hessian += _weighted_products(mean, scores.mean_weight, mean)
+    inverse = _inverse_hessian(scores, hessian)
+    return np.asarray(-np.einsum("ijt,jt->it", inverse, np.where(scores.free, gradient, 0.0)))
 
 
-def _curvature(scores: HeldOutScores, here: _Place) -> FloatArray:
-    """Second derivatives of the likelihood and the priors, (4, 4, T)."""
+def _likelihood_hessian(scores: HeldOutScores, here: _Evaluation) -> FloatArray:
+    """Second derivatives of the negative log likelihood and of the priors, (4, 4, T)."""
     weight, at = scores.weight[:, None], here.at
     by_latent, by_log_sigma = scores.directions
     hessian = np.empty((4, 4, scores.x.shape[1]))
-    hessian[:2, :2] = _products(by_latent, weight * at.latent_latent, by_latent)
-    hessian[:2, 2:] = _products(by_latent, weight * at.latent_log_sigma, by_log_sigma)
+    hessian[:2, :2] = _weighted_products(by_latent, weight * at.latent_latent, by_latent)
+    hessian[:2, 2:] = _weighted_products(by_latent, weight * at.latent_log_sigma, by_log_sigma)
     hessian[2:, :2] = hessian[:2, 2:].transpose(1, 0, 2)
-    hessian[2:, 2:] = _products(by_log_sigma, weight * at.log_sigma_log_sigma, by_log_sigma)
-    return hessian + np.diag(_precision(scores))[:, :, None]
+    hessian[2:, 2:] = _weighted_products(
+        by_log_sigma, weight * at.log_sigma_log_sigma, by_log_sigma
+    )
+    return hessian + np.diag(_prior_precision(scores))[:, :, None]
 
 
-def _products(left: FloatArray, weight: FloatArray, right: FloatArray) -> FloatArray:
-    """Sums over rows of all pairs of directions."""
+def _weighted_products(left: FloatArray, weight: FloatArray, right: FloatArray) -> FloatArray:
+    """Sums over rows of the products of all pairs of directions."""
     return np.asarray(np.einsum("int,nt,jnt->ijt", left, weight, right, optimize=True))
 
 
-def _held(hessian: FloatArray, movable: BoolArray) -> FloatArray:
-    """The curvature where only some parameters move: the others stand apart."""
-    apart = np.eye(len(movable))[:, :, None]
-    return np.where(movable[:, None] & movable[None, :], hessian, apart)
-
-
-def _inverse(hessian: FloatArray) -> FloatArray:
-    """Of every task, with the sizes of its eigenvalues, none of them 0, (4, 4, T)."""
+def _inverse_hessian(scores: HeldOutScores, hessian: FloatArray) -> FloatArray:
+    """Inverse for the free parameters, with absolute eigenvalues bounded away from 0, (4, 4, T)."""
+    both_free = scores.free[:, None] & scores.free[None, :]
+    hessian = np.where(both_free, hessian, np.eye(4)[:, :, None])
     values, axes = np.linalg.eigh(hessian.transpose(2, 0, 1))
     values = np.abs(values)
     values = np.maximum(values, 1e-8 * values.max(axis=1, keepdims=True) + 1e-300)
     return np.asarray(np.einsum("tik,tk,tjk->ijt", axes, 1.0 / values, axes, optimize=True))
 
 
-def _mean_derivatives(scores: HeldOutScores, predictive: Predictive) -> FloatArray:
-    """Of E[y|x] by level, slope, log σ and growth, (4, N, T)."""
-    moves_latent, moves_log_sigma = scores.directions
-    by_latent, by_sigma = predictive.mean_slopes()
-    return np.concatenate([moves_latent * by_latent, moves_log_sigma * predictive.sigma * by_sigma])
-
-
 def _descend(
-    scores: HeldOutScores, noise: Noise, here: _Place, step: FloatArray
-) -> tuple[_Place, float]:
-    """Halve the steps of the tasks that would rise, and stay where none falls."""
+    scores: HeldOutScores, noise: Noise, here: _Evaluation, step: FloatArray
+) -> tuple[_Evaluation, float]:
+    """Halve the steps of tasks whose objective would rise; no step if 30 halvings do not help."""
     factor = np.ones(step.shape[1])
     most = here.loss + _ROUNDING * np.abs(here.loss)
     for _ in range(30):
-        there = _look(scores, noise, here.point + factor * step)
+        there = _evaluate(scores, noise, here.point + factor * step)
         rises = ~(there.loss <= most)
         if not rises.any():
             break
         factor = np.where(rises, 0.5 * factor, factor)
     else:
         factor = np.where(rises, 0.0, factor)
-        there = _look(scores, noise, here.point + factor * step)
+        there = _evaluate(scores, noise, here.point + factor * step)
     return there, float(np.abs(factor * step).max())
-
-
-# The level at which E[y|x] is right on average.
-
-_STEPS = 20
-_LEVEL_TOLERANCE = 1e-12  # of a step, in noise scales
-
-
-def shift_of_level(predictive: Predictive, y: FloatArray, share: FloatArray) -> FloatArray:
-    r"""By how much the level should rise so that E[y|x] is right on average, (T,).
-
-    Where the noise is not what the model takes it for, the likelihood gets the mean wrong. The mean
-    residual r of held-out rows is corrected by :math:`r(1 - se^2/r^2)_+`, through the level, so
-    that the predictive distribution moves along.
-
-    Parameters
-    ----------
-    predictive : Predictive
-        Of the held-out rows.
-    y : array of shape (N, T)
-    share : array of shape (N, T)
-        Weights of the rows, 0 where y is not known.
-    """
-    n_entries = share.sum(axis=0)
-    unit = share / np.where(n_entries > 0.0, n_entries, 1.0)
-    mean = predictive.mean()
-    sigma = np.broadcast_to(predictive.sigma, unit.shape).mean(axis=0)
-    residual = np.where(share > 0.0, y - mean, 0.0) / sigma  # whose squares do not overflow
-    bias = (unit * residual).sum(axis=0)
-    squared_error = (unit * np.square(residual - bias)).sum(axis=0) / np.maximum(n_entries, 1.0)
-    kept = np.maximum(1.0 - squared_error / np.maximum(bias**2, 1e-300), 0.0)
-    wanted = (unit * mean).sum(axis=0) + kept * bias * sigma
-    shift = np.zeros_like(bias)
-    for _ in range(_STEPS if kept.any() else 0):
-        moved = replace(predictive, latent=predictive.latent + shift)
-        slope = np.maximum((unit * moved.mean_slopes()[0]).sum(axis=0), 1e-3)
-        step = (wanted - (unit * moved.mean()).sum(axis=0)) / slope
-        step = np.where(kept > 0.0, np.clip(step, -0.5 * sigma, 0.5 * sigma), 0.0)
-        shift += step
-        if (np.abs(step) <= _LEVEL_TOLERANCE * sigma).all():
-            break
-    return np.asarray(shift)

@@ -1,5 +1,6 @@
 """Estimators: they validate, choose, call and store."""
 
+from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
@@ -16,6 +17,7 @@ from deeptobit.estimators.subspace import SubspaceTobitRegressor
 from deeptobit.estimators.tobit import TobitRegressor
 
 __all__ = [
+    "AutoTobitRegressor",
     "Checkpoint",
     "SubspaceNetworkCV",
     "SubspaceNetworkRegressor",

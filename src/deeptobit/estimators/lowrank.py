@@ -32,7 +32,25 @@ from deeptobit.scale import DaskRows, RowSource, is_dask
 from deeptobit.targets import CensoredTargets
 
 
-class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CensoredRegressor):
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CensoredRegressor):
+    """An estimator whose tasks share a subspace, in which ``transform`` gives R coordinates."""
+
+    rank_: int
+
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _name_targets(self, targets: CensoredTargets) -> None:
+        self.target_names_ = list(targets.names)
+        self.lower_, self.upper_ = targets.lower, targets.upper
+        self._one_dimensional = targets.one_dimensional
+        self._n_features_out = self.rank_
+
+
+class LowRankRegressor(SubspaceEstimator):
     """Reads X, Y and the parameters that a layer and a network share."""
 
     rank: int
@@ -53,16 +71,9 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
     max_iter: int
     tol: float
 
-    rank_: int
     alpha_: float
     n_features_in_: int
     _rows_behind: RowsBehind
-
-    def __sklearn_tags__(self) -> Any:
-        """Coordinates in single precision for features in single precision."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _read(
         self,
@@ -173,12 +184,6 @@ class LowRankRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Censor
         self.feature_scale_ = summary.scale
         self._rows_behind = RowsBehind(summary.weight, summary.mean_squares)
         self.__dict__.pop("_stream", None)
-
-    def _name_targets(self, targets: CensoredTargets) -> None:
-        self.target_names_ = list(targets.names)
-        self.lower_, self.upper_ = targets.lower, targets.upper
-        self._one_dimensional = targets.one_dimensional
-        self._n_features_out = self.rank_
 
     def _remember_rows(self, matrix: Any, weight: FloatArray) -> None:
         """What ``partial_fit`` must know of the rows behind a fitted model."""

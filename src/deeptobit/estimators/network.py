@@ -30,7 +30,7 @@ from deeptobit.estimators.inputs import (
     read_layer,
     read_sigma,
 )
-from deeptobit.estimators.lowrank import LowRankRegressor, refuse_checkpoint
+from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator, refuse_checkpoint
 from deeptobit.estimators.prediction import PredictionKind, of_kind
 from deeptobit.estimators.source import SourceTraining, refuse_in_source
 from deeptobit.estimators.training import FittedNetwork, NetworkTraining, validated_depth
@@ -47,22 +47,53 @@ from deeptobit.online import OnlineResult, RecursiveTobit
 from deeptobit.scale import RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
 
-# How a network is explained: by its mean slopes, and layer by layer.
+_CHUNK_ROWS = 8192
 
 
-class ExplainedNetwork(LowRankRegressor):
-    """Explanations of a network; they depend on where one looks, so that they need X."""
+class LayeredRegressor(SubspaceEstimator):
+    """Predictions, stages, coordinates and effects of censored layers, ``layers_``."""
 
     layers_: tuple[NetworkLayer, ...]
 
+    def staged_predict(
+        self,
+        X: Any,
+        kind: PredictionKind | None = None,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> Iterator[FloatArray]:
+        """The prediction of every layer in turn, the last being that of ``predict``.
+
+        In a network that was tuned, hidden layers serve the last one, and predict less well
+        than they did when they were grown. They have the noise that the network was fitted with.
+        """
+        check_is_fitted(self)
+        kind = self.prediction if kind is None else kind
+        check_kind(kind)
+        matrix = self._read_features(X)
+        for predictive in self._predictive_by_layer(self.layers_, matrix, lower, upper):
+            yield self._drop_task_axis(of_kind(predictive, kind), X)
+
+    def transform(self, X: Any, layer: int = -1) -> FloatArray:
+        """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
+        check_is_fitted(self)
+        depth = read_layer(layer, len(self.layers_))
+        matrix = self._read_features(X)
+        return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
+
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         """Mean effect of one standard deviation of each feature on the last score, (T, D)."""
+        if len(self.layers_) == 1:  # a linear score has the same slopes everywhere
+            return super()._effects_per_deviation(X)
         matrix = self._read_rows_to_explain(X)
         slopes = mean_slopes(self.layers_, matrix, self.lower_, self.upper_)
         return slopes * feature_scale(matrix)
 
     def _layer_effects(self, layer: int, X: Any) -> LayerEffects:
         """Effects of a layer's inputs: the outputs below, which have the targets' names, and x."""
+        if len(self.layers_) == 1:
+            return super()._layer_effects(layer, X)
         matrix = self._read_rows_to_explain(X)
         depth = read_layer(layer, len(self.layers_))
         chosen, below = self.layers_[depth], self._below(matrix, depth)
@@ -90,11 +121,22 @@ class ExplainedNetwork(LowRankRegressor):
             )
         return self._read_features(X)
 
+    def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
+        first, last = layers[0], layers[-1]
+        self.layers_, self.n_layers_ = layers, len(layers)
+        self.U_, self.V_, self.coef_ = first.U, first.V, first.coef
+        self.intercept_, self.sigma_ = first.intercept, last.sigma
+        self._name_targets(targets)
 
-_CHUNK_ROWS = 8192
+    def _latent(self, X: Any) -> FloatArray:
+        result = np.empty((X.shape[0], len(self.sigma_)))
+        for start in range(0, X.shape[0], _CHUNK_ROWS):
+            rows = slice(start, start + _CHUNK_ROWS)
+            *_, result[rows] = latents(self.layers_, X[rows], self.lower_, self.upper_)
+        return result
 
 
-class SubspaceNetworkRegressor(ExplainedNetwork):
+class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     r"""The Subspace Network of Sun et al. 2018, a stack of censored low-rank layers.
 
     .. math::
@@ -352,33 +394,6 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
         self.history_ = self.history_ | {"continued": True}
         return ContinuedNetwork(self.layers_, last, self.lower_, self.upper_)
 
-    def staged_predict(
-        self,
-        X: Any,
-        kind: PredictionKind | None = None,
-        *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-    ) -> Iterator[FloatArray]:
-        """The prediction of every layer in turn, the last being that of ``predict``.
-
-        In a network that was tuned, hidden layers serve the last one, and predict less well
-        than they did when they were grown. They have the noise that the network was fitted with.
-        """
-        check_is_fitted(self)
-        kind = self.prediction if kind is None else kind
-        check_kind(kind)
-        matrix = self._read_features(X)
-        for predictive in self._predictive_by_layer(self.layers_, matrix, lower, upper):
-            yield self._drop_task_axis(of_kind(predictive, kind), X)
-
-    def transform(self, X: Any, layer: int = -1) -> FloatArray:
-        """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
-        check_is_fitted(self)
-        depth = read_layer(layer, len(self.layers_))
-        matrix = self._read_features(X)
-        return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
-
     def _given_sigma(self, targets: CensoredTargets) -> FloatArray | None:
         return read_sigma(self.sigma, targets.names, words=("mle", "calibrate"))
 
@@ -428,17 +443,3 @@ class SubspaceNetworkRegressor(ExplainedNetwork):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
-        first, last = layers[0], layers[-1]
-        self.layers_, self.n_layers_ = layers, len(layers)
-        self.U_, self.V_, self.coef_ = first.U, first.V, first.coef
-        self.intercept_, self.sigma_ = first.intercept, last.sigma
-        self._name_targets(targets)
-
-    def _latent(self, X: Any) -> FloatArray:
-        result = np.empty((X.shape[0], len(self.sigma_)))
-        for start in range(0, X.shape[0], _CHUNK_ROWS):
-            rows = slice(start, start + _CHUNK_ROWS)
-            *_, result[rows] = latents(self.layers_, X[rows], self.lower_, self.upper_)
-        return result

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Why a model may have no convergence to show, by its solver.
 _NO_CONVERGENCE = {
-    "evidence": "this model was chosen by cross-validation; cv_results_ has the candidates",
+    "evidence": "this model was chosen by cross-validation; members_ has the candidates",
     "online": "this model has learned from too few rows to show its convergence",
 }
 
@@ -258,8 +258,7 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         True
         """
         check_is_fitted(self)
-        fitted: Any = getattr(self, "best_estimator_", self)
-        history = fitted.history_
+        history: dict[str, Any] = vars(self)["history_"]
         if "n_iter" in history:
             steps, converged = history["n_iter"], history["converged"]
             return plots.draw_steps(self.target_names_, steps, converged, ax=ax)

@@ -64,13 +64,13 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
 
     @property
     def noise_(self) -> Noise:
-        """The family of the noise: chosen by held-out rows, or the one it was fitted with."""
+        """The noise family: chosen by held-out rows, or the one that layers are fitted with."""
         chosen: Noise | None = vars(self).get("_chosen_noise")
-        return self._families()[0] if chosen is None else chosen
+        return self._layer_noise() if chosen is None else chosen
 
-    def _families(self) -> tuple[Noise, ...]:
-        """What the noise may be; models are fitted with the first."""
-        return (resolve_noise(self.noise),)
+    def _layer_noise(self) -> Noise:
+        """The noise family that layers are fitted with."""
+        return resolve_noise(self.noise)
 
     def predict(
         self,
@@ -252,7 +252,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         upper: ArrayLike | None,
     ) -> Iterator[Predictive]:
         """Those of every layer of a network; the noise that was chosen is the last one's."""
-        noises = [self._families()[0]] * (len(layers) - 1) + [self.noise_]
+        noises = [self._layer_noise()] * (len(layers) - 1) + [self.noise_]
         scores = latents(layers, matrix, self.lower_, self.upper_)
         for layer, latent, noise in zip(layers, scores, noises, strict=True):
             yield self._predictive_of(latent, layer.sigma, noise, lower, upper)

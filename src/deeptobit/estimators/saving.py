@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.conformal import IntervalCalibration, TargetScores
 from deeptobit.estimators.formula import FormulaDesign, StoredFormula, make_formula, take_formula
 from deeptobit.estimators.inputs import check_kind
@@ -220,14 +221,18 @@ def _check_pending(pending: Pending, capacity: int, sizes: Sizes) -> None:
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
 _LOW_RANK = {"U_": "TR", "V_": "RD"}
 _OTHERS = {"feature_scale_": "D", "log_likelihood_": "T"}
-_HEART = {SubspaceNetworkRegressor: "layers_", SubspaceNetworkCV: "best_estimator_"}
+_HEART = {
+    AutoTobitRegressor: "layers_",
+    SubspaceNetworkRegressor: "layers_",
+    SubspaceNetworkCV: "best_estimator_",
+}
 _STREAMING = ("_stream", "_rows_behind")
 
 
 def check_model(model: Any) -> None:
     """Refuse an estimator whose parts do not belong together; an unfitted one has none."""
     check_kind(model.prediction)
-    model._families()  # refuses a noise that there is not
+    model._layer_noise()  # refuses an unknown noise
     fitted = vars(model)
     if "sigma_" not in fitted:
         require(not any(name in fitted for name in _STREAMING), "it learned nothing yet")
@@ -363,6 +368,15 @@ def _holds_a_model(value: Any) -> bool:
     return isinstance(value, BaseEstimator)
 
 
+def _update_search(params: dict[str, Any], fitted: dict[str, Any]) -> None:
+    """SubspaceNetworkCV of 0.1 learned priors and chose the noise, as AutoTobitRegressor does."""
+    best = fitted.get("best_estimator_")
+    if isinstance(best, SubspaceNetworkRegressor) and "layers_" not in fitted:
+        params["noise"] = best.noise
+        names = ("layers_", "history_", "_chosen_noise")
+        fitted |= {name: vars(best)[name] for name in names if name in vars(best)}
+
+
 def of_estimator(cls: type) -> SavedClass:
     """Parameters and fitted attributes; training data stay behind."""
 
@@ -374,6 +388,8 @@ def of_estimator(cls: type) -> SavedClass:
 
     def make(found: dict[str, Any]) -> Any:
         _check(found, {"params": dict, "fitted": dict})
+        if cls is SubspaceNetworkCV:
+            _update_search(found["params"], found["fitted"])
         if _holds_a_model(found["params"]):  # whose text, in an error, may take for ever
             raise ValueError("a parameter is a model")
         model = cls(**found["params"])
@@ -448,6 +464,7 @@ _RECORDS: tuple[type, ...] = (
 )
 
 ESTIMATORS: tuple[type, ...] = (
+    AutoTobitRegressor,
     TobitRegressor,
     SubspaceTobitRegressor,
     SubspaceNetworkRegressor,

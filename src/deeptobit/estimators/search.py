@@ -1,11 +1,10 @@
-"""Penalised networks on a grid, scored on held-out rows."""
+"""Networks fitted on folds and scored on held-out rows."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import compress, islice, product
 from numbers import Integral, Real
 from time import perf_counter
@@ -13,76 +12,87 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import clone
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import Fold, HeldOut, Scoring, held_out_errors
-from deeptobit.estimators.inputs import check_sparsity
+from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
+from deeptobit.estimators.diagnosis import check_determined
+from deeptobit.estimators.inputs import (
+    check_lengths,
+    check_settings,
+    check_sparsity,
+    check_switches,
+    read_features,
+    read_targets,
+    read_weights,
+)
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.subspace import pose_layer, user_units
 from deeptobit.layer import NullModel, fit_null, solve_path
-from deeptobit.likelihood import NoiseByTask
 from deeptobit.network import latents
 from deeptobit.threads import one_blas_thread
 
-# What cross-validation compares, and the table it leaves.
+RANKS = (2, 5, 10)
+N_ALPHAS = 10
+_SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
+_PROBATION = 2  # folds on which a deeper network must be better once
+_SHARED = (
+    *("lower", "upper", "outside", "fit_intercept", "standardize", "prediction"),
+    *("max_iter", "tol"),
+)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model with its scores on held-out rows.
+    """An unfitted network with its scores on held-out rows.
 
     Parameters
     ----------
-    params : dict
+    network : SubspaceNetworkRegressor
     scores, fit_times : arrays of shape (n_folds,)
-    finish : callable or None
-        Fits the model to all rows. None for a member of a stack, because the stack is the
-        candidate, and for a network that was given up: its scores end with NaN.
-    weight : float
-        Share in the stack, NaN outside of it.
+        NaN for folds that were not tried, because the network was behind on the first two.
+    latents : list of arrays
+        Scores before censoring of the rows that each fold holds out, if they were kept.
     """
 
-    params: dict[str, Any]
+    network: SubspaceNetworkRegressor
     scores: FloatArray
     fit_times: FloatArray
-    finish: Callable[[], SubspaceNetworkRegressor] | None
-    weight: float = np.nan
+    latents: list[FloatArray] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        """How it did, for people who watch."""
-        seen = self.scores[~np.isnan(self.scores)]
-        if seen.size < self.scores.size:
-            return f"{seen.mean():.4f}, given up after {seen.size} folds"
-        return f"{self.scores.mean():.4f} (sd {_deviation(self.scores):.4f})"
+    @property
+    def params(self) -> dict[str, Any]:
+        """What distinguishes the candidates."""
+        names = ("rank", "alpha", "feature_sparsity", "n_layers")
+        return {name: getattr(self.network, name) for name in names}
+
+
+def describe_scores(scores: FloatArray) -> str:
+    """Mean and standard deviation over folds, for ``verbose``."""
+    seen = scores[~np.isnan(scores)]
+    if seen.size < scores.size:
+        return f"{seen.mean():.4f}, abandoned after {seen.size} folds"
+    return f"{scores.mean():.4f} (sd {_deviation(scores):.4f})"
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
-    """The candidate with the best mean score, the first of them where several are equal.
-
-    Examples
-    --------
-    >>> one, two = (Candidate({"n_layers": k}, np.array([0.3, 0.1 * k]), np.ones(2), lambda: None)
-    ...             for k in (1, 2))
-    >>> best_of([one, two]).params
-    {'n_layers': 2}
-    """
-    eligible = [candidate for candidate in candidates if candidate.finish is not None]
-    return max(eligible, key=lambda candidate: float(candidate.scores.mean()))
+    """The candidate with the best mean score, the first of equals."""
+    means = [float(candidate.scores.mean()) for candidate in candidates]
+    return candidates[int(np.nanargmax(means))]
 
 
 def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
     """``cv_results_`` in the form of scikit-learn's ``GridSearchCV``."""
     scores = np.array([candidate.scores for candidate in candidates])
     times = np.array([candidate.fit_times for candidate in candidates])
-    names = sorted({name for candidate in candidates for name in candidate.params})
-    table: dict[str, Any] = {"params": [candidate.params for candidate in candidates]}
-    for name in names:
-        given = [name in candidate.params for candidate in candidates]
-        values = np.empty(len(candidates), dtype=object)
-        values[:] = [candidate.params.get(name) for candidate in candidates]
-        table[f"param_{name}"] = np.ma.MaskedArray(values, mask=np.logical_not(given))
+    params = [candidate.params for candidate in candidates]
+    table: dict[str, Any] = {"params": params}
+    for name in sorted(params[0]):
+        values = np.empty(len(params), dtype=object)
+        values[:] = [each[name] for each in params]
+        table[f"param_{name}"] = np.ma.MaskedArray(values, mask=np.zeros(len(params), dtype=bool))
     for fold, column in enumerate(scores.T):
         table[f"split{fold}_test_score"] = column
     table["mean_test_score"] = scores.mean(axis=1)
@@ -91,25 +101,18 @@ def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
     table["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
     table["mean_fit_time"] = np.nanmean(times, axis=1)
     table["std_fit_time"] = np.nanstd(times, axis=1)
-    table["weight"] = np.array([candidate.weight for candidate in candidates])
     return table
 
 
 def _deviation(scores: FloatArray) -> float:
-    """Standard deviation; on rows that nothing is like, scores are so low that squares overflow."""
+    """Standard deviation of scores that may be so low that their squares overflow."""
     size = max(float(np.abs(scores).max()), 1.0)
     return size * float((scores / size).std())
 
 
-RANKS = (2, 5, 10)
-N_ALPHAS = 10
-_SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
-_PROBATION = 2  # folds
-
-
 @dataclass(frozen=True)
 class Search:
-    """Where networks are fitted and scored.
+    """Rows, folds and settings that all candidates have in common.
 
     Parameters
     ----------
@@ -118,7 +121,6 @@ class Search:
     scoring : {"r2", "log"}
     n_jobs : int or None
     template : SubspaceNetworkRegressor
-        What all candidates have in common.
     """
 
     X: Any
@@ -127,53 +129,109 @@ class Search:
     n_jobs: int | None
     template: SubspaceNetworkRegressor
 
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        lower: ArrayLike | None,
+        upper: ArrayLike | None,
+        groups: ArrayLike | None,
+    ) -> Search:
+        """Check the settings and the data of an estimator that searches."""
+        check_settings(0.0, model.tol, model.max_iter, model.prediction)
+        check_switches(model.get_params(deep=False))
+        if model.scoring not in ("r2", "log"):
+            raise ValueError(f"scoring must be 'r2' or 'log'; got {model.scoring!r}")
+        noise = model._layer_noise()
+        matrix = read_features(model, X, reset=True)
+        targets = read_targets(
+            y,
+            model.lower,
+            model.upper,
+            entry_lower=lower,
+            entry_upper=upper,
+            outside=model.outside,
+        )
+        check_lengths(matrix, targets)
+        weight = read_weights(sample_weight, len(targets))
+        check_determined(targets, weight, 0, 1.0)
+        folds = make_folds(len(targets), model.cv, groups, model.random_state)
+        check_folds(targets, weight, folds)
+        template = SubspaceNetworkRegressor(
+            n_layers=1,
+            noise=model.noise if isinstance(model.noise, str) and model.noise != "auto" else noise,
+            **{name: getattr(model, name) for name in _SHARED},
+        )
+        held_out = HeldOut(targets, weight, folds, noise)
+        return cls(matrix, held_out, model.scoring, model.n_jobs, template)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any target has a bound; without bounds any depth is linear."""
+        targets = self.held_out.targets
+        return bool((np.isfinite(targets.lower) | np.isfinite(targets.upper)).any())
+
     def one_layer(self, ranks: Any, alphas: Any, sparsities: Any) -> list[Candidate]:
         """Every point of the grid; along the alphas each fit starts from the one before."""
-        rows = np.arange(len(self.held_out.targets))
         ranks = [_read_rank(rank) for rank in _read_values(ranks, "ranks", RANKS)]
         sparsities = _read_values(sparsities, "feature_sparsities", (0.0,))
         for sparsity in sparsities:
             check_sparsity(sparsity)
         if alphas is None or isinstance(alphas, Integral):
-            largest = self.null(rows, 1, 0.0).alpha_max or 1.0  # 0 where no feature varies
+            largest = self.null(slice(None), 1, 0.0).alpha_max or 1.0  # 0 if no feature varies
             n_alphas = N_ALPHAS if alphas is None else int(alphas)
             alphas = np.geomspace(largest, _SMALLEST_ALPHA * largest, n_alphas)
         alphas = np.sort([_read_alpha(alpha) for alpha in _read_values(alphas, "alphas", ())])[::-1]
-        lines = list(product(ranks, sparsities))
+        paths, folds = list(product(ranks, sparsities)), self.held_out.folds
         jobs = Parallel(n_jobs=self.n_jobs)(
             delayed(_score_path)(self, fold, rank, sparsity, alphas)
-            for (rank, sparsity), fold in product(lines, self.held_out.folds)
+            for (rank, sparsity), fold in product(paths, folds)
         )
-        table = np.array(jobs).reshape(len(lines), len(self.held_out.folds), len(alphas), 2)
-        networks = [
-            self._network(rank=rank, feature_sparsity=sparsity, alpha=alpha)
-            for (rank, sparsity), alpha in product(lines, alphas.tolist())
+        table = np.array(jobs).reshape(len(paths), len(folds), len(alphas), 2)
+        points = product(paths, alphas.tolist())
+        return [
+            Candidate(
+                self._network(rank=rank, feature_sparsity=sparsity, alpha=alpha), scores, times
+            )
+            for ((rank, sparsity), alpha), (scores, times) in zip(
+                points, np.concatenate(table.transpose(0, 2, 3, 1)), strict=True
+            )
         ]
-        return self._candidates(networks, np.concatenate(table.transpose(0, 2, 3, 1)))
 
-    def deeper(self, max_layers: int, params: dict[str, Any], rival: FloatArray) -> list[Candidate]:
-        """Networks of 2 … ``max_layers`` layers, which share one budget of penalty.
+    def deeper(
+        self, depths: Iterable[int], params: dict[str, Any], rival: FloatArray
+    ) -> list[Candidate]:
+        """Networks of several layers, which share one penalty.
 
         One that is behind the ``rival`` scores of a single layer on both of the first two folds is
-        given up, and has no score on the others.
+        abandoned, and has no score on the others.
         """
         networks = []
-        for depth in range(2, max_layers + 1):
+        for depth in depths:
             network = self._network(n_layers=depth, **params)
             if not isinstance(network.alpha, str):
                 network.set_params(alpha=network.alpha / depth)
             networks.append(network)
-        trials = self._try(networks, self.held_out.folds[:_PROBATION])
+        folds = self.held_out.folds
+        trials = self._try(networks, folds[:_PROBATION])
         promising = [
             any(trial.score >= score for trial, score in zip(done, rival, strict=False))
             for done in trials
         ]
-        kept = list(compress(networks, promising))
-        rest = iter(self._try(kept, self.held_out.folds[_PROBATION:]))
-        return [
-            self._finished(network, done + next(rest)) if keep else self._given_up(network, done)
-            for network, done, keep in zip(networks, trials, promising, strict=True)
-        ]
+        rest = iter(self._try(list(compress(networks, promising)), folds[_PROBATION:]))
+        candidates = []
+        for network, done, keep in zip(networks, trials, promising, strict=True):
+            tried = done + next(rest) if keep else done
+            scores, seconds = np.full((2, len(folds)), np.nan)
+            scores[: len(tried)] = [trial.score for trial in tried]
+            seconds[: len(tried)] = [trial.seconds for trial in tried]
+            candidates.append(
+                Candidate(network, scores, seconds, [trial.latent for trial in tried])
+            )
+        return candidates
 
     def _try(
         self, networks: list[SubspaceNetworkRegressor], folds: list[Fold]
@@ -186,54 +244,9 @@ class Search:
         trials = iter(jobs)
         return [list(islice(trials, len(folds))) for _ in networks]
 
-    def _finished(self, network: SubspaceNetworkRegressor, trials: list[_Trial]) -> Candidate:
-        latents = [trial.latent for trial in trials]
-        finish = partial(self.refit_recalibrated, network, latents)
-        return replace(self._given_up(network, trials), finish=finish)
-
-    def _given_up(self, network: SubspaceNetworkRegressor, trials: list[_Trial]) -> Candidate:
-        scores, seconds = np.full((2, len(self.held_out.folds)), np.nan)
-        scores[: len(trials)] = [trial.score for trial in trials]
-        seconds[: len(trials)] = [trial.seconds for trial in trials]
-        return Candidate(_params(network), scores, seconds, None)
-
-    def finish(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
-        """A network fitted to all rows; a noise by task is that of rows it has not seen."""
-        if not isinstance(self.held_out.families[0], NoiseByTask):
-            return self.refit(network)
-        (trials,) = self._try([network], self.held_out.folds)
-        return self.refit_recalibrated(network, [trial.latent for trial in trials])
-
     def refit(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
-        """A network fitted to all rows."""
+        """The network fitted to all rows."""
         return network.fit(self.X, self.held_out.targets, sample_weight=self.held_out.weight)
-
-    def refit_recalibrated(
-        self, network: SubspaceNetworkRegressor, latents: list[FloatArray]
-    ) -> SubspaceNetworkRegressor:
-        """The same, with slopes, levels and σ of its last layer from the rows held out.
-
-        A tuned network fits its own rows better than others: with few of them, σ is far too small.
-        """
-        self.refit(network)
-        kinds = self.null(np.arange(len(self.held_out.targets)), 1, 0.0).kinds
-        line, noise = held_out_errors(
-            self.held_out,
-            latents,
-            network.sigma_,
-            kinds,
-            fit_intercept=self.template.fit_intercept,
-        )
-        *below, last = network.layers_
-        last = replace(
-            last,
-            U=line.slope[:, None] * last.U,
-            intercept=line.level + line.slope * last.intercept,
-            sigma=line.sigma,
-        )
-        network._store((*below, last), self.held_out.targets)
-        network._chosen_noise = noise
-        return network
 
     def null(self, rows: Any, rank: int, sparsity: float) -> NullModel:
         """The layer without effects on some rows, where paths of alphas begin."""
@@ -258,27 +271,13 @@ class Search:
         network.set_params(**params)
         return network
 
-    def _candidates(
-        self, networks: list[SubspaceNetworkRegressor], table: FloatArray
-    ) -> list[Candidate]:
-        """From scores and seconds, (n_networks, 2, n_folds)."""
-        return [
-            Candidate(_params(network), scores, seconds, partial(self.finish, network))
-            for network, (scores, seconds) in zip(networks, table, strict=True)
-        ]
-
 
 class _Trial(NamedTuple):
-    """How a network did on a fold, and its scores before censoring of the rows held out."""
+    """How a network did on a fold, and its latent scores of the held-out rows."""
 
     score: float
     seconds: float
     latent: FloatArray
-
-
-def _params(network: SubspaceNetworkRegressor) -> dict[str, Any]:
-    names = ("rank", "alpha", "feature_sparsity", "n_layers")
-    return {"prior": "penalty"} | {name: getattr(network, name) for name in names}
 
 
 def _score_path(
@@ -302,7 +301,7 @@ def _score_path(
 def _score_network(search: Search, fold: Fold, network: SubspaceNetworkRegressor) -> _Trial:
     held_out, started = search.held_out, perf_counter()
     with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what holds for all rows is said when all rows are fitted
+        warnings.simplefilter("ignore")  # the fit to all rows warns of what holds for all rows
         fitted = clone(network).fit(
             search.X[fold.train],
             held_out.targets[fold.train],

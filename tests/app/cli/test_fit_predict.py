@@ -58,13 +58,38 @@ def test_fit_shows_how_the_model_does(fitted: tuple[Path, str]) -> None:
     assert "deeptobit report" in plain
 
 
+@pytest.mark.parametrize(
+    ("kind", "headline", "reported"),
+    [
+        ("network", "cross-validation chose", "chosen on a grid"),
+        ("tobit", "a Tobit regression of every target", "Tobit regression of every target"),
+    ],
+)
+def test_other_kinds_of_models(kind: str, headline: str, reported: str, tmp_path: Path) -> None:
+    study = write_cohort(tmp_path, cv=2)
+    grid = "\nranks = [1]\nalphas = [0.1]" if kind == "network" else "\nalpha = 0.1"
+    text = study.read_text().replace('members = ["stack"]', f'kind = "{kind}"{grid}')
+    study.write_text(text)
+    code, shown, error = _run("fit", study, "--jobs", 1)
+    assert (code, error) == (0, "")
+    assert headline in " ".join(shown.split())
+    fitted = load_fitted(tmp_path / "cohort.deeptobit")
+    assert fitted.study.model.kind == kind
+    assert (fitted.held_out.table()["r2"] > 0.4).all()
+    (tmp_path / "new.csv").write_text(NEW)
+    assert _run("predict", tmp_path / "cohort.deeptobit", tmp_path / "new.csv")[0] == 0
+    assert _run("report", tmp_path / "cohort.deeptobit")[0] == 0
+    (page,) = tmp_path.glob("*.html")
+    assert reported in page.read_text()
+
+
 def test_features_that_do_not_help_are_named(tmp_path: Path) -> None:
     lines = [f"{(7 * i) % 11},{(5 * i) % 13},{3 * i}" for i in range(40)]
     (tmp_path / "a.csv").write_text("\n".join(["x,luck,sum", *lines]))
     study = tmp_path / "a.toml"
     study.write_text(
         'data.file = "a.csv"\nfeatures.include = ["x"]\ntargets.luck = {}\n'
-        "model.max_layers = 1\nmodel.cv = 2\n"
+        "model.members = ['stack']\nmodel.cv = 2\n"
     )
     code, shown, _ = _run("fit", study, "--jobs", 1)
     assert code == 0

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from deeptobit.app.cli.app import app
 
-BOUNDS = "[targets.MMSE]\nlower = 0\nupper = 30\n[model]\nmax_layers = 1\ncv = 2\n"
+BOUNDS = "[targets.MMSE]\nlower = 0\nupper = 30\n[model]\nmembers = ['stack']\ncv = 2\n"
 SCRIPT, QUOTES = "<script>alert(1)</script>", 'a&b"c'
 
 
@@ -206,7 +206,7 @@ def test_what_is_odd_works(write: Callable[[pd.DataFrame, Path], Path], tmp_path
     assert _run("init", data).code == 0
     study = tmp_path / "a.toml"
     text = study.read_text(encoding="utf-8")
-    study.write_text(text.replace("# max_layers = 2 ", "max_layers = 1 "), encoding="utf-8")
+    study.write_text(text.replace("# members =", "members ="), encoding="utf-8")
     for command in (
         ("check", study),
         ("fit", study, "--jobs", 1),

@@ -15,7 +15,10 @@ from deeptobit.datasets import make_clinical_cohort
 HOSTILE = '<img src=x onerror=alert(1)> & "$\\frac$"'
 HOSTILE_TARGET = "</td><script>alert(2)</script>"
 SECRET = "SUBJECT-4711"
-QUICK = "[model]\nranks = [2]\nalphas = [1.0]\ncv = 2\nmax_layers = 1\n[evaluation]\nfolds = 2\n"
+QUICK = (
+    "[model]\nkind = 'network'\nranks = [2]\nalphas = [1.0]\ncv = 2\nmax_layers = 1\n"
+    "[evaluation]\nfolds = 2\n"
+)
 N_ROWS, N_TARGETS = 150, 6
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit import SubspaceNetworkCV, SubspaceNetworkRegressor, datasets
+from deeptobit import CensoredTargets, SubspaceNetworkCV, SubspaceNetworkRegressor, datasets
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.directions import (
     Directions,
@@ -25,7 +25,9 @@ def _fitted(n_layers: int) -> tuple[SubspaceNetworkCV, pd.DataFrame]:
     model.fit(frame, Y)
     if n_layers > 1:
         deep = SubspaceNetworkRegressor(2, n_layers, alpha=0.01, joint_tuning=False)
-        model._store(deep.fit(frame, Y))
+        deep.fit(frame, Y)
+        targets = CensoredTargets.from_bounds(Y, 0.0)
+        model._store(deep.layers_, targets)
     return model, frame
 
 

@@ -25,7 +25,7 @@ lower = "lod"
 [targets.speed]
 
 [model]
-max_layers = {max_layers}
+{settings}
 cv = {cv}
 """
 
@@ -60,7 +60,8 @@ def write_cohort(
     (folder / "cohort.csv").write_text("\n".join(lines) + "\n")
     path = folder / "cohort.toml"
     group = 'group = "person"' if grouped else ""
-    path.write_text(STUDY.format(group=group, max_layers=max_layers, cv=cv))
+    settings = 'members = ["stack"]' if max_layers == 1 else ""
+    path.write_text(STUDY.format(group=group, settings=settings, cv=cv))
     return path
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from deeptobit.app.study import read_study
 from deeptobit.app.study.config import (
+    MODEL_KINDS,
     DataSettings,
     EvaluationSettings,
     FeatureSettings,
-    ModelSettings,
     ReportSettings,
     TargetSettings,
 )
@@ -23,7 +23,7 @@ TEXT = (Path(__file__).parents[3] / "docs" / "study.md").read_text(encoding="utf
     "section",
     [
         *(DataSettings, FeatureSettings, TargetSettings),
-        *(ModelSettings, EvaluationSettings, ReportSettings),
+        *(*MODEL_KINDS.values(), EvaluationSettings, ReportSettings),
     ],
 )
 def test_every_key_is_explained(section: type) -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from deeptobit.app.study import StudyError, read_study
+from deeptobit.app.study.config import AutoSettings
 from tests.app.study.problems import TARGET, write_study
 
 
@@ -13,7 +14,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert [(t.name, t.values, t.lower, t.upper) for t in study.targets] == [
         ("MMSE", "MMSE", 0, 30)
     ]
-    assert (study.model.max_layers, study.model.cv) == (2, 5)
+    assert study.model == AutoSettings(kind="auto", members=None, cv=5, noise="auto", seed=0)
     assert study.evaluation.train_shares == (0.4, 0.5, 0.6, 0.7, 0.8)
     assert study.data_path == (tmp_path / "a.csv").resolve()
 
@@ -30,9 +31,31 @@ def test_defaults(tmp_path: Path) -> None:
             TARGET + '[features]\nmissing = "imput"\n',
             "line 8: .features. missing must be 'impute' or 'error'; got 'imput'; did you mean",
         ),
-        (TARGET + "[model]\n\n# deep\nmax_layers = 0\n", "line 10: .*a whole number from 1; got 0"),
+        (
+            TARGET + "[model]\nkind = 'network'\n# deep\nmax_layers = 0\n",
+            "line 10: .*a whole number from 1; got 0",
+        ),
+        (
+            TARGET + "[model]\nkind = 'netwrok'\n",
+            "line 8: .model. kind must be 'auto' or 'network' or 'tobit'; .*did you mean 'network'",
+        ),
+        (TARGET + "[model]\nkind = 3\n", "line 8: .model. kind must be .*; got 3"),
+        (
+            TARGET + "[model]\nmax_layers = 1\n",
+            r'line 8: .model. max_layers is not a key of kind = "auto"; write kind = "network" or '
+            r'members = \["stack"\], or leave max_layers out',
+        ),
+        (
+            TARGET + "[model]\nkind = 'tobit'\nranks = [2]\n",
+            'line 9: .model. ranks is not a key of kind = "tobit"; write kind = "network", or',
+        ),
+        (TARGET + "[model]\nmembers = []\n", "line 8: .*members must be a list of 'stack' and"),
+        (TARGET + "[model]\nmember = []\n", "has no key 'member' .*; did you mean 'members'"),
         (TARGET + "[model]\ncv = true\n", "line 8: .*a whole number of folds, from 2; got True"),
-        (TARGET + "[model]\nranks = [2,\n 2.5]\n", "line 8: .*a list of whole numbers from 1"),
+        (
+            TARGET + "[model]\nkind = 'network'\nranks = [2,\n 2.5]\n",
+            "line 9: .*a list of whole numbers from 1",
+        ),
         (TARGET + "[evaluation]\ntrain_shares = []\n", "line 8: .*a list of shares"),
         (TARGET + "[evaluation]\ncoverage = 90\n", "line 8: .*a share between 0 and 1; got 90"),
         (TARGET + '[features]\ninclude = "*"\n', r"line 8: .*a list of column names, .*got '\*'"),

@@ -98,7 +98,7 @@ def test_a_tiny_table_is_enough(tmp_path: Path) -> None:
 
 def test_rows_without_outcomes_are_left_out(tmp_path: Path) -> None:
     rows = [f"{i},{i % 7 if i % 2 else ''}" for i in range(40)]
-    targets = "[targets.y]\n[model]\nmax_layers = 1\ncv = 2\n"
+    targets = "[targets.y]\n[model]\nmembers = ['stack']\ncv = 2\n"
     path = write_study(tmp_path, targets, "\n".join(["x,y", *rows]), data="")
     fitted = fit_study(*read_cohort(path))
     assert fitted.n_rows == 20
@@ -108,7 +108,7 @@ def test_rows_without_outcomes_are_left_out(tmp_path: Path) -> None:
 
 def test_fewer_groups_than_folds(tmp_path: Path) -> None:
     rows = [f"{i % 3},{i},{i % 7}" for i in range(12)]
-    targets = "[targets.y]\n[model]\nmax_layers = 1\n"
+    targets = "[targets.y]\n[model]\nmembers = ['stack']\n"
     path = write_study(tmp_path, targets, "g,x,y\n" + "\n".join(rows), data='group = "g"')
     study, data = read_cohort(path)
     assert fit_study(study, data).facts["folds"] == "3"
@@ -139,7 +139,7 @@ def test_too_little_to_learn_from(
     rows: list[str], data: str, sentence: str, tmp_path: Path
 ) -> None:
     table = "\n".join(["g,x,y,z", *(f"{row},{number % 7}" for number, row in enumerate(rows))])
-    targets = "[targets.y]\n[targets.z]\n[model]\nmax_layers = 1\ncv = 2\n"
+    targets = "[targets.y]\n[targets.z]\n[model]\nmembers = ['stack']\ncv = 2\n"
     path = write_study(tmp_path, targets, table, data=data)
     with pytest.raises(StudyError, match=sentence):
         fit_study(*read_cohort(path))
@@ -147,7 +147,7 @@ def test_too_little_to_learn_from(
 
 def test_what_the_fit_warns_of_is_a_finding(tmp_path: Path) -> None:
     rows = [f"{i},{i % 7},30" for i in range(30)]
-    targets = "[targets.MMSE]\nupper = 30\n[targets.y]\n[model]\nmax_layers = 1\ncv = 2\n"
+    targets = "[targets.MMSE]\nupper = 30\n[targets.y]\n[model]\nmembers = ['stack']\ncv = 2\n"
     path = write_study(tmp_path, targets, "\n".join(["x,y,MMSE", *rows]), data="")
     fitted = fit_study(*read_cohort(path))
     [warned] = [finding for finding in fitted.findings if finding.about == "model"]

@@ -1,5 +1,6 @@
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,8 @@ def test_a_messy_table_becomes_a_study_that_fits(tmp_path: Path) -> None:
     assert len(data.X) == N_ROWS
     assert {"Alter", "Geschlecht=w", "Zentrum=Zentrum 1"} <= set(data.X.columns)
     assert not [finding for finding in diagnose(study, data) if finding.level == "warning"]
-    model = make_model(study).fit(data.X, data.targets, groups=data.groups)
+    model: Any = make_model(study)
+    model.fit(data.X, data.targets, groups=data.groups)
     assert model.score(data.X, data.targets) > 0.5
     assert model.predict(data.encoder.encode(read_table(path))).shape == (N_ROWS, 3)
 

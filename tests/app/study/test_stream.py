@@ -162,7 +162,8 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"y": np.nan}, "", "a.toml, line 3: target 'y' has values in 0 rows"),
     ({"y": -1.0}, "lower = 0", r"a.toml, line 4: .* 400 value\(s\) beyond its lower bound"),
     ({}, "[features]\ninclude = ['age']", "line 5: there is no column 'age'"),
-    ({}, "[model]\nfeature_sparsities = [0.5]", "line 5: feature_sparsities"),
+    ({}, "[model]\nkind = 'network'\nfeature_sparsities = [0.5]", "line 6: feature_sparsities"),
+    ({}, "[model]\nkind = 'tobit'", 'line 5: kind = "tobit" needs all rows in memory'),
     (
         {"x": lambda frame: frame.x.where(frame.index > 0)},
         "[features]\nmissing = 'error'",

@@ -36,7 +36,7 @@ def _write(path: Path, n_rows: int) -> Path:
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells")
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
-    study.write_text(f'data.file = "a.parquet"\nmodel.max_layers = 1\n{STUDY}')
+    study.write_text(f'data.file = "a.parquet"\nmodel.members = ["stack"]\n{STUDY}')
     first = _write(tmp_path / "first.parquet", PART)
     large = _write(tmp_path / "large.parquet", 16 * PART)
     command = [sys.executable, str(SCRIPT), str(study), str(first), str(large)]

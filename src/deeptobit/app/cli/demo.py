@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from deeptobit.datasets import ClinicalCohort
-    from deeptobit.estimators import SubspaceNetworkCV
+    from deeptobit.estimators import AutoTobitRegressor
     from deeptobit.targets import CensoredTargets
 
 _COVERAGE = 0.9
@@ -33,7 +33,7 @@ def demo(
     started = perf_counter()
     with console.status("Simulating a cohort …"):
         cohort = make_clinical_cohort(random_state=seed)
-    with console.status("Building a Subspace Network by 5-fold cross-validation …"):
+    with console.status("Fitting by 5-fold cross-validation …"):
         table, model, n_train = _evaluate(cohort, seed)
     seconds = perf_counter() - started
     if as_json:
@@ -45,7 +45,7 @@ def demo(
     console.print(
         f"\n[bold]{len(cohort.X)} simulated subjects, {cohort.X.shape[1]} regional brain features, "
         f"{cohort.Y.shape[1]} bounded scores[/bold] (seed {seed})\n"
-        f"Subspace Network on {n_train} subjects: {layers}, rank {model.rank_}; "
+        f"AutoTobitRegressor on {n_train} subjects: {layers}, rank {model.rank_}; "
         f"tested on the other {len(cohort.X) - n_train}.\n"
     )
     rows = [
@@ -70,11 +70,11 @@ def demo(
     )
 
 
-def _evaluate(cohort: ClinicalCohort, seed: int) -> tuple[pd.DataFrame, SubspaceNetworkCV, int]:
-    """Measures by score on held-out subjects, the network, and the number of training subjects."""
+def _evaluate(cohort: ClinicalCohort, seed: int) -> tuple[pd.DataFrame, AutoTobitRegressor, int]:
+    """Measures by score on held-out subjects, the model, and the number of training subjects."""
     from sklearn.model_selection import train_test_split
 
-    from deeptobit.estimators import SubspaceNetworkCV, TobitRegressor
+    from deeptobit.estimators import AutoTobitRegressor, TobitRegressor
     from deeptobit.metrics import centred_anmse
     from deeptobit.targets import CensoredTargets
 
@@ -82,7 +82,7 @@ def _evaluate(cohort: ClinicalCohort, seed: int) -> tuple[pd.DataFrame, Subspace
         cohort.X, cohort.Y, train_size=_TRAIN_SHARE, random_state=seed
     )
     bounds: dict[str, Any] = {"lower": cohort.lower, "upper": cohort.upper}
-    model = SubspaceNetworkCV(**bounds, n_jobs=2, random_state=seed).fit(X, Y)
+    model = AutoTobitRegressor(**bounds, n_jobs=2, random_state=seed).fit(X, Y)
     constant = TobitRegressor(**bounds, alpha=_NO_FEATURES).fit(X, Y)
 
     test = CensoredTargets.from_bounds(Y_test, **bounds)

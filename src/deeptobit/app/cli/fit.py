@@ -95,8 +95,8 @@ def fit(
                 "streamed": fitted.streamed,
                 "features": fitted.model.n_features_in_,
                 "groups": fitted.n_groups,
-                "n_layers": fitted.model.n_layers_,
-                "rank": fitted.model.rank_,
+                "n_layers": getattr(fitted.model, "n_layers_", 1),
+                "rank": getattr(fitted.model, "rank_", None),
                 "coverage": fitted.held_out.coverage,
                 "targets": fitted.held_out.table().reset_index().to_dict(orient="records"),
                 "findings": [finding._asdict() for finding in fitted.findings],
@@ -192,12 +192,10 @@ def _show(
 ) -> None:
     """What was chosen, its measures on held-out rows, warnings, and what to do next."""
     model, table = fitted.model, fitted.held_out.table()
-    layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
-    how = "streaming them gave" if fitted.streamed else "cross-validation chose"
     console.print(
         f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
-        f"{len(model.target_names_)} target(s)[/bold]; {how} {layers} of rank "
-        f"{model.rank_}.\n{_which_rows(fitted)}\n"
+        f"{len(model.target_names_)} target(s)[/bold]; {_what_model(fitted)}.\n"
+        f"{_which_rows(fitted)}\n"
     )
     console.print(_measures(fitted))
     console.print(f"\n{_CRPS}\n", style="dim")
@@ -216,6 +214,18 @@ def _show(
         f"  {common.command_line('predict', path)} NEW.csv\n  {common.command_line('report', path)}"
     )
     common.print_written(console, path, f"{rest}\n{following}")
+
+
+def _what_model(fitted: FittedStudy) -> str:
+    """The model in a few words."""
+    from deeptobit.estimators import TobitRegressor
+
+    if isinstance(fitted.model, TobitRegressor):
+        return "a Tobit regression of every target"
+    n_layers = fitted.model.n_layers_
+    how = "streaming them gave" if fitted.streamed else "cross-validation chose"
+    layers = "1 layer" if n_layers == 1 else f"{n_layers} layers"
+    return f"{how} {layers} of rank {fitted.model.rank_}"
 
 
 def _which_rows(fitted: FittedStudy) -> str:

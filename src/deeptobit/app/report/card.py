@@ -63,7 +63,7 @@ def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card
     ...     path = Path(folder, "clinic.toml")
     ...     _ = path.write_text(
     ...         'data.file = "a.csv"\ntargets.MMSE.upper = 30\nevaluation.folds = 2\n'
-    ...         "model = {max_layers = 1, ranks = [1], alphas = [0.1], cv = 2}"
+    ...         "model = {kind = 'network', max_layers = 1, ranks = [1], alphas = [0.1], cv = 2}"
     ...     )
     ...     study = read_study(path)
     ...     card = study_card(fit_study(study, build_data(study, read_data(study))))

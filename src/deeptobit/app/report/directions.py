@@ -12,9 +12,7 @@ from deeptobit.app.report.format import percent
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor
-
-    Network = SubspaceNetworkCV | SubspaceNetworkRegressor
+    from deeptobit.app.study.fitted import StudyModel
 
 _LISTED = 5  # loadings of each kind in a sentence
 _SMALLEST_SHARE = 0.005  # a component below it would be shown as 0 %
@@ -54,7 +52,7 @@ class Similarity(NamedTuple):
 
 
 def shared_directions(
-    model: Network, n_components: int, rare: Mapping[str, str] | None = None
+    model: StudyModel, n_components: int, rare: Mapping[str, str] | None = None
 ) -> Directions | None:
     """Directions of the first layer, which reads the features; None if no feature has an effect.
 
@@ -95,7 +93,7 @@ def _largest(loadings: pd.Series[float]) -> list[str]:
     return [f"{'+' if loadings.iloc[k] > 0 else '−'}\u00a0{loadings.index[k]}" for k in shown]
 
 
-def task_cosines(model: Network) -> pd.DataFrame:
+def task_cosines(model: StudyModel) -> pd.DataFrame:
     """Cosines between the effects of the features on two outcomes, in the first layer, (T, T)."""
     import pandas as pd
 

@@ -13,13 +13,14 @@ from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import noise_words, study_settings
 from deeptobit.app.report.format import UNKNOWN, bound, listed, measured, percent, plural
 from deeptobit.app.study import FEWEST, MEASURES
-from deeptobit.estimators import SubspaceNetworkRegressor
+from deeptobit.estimators import AutoTobitRegressor, SubspaceNetworkRegressor, TobitRegressor
 from deeptobit.extras import require
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from deeptobit.app.study import FittedStudy
+    from deeptobit.app.study.fitted import StudyModel
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
 _N_COMPONENTS = 5
@@ -115,7 +116,7 @@ def _pictures(
         "reliability_words": reliability,
         "layers": pictures.draw_layers(errors) if errors.size else None,
         "layer_words": words.layer_words(errors) if errors.size else "",
-        "deep": model.n_layers_ > 1,
+        "deep": getattr(model, "n_layers_", 1) > 1,
         "subspaces": pictures.draw_subspaces(components) if components else None,
         "components": directions.in_words(components) if components else [],
         "brain": draw_cortex(components) if components else None,
@@ -219,23 +220,26 @@ def _card(fitted: FittedStudy, min_count: int) -> dict[str, Entries]:
             ("With missing cells", plural(sum(column.indicator for column in columns), "feature")),
             ("Outcomes", plural(len(fitted.summary), "outcome")),
         ],
-        "Model": [
-            ("Kind", "Subspace Network: censored low-rank layers, prediction E[y | x]"),
-            ("Layers", str(model.n_layers_)),
-            ("Shared directions (rank)", str(model.rank_)),
-            ("Strength of the prior", _prior(model)),
-            ("Noise", noise_words(model.noise_)),
-        ],
+        "Model": [*_model(model), ("Noise", noise_words(model.noise_))],
         "Settings": [(name, _setting(value)) for name, value in study_settings(fitted).items()],
         "Made with": list(fitted.facts.items()),
     }
 
 
-def _prior(model: Any) -> str:
+def _model(model: StudyModel) -> Entries:
+    if isinstance(model, TobitRegressor):
+        return [("Kind", "Tobit regression of every target, prediction E[y | x]")]
+    prior = "chosen on a grid"
     if isinstance(model, SubspaceNetworkRegressor):
-        return "by a rule, since rows were streamed"
-    learned = model.best_params_["prior"] == "stacked"
-    return "learned from the data" if learned else "chosen on a grid"
+        prior = "by a rule, since rows were streamed"
+    elif isinstance(model, AutoTobitRegressor):
+        prior = "learned from the data" if model.n_layers_ == 1 else "by a rule"
+    return [
+        ("Kind", "Subspace Network: censored low-rank layers, prediction E[y | x]"),
+        ("Layers", str(model.n_layers_)),
+        ("Shared directions (rank)", str(model.rank_)),
+        ("Strength of the prior", prior),
+    ]
 
 
 def _setting(value: Any) -> str:

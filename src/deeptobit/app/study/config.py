@@ -227,14 +227,37 @@ class TargetSettings:
         return {name: column for name, column in found.items() if isinstance(column, str)}
 
 
-@dataclass(frozen=True)
-class ModelSettings:
-    """``[model]``: how :class:`SubspaceNetworkCV` chooses."""
+_CV = ("a whole number of folds, from 2", lambda value: is_count(value, 2), 5)
+_SEED = ("a whole number from 0", lambda value: is_count(value, 0), 0)
+_KINDS = ("auto", "network", "tobit")
+_FAMILIES = ("gaussian", "logistic", "student_t")
 
-    max_layers: int = key("a whole number from 1", is_count, 2)
-    cv: int = key("a whole number of folds, from 2", lambda value: is_count(value, 2), 5)
+
+@dataclass(frozen=True)
+class AutoSettings:
+    """``[model]`` with ``kind = "auto"``: :class:`AutoTobitRegressor`."""
+
+    kind: str = one_of(*_KINDS, default="auto")
+    members: tuple[str, ...] | None = key(
+        "a list of 'stack' and 'deeper'",
+        lambda value: bool(value) and is_list(value, lambda name: name in ("stack", "deeper")),
+        None,
+    )
+    cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
-    noise: str = one_of("auto", "gaussian", "logistic", "student_t", default="auto")
+    noise: str = one_of("auto", *_FAMILIES, default="auto")
+    seed: int = key(*_SEED)
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """``[model]`` with ``kind = "network"``: :class:`SubspaceNetworkCV`."""
+
+    kind: str = one_of(*_KINDS, default="auto")
+    max_layers: int = key("a whole number from 1", is_count, 2)
+    cv: int = key(*_CV)
+    scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
+    noise: str = one_of(*_FAMILIES, default="gaussian")
     ranks: tuple[int, ...] | None = key(
         "a list of whole numbers from 1", lambda value: is_list(value, is_count), None
     )
@@ -248,7 +271,22 @@ class ModelSettings:
         lambda value: is_list(value, lambda share: is_number(share) and 0 <= share <= 1),
         None,
     )
-    seed: int = key("a whole number from 0", lambda value: is_count(value, 0), 0)
+    seed: int = key(*_SEED)
+
+
+@dataclass(frozen=True)
+class TobitSettings:
+    """``[model]`` with ``kind = "tobit"``: :class:`TobitRegressor`."""
+
+    kind: str = one_of(*_KINDS, default="auto")
+    alpha: float = key("a number from 0", lambda value: is_number(value) and value >= 0, 0.0)
+    cv: int = key(*_CV)
+    noise: str = one_of(*_FAMILIES, default="gaussian")
+    seed: int = key(*_SEED)
+
+
+ModelSettings = AutoSettings | NetworkSettings | TobitSettings
+MODEL_KINDS = dict(zip(_KINDS, (AutoSettings, NetworkSettings, TobitSettings), strict=True))
 
 
 @dataclass(frozen=True)
@@ -344,7 +382,7 @@ def parse_study(source: Source) -> Study:
         read_section(DataSettings, content["data"], ("data",), source),
         read_section(FeatureSettings, content.get("features", {}), ("features",), source),
         _read_targets(content.get("targets", {}), source),
-        read_section(ModelSettings, content.get("model", {}), ("model",), source),
+        _read_model(content.get("model", {}), source),
         read_section(EvaluationSettings, content.get("evaluation", {}), ("evaluation",), source),
         read_section(ReportSettings, content.get("report", {}), ("report",), source),
     )
@@ -381,6 +419,29 @@ def _read_targets(tables: Any, source: Source) -> tuple[TargetSettings, ...]:
             )
         targets.append(target)
     return tuple(targets)
+
+
+def _read_model(table: Any, source: Source) -> ModelSettings:
+    """``[model]``; its keys depend on ``kind``."""
+    if not isinstance(table, dict):
+        return read_section(AutoSettings, table, ("model",), source)
+    kind = table.get("kind", "auto")
+    settings = MODEL_KINDS.get(kind, AutoSettings) if isinstance(kind, str) else AutoSettings
+    known = {item.name for item in fields(settings)}
+    for name in table:
+        others = [
+            other
+            for other, its in MODEL_KINDS.items()
+            if name in {item.name for item in fields(its)}
+        ]
+        if kind in MODEL_KINDS and name not in known and others:
+            instead = ' or members = ["stack"]' if (kind, name) == ("auto", "max_layers") else ""
+            raise source.error(
+                ("model", name),
+                f"[model] {name} is not a key of kind = {toml_text(kind)}; write kind = "
+                f"{toml_text(others[0])}{instead}, or leave {name} out",
+            )
+    return read_section(settings, table, ("model",), source)
 
 
 # Names and values as TOML writes them.

@@ -31,7 +31,7 @@ from deeptobit.app.study.splits import (
     find_usable,
 )
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkCV
+from deeptobit.estimators import AutoTobitRegressor
 from deeptobit.extras import require
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import some_targets
@@ -318,7 +318,10 @@ def _do(
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         started = perf_counter()
-        model = clone(method).set_params(cv=job.folds).fit(X[split.train], train)
+        model = clone(method)
+        if "cv" in model.get_params(deep=False):
+            model.set_params(cv=job.folds)
+        model.fit(X[split.train], train)
         seconds = perf_counter() - started
         measured = _measure(model, X[split.test], targets[split.test], protocol.coverage)
     where = {"share": split.share, "repeat": split.repeat, "method": job.method}
@@ -377,7 +380,7 @@ METHODS: Mapping[str, str] = {
 
 
 def make_methods(
-    names: Iterable[str] | None = None, *, network: SubspaceNetworkCV | None = None, seed: int = 0
+    names: Iterable[str] | None = None, *, network: Any = None, seed: int = 0
 ) -> dict[str, Any]:
     """Unfitted estimators by name, in the order of ``METHODS``.
 
@@ -385,8 +388,8 @@ def make_methods(
     ----------
     names : iterable of str, optional
         Some of ``METHODS``; all by default.
-    network : SubspaceNetworkCV, optional
-        The network with other settings than its own.
+    network : estimator, optional
+        In place of :class:`AutoTobitRegressor` with default settings.
     seed : int
         Of methods that draw random numbers.
 
@@ -412,5 +415,5 @@ def make_methods(
         name: kind(random_state=seed) for name, kind in _BASELINES.items() if name in wanted
     }
     if FLAGSHIP in wanted:
-        made[FLAGSHIP] = network or SubspaceNetworkCV(random_state=seed)
+        made[FLAGSHIP] = network or AutoTobitRegressor(random_state=seed)
     return made

@@ -23,8 +23,10 @@ from deeptobit.app.study.measures import measure
 from deeptobit.app.study.tables import Table
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import (
+    AutoTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
+    TobitRegressor,
     estimator_from_state,
     estimator_state,
     noise_from_state,
@@ -37,6 +39,9 @@ from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+StudyModel = AutoTobitRegressor | SubspaceNetworkCV | SubspaceNetworkRegressor | TobitRegressor
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +104,7 @@ class FittedStudy:
 
     Attributes
     ----------
-    model : SubspaceNetworkCV or SubspaceNetworkRegressor
+    model : AutoTobitRegressor, SubspaceNetworkCV, TobitRegressor or SubspaceNetworkRegressor
         Fitted to all rows, or if streamed to all except the held-out ones.
     encoder : Encoder
         Turns other tables into the features of the model.
@@ -117,7 +122,7 @@ class FittedStudy:
         Rows of the table.
     """
 
-    model: SubspaceNetworkCV | SubspaceNetworkRegressor
+    model: StudyModel
     encoder: Encoder
     name: str
     text: str
@@ -165,7 +170,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,MMSE", *rows]))
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(
-    ...         'data.file = "a.csv"\ntargets.MMSE = {upper = 30}\nmodel.max_layers = 1'
+    ...         'data.file = "a.csv"\ntargets.MMSE = {upper = 30}\nmodel.members = ["stack"]'
     ...     )
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))
@@ -274,7 +279,7 @@ ROW = "row"  # the column that numbers the rows if there are no ids
 
 
 def predict_rows(
-    model: SubspaceNetworkCV | SubspaceNetworkRegressor,
+    model: StudyModel,
     X: pd.DataFrame,
     lower: FloatArray,
     upper: FloatArray,
@@ -315,7 +320,7 @@ def predict_table(
     ...     rows = [f"{age:03d},{age},{min(30, 98 - age + 7 * age % 5)}" for age in range(60, 90)]
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["who,age,MMSE", *rows]))
     ...     path = Path(folder, "study.toml")
-    ...     _ = path.write_text("\n".join([*study, "[model]", "max_layers = 1", "cv = 2"]))
+    ...     _ = path.write_text("\n".join([*study, "[model]", 'members = ["stack"]', "cv = 2"]))
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))
     ...     save_fitted(fitted, Path(folder, "study.deeptobit"))

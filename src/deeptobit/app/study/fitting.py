@@ -13,21 +13,32 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from deeptobit.app.study.config import Study, settings_text
+from deeptobit.app.study.config import (
+    AutoSettings,
+    NetworkSettings,
+    Study,
+    TobitSettings,
+    settings_text,
+)
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.fitted import FittedStudy, HeldOut, predict_rows, versions
+from deeptobit.app.study.fitted import FittedStudy, HeldOut, StudyModel, predict_rows, versions
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import (
     Fold,
     HeldOutScores,
-    Line,
-    carry_quartiles,
-    fit_errors,
-    read_folds,
+    Recalibration,
+    fit_error_model,
+    make_folds,
+    match_quartiles,
 )
-from deeptobit.estimators import SubspaceNetworkCV, SubspaceNetworkRegressor, TobitRegressor
+from deeptobit.estimators import (
+    AutoTobitRegressor,
+    SubspaceNetworkCV,
+    SubspaceNetworkRegressor,
+    TobitRegressor,
+)
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
 from deeptobit.targets import CensoredTargets
 from deeptobit.threads import one_blas_thread
@@ -50,7 +61,7 @@ class FoldPrediction:
 
 
 def predict_fold(
-    model: SubspaceNetworkCV,
+    model: StudyModel,
     X: pd.DataFrame,
     targets: CensoredTargets,
     groups: NDArray[Any] | None,
@@ -61,16 +72,18 @@ def predict_fold(
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows warns
         labels = None if groups is None else groups[fold.train]
-        model.fit(X.iloc[fold.train], train, groups=labels)
+        _fit(model, X.iloc[fold.train], train, labels)
         held_out = X.iloc[fold.test]
-        stages = model.best_estimator_.staged_predict(
-            held_out, lower=test.entry_lower, upper=test.entry_upper
-        )
+        by_row: dict[str, Any] = {"lower": test.entry_lower, "upper": test.entry_upper}
+        if isinstance(model, TobitRegressor):
+            stages = [model.predict(held_out, **by_row)]
+        else:
+            stages = list(model.staged_predict(held_out, **by_row))
         return FoldPrediction(
             rows=fold.test,
             predictive=predict_rows(model, held_out, test.lower_bounds, test.upper_bounds),
             null=predict_null(model.noise_, train, test),
-            stages=list(stages),
+            stages=stages,
         )
 
 
@@ -94,12 +107,12 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
         level, train, np.ones(len(train)), null.sigma_, free, fit_intercept=True
     )
     noise = with_one_spread(noise)
-    line, _ = fit_errors(scores, (noise,))
+    found, _ = fit_error_model(scores, (noise,))
     families = [of_task(noise, task) for task in range(train.shape[1])]
-    carried = carry_quartiles(line, [Gaussian()] * len(families), families)
-    line = Line(*(np.where(free, *both) for both in zip(line, carried, strict=True)))
-    latent = np.broadcast_to(line.level + line.slope * null.intercept_, test.shape)
-    sigma = np.broadcast_to(line.sigma, test.shape)
+    matched = match_quartiles(found, [Gaussian()] * len(families), families)
+    found = Recalibration(*(np.where(free, *both) for both in zip(found, matched, strict=True)))
+    latent = np.broadcast_to(found.intercept + found.slope * null.intercept_, test.shape)
+    sigma = np.broadcast_to(found.sigma, test.shape)
     return Predictive(noise, latent, sigma, test.lower_bounds, test.upper_bounds)
 
 
@@ -144,10 +157,12 @@ def join_folds(
 _RANK, _TOLERANCE = 10, 1e-4
 
 
-def make_model(study: Study, n_jobs: int | None = None) -> SubspaceNetworkCV:
-    r"""An unfitted :class:`SubspaceNetworkCV` with the settings of ``[model]``.
+def make_model(
+    study: Study, *, cv: int | None = None, n_jobs: int | None = None
+) -> AutoTobitRegressor | SubspaceNetworkCV | TobitRegressor:
+    r"""The unfitted estimator of ``[model]``: its kind with its settings.
 
-    The targets bring their own bounds.
+    The targets bring their own bounds. ``cv`` replaces the number of folds.
 
     Examples
     --------
@@ -156,21 +171,28 @@ def make_model(study: Study, n_jobs: int | None = None) -> SubspaceNetworkCV:
     >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "study.toml")
-    ...     _ = path.write_text('data.file = "a.csv"\ntargets.y = {}\nmodel.max_layers = 1')
+    ...     _ = path.write_text('data.file = "a.csv"\ntargets.y = {}\nmodel.noise = "gaussian"')
     ...     make_model(read_study(path))
-    SubspaceNetworkCV(max_layers=1, random_state=0)
+    AutoTobitRegressor(noise='gaussian', random_state=0)
     """
     settings = study.model
+    if isinstance(settings, TobitSettings):
+        return TobitRegressor(alpha=settings.alpha, noise=settings.noise)
+    common: dict[str, Any] = {
+        "cv": settings.cv if cv is None else cv,
+        "scoring": settings.scoring,
+        "noise": settings.noise,
+        "random_state": settings.seed,
+        "n_jobs": n_jobs,
+    }
+    if isinstance(settings, AutoSettings):
+        return AutoTobitRegressor(members=settings.members or "auto", **common)
     return SubspaceNetworkCV(
         max_layers=settings.max_layers,
-        cv=settings.cv,
-        scoring=settings.scoring,
-        noise=settings.noise,
         ranks=settings.ranks,
         alphas=settings.alphas,
         feature_sparsities=settings.feature_sparsities,
-        random_state=settings.seed,
-        n_jobs=n_jobs,
+        **common,
     )
 
 
@@ -178,9 +200,9 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
     r"""An unfitted :class:`SubspaceNetworkRegressor` for rows that are streamed.
 
     Cross-validation would read the table a hundred times. Rules replace it: the largest of the
-    ``ranks``, or 10; the only one of the ``alphas``, or else the automatic penalty; ``max_layers``
-    layers, of which those that do not help are pruned; Gaussian noise unless another family is
-    named.
+    ``ranks``, or 10; the automatic penalty, unless ``alphas`` is a single one; ``max_layers``, or 2
+    (1 if ``members`` is ``["stack"]``), of which those that do not help are pruned; Gaussian noise
+    unless another family is named.
 
     Examples
     --------
@@ -194,8 +216,21 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
     >>> network.rank, network.n_layers, network.noise, network.upper
     (10, 2, 'gaussian', {'y': 30.0})
     """
-    settings = study.model
-    if settings.feature_sparsities and min(settings.feature_sparsities) > 0.0:
+    settings, sparsities = study.model, None
+    rank, alpha, n_layers = _RANK, None, 2
+    if isinstance(settings, TobitSettings):
+        raise study.source.error(
+            ("model", "kind"),
+            'kind = "tobit" needs all rows in memory, and the rows of this table are streamed; '
+            'write kind = "network", or allow more --memory',
+        )
+    if isinstance(settings, NetworkSettings):
+        rank, n_layers = max(settings.ranks or (_RANK,)), settings.max_layers
+        alphas, sparsities = settings.alphas, settings.feature_sparsities
+        alpha = alphas[0] if alphas and len(alphas) == 1 else None
+    elif settings.members == ("stack",):
+        n_layers = 1
+    if sparsities and min(sparsities) > 0.0:
         raise study.source.error(
             ("model", "feature_sparsities"),
             "feature_sparsities need all rows in memory, and the rows of this table are streamed; "
@@ -205,9 +240,9 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
     return SubspaceNetworkRegressor(
-        rank=max(settings.ranks or (_RANK,)),
-        n_layers=settings.max_layers if bounded else 1,  # without bounds any depth is linear
-        alpha=settings.alphas[0] if settings.alphas and len(settings.alphas) == 1 else "auto",
+        rank=rank,
+        n_layers=n_layers if bounded else 1,  # without bounds any depth is linear
+        alpha="auto" if alpha is None else alpha,
         noise="gaussian" if settings.noise == "auto" else settings.noise,
         lower=dict(zip(names, lower.tolist(), strict=True)),
         upper=dict(zip(names, upper.tolist(), strict=True)),
@@ -255,7 +290,8 @@ def fit_study(
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,MMSE", *rows]))
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(
-    ...         'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\nmodel.max_layers = 1'
+    ...         'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\n'
+    ...         'model.members = ["stack"]'
     ...     )
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))
@@ -297,24 +333,25 @@ def _with_outcomes(data: StudyData) -> StudyData:
 
 def _fit_all(
     study: Study, data: StudyData, n_jobs: int | None, progress: Progress
-) -> tuple[SubspaceNetworkCV, list[Finding], list[FoldPrediction]]:
+) -> tuple[StudyModel, list[Finding], list[FoldPrediction]]:
     """The model of all rows, its warnings, and the predictions of every fold."""
     X, targets, groups = data.X, data.targets, data.groups
-    model = make_model(study, n_jobs).set_params(cv=_count_folds(study, groups, len(X)))
-    folds = read_folds(model.cv, len(X), groups, study.model.seed)
+    n_folds = _count_folds(study, groups, len(X))
+    folds = make_folds(len(X), n_folds, groups, study.model.seed)
     progress(0, len(folds) + 1)
+    model = make_model(study, cv=n_folds, n_jobs=n_jobs)
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, targets, groups=groups)
-    model.set_params(n_jobs=None)  # a setting of this machine, not of the model
+        _fit(model, X, targets, groups)
+    if not isinstance(model, TobitRegressor):
+        model.set_params(n_jobs=None)  # a setting of this machine, not of the model
     progress(1, len(folds) + 1)
     jobs = []
     for fold in folds:
         labels = None if groups is None else groups[fold.train]
+        outside = make_model(study, cv=_count_folds(study, labels, len(fold.train)))
         # One noise family for all folds, or their predictions could not be scored together.
-        outside = make_model(study).set_params(
-            cv=_count_folds(study, labels, len(fold.train)), noise=model.noise_
-        )
+        outside.set_params(noise=model.noise_)
         jobs.append(delayed(predict_fold)(outside, X, targets, groups, fold))
     parts: list[FoldPrediction] = []
     results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
@@ -322,6 +359,15 @@ def _fit_all(
         parts.append(part)
         progress(done, len(jobs) + 1)
     return model, as_findings(caught), parts
+
+
+def _fit(
+    model: StudyModel, X: pd.DataFrame, targets: CensoredTargets, groups: NDArray[Any] | None
+) -> None:
+    if isinstance(model, AutoTobitRegressor | SubspaceNetworkCV):
+        model.fit(X, targets, groups=groups)
+    else:
+        model.fit(X, targets)
 
 
 def _count_folds(study: Study, groups: NDArray[Any] | None, n_rows: int) -> int:

@@ -82,11 +82,11 @@ def covered(of: Predicted) -> FloatArray:
 
     .. math:: P(low \le y \le high \mid a \le \eta + \sigma\varepsilon \le b)
 
-    under the predictive distribution. It is 1 or 0 where y was recorded, be it at a bound of its
+    under the predictive distribution. It is 1 or 0 where y was recorded, also at a bound of its
     scale. Where only an interval [a, b] is known, it is the share of the mass between a and b that
-    the prediction interval holds. If the model is right, its mean is the nominal coverage, however
-    wide the intervals [a, b] are (it is higher at bounds and on whole scores, as their mass cannot
-    be split).
+    lies in the prediction interval. If the model is right, its mean is the nominal coverage,
+    however wide the intervals [a, b] are. (At bounds and on whole scores it is higher, because
+    their mass cannot be split.)
 
     Returns
     -------

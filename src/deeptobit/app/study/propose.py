@@ -206,7 +206,8 @@ def _why_not(table: Table, name: str, kind: Kind) -> str | None:
 
 _MODEL = """\
 [model]
-# max_layers = 2          # networks of up to this depth are tried
+kind = "auto"             # or "network", a grid of networks; or "tobit", target by target
+# members = ["stack"]     # do not try a deeper network
 # cv = 5                  # folds that choose the model; groups are never split
 # scoring = "r2"          # or "log"
 # noise = "auto"          # or "gaussian", "logistic", "student_t"

@@ -68,11 +68,6 @@ def sf36_together(columns: Iterable[str]) -> frozenset[str]:
     return frozenset(found if len(set(found.values())) >= _LEAST_TOGETHER else ())
 
 
-def is_norm_based(low: float, high: float) -> bool:
-    """Whether a range looks like norm-based scores, which have no firm bounds."""
-    return low >= _NORM_BASED[0] and high <= _NORM_BASED[1]
-
-
 class Scale(NamedTuple):
     """A scale, a pattern of its column names in lower case with _ between words, its bounds."""
 
@@ -221,7 +216,8 @@ def known_scale(
     """
     words = words_of(column)
     subscale = subscale_of(words, prefixed=column not in sf36)
-    if subscale and SF36.lower <= low and high <= SF36.upper and not is_norm_based(low, high):
+    norm_based = _NORM_BASED[0] <= low and high <= _NORM_BASED[1]  # which has no firm bounds
+    if subscale and SF36.lower <= low and high <= SF36.upper and not norm_based:
         return SF36._replace(name=SF36.name.format(subscale))
     if not _ANY.fullmatch(words):
         return None

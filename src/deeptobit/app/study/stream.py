@@ -172,7 +172,7 @@ def stream_study(
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(
     ...         'data.file = "a.parquet"\ntargets.MMSE = {lower = 0, upper = 30}\n'
-    ...         "model.max_layers = 1"
+    ...         'model.members = ["stack"]'
     ...     )
     ...     fitted = stream_study(read_study(path), table)
     >>> fitted.n_rows, len(fitted.held_out.targets)

@@ -1,0 +1,331 @@
+"""The model that needs nothing but the bounds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deeptobit.arrays import FloatArray
+from deeptobit.auto import (
+    TAILS,
+    EvidenceStack,
+    HeldOutScores,
+    Scoring,
+    fit_error_model,
+    fit_stack,
+)
+from deeptobit.estimators.diagnosis import warn_of_censoring
+from deeptobit.estimators.effects import feature_scale
+from deeptobit.estimators.network import LayeredRegressor
+from deeptobit.estimators.prediction import PredictionKind
+from deeptobit.estimators.search import Candidate, Search
+from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
+from deeptobit.targets import BoundsLike, CensoredTargets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEMBERS = ("stack", "deeper")
+_DEPTH = 2  # of the deeper network
+
+
+class AutoTobitRegressor(LayeredRegressor):
+    r"""Censored layers whose prior, rank, depth and noise are learned from the data.
+
+    The prior of a layer is learned from the data (empirical Bayes),
+
+    .. math::
+        y = \mathrm{clip}\left(Wx + b + \sigma e\right),\quad e \sim N(0, R),\quad
+        W/\sigma \sim \text{matrix normal}\left(0,\, (1-\rho)K + \rho R,\, c\,\mathrm{diag}\,\omega
+        \right)
+
+    where ω are variances of the features, K the covariance of the effects and R that of the noise
+    between tasks. Layers under a path of ρ and c, with one ω for all features and with one for
+    each, with R learned and with R = I, are averaged with the weights that predict held-out rows
+    best (stacking). A network of two layers is tried too, and taken only if it predicts held-out
+    rows better; one that is behind on each of the first two folds is abandoned. Slope, intercept
+    and noise of every task are then estimated on held-out rows.
+
+    Learning a variance for every feature takes 35 eigendecompositions of size min(N, D) per fold:
+    seconds for 200 features, minutes for 1000 of both. Use :class:`SubspaceNetworkCV` beyond that.
+
+    Parameters
+    ----------
+    members : "auto" or sequence of {"stack", "deeper"}
+        What is tried: the stack of layers, the deeper network, or both (``"auto"``).
+    cv : int, splitter or iterable
+        A number means shuffled folds, or folds of whole ``groups``.
+    scoring : {"r2", "log"}
+        What stack and network are compared by on held-out rows: 1 − squared error of E[y|x] over
+        the variance of the task, or the log density. Stacking weights always minimise squared
+        error.
+    noise : {"auto", "gaussian", "logistic", "student_t"} or Noise
+        ``"auto"``: layers are fitted with Gaussian noise; for predictions every task takes the
+        tails and the skew under which its held-out rows are most likely, and a σ that grows with
+        the score where it does (:class:`~deeptobit.likelihood.Spread`). Where all outcomes of a
+        task are whole scores, or multiples of a step, so are its predictive distributions
+        (:class:`~deeptobit.likelihood.ScoreGrid`). A family has one σ per task and continuous
+        outcomes. A ``NoiseByTask`` keeps its families and its grid; the growth of its spread, if
+        it has one, is estimated again.
+    n_jobs : int or None
+        Folds side by side; the result does not depend on it.
+    random_state : int, RandomState or None
+        Shuffles the folds.
+    verbose : int
+        1 prints the score of every member.
+    lower, upper, outside, fit_intercept, standardize, prediction, max_iter, tol
+        As in :class:`SubspaceNetworkRegressor`.
+
+    Attributes
+    ----------
+    members_ : DataFrame
+        What was tried: ``member`` (stack, single layers, deeper network) and its settings, the mean
+        held-out ``score`` over so many ``folds``, the ``weight`` of a layer in the stack, the
+        ``seconds`` per fold, and what was ``taken``. Only two folds count for a network that was
+        abandoned.
+    best_score_ : float
+        The held-out score of what was taken.
+    layers_ : tuple of NetworkLayer
+        U, V, intercept and sigma of every layer, in the user's units.
+    coef_, intercept_, U_, V_ : arrays
+        Those of the first layer.
+    sigma_ : array of shape (T,)
+        Noise scales of the last layer, at the middle of each task's scores.
+    noise_ : Noise
+        The noise family; a ``NoiseByTask`` where tasks differ, whose ``spread`` says how σ changes
+        with the score, and whose ``grid`` which scores there are.
+    rank_, alpha_, n_layers_, n_iter_ : int, float, int, int
+        ``alpha_`` of a learned prior is its ridge on W/σ, 1/(n ω).
+    history_ : dict
+        How the layers were found.
+    lower_, upper_, feature_scale_, target_names_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from deeptobit import AutoTobitRegressor, datasets
+    >>> X, Y, truth = datasets.make_subspace(300, 20, 8, 2, random_state=0)
+    >>> model = AutoTobitRegressor(random_state=0).fit(X[:200], Y[:200])
+    >>> model.members_.loc[model.members_["taken"], ["member", "layers"]]
+                member  layers
+    0  stack of layers       1
+    >>> round(model.score(X[200:], Y[200:]), 2)
+    0.55
+    """
+
+    def __init__(
+        self,
+        *,
+        members: Literal["auto"] | Sequence[str] = "auto",
+        cv: Any = 5,
+        scoring: Scoring = "r2",
+        noise: str | Noise = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        lower: BoundsLike = 0.0,
+        upper: BoundsLike = None,
+        outside: Literal["raise", "clip"] = "raise",
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        prediction: PredictionKind = "mean",
+        max_iter: int = 100,
+        tol: float = 1e-6,
+    ) -> None:
+        self.members = members
+        self.cv = cv
+        self.scoring = scoring
+        self.noise = noise
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.lower = lower
+        self.upper = upper
+        self.outside = outside
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.prediction = prediction
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> AutoTobitRegressor:
+        """Compare the members on held-out rows, and take the best one, fitted to all rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+            The outcomes Y, NaN where missing.
+        sample_weight : array of shape (N,), optional
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+        groups : array of shape (N,), optional
+            Rows with the same label are never split between training and held-out rows.
+        """
+        members = _read_members(self.members)
+        search = Search.of(self, X, y, sample_weight, lower, upper, groups)
+        self._check_noise(search.held_out.targets)
+        stack = self._fit_stack(search) if "stack" in members else None
+        deeper = None
+        if "deeper" in members and search.bounded:
+            scores = np.full(len(search.held_out.folds), -np.inf) if stack is None else stack.scores
+            (deeper,) = search.deeper([_DEPTH], {}, scores)
+        if stack is None and deeper is None:
+            raise ValueError(
+                "no target has a bound, so that a deeper network is linear; set lower or upper, or "
+                "add 'stack' to members"
+            )
+        rival = -np.inf if stack is None else float(stack.scores.mean())
+        took_network = deeper is not None and float(deeper.scores.mean()) > rival
+        self._members = _tabulate(stack, deeper, took_network=took_network)
+        (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
+        if self.verbose:
+            print(self.members_.to_string(), file=sys.stderr)
+        if took_network:
+            assert deeper is not None
+            self._take_network(search, deeper)
+        else:
+            assert stack is not None
+            self._take_stack(search, stack)
+        self.feature_scale_ = feature_scale(search.X, search.held_out.weight)
+        return self
+
+    @property
+    def members_(self) -> pd.DataFrame:
+        """What was tried, its score on held-out rows, its weight, and whether it was taken."""
+        import pandas as pd
+
+        return pd.DataFrame(self._members)
+
+    def _layer_noise(self) -> Noise:
+        """Gaussian, unless one family is given."""
+        by_task = isinstance(self.noise, NoiseByTask)
+        automatic = isinstance(self.noise, str) and self.noise == "auto"
+        return Gaussian() if automatic or by_task else resolve_noise(self.noise)
+
+    def _families(self) -> tuple[Noise, ...]:
+        """Candidates for the noise of predictions."""
+        if isinstance(self.noise, str) and self.noise == "auto":
+            return TAILS
+        return (resolve_noise(self.noise),)
+
+    def _check_noise(self, targets: CensoredTargets) -> None:
+        n_tasks = len(targets.names)
+        if isinstance(self.noise, NoiseByTask) and len(self.noise.families) != n_tasks:
+            raise ValueError(
+                f"noise is that of {len(self.noise.families)} target(s), but y has {n_tasks}"
+            )
+
+    def _fit_stack(self, search: Search) -> EvidenceStack:
+        stack = fit_stack(
+            search.X,
+            search.held_out,
+            self._families(),
+            fit_intercept=self.fit_intercept,
+            standardize=self.standardize,
+            scoring=self.scoring,
+            n_jobs=self.n_jobs,
+        )
+        warn_of_censoring(stack.kinds, search.held_out.targets)
+        return stack
+
+    def _take_stack(self, search: Search, stack: EvidenceStack) -> None:
+        self.rank_, self.alpha_, self.n_iter_ = stack.layer.U.shape[1], stack.alpha, 1
+        self.history_: dict[str, Any] = {
+            "solver": "evidence",
+            "reason": "the prior was learned and held-out rows chose its width",
+            "weights": stack.weights,
+        }
+        self._store((stack.layer,), search.held_out.targets)
+        self._chosen_noise = stack.noise
+
+    def _take_network(self, search: Search, deeper: Candidate) -> None:
+        """The network of all rows, with the error model of held-out rows in its last layer.
+
+        A tuned network fits its own rows better than others: with few of them, σ is far too small.
+        """
+        network = search.refit(deeper.network)
+        recalibration, noise = fit_error_model(
+            HeldOutScores.of_folds(
+                search.held_out,
+                deeper.latents,
+                network.sigma_,
+                search.null(slice(None), 1, 0.0).kinds,
+                fit_intercept=self.fit_intercept,
+            ),
+            self._families(),
+        )
+        *below, last = network.layers_
+        U, intercept = recalibration.apply(last.U, last.intercept)
+        last = replace(last, U=U, intercept=intercept, sigma=recalibration.sigma)
+        self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
+        self.history_ = network.history_
+        self._store((*below, last), search.held_out.targets)
+        self._chosen_noise = noise
+
+
+def _read_members(members: Any) -> tuple[str, ...]:
+    if isinstance(members, str):
+        if members == "auto":
+            return MEMBERS
+    elif isinstance(members, Sequence):
+        names = tuple(members)
+        if names and all(name in MEMBERS for name in names):
+            return names
+    raise ValueError(f"members must be 'auto' or some of {MEMBERS}; got {members!r}")
+
+
+def _tabulate(
+    stack: EvidenceStack | None, deeper: Candidate | None, *, took_network: bool
+) -> dict[str, list[Any]]:
+    """The columns of ``members_``."""
+    rows = []
+    if stack is not None:
+        times = stack.fit_times
+        rows.append(_row("stack of layers", stack.scores, times, taken=not took_network))
+        rows += [
+            _row("layer with a learned prior", scores, times, weight=weight, **settings)
+            for scores, weight, settings in zip(
+                stack.member_scores, stack.weights.tolist(), stack.settings, strict=True
+            )
+        ]
+    if deeper is not None:
+        rows.append(
+            _row(
+                f"network of {_DEPTH} layers",
+                deeper.scores,
+                deeper.fit_times,
+                layers=_DEPTH,
+                taken=took_network,
+            )
+        )
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _row(
+    member: str, scores: FloatArray, seconds: FloatArray, *, taken: bool = False, **settings: Any
+) -> dict[str, Any]:
+    tried = ~np.isnan(scores)
+    nothing = {"layers": 1, "feature_variance": "", "noise": ""}
+    nothing |= dict.fromkeys(("shrinkage", "strength", "weight"), np.nan)
+    return {
+        "member": member,
+        **nothing | settings,
+        "score": float(scores[tried].mean()),
+        "folds": int(tried.sum()),
+        "seconds": float(seconds[tried].mean()),
+        "taken": taken,
+    }
