@@ -12,7 +12,7 @@ import numpy as np
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.auto.folds import HeldOut
-from deeptobit.layer import CensoringKinds
+from deeptobit.layer import CensoringKinds, Objective, minimize_each, positive_inverse
 from deeptobit.likelihood import (
     Derivatives,
     Gaussian,
@@ -33,7 +33,6 @@ _COARSEST_STEP = 1.0
 _SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
 _MAX_STEPS = 50
 _TOLERANCE = 1e-8  # of a Newton step, in standard units
-_ROUNDING = 1e-12  # of the objective, which is a sum over rows
 _LARGEST_STEP = 2.0  # in standard deviations of a task
 _IDENTITY = np.array([[0.0], [1.0], [0.0], [0.0]])  # intercept, slope, log σ, growth: no change
 _MEAN_STEPS = 20
@@ -302,14 +301,15 @@ def recalibrate(
     else:
         point = scores.from_user(start)
         point[3] = np.where(scores.free[3], point[3], 0.0)
-    here = _evaluate(scores, noise, point)
-    for _ in range(max_steps):
-        step = _newton_step(scores, here)
-        step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(np.abs(step).max(axis=0), 1e-300))
-        here, moved = _descend(scores, noise, here, step)
-        if moved < _TOLERANCE:
-            break
-    return scores.to_user(here.point), here.loss
+
+    def objective(point: FloatArray) -> Objective:
+        here = _evaluate(scores, noise, point)
+        return here.loss, lambda: _derivatives(scores, here)
+
+    point, loss = minimize_each(
+        objective, point, longest=_LARGEST_STEP, max_steps=max_steps, tol=_TOLERANCE
+    )
+    return scores.to_user(point), loss
 
 
 def estimate_growth(
@@ -320,7 +320,7 @@ def estimate_growth(
     By Laplace's approximation at the optimum that the prior is part of.
     """
     here = _evaluate(scores, noise, scores.from_user(found))
-    with_prior = 1.0 / _inverse_hessian(scores, _likelihood_hessian(scores, here))[3, 3]
+    with_prior = 1.0 / positive_inverse(_of_free(scores, _likelihood_hessian(scores, here)))[3, 3]
     prior = scores.growth_sd**-2
     alone = with_prior - prior
     identified = scores.free[3] & (alone > 1e-3 * prior)
@@ -387,8 +387,8 @@ def _prior_precision(scores: HeldOutScores) -> FloatArray:
     return np.array([0.0, _SLOPE_PRECISION, 0.0, scores.growth_sd**-2])
 
 
-def _newton_step(scores: HeldOutScores, here: _Evaluation) -> FloatArray:
-    """Newton steps of all tasks, with the absolute values of negative curvatures, (4, T)."""
+def _derivatives(scores: HeldOutScores, here: _Evaluation) -> tuple[FloatArray, FloatArray]:
+    """Gradient (4, T) and Hessian (4, 4, T) by the free parameters."""
     weight = scores.weight[:, None]
     by_latent, by_log_sigma = scores.directions
     gradient = np.concatenate(
@@ -406,8 +406,7 @@ def _newton_step(scores: HeldOutScores, here: _Evaluation) -> FloatArray:
         )
         gradient -= (mean * scores.mean_weight * here.residual).sum(axis=1)
         hessian += _weighted_products(mean, scores.mean_weight, mean)
-    inverse = _inverse_hessian(scores, hessian)
-    return np.asarray(-np.einsum("ijt,jt->it", inverse, np.where(scores.free, gradient, 0.0)))
+    return np.where(scores.free, gradient, 0.0), _of_free(scores, hessian)
 
 
 def _likelihood_hessian(scores: HeldOutScores, here: _Evaluation) -> FloatArray:
@@ -429,29 +428,7 @@ def _weighted_products(left: FloatArray, weight: FloatArray, right: FloatArray) 
     return np.asarray(np.einsum("int,nt,jnt->ijt", left, weight, right, optimize=True))
 
 
-def _inverse_hessian(scores: HeldOutScores, hessian: FloatArray) -> FloatArray:
-    """Inverse for the free parameters, with absolute eigenvalues bounded away from 0, (4, 4, T)."""
+def _of_free(scores: HeldOutScores, hessian: FloatArray) -> FloatArray:
+    """The Hessian of the free parameters, the identity for the others, (4, 4, T)."""
     both_free = scores.free[:, None] & scores.free[None, :]
-    hessian = np.where(both_free, hessian, np.eye(4)[:, :, None])
-    values, axes = np.linalg.eigh(hessian.transpose(2, 0, 1))
-    values = np.abs(values)
-    values = np.maximum(values, 1e-8 * values.max(axis=1, keepdims=True) + 1e-300)
-    return np.asarray(np.einsum("tik,tk,tjk->ijt", axes, 1.0 / values, axes, optimize=True))
-
-
-def _descend(
-    scores: HeldOutScores, noise: Noise, here: _Evaluation, step: FloatArray
-) -> tuple[_Evaluation, float]:
-    """Halve the steps of tasks whose objective would rise; no step if 30 halvings do not help."""
-    factor = np.ones(step.shape[1])
-    most = here.loss + _ROUNDING * np.abs(here.loss)
-    for _ in range(30):
-        there = _evaluate(scores, noise, here.point + factor * step)
-        rises = ~(there.loss <= most)
-        if not rises.any():
-            break
-        factor = np.where(rises, 0.5 * factor, factor)
-    else:
-        factor = np.where(rises, 0.0, factor)
-        there = _evaluate(scores, noise, here.point + factor * step)
-    return there, float(np.abs(factor * step).max())
+    return np.where(both_free, hessian, np.eye(4)[:, :, None])

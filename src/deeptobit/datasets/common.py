@@ -55,7 +55,7 @@ def packaged_table(name: str) -> pd.DataFrame:
     import pandas as pd
 
     with (files("deeptobit.datasets") / "data" / f"{name}.csv").open(encoding="utf-8") as stream:
-        return pd.read_csv(stream, float_precision="round_trip")
+        return pd.read_csv(stream)
 
 
 def as_random_state(random_state: RandomStateLike) -> np.random.RandomState:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Why a model may have no convergence to show, by its solver.
 _NO_CONVERGENCE = {
-    "evidence": "this model was chosen by cross-validation; cv_results_ has the candidates",
+    "evidence": "this model was chosen by cross-validation; members_ has the candidates",
     "online": "this model has learned from too few rows to show its convergence",
 }
 

@@ -194,6 +194,7 @@ def _show(
     from deeptobit.estimators import TobitRegressor
 
     model, table = fitted.model, fitted.held_out.table()
+<<<<<<< HEAD
     if isinstance(model, TobitRegressor):
         found = "a Tobit regression of every target"
     else:
@@ -203,6 +204,11 @@ def _show(
     console.print(
         f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
         f"{len(model.target_names_)} target(s)[/bold]; {found}.\n"
+=======
+    console.print(
+        f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
+        f"{len(model.target_names_)} target(s)[/bold]; {_what_model(fitted)}.\n"
+>>>>>>> h-report
         f"{_which_rows(fitted)}\n"
     )
     console.print(_measures(fitted))
@@ -222,6 +228,18 @@ def _show(
         f"  {common.command_line('predict', path)} NEW.csv\n  {common.command_line('report', path)}"
     )
     common.print_written(console, path, f"{rest}\n{following}")
+
+
+def _what_model(fitted: FittedStudy) -> str:
+    """The model in a few words."""
+    from deeptobit.estimators import TobitRegressor
+
+    if isinstance(fitted.model, TobitRegressor):
+        return "a Tobit regression of every target"
+    n_layers = fitted.model.n_layers_
+    how = "streaming them gave" if fitted.streamed else "cross-validation chose"
+    layers = "1 layer" if n_layers == 1 else f"{n_layers} layers"
+    return f"{how} {layers} of rank {fitted.model.rank_}"
 
 
 def _which_rows(fitted: FittedStudy) -> str:

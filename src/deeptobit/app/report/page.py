@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from deeptobit.app.study import FittedStudy
+    from deeptobit.app.study.fitted import StudyModel
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
 _N_COMPONENTS = 5
@@ -225,6 +226,7 @@ def _card(fitted: FittedStudy, min_count: int) -> dict[str, Entries]:
     }
 
 
+<<<<<<< HEAD
 def _model(model: Any) -> Entries:
     if isinstance(model, TobitRegressor):
         return [("Kind", "Tobit regression of every target, prediction E[y | x]")]
@@ -242,6 +244,22 @@ def _prior(model: Any) -> str:
     if isinstance(model, AutoTobitRegressor):
         return "learned from the data" if model.n_layers_ == 1 else "by a rule"
     return "chosen on a grid"
+=======
+def _model(model: StudyModel) -> Entries:
+    if isinstance(model, TobitRegressor):
+        return [("Kind", "Tobit regression of every target, prediction E[y | x]")]
+    prior = "chosen on a grid"
+    if isinstance(model, SubspaceNetworkRegressor):
+        prior = "by a rule, since rows were streamed"
+    elif isinstance(model, AutoTobitRegressor):
+        prior = "learned from the data" if model.n_layers_ == 1 else "by a rule"
+    return [
+        ("Kind", "Subspace Network: censored low-rank layers, prediction E[y | x]"),
+        ("Layers", str(model.n_layers_)),
+        ("Shared directions (rank)", str(model.rank_)),
+        ("Strength of the prior", prior),
+    ]
+>>>>>>> h-report
 
 
 def _setting(value: Any) -> str:
