@@ -71,11 +71,7 @@ def demo(
 
 
 def _evaluate(cohort: ClinicalCohort, seed: int) -> tuple[pd.DataFrame, AutoTobitRegressor, int]:
-<<<<<<< HEAD
-    """Measures by score on held-out subjects, the network, and the number of training subjects."""
-=======
     """Measures by score on held-out subjects, the model, and the number of training subjects."""
->>>>>>> h-report
     from sklearn.model_selection import train_test_split
 
     from deeptobit.estimators import AutoTobitRegressor, TobitRegressor

@@ -191,24 +191,10 @@ def _show(
     console: Console, fitted: FittedStudy, study: Path, path: Path, cards: tuple[Path, ...]
 ) -> None:
     """What was chosen, its measures on held-out rows, warnings, and what to do next."""
-    from deeptobit.estimators import TobitRegressor
-
     model, table = fitted.model, fitted.held_out.table()
-<<<<<<< HEAD
-    if isinstance(model, TobitRegressor):
-        found = "a Tobit regression of every target"
-    else:
-        how = "streaming them gave" if fitted.streamed else "cross-validation chose"
-        layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
-        found = f"{how} {layers} of rank {model.rank_}"
-    console.print(
-        f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
-        f"{len(model.target_names_)} target(s)[/bold]; {found}.\n"
-=======
     console.print(
         f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
         f"{len(model.target_names_)} target(s)[/bold]; {_what_model(fitted)}.\n"
->>>>>>> h-report
         f"{_which_rows(fitted)}\n"
     )
     console.print(_measures(fitted))
@@ -232,8 +218,6 @@ def _show(
 
 def _what_model(fitted: FittedStudy) -> str:
     """The model in a few words."""
-    from deeptobit.estimators import TobitRegressor
-
     if isinstance(fitted.model, TobitRegressor):
         return "a Tobit regression of every target"
     n_layers = fitted.model.n_layers_

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from deeptobit.app.study.fitted import StudyModel
-<<<<<<< HEAD
-
-=======
->>>>>>> h-report
 
 _LISTED = 5  # loadings of each kind in a sentence
 _SMALLEST_SHARE = 0.005  # a component below it would be shown as 0 %

@@ -226,25 +226,6 @@ def _card(fitted: FittedStudy, min_count: int) -> dict[str, Entries]:
     }
 
 
-<<<<<<< HEAD
-def _model(model: Any) -> Entries:
-    if isinstance(model, TobitRegressor):
-        return [("Kind", "Tobit regression of every target, prediction E[y | x]")]
-    return [
-        ("Kind", "Subspace Network: censored low-rank layers, prediction E[y | x]"),
-        ("Layers", str(model.n_layers_)),
-        ("Shared directions (rank)", str(model.rank_)),
-        ("Strength of the prior", _prior(model)),
-    ]
-
-
-def _prior(model: Any) -> str:
-    if isinstance(model, SubspaceNetworkRegressor):
-        return "by a rule, since rows were streamed"
-    if isinstance(model, AutoTobitRegressor):
-        return "learned from the data" if model.n_layers_ == 1 else "by a rule"
-    return "chosen on a grid"
-=======
 def _model(model: StudyModel) -> Entries:
     if isinstance(model, TobitRegressor):
         return [("Kind", "Tobit regression of every target, prediction E[y | x]")]
@@ -259,7 +240,6 @@ def _model(model: StudyModel) -> Entries:
         ("Shared directions (rank)", str(model.rank_)),
         ("Strength of the prior", prior),
     ]
->>>>>>> h-report
 
 
 def _setting(value: Any) -> str:
