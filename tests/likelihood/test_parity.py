@@ -15,6 +15,7 @@ from deeptobit.likelihood import (
     olsen_rows,
     reference_olsen_rows,
 )
+from deeptobit.likelihood.evaluate import reference_missing_noise
 from tests.likelihood.entries import standard_entries
 from tests.likelihood.families import Gumbel
 
@@ -167,3 +168,19 @@ def test_olsen_sums_are_finite_differences_along_a_stretch(noise: Noise) -> None
     np.testing.assert_allclose((8.0 * near - far) / (12.0 * step), by_tau, rtol=1e-8)
     bend = (nll(step) - 2.0 * nll(0.0) + nll(-step)) / step**2
     np.testing.assert_allclose(bend, tau_tau, rtol=1e-4)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 1.0])
+def test_missing_noise_is_its_conditional_expectation(share: float) -> None:
+    rng = np.random.default_rng(0)
+    factor = rng.normal(size=(7, 3))
+    covariance = factor @ factor.T + 0.2 * np.eye(7)
+    scale = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(scale, scale)
+    missing = rng.uniform(size=(50, 7)) < share
+    noise = np.where(missing, 0.0, rng.normal(size=(50, 7)))
+    given = noise.copy()
+    found = likelihood.missing_noise(noise, missing, correlation)
+    expected = reference_missing_noise(noise, missing, correlation)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_array_equal(noise, given)

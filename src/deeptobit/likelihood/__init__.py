@@ -1,14 +1,12 @@
 """Noise families, the censored likelihood at the latent score, and predictive distributions."""
 
 from deeptobit.likelihood.evaluate import (
-    OlsenDerivatives,
     OlsenRows,
     evaluate,
     evaluate_olsen,
     missing_noise,
     olsen_rows,
     reference_evaluate,
-    reference_missing_noise,
     reference_olsen_rows,
     truncated_moments,
 )
@@ -16,13 +14,9 @@ from deeptobit.likelihood.gaussian import Gaussian
 from deeptobit.likelihood.logistic import Logistic
 from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
 from deeptobit.likelihood.normal import (
-    interval_mills,
-    log_diff_ndtr,
     log_ndtr,
     mills,
     mills_excess,
-    mills_slope,
-    normal_log_pdf,
 )
 from deeptobit.likelihood.predictive import Predictive
 from deeptobit.likelihood.skewed import TwoPiece
@@ -51,7 +45,6 @@ __all__ = [
     "Logistic",
     "Noise",
     "NoiseByTask",
-    "OlsenDerivatives",
     "OlsenRows",
     "Predictive",
     "ScoreGrid",
@@ -66,21 +59,16 @@ __all__ = [
     "evaluate",
     "evaluate_olsen",
     "grid_of",
-    "interval_mills",
     "join_families",
-    "log_diff_ndtr",
     "log_ndtr",
     "mills",
     "mills_excess",
-    "mills_slope",
     "missing_noise",
-    "normal_log_pdf",
     "of_task",
     "of_tasks",
     "olsen_rows",
     "one_family",
     "reference_evaluate",
-    "reference_missing_noise",
     "reference_olsen_rows",
     "resolve_noise",
     "truncated_moments",

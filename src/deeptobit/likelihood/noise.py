@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS
 
 
 class Derivatives(NamedTuple):
@@ -105,23 +106,7 @@ class Noise(Protocol):
 # The likelihood of an entry that is known exactly.
 
 
-class Density(Protocol):
-    """The three functions of a noise family that an exact observation needs."""
-
-    def log_pdf(self, z: FloatArray) -> FloatArray:
-        """Log density log f(z)."""
-        ...
-
-    def score(self, z: FloatArray) -> FloatArray:
-        """−f'(z)/f(z)."""
-        ...
-
-    def score_slope(self, z: FloatArray) -> FloatArray:
-        """Derivative of the score."""
-        ...
-
-
-def observed_entry(noise: Density, z: FloatArray) -> Derivatives:
+def observed_entry(noise: Noise, z: FloatArray) -> Derivatives:
     """−log f(z) for z = (y − η)/σ at σ = 1, and its derivatives by η and log σ."""
     score, slope = noise.score(z), noise.score_slope(z)
     return Derivatives(
@@ -134,9 +119,7 @@ def observed_entry(noise: Density, z: FloatArray) -> Derivatives:
     )
 
 
-# Quadrature rules: on an interval, and of a tail function over a half-line.
-
-LEGENDRE_NODES, LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(64)
+# Quadrature of a tail function over a half-line.
 
 # t = s³/(1 − s) carries (0, 1) onto the half-line; clustering nodes at 0 serves the kink of F(−|t|)
 # that heavy tails show there, and the pole at 1 their slow decay.

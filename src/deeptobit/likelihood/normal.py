@@ -1,18 +1,17 @@
-"""The normal tail: log Φ, the inverse Mills ratio φ/Φ and its derivative.
+"""The normal tail: log Φ, the inverse Mills ratio φ/Φ, and the mass of an interval.
 
 A Tobit likelihood needs these far out in the tail, where a censored entry is badly predicted
-and has most to teach. There the quotient φ(z)/Φ(z) is 0/0 in floating point, so everything
+and its gradient is largest. There the quotient φ(z)/Φ(z) is 0/0 in floating point, so everything
 below goes through erfcx(x) = exp(x²) erfc(x), which never underflows on that side.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erfc, erfcx
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 
-LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+LEGENDRE_NODES, LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(64)
+_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 _SQRT_2 = np.sqrt(2.0)
 _SQRT_2_OVER_PI = np.sqrt(2.0 / np.pi)
 
@@ -31,7 +30,7 @@ def normal_log_pdf(z: FloatArray) -> FloatArray:
     -0.918939
     """
     with np.errstate(over="ignore"):  # −inf is the right answer beyond |z| = 1e154
-        return np.asarray(-0.5 * np.square(z) - LOG_SQRT_2PI)
+        return np.asarray(-0.5 * np.square(z) - _LOG_SQRT_2PI)
 
 
 def log_ndtr(z: FloatArray) -> FloatArray:
@@ -102,33 +101,9 @@ def mills_excess(z: FloatArray) -> FloatArray:
     return np.where(z < _FAR_TAIL, fraction, mills(near) + near)
 
 
-def mills_slope(z: FloatArray) -> FloatArray:
-    r"""Derivative of the inverse Mills ratio, :math:`\lambda'(z) = -\lambda(z)(\lambda(z) + z)`.
+# The normal mass of an interval, without cancellation.
 
-    It lies in (−1, 0), and −λ' is the curvature of :math:`-\log\Phi`.
-
-    Examples
-    --------
-    >>> mills_slope([-1e8, -40.0, 0.0, 8.0])
-    array([-1.00000000e+00, -9.99377332e-01, -6.36619772e-01, -4.04181687e-14])
-    """
-    z = np.asarray(z, dtype=np.float64)
-    return np.asarray(-mills(z) * mills_excess(z))
-
-
-# The normal mass of an interval, log(Φ(b) − Φ(a)), without cancellation.
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _NEGLIGIBLE = 40.0  # exp(−40) = 4e-18: relative weight of the far end
-_INTERVAL_SQRT_2 = np.sqrt(2.0)
-
-
-class _Mirrored(NamedTuple):
-    """An interval with a non-negative centre; ``flipped`` says where it was mirrored."""
-
-    near: FloatArray
-    far: FloatArray
-    flipped: BoolArray
 
 
 def log_diff_ndtr(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -144,68 +119,23 @@ def log_diff_ndtr(a: FloatArray, b: FloatArray) -> FloatArray:
     >>> log_diff_ndtr([-1.0, 2.0], [1.0, 2.0 + 1e-9])
     array([ -0.38171515, -23.64220429])
     """
-    interval = _mirror(a, b)
-    log_mass, _ = _log_mass_and_near_ratio(interval)
-    return log_mass
-
-
-def interval_mills(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""Densities at the ends over the mass, φ(a)/(Φ(b) − Φ(a)) and φ(b)/(Φ(b) − Φ(a)).
-
-    These are the derivatives of :func:`log_diff_ndtr`: −(first) by a, +(second) by b.
-
-    Examples
-    --------
-    >>> at_a, at_b = interval_mills([-np.inf, 40.0], [0.0, np.inf])
-    >>> at_a, at_b
-    (array([ 0.        , 40.02496885]), array([0.79788456, 0.        ]))
-    """
-    interval = _mirror(a, b)
-    _, near_ratio = _log_mass_and_near_ratio(interval)
-    with np.errstate(over="ignore"):
-        far_ratio = near_ratio * np.exp(-_drop(interval))
-    at_a = np.where(interval.flipped, far_ratio, near_ratio)
-    at_b = np.where(interval.flipped, near_ratio, far_ratio)
-    return at_a, at_b
-
-
-def _mirror(a: FloatArray, b: FloatArray) -> _Mirrored:
     a, b = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
     if not np.all(a < b):
         raise ValueError("an interval needs its lower end below its upper end (a < b)")
-    flipped = -a > b
-    return _Mirrored(np.where(flipped, -b, a), np.where(flipped, -a, b), flipped)
-
-
-def _drop(interval: _Mirrored) -> FloatArray:
-    """(far² − near²)/2, the fall of the log density from the near to the far end."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        drop = 0.5 * (interval.far - interval.near) * (interval.far + interval.near)
-    # Both ends infinite: neither end has any density, and the near ratio is 0 by itself.
-    return np.where(np.isneginf(interval.near), 0.0, drop)
-
-
-def _log_mass_and_near_ratio(interval: _Mirrored) -> tuple[FloatArray, FloatArray]:
-    near, far, _ = interval
-    outside = 0.5 * (erfc(-near / _INTERVAL_SQRT_2) + erfc(far / _INTERVAL_SQRT_2))
+    # By symmetry, the same mass around a non-negative centre.
+    mirrored = -a > b
+    near, far = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
+    outside = 0.5 * (erfc(-near / _SQRT_2) + erfc(far / _SQRT_2))
     wide = outside < 0.5
-    one_tail = ~wide & (_drop(interval) > _NEGLIGIBLE)
-    short = ~wide & ~one_tail
-
     log_mass = np.array(np.log1p(-np.where(wide, outside, 0.0)))
-    ratio = np.array(np.exp(normal_log_pdf(near) - log_mass))
+    with np.errstate(over="ignore", invalid="ignore"):
+        fall = 0.5 * (far - near) * (far + near)  # of the log density from the near to the far end
+    one_tail = ~wide & (fall > _NEGLIGIBLE)
     log_mass[one_tail] = log_ndtr(-near[one_tail])
-    ratio[one_tail] = mills(-near[one_tail])
+    short = ~wide & ~one_tail
     if short.any():
-        relative = _relative_mass(near[short], far[short])
-        log_mass[short] = normal_log_pdf(near[short]) + np.log(relative)
-        ratio[short] = 1.0 / relative
-    return log_mass, ratio
-
-
-def _relative_mass(near: FloatArray, far: FloatArray) -> FloatArray:
-    """(Φ(far) − Φ(near))/φ(near) by quadrature."""
-    half = 0.5 * (far - near)
-    step = half[..., None] * (_NODES + 1.0)
-    fall = 0.5 * step * (2.0 * near[..., None] + step)
-    return np.asarray(half * (np.exp(-fall) @ _WEIGHTS))
+        start, half = near[short], 0.5 * (far[short] - near[short])
+        step = half[..., None] * (LEGENDRE_NODES + 1.0)
+        relative = half * (np.exp(-0.5 * step * (2.0 * start[..., None] + step)) @ LEGENDRE_WEIGHTS)
+        log_mass[short] = normal_log_pdf(start) + np.log(relative)
+    return log_mass

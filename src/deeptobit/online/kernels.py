@@ -14,7 +14,7 @@ from deeptobit.likelihood.kernels import (
     is_finite,
     jit,
     jit_sums,
-    log_ndtr_mills,
+    log_ndtr_mills_excess,
     table_log_ndtr_mills,
 )
 from deeptobit.online.reference import EXPLODED
@@ -56,7 +56,7 @@ def row_entries(
     if far:
         for task in range(len(edge)):
             if sign[task] * z[task] < TABLE_START:
-                log_cdf, out[1, task] = log_ndtr_mills(sign[task] * z[task])
+                log_cdf, out[1, task], _ = log_ndtr_mills_excess(sign[task] * z[task])
                 out[0, task] = -log_cdf
     # Every load comes before the choices: a load inside a choice would make it a branch.
     for task in range(len(edge)):
@@ -115,8 +115,8 @@ def two_sided(a: float, b: float) -> Entry:
         at_near = 1.0 / mass
         nll = 0.5 * near * near + _LOG_SQRT_2PI - math.log(mass)
     else:
-        log_near, mills_near = log_ndtr_mills(-near)
-        log_far, _ = log_ndtr_mills(-far)
+        log_near, mills_near, _ = log_ndtr_mills_excess(-near)
+        log_far, _, _ = log_ndtr_mills_excess(-far)
         rest = -math.expm1(log_far - log_near)
         at_near = mills_near / rest
         nll = -log_near - math.log(rest)

@@ -108,7 +108,8 @@ class RowBuffer:
 
 
 def _dense_rows(X: Any, low: Any, high: Any, weight: Any, rows: slice) -> RawRows:
-    x = X[rows].toarray() if issparse(X) else X[rows]
+    sparse = bool(issparse(X))
+    x = X[rows].toarray() if sparse else X[rows]
     share = np.ones(len(low[rows])) if weight is None else weight[rows]
     parts = (x, low[rows], high[rows], share)
     return RawRows(*(np.ascontiguousarray(part, dtype=np.float64) for part in parts))

@@ -227,7 +227,8 @@ class OnlineSolver:
             raise ValueError(f"weight must have shape ({n_rows},); got {np.shape(weight)}")
         if weight is not None and not np.all((np.asarray(weight) >= 0) & np.isfinite(weight)):
             raise ValueError("weights must be finite and not negative")
-        if not np.isfinite(X.data if issparse(X) else X).all():
+        sparse = bool(issparse(X))
+        if not np.isfinite(X.data if sparse else X).all():
             raise ValueError("X contains NaN or infinity")
 
 

@@ -218,6 +218,8 @@ def _show(
 
 def _what_model(fitted: FittedStudy) -> str:
     """The model in a few words."""
+    from deeptobit.estimators import TobitRegressor
+
     if isinstance(fitted.model, TobitRegressor):
         return "a Tobit regression of every target"
     n_layers = fitted.model.n_layers_
