@@ -26,24 +26,13 @@ from deeptobit.files.values import (
     ensure,
 )
 from deeptobit.layer import Step
-from deeptobit.likelihood import (
-    Gaussian,
-    Logistic,
-    Noise,
-    NoiseByTask,
-    ScoreGrid,
-    Spread,
-    StudentT,
-    TwoPiece,
-    resolve_noise,
-)
+from deeptobit.likelihood import FAMILIES, Noise, NoiseByTask, ScoreGrid, Spread, resolve_noise
 from deeptobit.network import NetworkLayer
 from deeptobit.online import Record
 
 _KIND = "model"
 _VERSION = 1
 
-_FAMILIES: tuple[type, ...] = (Gaussian, Logistic, StudentT, TwoPiece)
 _RECORDS: tuple[type, ...] = (NoiseByTask, ScoreGrid, Spread, NetworkLayer, Record, Step)
 _FOLDS = {"n_splits": int, "shuffle": bool, "random_state": int | np.random.RandomState | None}
 # Files of version 0.1 also hold the solver of a stream, which is read and dropped.
@@ -54,7 +43,7 @@ _DROPPED = (
 )
 
 CLASSES: dict[str, SavedClass] = {
-    **{cls.__name__: by_fields(cls) for cls in (*_FAMILIES, *_RECORDS)},
+    **{cls.__name__: by_fields(cls) for cls in (*FAMILIES.values(), *_RECORDS)},
     **{cls.__name__: by_fields(cls, **_FOLDS) for cls in (KFold, GroupKFold)},
     "RandomState": RANDOM_STATE,
     **{name: SavedClass(type(name, (), {}), vars, lambda found: None) for name in _DROPPED},
