@@ -17,7 +17,7 @@ from deeptobit.estimators.conformal import IntervalCalibration, TargetScores
 from deeptobit.estimators.formula import FormulaDesign, StoredFormula, make_formula, take_formula
 from deeptobit.estimators.inputs import check_kind
 from deeptobit.estimators.lowrank import RowsBehind
-from deeptobit.estimators.network import SubspaceNetworkRegressor
+from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
 from deeptobit.estimators.subspace import SubspaceTobitRegressor
 from deeptobit.estimators.tobit import TobitRegressor
@@ -221,11 +221,7 @@ def _check_pending(pending: Pending, capacity: int, sizes: Sizes) -> None:
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
 _LOW_RANK = {"U_": "TR", "V_": "RD"}
 _OTHERS = {"feature_scale_": "D", "log_likelihood_": "T"}
-_HEART = {
-    AutoTobitRegressor: "layers_",
-    SubspaceNetworkRegressor: "layers_",
-    SubspaceNetworkCV: "best_estimator_",
-}
+_HEART: dict[Any, str] = {LayeredRegressor: "layers_", SubspaceNetworkCV: "best_estimator_"}
 _STREAMING = ("_stream", "_rows_behind")
 
 
