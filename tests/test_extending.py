@@ -33,7 +33,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_family_passes_what_every_family_passes(folder: Path) -> None:
-    shutil.copytree(ROOT / "tests" / "likelihood", folder / "tests" / "likelihood")
+    for name in ("likelihood", "reference"):
+        shutil.copytree(ROOT / "tests" / name, folder / "tests" / name)
     shutil.copy(ROOT / "tests" / "__init__.py", folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
     with (folder / FAMILIES).open("a") as families:
