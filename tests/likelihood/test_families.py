@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,15 @@ from scipy import stats
 from scipy.integrate import quad
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Gaussian, Logistic, Noise, StandardNoise, StudentT, resolve_noise
+from deeptobit.likelihood import (
+    FAMILIES,
+    Gaussian,
+    Logistic,
+    Noise,
+    StandardNoise,
+    StudentT,
+    resolve_noise,
+)
 from tests.likelihood.families import ALL, SHIPPED, Gumbel, PlainGaussian, reach
 
 TAILS = ("upper_mean", "lower_mean", "upper_square", "lower_square", "upper_crps", "lower_crps")
@@ -139,3 +148,11 @@ def test_families_show_their_parameters() -> None:
         "TwoPiece(Logistic(), skew=-0.7)",
         "TwoPiece(StudentT(df=2.5), skew=0.7)",
     ]
+
+
+@pytest.mark.parametrize("noise", SHIPPED, ids=repr)
+def test_a_shipped_family_is_listed_and_made_again_from_its_parameters(noise: Noise) -> None:
+    """What model files rely on: constructor arguments are attributes of the same name."""
+    assert type(noise) in FAMILIES.values()
+    parameters = {name: getattr(noise, name) for name in signature(type(noise)).parameters}
+    assert type(noise)(**parameters) == noise

@@ -114,8 +114,8 @@ ONE = np.ones(1)
         ((999.0 * ONE, ONE, ONE), "growth of a Spread must lie between -100 and 100"),
         ((ONE, ONE, np.zeros(1)), "width of a Spread must not be 0"),
         ((ONE, np.full(1, np.nan), ONE), "growth, centre, width of a Spread must be finite"),
-        ((ONE, np.ones(2), ONE), "of a Spread must be arrays with a number for every task"),
-        ((np.array(1.0), np.array(1.0), np.array(1.0)), "for every task"),
+        ((ONE, np.ones(2), ONE), "of a Spread must be arrays with one number per task"),
+        ((np.array(1.0), np.array(1.0), np.array(1.0)), "one number per task"),
     ],
 )
 def test_what_is_no_spread_is_refused(parts: tuple[FloatArray, ...], words: str) -> None:

@@ -235,7 +235,7 @@ def test_a_grid_without_steps_is_none() -> None:
     [
         ([-1.0], [0.0], "step of a ScoreGrid must not be negative"),
         ([1.0], [np.inf], "step, origin of a ScoreGrid must be finite"),
-        ([1.0], [0.0, 1.0], "step, origin of a ScoreGrid must be arrays with a number for every"),
+        ([1.0], [0.0, 1.0], "step, origin of a ScoreGrid must be arrays with one number per"),
     ],
 )
 def test_what_is_no_grid_is_refused(step: list[float], origin: list[float], words: str) -> None:

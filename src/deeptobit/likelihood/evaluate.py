@@ -148,7 +148,7 @@ def _from_latent(at: Derivatives, latent: FloatArray, sigma: FloatArray) -> Olse
     )
 
 
-# The likelihood by the fastest means at hand.
+# The likelihood, compiled where the noise has a kernel.
 
 
 def evaluate(
@@ -322,7 +322,7 @@ def truncated_moments(
     return mean, variance
 
 
-# The noise of entries that are missing, as that of the other outcomes of the row tells it.
+# The expected noise of missing entries, given that of the other outcomes of the row.
 
 
 def missing_noise(noise: FloatArray, missing: BoolArray, correlation: FloatArray) -> FloatArray:

@@ -240,7 +240,7 @@ def add_olsen(
     return closed
 
 
-# What the errors of a row tell about those of its entries that are missing.
+# Conditional expectation of the missing noise of a row given the known noise.
 
 
 @jit
@@ -264,7 +264,7 @@ def fill_missing(residual: FloatArray, missing: BoolArray, precision: FloatArray
 
 @jit
 def _list_missing(missing: BoolArray, tasks: NDArray[np.int64]) -> int:
-    """Write the tasks that are missing to the beginning of ``tasks``; how many they are."""
+    """Write the indices of missing tasks to the beginning of ``tasks``; returns their number."""
     count = 0
     for task in range(len(missing)):
         if missing[task]:
@@ -277,7 +277,7 @@ def _list_missing(missing: BoolArray, tasks: NDArray[np.int64]) -> int:
 def _solve(
     precision: FloatArray, tasks: NDArray[np.int64], root: FloatArray, right: FloatArray
 ) -> None:
-    """Solve with the part of ``precision`` that belongs to some tasks, by its Cholesky root."""
+    """Solve with the submatrix of ``precision`` of some tasks, by Cholesky decomposition."""
     n = len(tasks)
     for i in range(n):
         for j in range(i + 1):

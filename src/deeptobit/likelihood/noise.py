@@ -1,4 +1,4 @@
-"""What a noise family must offer: the contract between the likelihood and everything above it."""
+"""Noise families: the protocol they satisfy, and base classes that implement most of it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-r"""The distribution of a recorded outcome, on the scores that there are.
+r"""The predictive distribution of a recorded outcome, on the grid of possible scores.
 
 Most scales have whole scores. The latent z = η + σε is continuous; with steps h between the scores
 of a task, and scores lower and upper at its ends,
@@ -40,7 +40,7 @@ from deeptobit.targets import OFF_GRID
 class Clipped:
     """Distributions of continuous outcomes, one per entry.
 
-    Its fields are those of :class:`Predictive`, which knows the scores that there are.
+    Its fields are those of :class:`Predictive`, which also knows the grid of possible scores.
 
     Examples
     --------
@@ -184,13 +184,13 @@ _WIDEST = 1.5  # steps in units of σ beyond which the formula would add more er
 
 @dataclass(frozen=True)
 class Predictive(Clipped):
-    """Predictive distributions, one per entry, on the scores that the noise knows of.
+    """Predictive distributions, one per entry, on the score grid of the noise if it has one.
 
     Parameters
     ----------
     noise : Noise
-        Its ``grid``, if it has one, says which scores there are. Entries whose bounds are no
-        scores are continuous.
+        Its ``grid``, if it has one, holds the possible scores. Entries whose bounds are not on
+        the grid are continuous.
     latent : array of shape (N, T)
         Scores before censoring.
     sigma : array of shape (T,) or (N, T)
@@ -220,7 +220,7 @@ class Predictive(Clipped):
 
     @cached_property
     def _grid(self) -> ScoreGrid | None:
-        """The scores that there are; None if all outcomes are continuous."""
+        """The score grid; None if all outcomes are continuous."""
         return grid_of(self.noise) if self.step.any() else None
 
     @cached_property
@@ -361,7 +361,7 @@ class Predictive(Clipped):
         return np.asarray((1.0 - share) * at_score + share * self._crps_at(score + self.step))
 
     def _crps_at(self, score: FloatArray) -> FloatArray:
-        """The same at scores that there are."""
+        """The same, at scores of the grid."""
         between, h = self._between, self.step
         inside = np.clip(score, between.lower, between.upper)
         at_lower = score < self.lower + 0.5 * h

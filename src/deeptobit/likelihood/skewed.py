@@ -87,7 +87,7 @@ class TwoPiece(StandardNoise):
         return np.asarray(np.where(lower, self._lower_width * down, self._upper_width * up))
 
     def is_short(self, a: FloatArray, b: FloatArray) -> BoolArray:
-        """Whether quadrature is exact, which it is not across the seam."""
+        """Whether quadrature is exact; it is not across 0, where the pieces meet."""
         return super().is_short(a, b) & ((a >= 0.0) | (b <= 0.0))
 
     def mirrored(self) -> "TwoPiece":

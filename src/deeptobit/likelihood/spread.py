@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.targets import OFF_GRID
 
-# Numbers of every task that belong together.
+# Parameters with one number per task.
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,14 +20,14 @@ class TaskValues:
     """Fields that are arrays of shape (T,) each; equal if all their numbers are."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no number, or not one of every task."""
+        """Check that there is one finite number per task."""
         kind = type(self).__name__
         for field in fields(self):
             values = np.asarray(getattr(self, field.name), dtype=np.float64)
             object.__setattr__(self, field.name, values)
         names = ", ".join(field.name for field in fields(self))
         if len({part.shape for part in self._parts()}) != 1 or self._parts()[0].ndim != 1:
-            raise ValueError(f"{names} of a {kind} must be arrays with a number for every task")
+            raise ValueError(f"{names} of a {kind} must be arrays with one number per task")
         if not all(np.isfinite(part).all() for part in self._parts()):
             raise ValueError(f"{names} of a {kind} must be finite")
 
@@ -65,10 +65,10 @@ class Spread(TaskValues):
     .. math:: \sigma_t(\eta) = \sigma_t \exp\left(g_t\, h\left(\frac{\eta - c_t}{w_t}\right)\right),
         \qquad h(u) = u / \sqrt{1 + u^2/9}
 
-    People who are expected to have many visits also differ more. Near the middle of the scores σ
-    grows by the factor :math:`e^g` per width; h is bounded, so that scores beyond all that were
-    seen do not have any spread whatever. Where σ falls as the score rises, E[y|x] may fall with it
-    near a bound.
+    Counts are an example: people with more expected visits also differ more. Near the middle of
+    the scores σ grows by the factor :math:`e^g` per width; h is bounded, so that σ stays bounded
+    for scores far outside the data. Where σ falls as the score rises, E[y|x] may fall with it near
+    a bound.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Spread(TaskValues):
     width: FloatArray
 
     def __post_init__(self) -> None:
-        """Refuse what has no spread."""
+        """Check growth and width."""
         super().__post_init__()
         if (np.abs(self.growth) > _LARGEST_GROWTH).any():
             raise ValueError("the growth of a Spread must lie between -100 and 100")
@@ -115,7 +115,7 @@ def bend(u: FloatArray) -> FloatArray:
     return np.asarray(u / np.hypot(1.0, u / _REACH))
 
 
-# The scores that there are, where outcomes are whole numbers or multiples of a step.
+# The grid of possible scores, where outcomes are whole numbers or multiples of a step.
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ class ScoreGrid(TaskValues):
     origin: FloatArray
 
     def __post_init__(self) -> None:
-        """Refuse steps that lead nowhere."""
+        """Check the steps."""
         super().__post_init__()
         if (self.step < 0.0).any():
             raise ValueError("the step of a ScoreGrid must not be negative")

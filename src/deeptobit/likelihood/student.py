@@ -1,4 +1,4 @@
-"""Student t noise: tails that a few wild scores cannot drag along."""
+"""Student t noise: heavy tails, robust to outliers."""
 
 import numpy as np
 from scipy.special import gammaln, stdtr, stdtrit

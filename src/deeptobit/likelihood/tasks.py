@@ -139,7 +139,7 @@ class NoiseOfEntries:
         return out
 
     def check_tasks(self, shape: tuple[int, ...]) -> None:
-        """Refuse other tasks: broadcast, they would silently have the noise of the first."""
+        """Check the number of tasks: broadcasting would give all of them the noise of the first."""
         if shape[-1:] != self._which.shape:
             raise ValueError(
                 f"the noise is that of {len(self._which)} task(s), but the array has shape "
@@ -164,7 +164,7 @@ class NoiseByTask(NoiseOfEntries):
     spread : Spread, optional
         How the scale of the noise changes with the score; by default it does not.
     grid : ScoreGrid, optional
-        The scores that there are; by default outcomes are continuous.
+        The possible scores; by default outcomes are continuous.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class NoiseByTask(NoiseOfEntries):
     ) -> None:
         self.families = tuple(families)
         if any(isinstance(family, NoiseByTask) for family in self.families):
-            raise TypeError("families must be those of single tasks, not again of several")
+            raise TypeError("families must be those of single tasks, not a NoiseByTask")
         distinct: list[Noise] = []
         for family in self.families:
             if family not in distinct:
@@ -223,7 +223,7 @@ class NoiseByTask(NoiseOfEntries):
         return hash(self.families)
 
 
-# The noise of some tasks or entries, its spread and the scores that there are.
+# The noise of some tasks or entries, its spread and its score grid.
 
 
 def at_entries(noise: Noise, where: BoolArray) -> Noise:
@@ -315,7 +315,7 @@ def with_spread(noise: Noise, spread: Spread) -> Noise:
 
 
 def grid_of(noise: Noise) -> ScoreGrid | None:
-    """The scores that there are, None if outcomes of all tasks are continuous.
+    """The score grid of the noise; None if outcomes of all tasks are continuous.
 
     Examples
     --------
@@ -326,7 +326,7 @@ def grid_of(noise: Noise) -> ScoreGrid | None:
 
 
 def with_grid(noise: Noise, grid: ScoreGrid | None) -> Noise:
-    """The noise of all tasks with the scores that there are, if they are on a grid.
+    """The noise of all tasks with a grid of possible scores, if any task has one.
 
     Examples
     --------

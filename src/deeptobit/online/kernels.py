@@ -261,7 +261,7 @@ def add_validation(
         for task in range(n_tasks):
             latent[task] = lifts[task] + intercept[task]
         edges, sides = edge[row, first:last], sign[row, first:last]
-        starts, ends = edges, edges  # enough to tell what is known, and less to read
+        starts, ends = edges, edges  # NaN where missing, as low and high are, and less to read
         row_entries(edges, sides, latent, precision, z, entry)
         if closed:
             starts, ends = low[row, first:last], high[row, first:last]

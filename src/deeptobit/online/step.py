@@ -166,7 +166,7 @@ def learn_rows(
         evaluate_row(
             V, Ut, intercept, sigma, x, starts, sides, h, latent, precision, distance, entry
         )
-        if closed:  # intervals have no edge, which else tells what is known, with less to read
+        if closed:  # the edge of an interval is NaN, as if it were missing
             starts = low[row]
             fill_closed(starts, high[row], latent, precision, entry)
         loss = 0.0
