@@ -72,7 +72,7 @@ def test_every_model_draws_every_picture_and_changes_nothing(name: str) -> None:
         model.plot_subspaces(X=X),
         model.plot_task_similarity(X),
     ]
-    if name != "search":
+    if name != "auto":
         pictures.append(model.plot_convergence())
     for ax in pictures:
         assert isinstance(ax, Axes)
@@ -113,7 +113,7 @@ def test_all_targets_have_a_panel_each() -> None:
     assert [marked(panel) for panel in panels] == Y.notna().sum().tolist()
 
 
-@pytest.mark.parametrize("name", ["tobit", "network", "search"])
+@pytest.mark.parametrize("name", ["tobit", "network", "auto"])
 def test_one_dimensional_outcomes(name: str) -> None:
     X, y = one_task()
     y[::5] = np.nan
@@ -269,7 +269,7 @@ def test_other_outcomes_than_those_of_the_fit_are_an_error() -> None:
 
 def test_a_model_without_a_course_says_why() -> None:
     X, Y = named()
-    with pytest.raises(ValueError, match=r"learned by cross-validation.*members_"):
+    with pytest.raises(ValueError, match=r"chosen by cross-validation.*members_"):
         MODELS["auto"].fit(X, Y).plot_convergence()
     early = SubspaceTobitRegressor(rank=1, upper=3).partial_fit(X[:5], Y[:5])
     with pytest.raises(ValueError, match="too few rows"):
