@@ -269,7 +269,7 @@ def test_other_outcomes_than_those_of_the_fit_are_an_error() -> None:
 
 def test_a_model_without_a_course_says_why() -> None:
     X, Y = named()
-    with pytest.raises(ValueError, match=r"learned by cross-validation.*members_"):
+    with pytest.raises(ValueError, match=r"chosen by cross-validation.*members_"):
         MODELS["auto"].fit(X, Y).plot_convergence()
     early = SubspaceTobitRegressor(rank=1, upper=3).partial_fit(X[:5], Y[:5])
     with pytest.raises(ValueError, match="too few rows"):
