@@ -66,10 +66,14 @@ def network() -> Work:
 
 def choose() -> Work:
     """The default way: prior, rank and depth by cross-validation."""
-    from deeptobit import AutoTobitRegressor
+    import deeptobit
 
     X, Y = _data(300, 30, 8)
-    return lambda: AutoTobitRegressor(members=("stack",), cv=3, random_state=0).fit(X, Y)
+    if hasattr(deeptobit, "AutoTobitRegressor"):
+        model = deeptobit.AutoTobitRegressor(members=("stack",), cv=3, random_state=0)
+    else:  # 0.1 had the same default under another name
+        model = deeptobit.SubspaceNetworkCV(max_layers=1, cv=3, random_state=0)
+    return lambda: model.fit(X, Y)
 
 
 def predict() -> Work:
