@@ -3,13 +3,11 @@
 Sizes are letters: D features, T targets, R components, I inputs of a layer, N rows.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import warnings
 from dataclasses import dataclass, is_dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -202,9 +200,7 @@ class Checkpoint:
     fit: dict[str, str]
 
     @classmethod
-    def of(
-        cls, model: Any, source: RowSource, solver: str, path: str | os.PathLike[str]
-    ) -> Checkpoint:
+    def of(cls, model: Any, source: RowSource, solver: str, path: Any) -> Self:
         """The checkpoint of an estimator's fit to a source."""
         params = model.get_params(deep=False)
         described = {name: params[name] for name in sorted(params) if name not in _FREE}
