@@ -52,7 +52,7 @@ class SubspaceEstimator(SubspaceMixin, CensoredRegressor):
     def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
         """Keep a network: the coefficients of its first layer, the noise of its last."""
         first, last = layers[0], layers[-1]
-        self.U_, self.V_, self.coef_ = first.U, first.V, first.coef
+        self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
         self.intercept_, self.sigma_ = first.intercept, last.sigma
         self._store_targets(targets)
         self._n_features_out = self.rank_
