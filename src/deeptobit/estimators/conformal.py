@@ -246,12 +246,7 @@ class ConformalMixin(PredictiveRegressor):
         return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
 
     def calibrate_intervals(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        self, X: Any, y: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
     ) -> Self:
         r"""Make ``predict_interval`` keep its promise, using rows that ``fit`` did not see.
 

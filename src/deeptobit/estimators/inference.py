@@ -72,16 +72,16 @@ class InferenceMixin(CensoredRegressor):
                (intercept)  0.039    0.073   0.527
                log(sigma)  -0.084    0.062  -1.359
         """
-        check_is_fitted(self)
-        parts: list[pd.DataFrame] = []
-        for task, name in enumerate(self.target_names_):
+        problem = self._training().problem
+        terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
+        parts = []
+        for task in range(len(self.target_names_)):
             covariance = self._covariance(task, cov_type, groups)
             estimate = np.r_[self.coef_[task], self.intercept_[task], np.log(self.sigma_[task])]
-            table = estimate_table(estimate, covariance.diagonal(), confidence)
-            terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
-            table.index = pd.MultiIndex.from_product([[name], terms], names=["target", "term"])
-            parts.append(table[self._estimated_terms(task)])
-        return pd.concat(parts)
+            table = estimate_table(terms, estimate, covariance.diagonal(), confidence)
+            estimated = [True] * (len(terms) - 2)
+            parts.append(table[[*estimated, problem.fit_intercept, problem.free_sigma[task]]])
+        return pd.concat(parts, keys=self.target_names_, names=["target", "term"])
 
     def print_summary(
         self,
@@ -137,11 +137,9 @@ class InferenceMixin(CensoredRegressor):
         features = [features] if isinstance(features, str) else features
         chosen = self._columns(feature_names(self) if features is None else features)
         rows = []
-        for task in range(len(self.target_names_)):
+        for task, beta in enumerate(self.coef_[:, chosen]):
             covariance = self._covariance(task, cov_type, groups)
-            block = covariance[np.ix_(chosen, chosen)]
-            beta = self.coef_[task, chosen]
-            rows.append(_wald(beta, block))
+            rows.append(_wald(beta, covariance[np.ix_(chosen, chosen)]))
         index = pd.Index(self.target_names_, name="target")
         return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
 
@@ -237,8 +235,7 @@ class InferenceMixin(CensoredRegressor):
         x = self._with_intercept(X)
         factor = _effect_factor(self._predictive(X, lower, upper), kind)
         parts = []
-        for task, name in enumerate(self.target_names_):
-            beta = self.coef_[task]
+        for task, beta in enumerate(self.coef_):
             # Effect of d: β_d m with m the average factor; m itself moves with all parameters.
             level = factor.value[:, task].mean()
             slope = np.r_[
@@ -248,12 +245,9 @@ class InferenceMixin(CensoredRegressor):
             jacobian[:, : len(beta)] += level * np.eye(len(beta))
             covariance = self._covariance(task, cov_type, groups)
             variance = np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian)
-            table = estimate_table(beta * level, variance, confidence)
-            table.index = pd.MultiIndex.from_product(
-                [[name], feature_names(self)], names=["target", "feature"]
-            )
+            table = estimate_table(feature_names(self), beta * level, variance, confidence)
             parts.append(table.rename(columns={"coef": "effect"}))
-        return pd.concat(parts)
+        return pd.concat(parts, keys=self.target_names_, names=["target", "feature"])
 
     def predict_mean_interval(
         self,
@@ -286,8 +280,8 @@ class InferenceMixin(CensoredRegressor):
         """Features and a column of ones, (n, D + 1)."""
         matrix = self._read_features(X)
         sparse = bool(issparse(matrix))
-        dense = matrix.toarray() if sparse else matrix
-        return np.column_stack([dense, np.ones(len(dense))])
+        ones = np.ones(matrix.shape[0])
+        return np.column_stack([matrix.toarray() if sparse else matrix, ones])
 
     def _training(self) -> FittedTobit:
         check_is_fitted(self)
@@ -326,15 +320,10 @@ class InferenceMixin(CensoredRegressor):
             )
         return [names.index(name) for name in features]
 
-    def _estimated_terms(self, task: int) -> Any:
-        trained = self._training()
-        shown = np.ones(self.coef_.shape[1] + 2, dtype=np.bool_)
-        shown[-2] = trained.problem.fit_intercept
-        shown[-1] = trained.problem.free_sigma[task]
-        return shown
 
-
-def estimate_table(estimate: FloatArray, variance: FloatArray, confidence: float) -> pd.DataFrame:
+def estimate_table(
+    terms: list[str], estimate: FloatArray, variance: FloatArray, confidence: float
+) -> pd.DataFrame:
     """Estimates with standard errors, z, two-sided p and confidence interval."""
     reach = normal_reach(confidence)
     error = np.sqrt(np.where(variance > 0.0, variance, np.nan))  # 0: not estimated, at its floor
@@ -348,7 +337,8 @@ def estimate_table(estimate: FloatArray, variance: FloatArray, confidence: float
             "p_value": 2.0 * norm.sf(np.abs(z)),
             "ci_low": estimate - reach * error,
             "ci_high": estimate + reach * error,
-        }
+        },
+        index=terms,
     )
 
 

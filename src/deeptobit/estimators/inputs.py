@@ -25,6 +25,7 @@ from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_na
 _LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 _LARGEST_RAW, _SMALLEST_RAW = 1e30, 1e-30  # and so they do in single precision
+_NO_NUMBER = ("real number", "could not convert", "array element")  # as NumPy complains
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -47,13 +48,9 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             order="C",
             ensure_all_finite=False,
         )
-    except TypeError as error:
-        if "real number" in str(error):
-            raise TypeError(_name_what_is_no_number(X, error)) from None
-        raise
-    except ValueError as error:
-        if "could not convert" in str(error) or "array element" in str(error):
-            raise ValueError(_name_what_is_no_number(X, error)) from None
+    except (TypeError, ValueError) as error:
+        if any(words in str(error) for words in _NO_NUMBER):
+            raise type(error)(_name_what_is_no_number(X, error)) from None
         raise
     _refuse_non_finite(matrix, feature_names(estimator))
     raw = reset and not estimator.standardize
@@ -89,15 +86,8 @@ def read_targets(
             )
         targets = Y
     else:
-        targets = CensoredTargets.from_bounds(
-            Y,
-            lower,
-            upper,
-            entry_lower=entry_lower,
-            entry_upper=entry_upper,
-            names=names,
-            outside=outside,
-        )
+        rows: dict[str, Any] = {"entry_lower": entry_lower, "entry_upper": entry_upper}
+        targets = CensoredTargets.from_bounds(Y, lower, upper, **rows, names=names, outside=outside)
     for ends in (targets.low, targets.high):
         _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
     return targets

@@ -3,7 +3,7 @@
 import os
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,8 @@ class RowsBehind(NamedTuple):
         if added == 0.0:
             return self
         share = weight / weight.max()  # large weights would overflow
-        if issparse(matrix):
+        sparse = bool(issparse(matrix))
+        if sparse:
             squares = matrix.multiply(matrix).T @ share
         else:
             squares = np.einsum("ij,ij,i->j", matrix, matrix, share, dtype=np.float64)
@@ -65,27 +66,7 @@ class LowRankRegressor(SubspaceEstimator):
     begins, goes on and is stored.
     """
 
-    rank: int
-    alpha: float | Literal["auto"]
-    penalty: str | Penalty
-    feature_sparsity: float
-    solver: inputs.SolverName
-    n_passes: int
-    batch_size: int
-    step_size: Any
-    averaging: bool
-    start: Literal["auto", "data", "random"]
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
-    sigma: Any
-    fit_intercept: bool
-    standardize: bool
-    max_iter: int
-    tol: float
-
     alpha_: float
-    layers_: tuple[NetworkLayer, ...]
     n_features_in_: int
     n_iter_: int
     history_: dict[str, Any]
@@ -237,7 +218,7 @@ class LowRankRegressor(SubspaceEstimator):
         inputs.check_count("batch_size", self.batch_size)
         inputs.check_count("n_passes", self.n_passes)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        automatic = "data" if isinstance(self.step_size, str) else "random"
+        automatic: Any = "data" if isinstance(self.step_size, str) else "random"
         return OnlineSettings(
             rank=self.rank_,
             batch_size=self.batch_size,

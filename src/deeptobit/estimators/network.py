@@ -18,7 +18,7 @@ from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.effects import LayerEffects
 from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator
 from deeptobit.estimators.prediction import PredictionKind, of_kind
-from deeptobit.estimators.source import SourceFit, SourceTraining, refuse_in_source
+from deeptobit.estimators.source import SourceFit, SourceTraining
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Noise, evaluate, one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork
@@ -248,8 +248,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
 
     def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         self._check_network(targets)
-        penalised = self.alpha != 0.0
-        needed = 0 if penalised else self.n_features_in_
+        needed = self.n_features_in_ if self.alpha == 0.0 else 0
         diagnosis.check_determined(targets, weight, needed, self.alpha_)
         diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
         n_layers, validation = int(self.n_layers), None
@@ -268,7 +267,14 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
 
     def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> SourceFit:
         self._check_network(training.targets)
-        refuse_in_source(self)
+        wanted = {
+            "joint_tuning=True": self.joint_tuning is True,
+            "early_stopping=True": bool(self.early_stopping),
+            "sigma='calibrate'": self._calibrates,
+        }
+        for setting, asked_for in wanted.items():
+            if asked_for:
+                raise ValueError(f"{setting} needs all rows in memory; leave it at its default")
         fit = training.run(
             self.n_layers, checkpoint, resume=resume, skip_connection=self.skip_connection
         )
@@ -277,7 +283,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
 
     def _begun(self, targets: CensoredTargets) -> NetworkStream:
         self._check_network(targets)
-        if isinstance(self.sigma, str) and self.sigma == "calibrate":
+        if self._calibrates:
             raise ValueError("sigma='calibrate' needs all rows at once; call fit, or use 'mle'")
         self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
         return NetworkStream(
@@ -299,6 +305,11 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
             self.history_["paying_depth"] = self._stream.depth
         self.n_iter_ = self._stream.n_seen
         self._store(self._stream.layers(), targets)
+
+    @property
+    def _calibrates(self) -> bool:
+        """Whether σ comes from the residuals of each layer."""
+        return isinstance(self.sigma, str) and self.sigma == "calibrate"
 
     def _check_network(self, targets: CensoredTargets) -> None:
         """Check the settings that a single layer does not have, and those of either solver."""
@@ -344,7 +355,8 @@ def train_network(
     history : dict
     """
     penalty, n_tasks = model._read_penalty(), targets.shape[1]
-    tuning = model.joint_tuning if isinstance(model.joint_tuning, str) else bool(model.joint_tuning)
+    given = model.joint_tuning
+    tuning: networks.JointTuning = "auto" if isinstance(given, str) else bool(given)
     solver, reason = inputs.choose_solver(model.solver, X.shape, n_tasks, penalty)
     alphas = _alphas(model, solver, targets, weight, X.shape[1], n_layers)
     history: dict[str, Any] = {"solver": solver, "reason": reason}
@@ -362,7 +374,7 @@ def train_network(
             n_layers=n_layers,
             skip_connection=model.skip_connection,
             n_passes=model.n_passes,
-            calibrated=_calibrates(model),
+            calibrated=model._calibrates,
             progress=lambda layer, done: _show(
                 model, f"layer {layer + 1}: {done:,} of {total:,} rows"
             ),
@@ -393,11 +405,6 @@ def train_network(
     if model.verbose:
         end_progress()
     return network, alphas, history
-
-
-def _calibrates(model: Any) -> bool:
-    """Whether σ comes from the residuals of each layer."""
-    return isinstance(model.sigma, str) and model.sigma == "calibrate"
 
 
 def _alphas(
@@ -437,7 +444,7 @@ def _pose(
         skip_connection=model.skip_connection,
         fit_intercept=center,
         sigma=None if sigma is None else sigma / scaling.scale,
-        calibrate=_calibrates(model),
+        calibrate=model._calibrates,
         total_weight=float(weight.sum()),
         # Layers that are tuned together share one budget, unless the user set the penalty.
         tuning_share=1.0 / len(alphas) if isinstance(model.alpha, str) else 1.0,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -110,26 +110,22 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         kind = self.prediction if kind is None else kind
         inputs.check_kind(kind)
         if is_dask(X):
-            lazy: FloatArray = self._predict_lazily(X, kind, lower, upper)
-            return lazy
+            check_is_fitted(self)
+            if lower is not None or upper is not None:
+                raise ValueError(
+                    "bounds per entry need rows in memory; predict the partitions by hand"
+                )
+            names, one = self.target_names_, self._one_dimensional
+            lazy: Any = predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
+            return cast(FloatArray, lazy)
         return self._drop_task_axis(of_kind(self._predictive(X, lower, upper), kind), X)
-
-    def _predict_lazily(self, X: Any, kind: PredictionKind, lower: Any, upper: Any) -> Any:
-        check_is_fitted(self)
-        if lower is not None or upper is not None:
-            raise ValueError("bounds per entry need rows in memory; predict the partitions by hand")
-        names, one = self.target_names_, self._one_dimensional
-        return predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
 
     def predict_bound_proba(
         self, X: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """P(y at its lower bound) and P(y at its upper bound), each (N, T); 0 at an open side."""
-        predictive = self._predictive(X, lower, upper)
-        return (
-            self._drop_task_axis(predictive.at_lower(), X),
-            self._drop_task_axis(predictive.at_upper(), X),
-        )
+        y = self._predictive(X, lower, upper)
+        return self._drop_task_axis(y.at_lower(), X), self._drop_task_axis(y.at_upper(), X)
 
     def predict_quantile(
         self,
@@ -200,15 +196,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         if tasks.size:
             targets = some_targets(targets, tasks.tolist())
             predictive = some_predictive(predictive, tasks.tolist())
-        return -float(
-            censored_log_score(
-                targets,
-                predictive.latent,
-                predictive.sigma,
-                noise=predictive.noise,
-                sample_weight=weight,
-            )
-        )
+        latent, sigma, noise = predictive.latent, predictive.sigma, predictive.noise
+        return -float(censored_log_score(targets, latent, sigma, noise=noise, sample_weight=weight))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether ``fit`` has finished."""
@@ -277,13 +266,12 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         """Outcomes of the targets that the model was fitted to, in their order."""
         check_is_fitted(self)
         names = self.target_names_
-        given = inputs.names_of_targets(Y)
+        given, found = inputs.names_of_targets(Y), inputs.count_targets(Y)
         if given is not None and given != names:
             raise ValueError(
                 f"the columns of y are {', '.join(given)}, but the model was fitted to "
                 f"{', '.join(names)}, in this order"
             )
-        found = inputs.count_targets(Y)
         if found is not None and found != len(names):
             raise ValueError(
                 f"y has {found} target(s), but the model was fitted to {len(names)}: "

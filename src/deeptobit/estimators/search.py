@@ -17,8 +17,8 @@ from deeptobit.arrays import FloatArray
 from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.network import SubspaceNetworkRegressor
-from deeptobit.estimators.subspace import pose_layer
-from deeptobit.layer import NullLayer, null_layer, solve_path, to_user
+from deeptobit.estimators.subspace import null_of
+from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.network import latents
 from deeptobit.penalties import resolve_penalty
 from deeptobit.runtime import one_blas_thread
@@ -232,21 +232,10 @@ class Search:
 
     def null(self, rows: Any, rank: int, sparsity: float) -> NullLayer:
         """The layer without effects on some rows, where paths of alphas begin."""
-        targets = self.held_out.targets
-        return null_layer(
-            pose_layer(
-                self.X[rows],
-                targets[rows],
-                self.held_out.weight[rows],
-                rank=min(rank, self.X.shape[1], targets.shape[1]),
-                alpha=1.0,
-                penalty=resolve_penalty("ridge", sparsity),
-                noise=self.held_out.noise,
-                sigma=None,
-                fit_intercept=self.template.fit_intercept,
-                standardize=self.template.standardize,
-            )
-        )
+        X, targets = self.X[rows], self.held_out.targets[rows]
+        weight, penalty = self.held_out.weight[rows], resolve_penalty("ridge", sparsity)
+        rank = min(rank, X.shape[1], targets.shape[1])
+        return null_of(self.template, X, targets, weight, penalty, rank=rank, alpha=1.0)
 
     def _network(self, **params: Any) -> SubspaceNetworkRegressor:
         network: SubspaceNetworkRegressor = clone(self.template)

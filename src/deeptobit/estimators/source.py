@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,6 @@ from deeptobit.network import NetworkLayer, grow, prune
 from deeptobit.runtime import end_progress, show_progress
 from deeptobit.scale import DataSummary, FinishedLayer, Moments, Progress, RowSource
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    from deeptobit.estimators.lowrank import LowRankRegressor
 
 
 class SourceFit(NamedTuple):
@@ -55,9 +52,15 @@ class SourceTraining:
     source : RowSource
     """
 
-    def __init__(self, model: "LowRankRegressor", source: RowSource) -> None:
+    def __init__(self, model: Any, source: RowSource) -> None:
         self._model, self._source = model, source
-        self.targets = read_first(model, source)
+        # The first rows are read as if in memory, which checks settings and stores names. Their
+        # outcomes are not read: values are checked later, with all others.
+        block = source.first()
+        X = pd.DataFrame(block.X, columns=list(source.features)) if source.named else block.X
+        unknown = pd.DataFrame(np.nan, index=range(len(block.Y)), columns=list(source.targets))
+        y = unknown.iloc[:, 0] if source.one_dimensional else unknown
+        _, self.targets, _ = model._read(X, y, None, None, None, reset=True)
         self._started = time.monotonic()
 
     def run(
@@ -152,31 +155,6 @@ class SourceTraining:
         if self._model.verbose:
             rate = (depth * total + done) / (time.monotonic() - self._started)
             show_progress(f"layer {depth + 1}: {done:,} of {total:,} rows, {rate:,.0f} rows/s")
-
-
-def refuse_in_source(model: Any) -> None:
-    """Refuse what needs all rows in memory."""
-    wanted = {
-        "joint_tuning=True": model.joint_tuning is True,
-        "early_stopping=True": bool(model.early_stopping),
-        "sigma='calibrate'": isinstance(model.sigma, str) and model.sigma == "calibrate",
-    }
-    for setting, asked_for in wanted.items():
-        if asked_for:
-            raise ValueError(f"{setting} needs all rows in memory; leave it at its default")
-
-
-def read_first(model: "LowRankRegressor", source: RowSource) -> CensoredTargets:
-    """Read the first rows of a source as if in memory, which checks settings and stores names.
-
-    Their outcomes are not read: values are checked later, with all others.
-    """
-    block = source.first()
-    X = pd.DataFrame(block.X, columns=list(source.features)) if source.named else block.X
-    unknown = pd.DataFrame(np.nan, index=range(len(block.Y)), columns=list(source.targets))
-    y = unknown.iloc[:, 0] if source.one_dimensional else unknown
-    _, targets, _ = model._read(X, y, None, None, None, reset=True)
-    return targets
 
 
 def _checkpointing(

@@ -196,7 +196,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         check_is_fitted(self)
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=False)
         diagnosis.check_determined(targets, weight, 0, 1.0)
-        null = batch.null_layer(self._pose(matrix, targets, weight))
+        null = self._null(matrix, targets, weight)
         factors = self.U_, self.V_, self.intercept_, self.sigma_
         problem = null.problem
         layer = batch.to_standard(problem.features, problem.scaling, factors, problem.rank)
@@ -225,7 +225,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
 
     def _fit_batch(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
-        null = batch.null_layer(self._pose(matrix, targets, weight))
+        null = self._null(matrix, targets, weight)
         given = not isinstance(self.sigma, str)
         diagnosis.warn_of_censoring(null.kinds, targets, given_sigma=given)
         fit = batch.solve_subspace(
@@ -260,31 +260,21 @@ class SubspaceTobitRegressor(LowRankRegressor):
             "course": list(fit.steps),
         }
 
-    def _pose(
-        self, matrix: Any, targets: CensoredTargets, weight: FloatArray
-    ) -> batch.SubspaceProblem:
-        return pose_layer(
-            matrix,
-            targets,
-            weight,
-            rank=self.rank_,
-            alpha=self.alpha_,
-            penalty=self._read_penalty(),
-            noise=one_family(self.noise),
-            sigma=self._given_sigma(targets.names),
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
-        )
+    def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
+        """The layer without effects, where the batch solver begins."""
+        sigma = self._given_sigma(targets.names)
+        settings: dict[str, Any] = {"rank": self.rank_, "alpha": self.alpha_, "sigma": sigma}
+        return null_of(self, matrix, targets, weight, self._read_penalty(), **settings)
 
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
-        solver = self._online_solver(targets.names)
+        solver = self._stream = self._online_solver(targets.names)
         for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
             if self.verbose:
                 total = self.n_passes * len(targets)
                 show_progress(f"{done:,} of {total:,} rows ({done / total:.0%})")
         if self.verbose:
             end_progress()
-        self._store_online(solver, targets)
+        self._store_stream(targets)
 
     def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:
         settings = self._online_settings(names, exact_sketch=self.exact_sketch)
@@ -299,50 +289,47 @@ class SubspaceTobitRegressor(LowRankRegressor):
         return self._recursive()
 
     def _store_stream(self, targets: CensoredTargets) -> None:
-        self._store_online(self._stream, targets)
-
-    def _store_online(
-        self, solver: OnlineSolver | RecursiveTobit, targets: CensoredTargets
-    ) -> None:
-        model = solver.result()
-        self._store((NetworkLayer(model.U, model.V, model.intercept, model.sigma),), targets)
-        self.n_iter_ = max(model.n_seen, 1)
-        if isinstance(solver, OnlineSolver):
-            self.history_["course"] = solver.history
+        found = self._stream.result()
+        self._store((NetworkLayer(found.U, found.V, found.intercept, found.sigma),), targets)
+        self.n_iter_ = max(found.n_seen, 1)
+        if isinstance(self._stream, OnlineSolver):
+            self.history_["course"] = self._stream.history
 
 
-def pose_layer(
+def null_of(
+    model: Any,
     matrix: Any,
     targets: CensoredTargets,
     weight: FloatArray,
+    penalty: Penalty,
     *,
     rank: int,
     alpha: float,
-    penalty: Penalty,
-    noise: Noise,
-    sigma: FloatArray | None,
-    fit_intercept: bool,
-    standardize: bool,
-) -> batch.SubspaceProblem:
-    """The problem in standard units; ``sigma`` is in the user's, ``None`` if it is estimated."""
-    share, n_tasks = weight / weight.sum(), len(targets.names)
-    design = batch.Design.build(matrix, share, center=fit_intercept, standardize=standardize)
-    scaling = batch.TargetScaling.build(targets, share, center=fit_intercept)
+    sigma: FloatArray | None = None,
+) -> batch.NullLayer:
+    """The layer without effects, in standard units, with the noise and the units of a model.
+
+    ``sigma`` is in the user's units, ``None`` if it is estimated.
+    """
+    share, n_tasks, center = weight / weight.sum(), len(targets.names), model.fit_intercept
+    design = batch.Design.build(matrix, share, center=center, standardize=model.standardize)
+    scaling = batch.TargetScaling.build(targets, share, center=center)
     features = batch.features_for(design, penalty)
-    return batch.SubspaceProblem(
+    problem = batch.SubspaceProblem(
         features=features,
         targets=targets,
         scaling=scaling,
-        noise=noise,
+        noise=one_family(model.noise),
         rank=min(rank, features.rank),
         alpha=alpha,
-        fit_intercept=fit_intercept,
+        fit_intercept=center,
         free_sigma=np.full(n_tasks, sigma is None),
         min_log_sigma=np.full(n_tasks, -np.inf),
         fixed_log_sigma=np.zeros(n_tasks) if sigma is None else np.log(sigma / scaling.scale),
         total_weight=float(weight.sum()),
         penalty=penalty,
     )
+    return batch.null_layer(problem)
 
 
 def _show_step(step: batch.Step) -> None:
