@@ -49,7 +49,7 @@ def test_a_solver_comes_back_whole(settings: dict[str, Any], tmp_path: Path) -> 
         (("_learner", "null"), "scored", {"is": "tuple", "items": [np.zeros(3), np.zeros(2)]}),
         (("_learner", "metric"), "moments", np.zeros(5)),
         (("_learner", "metric"), "inverse", np.zeros((4, 3))),
-        (("_learner", "validation"), "nll_by_length", np.zeros((3, 3))),
+        (("_learner", "validation"), "nll_by_length", np.zeros((2, 3))),
         (("_learner", "settings"), "rank", 3),
         (("_learner", "settings"), "batch_size", 0),
         (("_learner",), "inverse", np.zeros((1, 1))),
