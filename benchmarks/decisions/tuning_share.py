@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.decisions.data import draw
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceNetworkRegressor
-from deeptobit.estimators import training as _network_training
+from deeptobit.estimators import network as estimator
 from deeptobit.network import NetworkProblem
 
 SEEDS = range(3)
@@ -21,7 +21,7 @@ def measure() -> Table:
     yield "share", *(f"{n} rows" for n in N_ROWS)
     one = {n: [_error(n, seed, 1) for seed in SEEDS] for n in N_ROWS}
     for share in (1.0, 0.5, 1 / 3, 0.2, 0.1, 0.05):
-        with patch.object(_network_training, "NetworkProblem", _with_share(share)):
+        with patch.object(estimator, "NetworkProblem", _with_share(share)):
             yield (
                 share,
                 *(

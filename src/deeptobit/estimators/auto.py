@@ -1,34 +1,23 @@
 """The model that needs nothing but the bounds."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import (
-    TAILS,
-    EvidenceStack,
-    HeldOutScores,
-    Scoring,
-    fit_error_model,
-    fit_stack,
-)
+from deeptobit.auto import TAILS, EvidenceStack, HeldOutScores, Scoring, fit_error_model, fit_stack
 from deeptobit.estimators.diagnosis import warn_of_censoring
-from deeptobit.estimators.effects import feature_scale
+from deeptobit.estimators.inputs import feature_scale
 from deeptobit.estimators.network import LayeredRegressor
 from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.estimators.search import Candidate, Search
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.targets import BoundsLike
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEMBERS = ("stack", "deeper")
 _DEPTH = 2  # of the deeper network
@@ -161,7 +150,7 @@ class AutoTobitRegressor(LayeredRegressor):
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-    ) -> AutoTobitRegressor:
+    ) -> Self:
         """Compare the members on held-out rows, and take the best one, fitted to all rows.
 
         Parameters
@@ -210,8 +199,6 @@ class AutoTobitRegressor(LayeredRegressor):
     @property
     def members_(self) -> pd.DataFrame:
         """What was tried, its score on held-out rows, its weight, and whether it was taken."""
-        import pandas as pd
-
         return pd.DataFrame(self._members)
 
     def _families(self) -> tuple[Noise, ...]:
@@ -298,15 +285,8 @@ def _tabulate(
             )
         ]
     if deeper is not None:
-        rows.append(
-            _row(
-                f"network of {_DEPTH} layers",
-                deeper.scores,
-                deeper.fit_times,
-                layers=_DEPTH,
-                taken=took_network,
-            )
-        )
+        name, times = f"network of {_DEPTH} layers", deeper.fit_times
+        rows.append(_row(name, deeper.scores, times, layers=_DEPTH, taken=took_network))
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 

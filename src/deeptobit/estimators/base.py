@@ -1,7 +1,5 @@
 """What all censored regressors have in common."""
 
-from __future__ import annotations
-
 import os
 
 from deeptobit.estimators.formula import FormulaMixin

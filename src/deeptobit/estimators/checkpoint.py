@@ -3,29 +3,17 @@
 Sizes are letters: D features, T targets, R components, I inputs of a layer, N rows.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import warnings
 from dataclasses import dataclass, is_dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from deeptobit import files, scale
 from deeptobit.exceptions import ModelFileError
-from deeptobit.files import (
-    CLASSES,
-    Packer,
-    SavedClass,
-    Unpacker,
-    by_fields,
-    check_sizes,
-    check_types,
-    ensure,
-    read_state,
-    write_state,
-)
+from deeptobit.files import ensure
 from deeptobit.layer import Layer
 from deeptobit.network import NetworkLayer
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, RawRows, RowBuffer
@@ -34,55 +22,39 @@ from deeptobit.online.gradient import GradientLearner
 from deeptobit.online.rows import Iterate
 from deeptobit.online.settings import History
 from deeptobit.online.start import FeatureMetric, RunningNull, Standardization
-from deeptobit.scale import (
-    DataSummary,
-    FinishedLayer,
-    Moments,
-    OnlineState,
-    Progress,
-    RoundState,
-    RowSource,
-    Secants,
-    Seen,
-    Shift,
-)
+from deeptobit.scale import Progress, RowSource
 
 Sizes = dict[str, int]
 
 # Shapes of the arrays, by class; a field that may be None is compared if it is given.
 _SHAPES: dict[type, dict[str, str]] = {
     NetworkLayer: {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"},
-    Shift: {"X": "I", "Y": "T"},
-    Moments: {
+    scale.Shift: {"X": "I", "Y": "T"},
+    scale.Moments: {
         **{"x": "I", "xx": "II", "x_known": "IT", "xy": "IT", "at_lower": "2T", "at_upper": "2T"},
         **dict.fromkeys(("known", "y", "yy", "left", "right", "y_inside", "yy_inside"), "T"),
     },
     Layer: {"U": "TR", "Z": "PR", "intercept": "T", "log_sigma": "T"},
-    Seen: {"known": "T", "mean": "D", "deviations": "D"},
-    DataSummary: {"known": "T", "mean_squares": "D", "scale": "D"},
+    scale.Seen: {"known": "T", "mean": "D", "deviations": "D"},
+    scale.DataSummary: {"known": "T", "mean_squares": "D", "scale": "D"},
     RawRows: {"X": "ND", "low": "NT", "high": "NT", "weight": "N"},
     Iterate: {"V": "RD", "Ut": "RT", "intercept": "T", "sigma": "T"},
     OnlineSettings: {"sigma": "T"},
     OnlineResult: {"U": "TR", "V": "RD", "intercept": "T", "sigma": "T"},
     RunningNull: {"mean": "T", "log_sigma": "T", "curvature": "3T"},
     Validation: {
-        "slope": "T",
-        "curvature": "T",
-        "sigma": "T",
-        "nll_by_length": "3T",
-        "recent_nll": "2T",
+        **dict.fromkeys(("slope", "curvature", "sigma"), "T"),
+        **{"nll_by_length": "3T", "recent_nll": "2T"},
     },
     AdaptiveLearner: {"moments": "3T", "inverse": "RR", "sigma": "T"},
     GradientLearner: {"observed_share": "T"},
     Standardization: {
-        "feature_mean": "D",
-        "feature_scale": "D",
-        "target_mean": "T",
-        "target_scale": "T",
+        **dict.fromkeys(("feature_mean", "feature_scale"), "D"),
+        **dict.fromkeys(("target_mean", "target_scale"), "T"),
     },
 }
 _RECORDS: tuple[type, ...] = (
-    *(*_SHAPES, FinishedLayer, OnlineState, Progress, RoundState, Secants),
+    *(*_SHAPES, scale.FinishedLayer, scale.OnlineState, Progress, scale.RoundState, scale.Secants),
     *(FeatureMetric, History, RowBuffer),
 )
 _SOLVER = {
@@ -102,17 +74,17 @@ _SOLVER = {
 
 
 def _make_solver(found: dict[str, Any]) -> OnlineSolver:
-    """The solver with these attributes, made without its constructor, which allocates arrays."""
-    check_types(found, _SOLVER)
+    """A solver of its attributes; its constructor would allocate by numbers in the file."""
+    files.check_types(found, _SOLVER)
     ensure(found.keys() == _SOLVER.keys(), "its solver is not complete")
     solver = object.__new__(OnlineSolver)
     vars(solver).update(found)
     return solver
 
 
-_CLASSES = CLASSES | {
-    **{cls.__name__: by_fields(cls) for cls in _RECORDS},
-    "OnlineSolver": SavedClass(OnlineSolver, vars, _make_solver),
+_CLASSES = files.CLASSES | {
+    **{cls.__name__: files.by_fields(cls) for cls in _RECORDS},
+    "OnlineSolver": files.SavedClass(OnlineSolver, vars, _make_solver),
 }
 
 
@@ -124,15 +96,15 @@ def check_progress(progress: Progress, sizes: Sizes) -> None:
     n_features, n_tasks = sizes["D"], sizes["T"]
     widths = {n_features}
     for finished in progress.finished:
-        inputs = check_sizes(finished.layer, {"T": n_tasks}, **_SHAPES[NetworkLayer])["I"]
+        inputs = files.check_sizes(finished.layer, {"T": n_tasks}, **_SHAPES[NetworkLayer])["I"]
         ensure(inputs in widths, "a layer has the wrong inputs")
         widths = {n_tasks, n_tasks + n_features}  # of those above, without skip connection or with
     match progress.now:
-        case OnlineState(solver=solver, seen=seen):
+        case scale.OnlineState(solver=solver, seen=seen):
             ensure(1 <= solver.n_features <= max(widths), "its solver has the wrong inputs")
             _check_solver(solver, n_tasks)
             _check_arrays(seen, sizes)
-        case RoundState(layer=layer) as state:
+        case scale.RoundState(layer=layer) as state:
             n_inputs = state.shift.X.size
             ensure(n_inputs in widths, "its moments have the wrong inputs")
             _check_arrays((state.shift, state.moments, layer), {"T": n_tasks, "I": n_inputs})
@@ -159,14 +131,14 @@ def _check_solver(solver: OnlineSolver, n_tasks: int) -> None:
 def _check_arrays(part: Any, sizes: Sizes) -> None:
     """Compare the arrays of a part, and of all parts within, with the shapes they should have."""
     shapes = _SHAPES.get(type(part), {})
-    given = {name: shape for name, shape in shapes.items() if getattr(part, name) is not None}
-    check_sizes(part, sizes, **given)
+    given = {name: shapes[name] for name in shapes if getattr(part, name) is not None}
+    files.check_sizes(part, sizes, **given)
     match part:
         case OnlineSettings():
             ensure(part.rank == sizes["R"], "its learner has another rank")
         case FeatureMetric():
             shape = "DD" if part.is_full else "D"
-            check_sizes(part, sizes, moments=shape, inverse=shape)
+            files.check_sizes(part, sizes, moments=shape, inverse=shape)
         case RunningNull(scored=tuple(scored)):
             ensure(all(at.shape == (sizes["T"],) for at in scored), "scored is not (T,)")
         case Iterate():
@@ -198,9 +170,7 @@ class Checkpoint:
     fit: dict[str, str]
 
     @classmethod
-    def of(
-        cls, model: Any, source: RowSource, solver: str, path: str | os.PathLike[str]
-    ) -> Checkpoint:
+    def of(cls, model: Any, source: RowSource, solver: str, path: Any) -> Self:
         """The checkpoint of an estimator's fit to a source."""
         params = model.get_params(deep=False)
         described = {name: params[name] for name in sorted(params) if name not in _FREE}
@@ -215,9 +185,9 @@ class Checkpoint:
 
     def write(self, progress: Progress) -> None:
         """Replace the file; if that fails, warn and keep the older one."""
-        packed = Packer(_CLASSES).pack(progress, "progress")
+        packed = files.Packer(_CLASSES).pack(progress, "progress")
         try:
-            write_state(self.path, _KIND, {"fit": self.fit, "progress": packed})
+            files.write_state(self.path, _KIND, {"fit": self.fit, "progress": packed})
         except OSError as error:
             warnings.warn(
                 f"the checkpoint {os.fspath(self.path)} could not be written ({error}); the fit "
@@ -228,12 +198,12 @@ class Checkpoint:
 
     def read(self) -> Progress:
         """The progress in the file; one that holds none, or that of another fit, is refused."""
-        _, state = read_state(self.path, _KIND)
+        _, state = files.read_state(self.path, _KIND)
         try:
             match state:
                 case {"fit": dict(fit), "progress": packed}:
                     self._compare(fit)
-                    progress = Unpacker(_CLASSES).unpack(packed)
+                    progress = files.Unpacker(_CLASSES).unpack(packed)
                     if isinstance(progress, Progress):
                         columns = {"D": "features", "T": "targets"}
                         sizes = {at: len(json.loads(self.fit[columns[at]])) for at in columns}

@@ -1,15 +1,14 @@
 """Intervals with a guarantee: conformal prediction with the model's own intervals."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
@@ -17,10 +16,6 @@ from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.likelihood import Noise, Predictive, of_task
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # How far held-out entries lie out, on the log scale of the model's own tails.
 
@@ -198,8 +193,6 @@ class IntervalCalibration:
 
     def table(self) -> pd.DataFrame:
         """Shares of the entries inside the intervals, by target and coverage."""
-        import pandas as pd
-
         rows = {}
         for name, target in self.scores.items():
             for coverage in REPORTED:
@@ -253,12 +246,7 @@ class ConformalMixin(PredictiveRegressor):
         return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
 
     def calibrate_intervals(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        self, X: Any, y: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
     ) -> Self:
         r"""Make ``predict_interval`` keep its promise, using rows that ``fit`` did not see.
 

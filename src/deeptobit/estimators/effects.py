@@ -1,10 +1,9 @@
 """Which features matter, for which outcomes, and which outcomes are alike."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import hstack, issparse
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils import check_random_state
@@ -17,10 +16,6 @@ from deeptobit.inspection import Subspace, canonical_subspaces
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import censored_log_score, centred_anmse
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 ImportanceKind = Literal["coef", "permutation"]
 Scoring = Literal["log", "r2"]
@@ -135,8 +130,6 @@ class ExplainMixin(PredictiveRegressor):
         y1     -0.99  1.00  0.97
         y2     -1.00  0.97  1.00
         """
-        import pandas as pd
-
         check_is_fitted(self)
         names = pd.Index(self.target_names_, name="target")
         cosines = cosine_similarity(self._effects_per_deviation(X))
@@ -206,8 +199,6 @@ class ExplainMixin(PredictiveRegressor):
         return losses / n_repeats
 
     def _by_feature(self, rows: FloatArray) -> pd.DataFrame:
-        import pandas as pd
-
         index = pd.Index(feature_names(self), name="feature")
         return pd.DataFrame(rows.T, index=index, columns=[*self.target_names_, "shared"])
 

@@ -1,24 +1,19 @@
 """Models from a formula: outcomes on the left, features and their encoding on the right."""
 
-from __future__ import annotations
-
 import ast
 import warnings
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.exceptions import ModelFileError
 from deeptobit.extras import require
 from deeptobit.files import SavedClass, check_types, ensure
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # What may stand in a formula: arithmetic and known functions of columns, and nothing else.
 
@@ -127,7 +122,7 @@ class FormulaDesign:
     constants: dict[str, dict[Any, Any]]
 
     @classmethod
-    def learn(cls, formula: str, data: pd.DataFrame) -> FormulaDesign:
+    def learn(cls, formula: str, data: pd.DataFrame) -> Self:
         """Read the formula, and learn the encoding from these rows."""
         targets, spec = _read_formula(formula, data)
         reads = _columns_of(spec, data)
@@ -153,8 +148,6 @@ class FormulaDesign:
             raise ModelFileError(f"the stored formula {self.formula!r} fails: {error}") from None
 
     def _restore(self) -> Any:
-        import pandas as pd
-
         as_kind = require("formulaic.parser.types", "formula").Factor.Kind
         types: dict[str, type] = dict.fromkeys((*self.targets, *self.reads), float)
         types |= {name: object for name in types if self.kinds.get(name) == "categorical"}
@@ -182,8 +175,6 @@ class FormulaDesign:
 
     def columns(self, data: pd.DataFrame) -> pd.DataFrame:
         """Features of shape (N, D) from raw columns; the intercept is the model's own."""
-        import pandas as pd
-
         matrix = pd.DataFrame(_model_matrix(self.spec, self.reads, data))
         return matrix.drop(columns=_INTERCEPT, errors="ignore").astype(float)
 
@@ -248,8 +239,6 @@ class FormulaMixin(PredictiveRegressor):
         """
         if "fit_intercept" in params:
             raise ValueError("the formula decides about the intercept; write '0 +' to leave it out")
-        import pandas as pd
-
         if not isinstance(data, pd.DataFrame):
             raise TypeError(f"a formula needs a pandas DataFrame; got {type(data).__name__}")
         design = FormulaDesign.learn(formula, data)

@@ -1,12 +1,11 @@
 """Inference for a fitted Tobit: tables, tests and intervals, as data frames in the user's units."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from scipy.stats import chi2, norm
@@ -19,26 +18,19 @@ from deeptobit.exceptions import CensoringWarning
 from deeptobit.inspection import CovarianceKind, FittedTobit
 from deeptobit.likelihood import Predictive
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
+EffectKind = Literal["latent", "mean", "uncensored"]
 INTERCEPT, LOG_SIGMA = "(intercept)", "log(sigma)"
 
 
-class InferenceMixin:
-    """Standard errors, tests and model comparison.
+class InferenceMixin(CensoredRegressor):
+    """Standard errors, tests, model comparison, and marginal effects by the delta method.
 
     Every method takes ``cov_type``: ``"observed"`` (inverse observed information), ``"robust"``
     (the sandwich, when the noise may be misspecified) or ``"cluster"`` with ``groups``, one label
     per training row (repeated visits of one person).
     """
 
-    coef_: FloatArray
-    intercept_: FloatArray
-    sigma_: FloatArray
     log_likelihood_: FloatArray
-    target_names_: list[str]
     alpha: float
     tol: float
     max_iter: int
@@ -80,18 +72,16 @@ class InferenceMixin:
                (intercept)  0.039    0.073   0.527
                log(sigma)  -0.084    0.062  -1.359
         """
-        import pandas as pd
-
-        check_is_fitted(self)
-        parts: list[pd.DataFrame] = []
-        for task, name in enumerate(self.target_names_):
+        problem = self._training().problem
+        terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
+        parts = []
+        for task in range(len(self.target_names_)):
             covariance = self._covariance(task, cov_type, groups)
             estimate = np.r_[self.coef_[task], self.intercept_[task], np.log(self.sigma_[task])]
-            table = estimate_table(estimate, covariance.diagonal(), confidence)
-            terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
-            table.index = pd.MultiIndex.from_product([[name], terms], names=["target", "term"])
-            parts.append(table[self._estimated_terms(task)])
-        return pd.concat(parts)
+            table = estimate_table(terms, estimate, covariance.diagonal(), confidence)
+            estimated = [True] * (len(terms) - 2)
+            parts.append(table[[*estimated, problem.fit_intercept, problem.free_sigma[task]]])
+        return pd.concat(parts, keys=self.target_names_, names=["target", "term"])
 
     def print_summary(
         self,
@@ -143,17 +133,13 @@ class InferenceMixin:
         DataFrame
             Per target: ``statistic`` (χ²), ``df``, ``p_value``.
         """
-        import pandas as pd
-
         check_is_fitted(self)
         features = [features] if isinstance(features, str) else features
         chosen = self._columns(feature_names(self) if features is None else features)
         rows = []
-        for task in range(len(self.target_names_)):
+        for task, beta in enumerate(self.coef_[:, chosen]):
             covariance = self._covariance(task, cov_type, groups)
-            block = covariance[np.ix_(chosen, chosen)]
-            beta = self.coef_[task, chosen]
-            rows.append(_wald(beta, block))
+            rows.append(_wald(beta, covariance[np.ix_(chosen, chosen)]))
         index = pd.Index(self.target_names_, name="target")
         return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
 
@@ -171,8 +157,6 @@ class InferenceMixin:
             Per target: ``statistic`` (twice the difference of log likelihoods), ``df``, ``p_value``
             and the log likelihood of the restricted model.
         """
-        import pandas as pd
-
         trained = self._training()
         if not isinstance(restricted, InferenceMixin | None):
             raise ValueError(f"restricted must be a fitted TobitRegressor; got {restricted!r}")
@@ -201,111 +185,6 @@ class InferenceMixin:
             "restricted_log_likelihood": null,
         }
         return pd.DataFrame(table, index=pd.Index(self.target_names_, name="target"))
-
-    def _training(self) -> FittedTobit:
-        check_is_fitted(self)
-        if not hasattr(self, "_trained"):
-            raise ValueError(
-                "inference looks back at the training data, which are never stored with a saved "
-                "model; fit again, or keep summary() beside the model"
-            )
-        return self._trained
-
-    def _covariance(
-        self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None
-    ) -> FloatArray:
-        """Covariance of (β, intercept, log σ), NaN with a warning where it is not determined."""
-        if cov_type not in ("observed", "robust", "cluster"):
-            raise ValueError(
-                f"cov_type must be 'observed', 'robust' or 'cluster'; got {cov_type!r}"
-            )
-        covariance = self._training().covariance(task, cov_type, groups)
-        if np.isnan(covariance).any():
-            warnings.warn(
-                f"target {self.target_names_[task]!r}: the data do not determine its regression, "
-                "so its standard errors are NaN; set alpha > 0, or drop the target",
-                CensoringWarning,
-                stacklevel=3,
-            )
-        return covariance
-
-    def _columns(self, features: Sequence[str]) -> list[int]:
-        names = feature_names(self)
-        unknown = [name for name in features if name not in names]
-        if unknown:
-            raise ValueError(
-                f"unknown feature(s) {', '.join(map(repr, unknown))}; the features are "
-                f"{', '.join(map(repr, names))}"
-            )
-        return [names.index(name) for name in features]
-
-    def _estimated_terms(self, task: int) -> Any:
-        trained = self._training()
-        shown = np.ones(self.coef_.shape[1] + 2, dtype=np.bool_)
-        shown[-2] = trained.problem.fit_intercept
-        shown[-1] = trained.problem.free_sigma[task]
-        return shown
-
-
-def estimate_table(estimate: FloatArray, variance: FloatArray, confidence: float) -> pd.DataFrame:
-    """Estimates with standard errors, z, two-sided p and confidence interval."""
-    import pandas as pd
-
-    reach = normal_reach(confidence)
-    error = np.sqrt(np.where(variance > 0.0, variance, np.nan))  # 0: not estimated, at its floor
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = estimate / error
-    return pd.DataFrame(
-        {
-            "coef": estimate,
-            "std_err": error,
-            "z": z,
-            "p_value": 2.0 * norm.sf(np.abs(z)),
-            "ci_low": estimate - reach * error,
-            "ci_high": estimate + reach * error,
-        }
-    )
-
-
-def normal_reach(confidence: float) -> float:
-    """Half-width of a central normal interval in standard errors."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie between 0 and 1; got {confidence}")
-    return float(norm.ppf(0.5 + 0.5 * confidence))
-
-
-def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:
-    """χ² statistic of β = 0, its degrees of freedom and p; NaN where β is not determined."""
-    if not np.isfinite(covariance).all():
-        return np.nan, 0, np.nan
-    scale = np.sqrt(covariance.diagonal())
-    scale = np.where(scale > 0.0, scale, 1.0)  # the test must not depend on the features' units
-    beta, correlation = beta / scale, covariance / np.outer(scale, scale)
-    df = int(np.linalg.matrix_rank(correlation, hermitian=True))
-    statistic = float(beta @ np.linalg.pinv(correlation, hermitian=True) @ beta)
-    return statistic, df, float(chi2.sf(statistic, df))
-
-
-def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:
-    ours, theirs = full.problem.targets, restricted.problem.targets
-    same = ours.shape == theirs.shape and np.array_equal(ours.low, theirs.low, equal_nan=True)
-    if not (same and np.array_equal(ours.high, theirs.high, equal_nan=True)):
-        raise ValueError("both models must be fitted to the same outcomes")
-    if not np.array_equal(full.problem.weight, restricted.problem.weight):
-        raise ValueError("both models must be fitted with the same sample weights")
-    if full.problem.noise != restricted.problem.noise:
-        raise ValueError("both models must assume the same noise")
-    if (full.n_parameters() < restricted.n_parameters()).any():
-        raise ValueError("the restricted model has more parameters than this one; swap them")
-
-
-# What a unit of a feature does: to the latent score, to E[y|x], to P(uncensored).
-
-EffectKind = Literal["latent", "mean", "uncensored"]
-
-
-class EffectsMixin(InferenceMixin, CensoredRegressor):
-    """Marginal effects and confidence intervals of the mean, by the delta method."""
 
     def marginal_effects(
         self,
@@ -350,16 +229,13 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         target feature
         y      x0        0.489    0.033
         """
-        import pandas as pd
-
         if kind not in ("latent", "mean", "uncensored"):
             raise ValueError(f"kind must be 'latent', 'mean' or 'uncensored'; got {kind!r}")
         check_is_fitted(self)
         x = self._with_intercept(X)
         factor = _effect_factor(self._predictive(X, lower, upper), kind)
         parts = []
-        for task, name in enumerate(self.target_names_):
-            beta = self.coef_[task]
+        for task, beta in enumerate(self.coef_):
             # Effect of d: β_d m with m the average factor; m itself moves with all parameters.
             level = factor.value[:, task].mean()
             slope = np.r_[
@@ -369,12 +245,9 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
             jacobian[:, : len(beta)] += level * np.eye(len(beta))
             covariance = self._covariance(task, cov_type, groups)
             variance = np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian)
-            table = estimate_table(beta * level, variance, confidence)
-            table.index = pd.MultiIndex.from_product(
-                [[name], feature_names(self)], names=["target", "feature"]
-            )
+            table = estimate_table(feature_names(self), beta * level, variance, confidence)
             parts.append(table.rename(columns={"coef": "effect"}))
-        return pd.concat(parts)
+        return pd.concat(parts, keys=self.target_names_, names=["target", "feature"])
 
     def predict_mean_interval(
         self,
@@ -407,8 +280,98 @@ class EffectsMixin(InferenceMixin, CensoredRegressor):
         """Features and a column of ones, (n, D + 1)."""
         matrix = self._read_features(X)
         sparse = bool(issparse(matrix))
-        dense = matrix.toarray() if sparse else matrix
-        return np.column_stack([dense, np.ones(len(dense))])
+        ones = np.ones(matrix.shape[0])
+        return np.column_stack([matrix.toarray() if sparse else matrix, ones])
+
+    def _training(self) -> FittedTobit:
+        check_is_fitted(self)
+        if not hasattr(self, "_trained"):
+            raise ValueError(
+                "inference looks back at the training data, which are never stored with a saved "
+                "model; fit again, or keep summary() beside the model"
+            )
+        return self._trained
+
+    def _covariance(
+        self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None
+    ) -> FloatArray:
+        """Covariance of (β, intercept, log σ), NaN with a warning where it is not determined."""
+        if cov_type not in ("observed", "robust", "cluster"):
+            raise ValueError(
+                f"cov_type must be 'observed', 'robust' or 'cluster'; got {cov_type!r}"
+            )
+        covariance = self._training().covariance(task, cov_type, groups)
+        if np.isnan(covariance).any():
+            warnings.warn(
+                f"target {self.target_names_[task]!r}: the data do not determine its regression, "
+                "so its standard errors are NaN; set alpha > 0, or drop the target",
+                CensoringWarning,
+                stacklevel=3,
+            )
+        return covariance
+
+    def _columns(self, features: Sequence[str]) -> list[int]:
+        names = feature_names(self)
+        unknown = [name for name in features if name not in names]
+        if unknown:
+            raise ValueError(
+                f"unknown feature(s) {', '.join(map(repr, unknown))}; the features are "
+                f"{', '.join(map(repr, names))}"
+            )
+        return [names.index(name) for name in features]
+
+
+def estimate_table(
+    terms: list[str], estimate: FloatArray, variance: FloatArray, confidence: float
+) -> pd.DataFrame:
+    """Estimates with standard errors, z, two-sided p and confidence interval."""
+    reach = normal_reach(confidence)
+    error = np.sqrt(np.where(variance > 0.0, variance, np.nan))  # 0: not estimated, at its floor
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = estimate / error
+    return pd.DataFrame(
+        {
+            "coef": estimate,
+            "std_err": error,
+            "z": z,
+            "p_value": 2.0 * norm.sf(np.abs(z)),
+            "ci_low": estimate - reach * error,
+            "ci_high": estimate + reach * error,
+        },
+        index=terms,
+    )
+
+
+def normal_reach(confidence: float) -> float:
+    """Half-width of a central normal interval in standard errors."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must lie between 0 and 1; got {confidence}")
+    return float(norm.ppf(0.5 + 0.5 * confidence))
+
+
+def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:
+    """χ² statistic of β = 0, its degrees of freedom and p; NaN where β is not determined."""
+    if not np.isfinite(covariance).all():
+        return np.nan, 0, np.nan
+    scale = np.sqrt(covariance.diagonal())
+    scale = np.where(scale > 0.0, scale, 1.0)  # the test must not depend on the features' units
+    beta, correlation = beta / scale, covariance / np.outer(scale, scale)
+    df = int(np.linalg.matrix_rank(correlation, hermitian=True))
+    statistic = float(beta @ np.linalg.pinv(correlation, hermitian=True) @ beta)
+    return statistic, df, float(chi2.sf(statistic, df))
+
+
+def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:
+    ours, theirs = full.problem.targets, restricted.problem.targets
+    same = ours.shape == theirs.shape and np.array_equal(ours.low, theirs.low, equal_nan=True)
+    if not (same and np.array_equal(ours.high, theirs.high, equal_nan=True)):
+        raise ValueError("both models must be fitted to the same outcomes")
+    if not np.array_equal(full.problem.weight, restricted.problem.weight):
+        raise ValueError("both models must be fitted with the same sample weights")
+    if full.problem.noise != restricted.problem.noise:
+        raise ValueError("both models must assume the same noise")
+    if (full.n_parameters() < restricted.n_parameters()).any():
+        raise ValueError("the restricted model has more parameters than this one; swap them")
 
 
 class _Factor(NamedTuple):

@@ -25,6 +25,7 @@ from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_na
 _LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 _LARGEST_RAW, _SMALLEST_RAW = 1e30, 1e-30  # and so they do in single precision
+_NO_NUMBER = ("real number", "could not convert", "array element")  # as NumPy complains
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -47,13 +48,9 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             order="C",
             ensure_all_finite=False,
         )
-    except TypeError as error:
-        if "real number" in str(error):
-            raise TypeError(_name_what_is_no_number(X, error)) from None
-        raise
-    except ValueError as error:
-        if "could not convert" in str(error) or "array element" in str(error):
-            raise ValueError(_name_what_is_no_number(X, error)) from None
+    except (TypeError, ValueError) as error:
+        if any(words in str(error) for words in _NO_NUMBER):
+            raise type(error)(_name_what_is_no_number(X, error)) from None
         raise
     _refuse_non_finite(matrix, feature_names(estimator))
     raw = reset and not estimator.standardize
@@ -89,15 +86,8 @@ def read_targets(
             )
         targets = Y
     else:
-        targets = CensoredTargets.from_bounds(
-            Y,
-            lower,
-            upper,
-            entry_lower=entry_lower,
-            entry_upper=entry_upper,
-            names=names,
-            outside=outside,
-        )
+        rows: dict[str, Any] = {"entry_lower": entry_lower, "entry_upper": entry_upper}
+        targets = CensoredTargets.from_bounds(Y, lower, upper, **rows, names=names, outside=outside)
     for ends in (targets.low, targets.high):
         _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
     return targets
@@ -253,28 +243,30 @@ _SWITCHES = (
 )
 
 
-def check_settings(alpha: Any, tol: Any, max_iter: Any, prediction: Any) -> None:
-    """Constructor parameters, checked when they are first used (scikit-learn's convention)."""
-    check_kind(prediction, "prediction: the kind")
+def check_settings(params: Mapping[str, Any]) -> None:
+    """Constructor parameters, checked when they are first used (scikit-learn's convention).
+
+    A word such as "no" would count as True where a parameter is on or off.
+
+    Examples
+    --------
+    >>> check_settings({"prediction": "mean", "tol": 1e-6, "max_iter": 9, "fit_intercept": "no"})
+    Traceback (most recent call last):
+    ValueError: fit_intercept must be True or False; got 'no'
+    """
+    check_kind(params["prediction"], "prediction: the kind")
+    alpha, tol = params.get("alpha", 0.0), params["tol"]
     if not (isinstance(alpha, Real) and 0.0 <= float(alpha) < np.inf):
         raise ValueError(f"alpha must be a finite number, at least 0; got {alpha!r}")
     if not (isinstance(tol, Real) and float(tol) > 0.0):
         raise ValueError(f"tol must be positive; got {tol!r}")
-    check_count("max_iter", max_iter)
-
-
-def check_switches(params: Mapping[str, Any]) -> None:
-    """Parameters that are on or off; a word such as "no" would be on.
-
-    Examples
-    --------
-    >>> check_switches({"fit_intercept": "no", "tol": 1e-6})
-    Traceback (most recent call last):
-    ValueError: fit_intercept must be True or False; got 'no'
-    """
+    check_count("max_iter", params["max_iter"])
     for name in _SWITCHES:
         if name in params and not isinstance(params[name], (bool, np.bool_)):
             raise ValueError(f"{name} must be True or False; got {params[name]!r}")
+    sparsity = params.get("feature_sparsity", 0.0)
+    if not (isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0):
+        raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
 
 
 def check_count(name: str, count: Any) -> None:
@@ -307,12 +299,6 @@ def read_threads(n_jobs: Any) -> int:
         )
     given = int(n_jobs)
     return given if given > 0 else max(1, int(cpu_count()) + 1 + given)
-
-
-def check_sparsity(sparsity: Any) -> None:
-    """A number from 0 to 1."""
-    if not (isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0):
-        raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
 
 
 def check_kind(kind: Any, what: str = "kind") -> None:

@@ -1,52 +1,29 @@
 """The Subspace Network: censored low-rank layers, grown one by one and tuned together."""
 
-from __future__ import annotations
-
-import os
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from deeptobit import network as networks
 from deeptobit.arrays import FloatArray, in_precision_of
-from deeptobit.estimators.diagnosis import (
-    check_determined,
-    check_first_rows,
-    check_reach,
-    check_sigma,
-    warn_of_censoring,
-)
+from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.effects import LayerEffects
-from deeptobit.estimators.inputs import (
-    SolverName,
-    check_count,
-    check_kind,
-    feature_names,
-    feature_scale,
-    read_layer,
-    read_sigma,
-    require_ridge,
-)
-from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator, refuse_checkpoint
+from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator
 from deeptobit.estimators.prediction import PredictionKind, of_kind
-from deeptobit.estimators.source import SourceTraining, refuse_in_source
-from deeptobit.estimators.training import FittedNetwork, NetworkTraining, validated_depth
-from deeptobit.likelihood import Noise
-from deeptobit.network import (
-    ContinuedNetwork,
-    JointTuning,
-    NetworkLayer,
-    NetworkStream,
-    latents,
-    mean_slopes,
-)
-from deeptobit.online import OnlineResult, RecursiveTobit
+from deeptobit.estimators.source import SourceFit, SourceTraining
+from deeptobit.layer import Design, TargetScaling
+from deeptobit.likelihood import Noise, evaluate, one_family
+from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork
 from deeptobit.penalties import Penalty
-from deeptobit.scale import RowSource
+from deeptobit.runtime import end_progress, show_progress
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 _CHUNK_ROWS = 8192
@@ -72,7 +49,7 @@ class LayeredRegressor(SubspaceEstimator):
         """
         check_is_fitted(self)
         kind = self.prediction if kind is None else kind
-        check_kind(kind)
+        inputs.check_kind(kind)
         matrix = self._read_features(X)
         for predictive in self._predictive_by_layer(self.layers_, matrix, lower, upper):
             yield self._drop_task_axis(of_kind(predictive, kind), X)
@@ -80,7 +57,7 @@ class LayeredRegressor(SubspaceEstimator):
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
         """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
         check_is_fitted(self)
-        depth = read_layer(layer, len(self.layers_))
+        depth = inputs.read_layer(layer, len(self.layers_))
         matrix = self._read_features(X)
         return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
 
@@ -89,29 +66,29 @@ class LayeredRegressor(SubspaceEstimator):
         if len(self.layers_) == 1:  # a linear score has the same slopes everywhere
             return super()._effects_per_deviation(X)
         matrix = self._read_rows_to_explain(X)
-        slopes = mean_slopes(self.layers_, matrix, self.lower_, self.upper_)
-        return slopes * feature_scale(matrix)
+        slopes = networks.mean_slopes(self.layers_, matrix, self.lower_, self.upper_)
+        return slopes * inputs.feature_scale(matrix)
 
     def _layer_effects(self, layer: int, X: Any) -> LayerEffects:
         """Effects of a layer's inputs: the outputs below, which have the targets' names, and x."""
         if len(self.layers_) == 1:
             return super()._layer_effects(layer, X)
         matrix = self._read_rows_to_explain(X)
-        depth = read_layer(layer, len(self.layers_))
+        depth = inputs.read_layer(layer, len(self.layers_))
         chosen, below = self.layers_[depth], self._below(matrix, depth)
         names, scale = [], np.zeros(0)
         if below is not None:
             names = [f"{name} (layer {depth})" for name in self.target_names_]
             scale = below.std(axis=0)
         if chosen.V.shape[1] > len(scale):
-            names = names + feature_names(self)
-            scale = np.append(scale, feature_scale(matrix))
+            names = names + inputs.feature_names(self)
+            scale = np.append(scale, inputs.feature_scale(matrix))
         return LayerEffects(tuple(names), chosen.coef * scale / chosen.sigma[:, None])
 
     def _below(self, matrix: Any, depth: int) -> FloatArray | None:
         """What the layer at a depth sees beside x: the outputs of the one below, (N, T)."""
         below = None
-        for latent in latents(self.layers_[:depth], matrix, self.lower_, self.upper_):
+        for latent in networks.latents(self.layers_[:depth], matrix, self.lower_, self.upper_):
             below = np.clip(latent, self.lower_, self.upper_)
         return below
 
@@ -124,17 +101,14 @@ class LayeredRegressor(SubspaceEstimator):
         return self._read_features(X)
 
     def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
-        first, last = layers[0], layers[-1]
         self.layers_, self.n_layers_ = layers, len(layers)
-        self.U_, self.V_, self.coef_ = first.U, first.V, first.coef
-        self.intercept_, self.sigma_ = first.intercept, last.sigma
-        self._name_targets(targets)
+        super()._store(layers, targets)
 
     def _latent(self, X: Any) -> FloatArray:
         result = np.empty((X.shape[0], len(self.sigma_)))
         for start in range(0, X.shape[0], _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
-            *_, result[rows] = latents(self.layers_, X[rows], self.lower_, self.upper_)
+            *_, result[rows] = networks.latents(self.layers_, X[rows], self.lower_, self.upper_)
         return result
 
 
@@ -208,7 +182,8 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     True
     """
 
-    _stream: NetworkStream | ContinuedNetwork
+    _stream: NetworkStream | networks.ContinuedNetwork
+    _words_for_sigma = ("mle", "calibrate")
 
     def __init__(
         self,
@@ -219,10 +194,10 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         penalty: str | Penalty = "ridge",
         feature_sparsity: float = 0.0,
         skip_connection: bool = True,
-        joint_tuning: JointTuning = "auto",
+        joint_tuning: networks.JointTuning = "auto",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        solver: SolverName = "auto",
+        solver: inputs.SolverName = "auto",
         n_passes: int = 1,
         batch_size: int = 1,
         step_size: Any = "auto",
@@ -271,112 +246,48 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-    ) -> SubspaceNetworkRegressor:
-        """Grow and tune the network.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (N, D), or rows beyond memory
-            See :meth:`SubspaceTobitRegressor.fit`. A network beyond memory is grown, not tuned.
-        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
-            The outcomes Y, NaN where missing.
-        sample_weight : array of shape (N,), optional
-        lower, upper : arrays of shape (N, T), optional
-            Bounds per entry. Hidden layers are censored at the bounds of the tasks.
-        checkpoint, resume
-            As in :meth:`SubspaceTobitRegressor.fit`.
-        """
-        source = self._source(X, y, sample_weight, lower, upper)
-        if source is not None:
-            return self._fit_source(source, checkpoint, resume)
-        refuse_checkpoint(checkpoint, resume)
-        matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=True)
-        training = self._training(targets)
-        penalised = self.alpha != 0.0
-        check_determined(targets, weight, 0 if penalised else self.n_features_in_, self.alpha_)
-        check_sigma(training.online.sigma, targets, weight)
+    def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
+        self._check_network(targets)
+        needed = self.n_features_in_ if self.alpha == 0.0 else 0
+        diagnosis.check_determined(targets, weight, needed, self.alpha_)
+        diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
         n_layers, validation = int(self.n_layers), None
         if self.early_stopping:
-            n_layers, validation = validated_depth(
-                training,
-                matrix,
-                targets,
-                weight,
-                n_layers=n_layers,
-                fraction=self.validation_fraction,
-                random_state=self.random_state,
-            )
-        network = training.run(matrix, targets, weight, n_layers)
-        self.history_: dict[str, Any] = network.history | {"validation": validation}
-        self._warn(network, targets)
-        self.alpha_, self.n_iter_ = network.alphas[0], max(network.n_iter, 1)
+            n_layers, validation = validated_depth(self, matrix, targets, weight)
+        network, alphas, history = train_network(self, matrix, targets, weight, n_layers)
+        self.history_ = history | {"validation": validation}
+        if network.kinds is not None:
+            given = not isinstance(self.sigma, str)
+            diagnosis.warn_of_censoring(network.kinds, targets, given_sigma=given)
+        self._warn_of_convergence()
+        self.alpha_ = alphas[0]
+        n_steps = sum(layer.n_iter for layer in network.grown) + len(network.tuning)
+        self.n_iter_ = max(n_steps, 1)
         self._store(network.layers, targets)
-        self._remember_rows(matrix, weight)
-        return self
 
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-    ) -> SubspaceNetworkRegressor:
-        """Learn from some more rows, in constant memory.
-
-        An unfitted network learns all layers online (``joint_tuning`` and ``early_stopping`` need
-        all rows at once and do not act). A network that was fitted goes on with its last layer,
-        its rows counting as much as the new ones; hidden layers stay as they are. Calls on
-        consecutive pieces give the result of one call on the whole.
-        """
-        first = not hasattr(self, "_rows_behind")
-        matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
-        check_reach(self._given_sigma(targets), targets)
-        if first:
-            check_first_rows(targets, weight)
-        if not hasattr(self, "_stream"):
-            self._stream = self._begun(targets) if first else self._continued()
-        self._stream.learn(matrix, targets.low, targets.high, weight)
-        if isinstance(self._stream, NetworkStream):
-            self.history_["layers"] = [{"course": course} for course in self._stream.courses]
-            self.history_["paying_depth"] = self._stream.depth
-        self.n_iter_ = self._stream.n_seen
-        self._store(self._stream.layers(), targets)
-        self._remember_more(matrix, weight)
-        return self
-
-    def _fit_source(
-        self, source: RowSource, checkpoint: str | os.PathLike[str] | None, resume: bool
-    ) -> SubspaceNetworkRegressor:
-        training = SourceTraining(self, source, self.n_layers, skip_connection=self.skip_connection)
-        self._training(training.targets)
-        refuse_in_source(self)
-        fit = training.run(checkpoint, resume=resume)
+    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> SourceFit:
+        self._check_network(training.targets)
+        wanted = {
+            "joint_tuning=True": self.joint_tuning is True,
+            "early_stopping=True": bool(self.early_stopping),
+            "sigma='calibrate'": self._calibrates,
+        }
+        for setting, asked_for in wanted.items():
+            if asked_for:
+                raise ValueError(f"{setting} needs all rows in memory; leave it at its default")
+        fit = training.run(
+            self.n_layers, checkpoint, resume=resume, skip_connection=self.skip_connection
+        )
         self.history_ = fit.history
-        self._store(fit.layers, fit.targets)
-        self._remember_source(fit)
-        return self
+        return fit
 
     def _begun(self, targets: CensoredTargets) -> NetworkStream:
-        """A stream for an unfitted network."""
-        training = self._training(targets)
-        if training.calibrate:
+        self._check_network(targets)
+        if self._calibrates:
             raise ValueError("sigma='calibrate' needs all rows at once; call fit, or use 'mle'")
-        require_ridge(training.penalty, "partial_fit")
         self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
         return NetworkStream(
-            training.online,
+            self._online_settings(targets.names),
             targets.lower,
             targets.upper,
             n_features=self.n_features_in_,
@@ -384,62 +295,41 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
             skip_connection=self.skip_connection,
         )
 
-    def _continued(self) -> ContinuedNetwork:
-        """A stream that goes on from the fitted network."""
-        weight, mean_squares = self._rows_behind
-        layer = self.layers_[-1]
-        n_new = layer.V.shape[1] - len(mean_squares)
-        known = np.pad(mean_squares, (n_new, 0)) if n_new >= 0 else np.zeros(layer.V.shape[1])
-        last = RecursiveTobit(
-            OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, round(weight)),
-            known,
-            self.noise_,
-            fit_intercept=self.fit_intercept,
-            learns_sigma=isinstance(self.sigma, str),
-        )
+    def _continued(self) -> networks.ContinuedNetwork:
         self.history_ = self.history_ | {"continued": True}
-        return ContinuedNetwork(self.layers_, last, self.lower_, self.upper_)
+        return networks.ContinuedNetwork(self.layers_, self._recursive(), self.lower_, self.upper_)
 
-    def _given_sigma(self, targets: CensoredTargets) -> FloatArray | None:
-        return read_sigma(self.sigma, targets.names, words=("mle", "calibrate"))
+    def _store_stream(self, targets: CensoredTargets) -> None:
+        if isinstance(self._stream, NetworkStream):
+            self.history_["layers"] = [{"course": course} for course in self._stream.courses]
+            self.history_["paying_depth"] = self._stream.depth
+        self.n_iter_ = self._stream.n_seen
+        self._store(self._stream.layers(), targets)
 
-    def _training(self, targets: CensoredTargets) -> NetworkTraining:
-        """The settings, checked."""
-        check_count("n_layers", self.n_layers)
+    @property
+    def _calibrates(self) -> bool:
+        """Whether σ comes from the residuals of each layer."""
+        return isinstance(self.sigma, str) and self.sigma == "calibrate"
+
+    def _check_network(self, targets: CensoredTargets) -> None:
+        """Check the settings that a single layer does not have, and those of either solver."""
+        self._online_settings(targets.names)
+        inputs.check_count("n_layers", self.n_layers)
         if self.joint_tuning not in ("auto", True, False):
             raise ValueError(f"joint_tuning must be 'auto' or a bool; got {self.joint_tuning!r}")
-        tuning = (
-            self.joint_tuning if isinstance(self.joint_tuning, str) else bool(self.joint_tuning)
-        )
         bounded = np.isfinite(targets.lower) | np.isfinite(targets.upper)
         if self.n_layers > 1 and not bounded.any():
             warnings.warn(
                 "no target has a bound, so that the network is linear and layers above the first "
                 "add nothing; set lower or upper, or n_layers=1",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return NetworkTraining(
-            online=self._online_settings(self._given_sigma(targets)),
-            alpha=None if isinstance(self.alpha, str) else float(self.alpha),
-            penalty=self._read_penalty(),
-            skip_connection=self.skip_connection,
-            joint_tuning=tuning,
-            solver=self.solver,
-            n_passes=self.n_passes,
-            calibrate=isinstance(self.sigma, str) and self.sigma == "calibrate",
-            max_iter=self.max_iter,
-            tol=self.tol,
-            verbose=self.verbose,
-        )
 
-    def _warn(self, network: FittedNetwork, targets: CensoredTargets) -> None:
-        if network.kinds is not None:
-            given = not isinstance(self.sigma, str)
-            warn_of_censoring(network.kinds, targets, given_sigma=given)
+    def _warn_of_convergence(self) -> None:
         stuck = [
-            str(depth + 1)
-            for depth, layer in enumerate(network.history["layers"])
+            str(depth)
+            for depth, layer in enumerate(self.history_["layers"], 1)
             if not layer.get("converged", True)
         ]
         if stuck:
@@ -447,5 +337,162 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
                 f"layer {', '.join(stuck)} did not converge after {self.max_iter} Newton steps; "
                 "increase max_iter, loosen tol, or set a larger alpha",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
+
+
+def train_network(
+    model: Any, X: Any, targets: CensoredTargets, weight: FloatArray, n_layers: int
+) -> tuple[TrainedNetwork, tuple[float, ...], dict[str, Any]]:
+    """Train a network of ``n_layers`` with the settings of a :class:`SubspaceNetworkRegressor`.
+
+    Returns
+    -------
+    network : TrainedNetwork
+        In the user's units.
+    alphas : tuple of float
+        The penalty of each layer while it was grown.
+    history : dict
+    """
+    penalty, n_tasks = model._read_penalty(), targets.shape[1]
+    given = model.joint_tuning
+    tuning: networks.JointTuning = "auto" if isinstance(given, str) else bool(given)
+    solver, reason = inputs.choose_solver(model.solver, X.shape, n_tasks, penalty)
+    alphas = _alphas(model, solver, targets, weight, X.shape[1], n_layers)
+    history: dict[str, Any] = {"solver": solver, "reason": reason}
+    grown: tuple[networks.GrownLayer, ...] = ()
+    if solver == "online":
+        known = (weight > 0.0) & ~targets.missing.all(axis=1)
+        if not known.all():
+            X, targets, weight = X[known], targets[known], weight[known]
+        total = model.n_passes * len(targets)
+        network = networks.grow_online(
+            X,
+            targets,
+            weight,
+            model._online_settings(targets.names),
+            n_layers=n_layers,
+            skip_connection=model.skip_connection,
+            n_passes=model.n_passes,
+            calibrated=model._calibrates,
+            progress=lambda layer, done: _show(
+                model, f"layer {layer + 1}: {done:,} of {total:,} rows"
+            ),
+        )
+        grown = network.grown
+    if solver == "batch" or tuning is True:
+        problem = _pose(model, X, targets, weight, alphas)
+        units = problem.design, problem.scaling
+        network = networks.train(
+            problem,
+            networks.to_standard([found.layer for found in grown], *units),
+            joint_tuning=tuning,
+            tol=model.tol,
+            max_iter=model.max_iter,
+            progress=lambda stage, step, objective: _show(
+                model, f"{stage}: step {step}, objective {objective:.4f}"
+            ),
+        )
+        network = replace(network, layers=networks.to_user(network.layers, *units))
+        grown = grown or network.grown
+        history["alphas"] = alphas
+    history |= {
+        "layers": [found.history for found in grown],
+        "nll": network.nlls,
+        "paying_depth": network.depth,
+        "tuning": {"kept": network.tuned, "objective": network.tuning},
+    }
+    if model.verbose:
+        end_progress()
+    return network, alphas, history
+
+
+def _alphas(
+    model: Any,
+    solver: str,
+    targets: CensoredTargets,
+    weight: FloatArray,
+    n_features: int,
+    n_layers: int,
+) -> tuple[float, ...]:
+    """The penalty of each layer while it is grown."""
+    if not isinstance(model.alpha, str):
+        return (float(model.alpha),) * n_layers
+    if solver == "online":
+        return (0.0,) * n_layers
+    known, n_rows = weight @ ~targets.missing, float(weight.sum())
+    above = targets.shape[1] + (n_features if model.skip_connection else 0)
+    widths = [n_features, *[above] * (n_layers - 1)]
+    return tuple(inputs.automatic_alpha(known, n_rows, width) for width in widths)
+
+
+def _pose(
+    model: Any, X: Any, targets: CensoredTargets, weight: FloatArray, alphas: tuple[float, ...]
+) -> NetworkProblem:
+    """The problem in standard units."""
+    share, center = weight / weight.sum(), model.fit_intercept
+    scaling = TargetScaling.build(targets, share, center=center)
+    sigma = model._given_sigma(targets.names)
+    return NetworkProblem(
+        design=Design.build(X, share, center=center, standardize=model.standardize),
+        targets=targets,
+        scaling=scaling,
+        noise=one_family(model.noise),
+        rank=model.rank_,
+        alphas=alphas,
+        penalty=model._read_penalty(),
+        skip_connection=model.skip_connection,
+        fit_intercept=center,
+        sigma=None if sigma is None else sigma / scaling.scale,
+        calibrate=model._calibrates,
+        total_weight=float(weight.sum()),
+        # Layers that are tuned together share one budget, unless the user set the penalty.
+        tuning_share=1.0 / len(alphas) if isinstance(model.alpha, str) else 1.0,
+    )
+
+
+def _show(model: Any, text: str) -> None:
+    if model.verbose:
+        show_progress(text)
+
+
+def validated_depth(
+    model: Any, matrix: Any, targets: CensoredTargets, weight: FloatArray
+) -> tuple[int, list[float]]:
+    """The depth up to which the prediction of held-out rows improves (early stopping).
+
+    Returns
+    -------
+    depth : int
+        At most ``n_layers``.
+    scores : list of float
+        Negative log likelihood of the held-out rows, for every depth that was tried.
+    """
+    fraction = model.validation_fraction
+    if not (isinstance(fraction, Real) and 0.0 < float(fraction) < 1.0):
+        raise ValueError(f"validation_fraction must lie between 0 and 1; got {fraction!r}")
+    order = check_random_state(model.random_state).permutation(np.flatnonzero(weight))
+    n_held_out = max(1, round(float(fraction) * len(order)))
+    held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+    diagnosis.check_determined(targets[rest], weight[rest], 0, 1.0)
+    scores: list[float] = []
+    for depth in range(1, model.n_layers + 1):
+        network, *_ = train_network(model, matrix[rest], targets[rest], weight[rest], depth)
+        *_, latent = networks.latents(
+            network.layers, matrix[held_out], targets.lower, targets.upper
+        )
+        sigma = network.layers[-1].sigma
+        scores.append(_loss(model, targets[held_out], weight[held_out], latent, sigma))
+        if depth > 1 and scores[-1] >= scores[-2]:
+            return depth - 1, scores
+    return int(model.n_layers), scores
+
+
+def _loss(
+    model: Any, targets: CensoredTargets, weight: FloatArray, latent: FloatArray, sigma: FloatArray
+) -> float:
+    """Negative log likelihood per entry, averaged over the tasks that have any."""
+    nll = evaluate(one_family(model.noise), targets.low, targets.high, latent, sigma).nll
+    known = weight @ ~targets.missing  # may be 0 for tasks that are rare
+    each = np.divide(weight @ nll, known, out=np.zeros_like(known), where=known > 0)
+    return float(each.sum() / max(np.count_nonzero(known), 1))

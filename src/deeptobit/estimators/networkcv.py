@@ -1,9 +1,7 @@
 """Rank, penalty, feature sparsity and depth of a Subspace Network by cross-validation."""
 
-from __future__ import annotations
-
 import sys
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 
@@ -127,7 +125,7 @@ class SubspaceNetworkCV(LayeredRegressor):
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-    ) -> SubspaceNetworkCV:
+    ) -> Self:
         """Compare the candidates on held-out rows, and fit the best one to all rows.
 
         Parameters

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +22,6 @@ from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
     from deeptobit.inspection import Axes
-
 
 # Why a model may have no convergence to show, by its solver.
 _NO_CONVERGENCE = {
@@ -200,8 +200,6 @@ class PlotMixin(ConformalMixin, ExplainMixin):
         >>> [panel.images[0].get_array().shape for panel in ax.child_axes]
         [(3, 2), (3, 2)]
         """
-        import pandas as pd
-
         for name, count in (("n_features", n_features), ("n_components", n_components)):
             check_count(name, count)
         shown = self.subspaces(layer, X)[:n_components]

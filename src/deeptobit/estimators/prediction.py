@@ -1,30 +1,23 @@
 """What every censored regressor can predict, given its latent scores and noise scales."""
 
-from __future__ import annotations
-
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, in_precision_of, is_dask
-from deeptobit.estimators.inputs import (
-    check_count,
-    check_kind,
-    check_lengths,
-    count_targets,
-    names_of_targets,
-    read_features,
-    read_targets,
-    read_weights,
-)
+from deeptobit.estimators import inputs
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive, some_targets
 from deeptobit.network import NetworkLayer, latents
@@ -42,7 +35,7 @@ _STATE_OF_A_FIT = {
 }
 
 
-class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
+class PredictiveRegressor(RegressorMixin, BaseEstimator):
     """Predictions of a fitted censored model.
 
     A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
@@ -60,6 +53,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
 
     lower_: FloatArray
     upper_: FloatArray
+    coef_: FloatArray
+    intercept_: FloatArray
     sigma_: FloatArray
     target_names_: list[str]
     formula_: Any
@@ -73,9 +68,9 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
             self.__dict__.pop(stale, None)
         super().__setattr__(name, value)
 
-    @abstractmethod
     def _latent(self, X: Any) -> FloatArray:
         """Scores before censoring, (N, T), for features that were checked."""
+        return np.asarray(X @ self.coef_.T + self.intercept_)
 
     @property
     def noise_(self) -> Noise:
@@ -113,30 +108,24 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
             For a Dask collection X a lazy one, partitioned as X is.
         """
         kind = self.prediction if kind is None else kind
-        check_kind(kind)
+        inputs.check_kind(kind)
         if is_dask(X):
-            lazy: FloatArray = self._predict_lazily(X, kind, lower, upper)
-            return lazy
+            check_is_fitted(self)
+            if lower is not None or upper is not None:
+                raise ValueError(
+                    "bounds per entry need rows in memory; predict the partitions by hand"
+                )
+            names, one = self.target_names_, self._one_dimensional
+            lazy: Any = predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
+            return cast(FloatArray, lazy)
         return self._drop_task_axis(of_kind(self._predictive(X, lower, upper), kind), X)
-
-    def _predict_lazily(
-        self, X: Any, kind: PredictionKind, lower: ArrayLike | None, upper: ArrayLike | None
-    ) -> Any:
-        check_is_fitted(self)
-        if lower is not None or upper is not None:
-            raise ValueError("bounds per entry need rows in memory; predict the partitions by hand")
-        names, one = self.target_names_, self._one_dimensional
-        return predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
 
     def predict_bound_proba(
         self, X: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """P(y at its lower bound) and P(y at its upper bound), each (N, T); 0 at an open side."""
-        predictive = self._predictive(X, lower, upper)
-        return (
-            self._drop_task_axis(predictive.at_lower(), X),
-            self._drop_task_axis(predictive.at_upper(), X),
-        )
+        y = self._predictive(X, lower, upper)
+        return self._drop_task_axis(y.at_lower(), X), self._drop_task_axis(y.at_upper(), X)
 
     def predict_quantile(
         self,
@@ -159,7 +148,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         upper: ArrayLike | None = None,
     ) -> FloatArray:
         """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
-        check_count("n_samples", n_samples)
+        inputs.check_count("n_samples", n_samples)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
         draws = draws[:, 0] if self._one_dimensional else draws
@@ -179,7 +168,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         Tasks whose known outcomes do not vary in these rows have no R² and are left out.
         """
         targets = self._read_again(y, lower, upper)
-        weight = read_weights(sample_weight, len(targets))
+        weight = inputs.read_weights(sample_weight, len(targets))
         tasks = _varying(targets, weight)
         mean = _as_recorded(self._predictive_for(X, targets), targets).mean()
         if tasks.size:
@@ -201,21 +190,14 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         is known in these rows are left out.
         """
         targets = self._read_again(y, lower, upper)
-        weight = read_weights(sample_weight, len(targets))
+        weight = inputs.read_weights(sample_weight, len(targets))
         tasks = np.flatnonzero(weight @ ~targets.missing)
         predictive = self._predictive_for(X, targets)
         if tasks.size:
             targets = some_targets(targets, tasks.tolist())
             predictive = some_predictive(predictive, tasks.tolist())
-        return -float(
-            censored_log_score(
-                targets,
-                predictive.latent,
-                predictive.sigma,
-                noise=predictive.noise,
-                sample_weight=weight,
-            )
-        )
+        latent, sigma, noise = predictive.latent, predictive.sigma, predictive.noise
+        return -float(censored_log_score(targets, latent, sigma, noise=noise, sample_weight=weight))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether ``fit`` has finished."""
@@ -227,30 +209,19 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         tags.target_tags.multi_output = True
         tags.target_tags.positive_only = _all_non_negative(self.lower)
         tags.input_tags.sparse = True
-        if tags.transformer_tags is not None:  # coordinates keep the precision of the features
-            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _predictive(
-        self, X: Any, lower: ArrayLike | None = None, upper: ArrayLike | None = None
-    ) -> Predictive:
+    def _predictive(self, X: Any, lower: Any = None, upper: Any = None) -> Predictive:
         """The predictive distribution of every entry."""
         check_is_fitted(self)
         return self._predictive_at(self._read_features(X), lower, upper)
 
-    def _predictive_at(
-        self, matrix: Any, lower: ArrayLike | None, upper: ArrayLike | None
-    ) -> Predictive:
+    def _predictive_at(self, matrix: Any, lower: Any, upper: Any) -> Predictive:
         """The same, for features that were checked."""
         return self._predictive_of(self._latent(matrix), self.sigma_, self.noise_, lower, upper)
 
     def _predictive_of(
-        self,
-        latent: FloatArray,
-        sigma: FloatArray,
-        noise: Noise,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
+        self, latent: FloatArray, sigma: FloatArray, noise: Noise, lower: Any, upper: Any
     ) -> Predictive:
         """The predictive distribution around given scores (N, T)."""
         lower_at, upper_at, names = self.lower_, self.upper_, self.target_names_
@@ -263,11 +234,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         return Predictive(noise, latent, sigma, lower_at, upper_at)
 
     def _predictive_by_layer(
-        self,
-        layers: Sequence[NetworkLayer],
-        matrix: Any,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
+        self, layers: Sequence[NetworkLayer], matrix: Any, lower: Any, upper: Any
     ) -> Iterator[Predictive]:
         """Those of every layer of a network; the noise that was chosen is the last one's."""
         noises = [self._layer_noise()] * (len(layers) - 1) + [self.noise_]
@@ -276,19 +243,14 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
             yield self._predictive_of(latent, layer.sigma, noise, lower, upper)
 
     def _read_rows(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
+        self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any
     ) -> tuple[Any, CensoredTargets, FloatArray]:
         """Features (N, D), outcomes (N, T) and weights (N,) of a first fit, checked."""
-        matrix = read_features(self, X, reset=True)
+        matrix = inputs.read_features(self, X, reset=True)
         rows: dict[str, Any] = {"entry_lower": lower, "entry_upper": upper}
-        targets = read_targets(y, self.lower, self.upper, **rows, outside=self.outside)
-        check_lengths(matrix, targets)
-        return matrix, targets, read_weights(sample_weight, len(targets))
+        targets = inputs.read_targets(y, self.lower, self.upper, **rows, outside=self.outside)
+        inputs.check_lengths(matrix, targets)
+        return matrix, targets, inputs.read_weights(sample_weight, len(targets))
 
     def _read_features(self, X: Any) -> Any:
         """Features of new rows, checked against those of the fit.
@@ -298,27 +260,24 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         if hasattr(self, "formula_") and hasattr(X, "columns"):
             encoded = list(map(str, X.columns)) == list(self.feature_names_in_)
             X = X if encoded else self.formula_.columns(X)
-        return read_features(self, X, reset=False)
+        return inputs.read_features(self, X, reset=False)
 
-    def _read_again(
-        self, Y: Any, lower: ArrayLike | None, upper: ArrayLike | None
-    ) -> CensoredTargets:
+    def _read_again(self, Y: Any, lower: Any = None, upper: Any = None) -> CensoredTargets:
         """Outcomes of the targets that the model was fitted to, in their order."""
         check_is_fitted(self)
         names = self.target_names_
-        given = names_of_targets(Y)
+        given, found = inputs.names_of_targets(Y), inputs.count_targets(Y)
         if given is not None and given != names:
             raise ValueError(
                 f"the columns of y are {', '.join(given)}, but the model was fitted to "
                 f"{', '.join(names)}, in this order"
             )
-        found = count_targets(Y)
         if found is not None and found != len(names):
             raise ValueError(
                 f"y has {found} target(s), but the model was fitted to {len(names)}: "
                 f"{', '.join(names)}"
             )
-        targets = read_targets(
+        targets = inputs.read_targets(
             Y,
             self.lower_,
             self.upper_,
@@ -329,10 +288,16 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         )
         return replace(targets, names=tuple(names))
 
+    def _store_targets(self, targets: CensoredTargets) -> None:
+        """Keep names and bounds of the targets that the model is fitted to."""
+        self.target_names_ = list(targets.names)
+        self.lower_, self.upper_ = targets.lower, targets.upper
+        self._one_dimensional = targets.one_dimensional
+
     def _predictive_for(self, X: Any, targets: CensoredTargets) -> Predictive:
         """What the model says of outcomes, each within the bounds that it was recorded with."""
         matrix = self._read_features(X)
-        check_lengths(matrix, targets)
+        inputs.check_lengths(matrix, targets)
         lower, upper = targets.lower_bounds, targets.upper_bounds
         lower = np.where(np.isneginf(lower), self.lower_, lower)
         upper = np.where(np.isposinf(upper), self.upper_, upper)
@@ -342,6 +307,16 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator, ABC):
         """Drop the task axis if Y was 1-d, and answer single precision in single precision."""
         result = result[..., 0] if self._one_dimensional else result
         return in_precision_of(X, result)
+
+
+class SubspaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """For an estimator whose tasks share a subspace, in which ``transform`` gives R coordinates."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:

@@ -3,8 +3,6 @@
 Sizes are letters: D features, T targets, R components, I inputs of a layer.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

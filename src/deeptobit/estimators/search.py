@@ -1,35 +1,24 @@
 """Networks fitted on folds and scored on held-out rows."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, islice, product
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import clone
 
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
-from deeptobit.estimators.diagnosis import check_determined
-from deeptobit.estimators.inputs import (
-    check_lengths,
-    check_settings,
-    check_switches,
-    read_features,
-    read_targets,
-    read_weights,
-)
+from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.network import SubspaceNetworkRegressor
-from deeptobit.estimators.subspace import pose_layer, user_units
-from deeptobit.layer import NullLayer, null_layer, solve_path
+from deeptobit.estimators.subspace import null_of
+from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.network import latents
 from deeptobit.penalties import resolve_penalty
 from deeptobit.runtime import one_blas_thread
@@ -128,33 +117,15 @@ class Search:
 
     @classmethod
     def of(
-        cls,
-        model: Any,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        lower: ArrayLike | None,
-        upper: ArrayLike | None,
-        groups: ArrayLike | None,
-    ) -> Search:
+        cls, model: Any, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any, groups: Any
+    ) -> Self:
         """Check the settings and the data of an estimator that searches."""
-        check_settings(0.0, model.tol, model.max_iter, model.prediction)
-        check_switches(model.get_params(deep=False))
+        inputs.check_settings(model.get_params(deep=False))
         if model.scoring not in ("r2", "log"):
             raise ValueError(f"scoring must be 'r2' or 'log'; got {model.scoring!r}")
         noise = model._layer_noise()
-        matrix = read_features(model, X, reset=True)
-        targets = read_targets(
-            y,
-            model.lower,
-            model.upper,
-            entry_lower=lower,
-            entry_upper=upper,
-            outside=model.outside,
-        )
-        check_lengths(matrix, targets)
-        weight = read_weights(sample_weight, len(targets))
-        check_determined(targets, weight, 0, 1.0)
+        matrix, targets, weight = model._read_rows(X, y, sample_weight, lower, upper)
+        diagnosis.check_determined(targets, weight, 0, 1.0)
         folds = make_folds(len(targets), model.cv, groups, model.random_state)
         check_folds(targets, weight, folds)
         template = SubspaceNetworkRegressor(
@@ -246,7 +217,7 @@ class Search:
 
     def _try(
         self, networks: list[SubspaceNetworkRegressor], folds: list[Fold]
-    ) -> list[list[_Trial]]:
+    ) -> list[list["_Trial"]]:
         """Every network on every fold."""
         jobs = Parallel(n_jobs=self.n_jobs)(
             delayed(_score_network)(self, fold, network)
@@ -261,21 +232,10 @@ class Search:
 
     def null(self, rows: Any, rank: int, sparsity: float) -> NullLayer:
         """The layer without effects on some rows, where paths of alphas begin."""
-        targets = self.held_out.targets
-        return null_layer(
-            pose_layer(
-                self.X[rows],
-                targets[rows],
-                self.held_out.weight[rows],
-                rank=min(rank, self.X.shape[1], targets.shape[1]),
-                alpha=1.0,
-                penalty=resolve_penalty("ridge", sparsity),
-                noise=self.held_out.noise,
-                sigma=None,
-                fit_intercept=self.template.fit_intercept,
-                standardize=self.template.standardize,
-            )
-        )
+        X, targets = self.X[rows], self.held_out.targets[rows]
+        weight, penalty = self.held_out.weight[rows], resolve_penalty("ridge", sparsity)
+        rank = min(rank, X.shape[1], targets.shape[1])
+        return null_of(self.template, X, targets, weight, penalty, rank=rank, alpha=1.0)
 
     def _network(self, **params: Any) -> SubspaceNetworkRegressor:
         network: SubspaceNetworkRegressor = clone(self.template)
@@ -299,9 +259,10 @@ def _score_path(
     started = perf_counter()
     with one_blas_thread():
         null = search.null(fold.train, rank, sparsity)
+        units = null.problem.features, null.problem.scaling
         path = solve_path(null, alphas, tol=template.tol, max_iter=template.max_iter)
         for fit in path:
-            U, V, intercept, sigma = user_units(null, fit.layer, null.problem.rank)
+            U, V, intercept, sigma = to_user(*units, fit.layer, null.problem.rank)
             seconds = perf_counter() - started
             latent = np.asarray(search.X[fold.test] @ V.T) @ U.T + intercept
             result.append((search.held_out.score(fold, latent, sigma, search.scoring), seconds))

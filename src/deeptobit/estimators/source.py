@@ -1,43 +1,25 @@
 """Fitting to rows that are not in memory: Parquet files, and Dask collections on a cluster."""
 
-from __future__ import annotations
-
-import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from deeptobit.estimators.diagnosis import check_counts, warn_of_censoring
-from deeptobit.estimators.inputs import automatic_alpha, choose_solver, read_sigma, require_ridge
+from deeptobit import scale
+from deeptobit.estimators import diagnosis, inputs
 from deeptobit.layer import CensoringKinds, Step
-from deeptobit.network import grow, prune
+from deeptobit.network import NetworkLayer, grow, prune
 from deeptobit.runtime import end_progress, show_progress
-from deeptobit.scale import (
-    DataSummary,
-    FinishedLayer,
-    FitByRounds,
-    FitOnline,
-    Moments,
-    Progress,
-    RowReader,
-    Rows,
-    RowSource,
-)
+from deeptobit.scale import DataSummary, FinishedLayer, Moments, Progress, RowSource
 from deeptobit.targets import CensoredTargets
 
-if TYPE_CHECKING:
-    from deeptobit.estimators.lowrank import LowRankRegressor
-    from deeptobit.network import NetworkLayer
 
-
-@dataclass(frozen=True)
-class SourceFit:
+class SourceFit(NamedTuple):
     """A network that was fitted to a source, of one layer or more.
 
     Parameters
@@ -68,41 +50,37 @@ class SourceTraining:
     ----------
     model : LowRankRegressor
     source : RowSource
-    n_layers : int
-    skip_connection : bool
     """
 
-    def __init__(
-        self,
-        model: LowRankRegressor,
-        source: RowSource,
-        n_layers: int,
-        *,
-        skip_connection: bool = True,
-    ) -> None:
+    def __init__(self, model: Any, source: RowSource) -> None:
         self._model, self._source = model, source
-        self._n_layers, self._skip_connection = n_layers, skip_connection
-        self.targets = read_first(model, source)
+        # The first rows are read as if in memory, which checks settings and stores names. Their
+        # outcomes are not read: values are checked later, with all others.
+        block = source.first()
+        X = pd.DataFrame(block.X, columns=list(source.features)) if source.named else block.X
+        unknown = pd.DataFrame(np.nan, index=range(len(block.Y)), columns=list(source.targets))
+        y = unknown.iloc[:, 0] if source.one_dimensional else unknown
+        _, self.targets, _ = model._read(X, y, None, None, None, reset=True)
         self._started = time.monotonic()
 
     def run(
-        self, checkpoint: str | os.PathLike[str] | None = None, *, resume: bool = False
+        self, n_layers: int, checkpoint: Any, *, resume: bool, skip_connection: bool = True
     ) -> SourceFit:
-        """Fit; write a checkpoint and resume from one if asked to."""
-        model, source = self._model, self._source
+        """Fit that many layers; write a checkpoint and resume from one if asked to."""
+        model, source, targets = self._model, self._source, self.targets
         shape = source.n_rows, len(source.features)
-        require_ridge(model._read_penalty(), "a fit of rows beyond memory")
-        solver, reason = choose_solver(model.solver, shape, len(source.targets))
+        inputs.require_ridge(model._read_penalty(), "a fit of rows beyond memory")
+        solver, reason = inputs.choose_solver(model.solver, shape, len(source.targets))
         keep, progress = _checkpointing(model, source, solver, checkpoint, resume=resume)
-        once = solver == "online" and self._n_layers * model.n_passes == 1
+        once = solver == "online" and n_layers * model.n_passes == 1
         with nullcontext(source) if once else source.cached() as cached:
             fit_layer = self._fit_layer(solver, cached, progress, keep)
             grow(
                 fit_layer,
-                self._n_layers,
-                self.targets.lower,
-                self.targets.upper,
-                skip_connection=self._skip_connection,
+                n_layers,
+                targets.lower,
+                targets.upper,
+                skip_connection=skip_connection,
                 grown=progress.finished,
             )
         if model.verbose:
@@ -111,7 +89,6 @@ class SourceTraining:
         assert summary is not None
         self._diagnose(finished, summary)
         layers, nlls = [layer.layer for layer in finished], tuple(layer.nll for layer in finished)
-        skip_connection = self._skip_connection
         depth, pruned = prune(layers, nlls, summary.weight, skip_connection=skip_connection)
         history = {
             "solver": solver,
@@ -121,19 +98,21 @@ class SourceTraining:
             "paying_depth": depth,
         }
         n_iter = sum(layer.n_iter for layer in finished)
-        return SourceFit(pruned, finished[0].alpha, self.targets, summary, n_iter, history)
+        return SourceFit(pruned, finished[0].alpha, targets, summary, n_iter, history)
 
     def _fit_layer(
         self, solver: str, source: RowSource, progress: Progress, keep: Callable[[Progress], None]
-    ) -> FitByRounds | FitOnline:
+    ) -> scale.FitByRounds | scale.FitOnline:
         """How one layer is fitted."""
         model, targets = self._model, self.targets
         bounds = targets.lower, targets.upper
-        rows = Rows(source, RowReader(source.features, targets.names, *bounds, model.outside))
-        settings = model._online_settings(read_sigma(model.sigma, targets.names))
+        rows = scale.Rows(
+            source, scale.RowReader(source.features, targets.names, *bounds, model.outside)
+        )
+        settings = model._online_settings(targets.names)
         if solver == "online":
-            return FitOnline(rows, settings, model.n_passes, progress, keep, self._show_rows)
-        return FitByRounds(
+            return scale.FitOnline(rows, settings, model.n_passes, progress, keep, self._show_rows)
+        return scale.FitByRounds(
             rows, settings, self._alpha, model.tol, model.max_iter, progress, keep, self._show_step
         )
 
@@ -141,19 +120,19 @@ class SourceTraining:
         """The penalty of a layer, if its data determine it."""
         n_inputs = len(moments.x)
         if isinstance(self._model.alpha, str):
-            alpha = automatic_alpha(moments.known, moments.weight, n_inputs)
+            alpha = inputs.automatic_alpha(moments.known, moments.weight, n_inputs)
         else:
             alpha = float(self._model.alpha)
         needed, names = 0 if alpha > 0.0 else n_inputs, self.targets.names
-        check_counts(round(moments.n_rows), moments.known, names, n_features=needed)
+        diagnosis.check_counts(round(moments.n_rows), moments.known, names, n_features=needed)
         return alpha
 
     def _diagnose(self, finished: Sequence[FinishedLayer], summary: DataSummary) -> None:
         """Warn of what the data do not determine, and of layers that did not converge."""
         model, targets = self._model, self.targets
-        check_counts(round(summary.n_rows), summary.known, targets.names, n_features=0)
+        diagnosis.check_counts(round(summary.n_rows), summary.known, targets.names, n_features=0)
         kinds = CensoringKinds(summary.one_sided, summary.two_sided)
-        warn_of_censoring(kinds, targets, given_sigma=not isinstance(model.sigma, str))
+        diagnosis.warn_of_censoring(kinds, targets, given_sigma=not isinstance(model.sigma, str))
         for depth, layer in enumerate(finished):
             if not layer.history.get("converged", True):
                 warnings.warn(
@@ -178,40 +157,8 @@ class SourceTraining:
             show_progress(f"layer {depth + 1}: {done:,} of {total:,} rows, {rate:,.0f} rows/s")
 
 
-def refuse_in_source(model: Any) -> None:
-    """Refuse what needs all rows in memory."""
-    wanted = {
-        "joint_tuning=True": model.joint_tuning is True,
-        "early_stopping=True": bool(model.early_stopping),
-        "sigma='calibrate'": isinstance(model.sigma, str) and model.sigma == "calibrate",
-    }
-    for setting, asked_for in wanted.items():
-        if asked_for:
-            raise ValueError(f"{setting} needs all rows in memory; leave it at its default")
-
-
-def read_first(model: LowRankRegressor, source: RowSource) -> CensoredTargets:
-    """Read the first rows of a source as if in memory, which checks settings and stores names.
-
-    Their outcomes are not read: values are checked later, with all others.
-    """
-    import pandas as pd
-
-    block = source.first()
-    X = pd.DataFrame(block.X, columns=list(source.features)) if source.named else block.X
-    unknown = pd.DataFrame(np.nan, index=range(len(block.Y)), columns=list(source.targets))
-    y = unknown.iloc[:, 0] if source.one_dimensional else unknown
-    _, targets, _ = model._read(X, y, None, None, None, reset=True)
-    return targets
-
-
 def _checkpointing(
-    model: LowRankRegressor,
-    source: RowSource,
-    solver: str,
-    path: str | os.PathLike[str] | None,
-    *,
-    resume: bool,
+    model: Any, source: RowSource, solver: str, path: Any, *, resume: bool
 ) -> tuple[Callable[[Progress], None], Progress]:
     """What to call with progress, and where an earlier fit was interrupted."""
     if path is None:

@@ -1,8 +1,5 @@
 """One layer: many censored outcomes that share a low-rank subspace, W = UV."""
 
-from __future__ import annotations
-
-import os
 import warnings
 from typing import Any, Literal
 
@@ -11,111 +8,18 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from deeptobit import layer as batch
 from deeptobit.arrays import FloatArray, in_precision_of
-from deeptobit.estimators.diagnosis import (
-    check_determined,
-    check_first_rows,
-    check_reach,
-    check_sigma,
-    warn_of_censoring,
-)
-from deeptobit.estimators.inputs import (
-    SolverName,
-    automatic_alpha,
-    choose_solver,
-    feature_scale,
-    read_sigma,
-    require_ridge,
-)
-from deeptobit.estimators.lowrank import LowRankRegressor, refuse_checkpoint
+from deeptobit.estimators import diagnosis, inputs
+from deeptobit.estimators.lowrank import LowRankRegressor
 from deeptobit.estimators.prediction import PredictionKind
-from deeptobit.estimators.source import SourceTraining
-from deeptobit.layer import (
-    Design,
-    Layer,
-    NullLayer,
-    Step,
-    SubspaceFit,
-    SubspaceProblem,
-    TargetScaling,
-    features_for,
-    null_layer,
-    relative_gradient,
-    solve_subspace,
-    spectral_start,
-    to_standard,
-    to_user,
-)
+from deeptobit.estimators.source import SourceFit, SourceTraining
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import NetworkLayer
-from deeptobit.online import OnlineResult, OnlineSolver, RecursiveTobit, learn_passes
+from deeptobit.online import OnlineSolver, RecursiveTobit, learn_passes
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import end_progress, show_progress
-from deeptobit.scale import RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
-
-# Between the subspace estimator and its batch solver: standard units in, the user's units out.
-
-
-def pose_layer(
-    matrix: Any,
-    targets: CensoredTargets,
-    weight: FloatArray,
-    *,
-    rank: int,
-    alpha: float,
-    penalty: Penalty,
-    noise: Noise,
-    sigma: FloatArray | None,
-    fit_intercept: bool,
-    standardize: bool,
-) -> SubspaceProblem:
-    """The problem in standard units; ``sigma`` is in the user's, ``None`` if it is estimated."""
-    share, n_tasks = weight / weight.sum(), len(targets.names)
-    design = Design.build(matrix, share, center=fit_intercept, standardize=standardize)
-    scaling = TargetScaling.build(targets, share, center=fit_intercept)
-    features = features_for(design, penalty)
-    return SubspaceProblem(
-        features=features,
-        targets=targets,
-        scaling=scaling,
-        noise=noise,
-        rank=min(rank, features.rank),
-        alpha=alpha,
-        fit_intercept=fit_intercept,
-        free_sigma=np.full(n_tasks, sigma is None),
-        min_log_sigma=np.full(n_tasks, -np.inf),
-        fixed_log_sigma=np.zeros(n_tasks) if sigma is None else np.log(sigma / scaling.scale),
-        total_weight=float(weight.sum()),
-        penalty=penalty,
-    )
-
-
-def user_units(
-    null: NullLayer, layer: Layer, rank: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """U (T, R), V (R, D), intercept and σ (T,), with empty components up to ``rank``."""
-    return to_user(null.problem.features, null.problem.scaling, layer, rank)
-
-
-def layer_of(
-    null: NullLayer, U: FloatArray, V: FloatArray, intercept: FloatArray, sigma: FloatArray
-) -> Layer:
-    """A model in standard units: the inverse of :func:`user_units`."""
-    problem = null.problem
-    factors = U, V, intercept, sigma
-    return to_standard(problem.features, problem.scaling, factors, problem.rank)
-
-
-def warn_of_convergence(fit: SubspaceFit, tol: float) -> None:
-    """Say how far the solver came and what to do."""
-    warnings.warn(
-        f"no convergence after {fit.n_iter} Newton steps (relative gradient norm "
-        f"{fit.gradient_norm:.1e}, tol {tol:.1e}); increase max_iter, loosen tol, or set a larger "
-        "alpha",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
 
 
 class SubspaceTobitRegressor(LowRankRegressor):
@@ -213,7 +117,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         alpha: float | Literal["auto"] = "auto",
         penalty: str | Penalty = "ridge",
         feature_sparsity: float = 0.0,
-        solver: SolverName = "auto",
+        solver: inputs.SolverName = "auto",
         n_passes: int = 1,
         batch_size: int = 1,
         step_size: Any = "auto",
@@ -259,84 +163,6 @@ class SubspaceTobitRegressor(LowRankRegressor):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-    ) -> SubspaceTobitRegressor:
-        """Fit all tasks together.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (N, D), or rows beyond memory
-            :class:`deeptobit.scale.ParquetRows` is read again for every pass and brings its own y.
-        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
-            The outcomes Y, NaN where missing.
-        sample_weight : array of shape (N,), optional
-        lower, upper : arrays of shape (N, T), optional
-            Bounds per entry.
-        checkpoint : path, optional
-            For rows beyond memory: a file that says after every round where the fit stands.
-        resume : bool
-            Go on from the checkpoint of an earlier fit that was interrupted.
-        """
-        source = self._source(X, y, sample_weight, lower, upper)
-        if source is not None:
-            return self._fit_source(source, checkpoint, resume)
-        refuse_checkpoint(checkpoint, resume)
-        matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=True)
-        solver, reason = choose_solver(
-            self.solver, matrix.shape, targets.shape[1], self._read_penalty()
-        )
-        if solver == "batch" and isinstance(self.alpha, str):
-            known = weight @ ~targets.missing
-            self.alpha_ = automatic_alpha(known, float(weight.sum()), matrix.shape[1])
-        penalised = solver == "online" or self.alpha_ > 0.0
-        check_determined(targets, weight, 0 if penalised else self.n_features_in_, self.alpha_)
-        check_sigma(read_sigma(self.sigma, targets.names), targets, weight)
-        self.history_: dict[str, Any] = {"solver": solver, "reason": reason}
-        if solver == "batch":
-            self._fit_batch(matrix, targets, weight)
-        else:
-            self._fit_online(matrix, targets, weight)
-        self._remember_rows(matrix, weight)
-        return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-    ) -> SubspaceTobitRegressor:
-        """Learn from some more rows, in constant memory.
-
-        Calls on consecutive pieces give the result of one call on the whole. A model that was
-        fitted with ``fit`` goes on from there, its rows counting as much as the new ones.
-        """
-        first = not hasattr(self, "_rows_behind")
-        matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
-        check_reach(read_sigma(self.sigma, targets.names), targets)
-        if first:
-            check_first_rows(targets, weight)
-            require_ridge(self._read_penalty(), "partial_fit")
-        if not hasattr(self, "_stream"):
-            self._stream = self._online_solver(targets.names) if first else self._continued()
-            reason = "partial_fit learns row by row" if first else "partial_fit goes on"
-            self.history_ = {"solver": "online", "reason": reason}
-        self._stream.learn(matrix, targets.low, targets.high, weight)
-        self._store_online(self._stream, targets)
-        self._remember_more(matrix, weight)
-        return self
-
     @property
     def layers_(self) -> tuple[NetworkLayer, ...]:
         """The one layer, as networks have several."""
@@ -369,29 +195,42 @@ class SubspaceTobitRegressor(LowRankRegressor):
         """
         check_is_fitted(self)
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=False)
-        check_determined(targets, weight, 0, 1.0)
-        null = null_layer(self._pose(matrix, targets, weight))
-        layer = layer_of(null, self.U_, self.V_, self.intercept_, self.sigma_)
-        return relative_gradient(null, layer)
+        diagnosis.check_determined(targets, weight, 0, 1.0)
+        null = self._null(matrix, targets, weight)
+        factors = self.U_, self.V_, self.intercept_, self.sigma_
+        problem = null.problem
+        layer = batch.to_standard(problem.features, problem.scaling, factors, problem.rank)
+        return batch.relative_gradient(null, layer)
 
-    def _fit_source(
-        self, source: RowSource, checkpoint: str | os.PathLike[str] | None, resume: bool
-    ) -> SubspaceTobitRegressor:
-        fit = SourceTraining(self, source, 1).run(checkpoint, resume=resume)
-        (layer,) = fit.layers
+    def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
+        shape, penalty = matrix.shape, self._read_penalty()
+        solver, reason = inputs.choose_solver(self.solver, shape, targets.shape[1], penalty)
+        if solver == "batch" and isinstance(self.alpha, str):
+            known = weight @ ~targets.missing
+            self.alpha_ = inputs.automatic_alpha(known, float(weight.sum()), shape[1])
+        needed = 0 if solver == "online" or self.alpha_ > 0.0 else shape[1]
+        diagnosis.check_determined(targets, weight, needed, self.alpha_)
+        diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
+        self.history_ = {"solver": solver, "reason": reason}
+        if solver == "batch":
+            self._fit_batch(matrix, targets, weight)
+        else:
+            self._fit_online(matrix, targets, weight)
+
+    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> SourceFit:
+        fit = training.run(1, checkpoint, resume=resume)
         (course,) = fit.history.pop("layers")
         self.history_ = fit.history | course
-        self._store(layer.U, layer.V, layer.intercept, layer.sigma, fit.targets)
-        self._remember_source(fit)
-        return self
+        return fit
 
     def _fit_batch(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
-        self.feature_scale_ = feature_scale(matrix, weight)
-        null = null_layer(self._pose(matrix, targets, weight))
-        warn_of_censoring(null.kinds, targets, given_sigma=not isinstance(self.sigma, str))
-        fit = solve_subspace(
+        self.feature_scale_ = inputs.feature_scale(matrix, weight)
+        null = self._null(matrix, targets, weight)
+        given = not isinstance(self.sigma, str)
+        diagnosis.warn_of_censoring(null.kinds, targets, given_sigma=given)
+        fit = batch.solve_subspace(
             null,
-            spectral_start(null),
+            batch.spectral_start(null),
             alpha=self.alpha_,
             tol=self.tol,
             max_iter=self.max_iter,
@@ -400,9 +239,16 @@ class SubspaceTobitRegressor(LowRankRegressor):
         if self.verbose:
             end_progress()
         if not fit.converged:
-            warn_of_convergence(fit, self.tol)
-        U, V, intercept, sigma = user_units(null, fit.layer, self.rank_)
-        self._store(U, V, intercept, sigma, targets)
+            warnings.warn(
+                f"no convergence after {fit.n_iter} Newton steps (relative gradient norm "
+                f"{fit.gradient_norm:.1e}, tol {self.tol:.1e}); increase max_iter, loosen tol, or "
+                "set a larger alpha",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        features, scaling = null.problem.features, null.problem.scaling
+        layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))
+        self._store((layer,), targets)
         self.n_iter_ = max(fit.n_iter, 1)
         self.history_ |= {
             "objective": fit.objective,
@@ -410,77 +256,83 @@ class SubspaceTobitRegressor(LowRankRegressor):
             "certificate": fit.certificate,
             "alpha_max": null.alpha_max,
             "converged": fit.converged,
-            "n_features_used": int(V.any(axis=0).sum()),
+            "n_features_used": int(layer.V.any(axis=0).sum()),
             "course": list(fit.steps),
         }
 
-    def _pose(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> SubspaceProblem:
-        given = read_sigma(self.sigma, targets.names)
-        return pose_layer(
-            matrix,
-            targets,
-            weight,
-            rank=self.rank_,
-            alpha=self.alpha_,
-            penalty=self._read_penalty(),
-            noise=one_family(self.noise),
-            sigma=given,
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
-        )
+    def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
+        """The layer without effects, where the batch solver begins."""
+        sigma = self._given_sigma(targets.names)
+        settings: dict[str, Any] = {"rank": self.rank_, "alpha": self.alpha_, "sigma": sigma}
+        return null_of(self, matrix, targets, weight, self._read_penalty(), **settings)
 
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
-        solver = self._online_solver(targets.names)
+        solver = self._stream = self._online_solver(targets.names)
         for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
             if self.verbose:
                 total = self.n_passes * len(targets)
                 show_progress(f"{done:,} of {total:,} rows ({done / total:.0%})")
         if self.verbose:
             end_progress()
-        self._store_online(solver, targets)
+        self._store_stream(targets)
 
     def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:
-        settings = self._online_settings(
-            read_sigma(self.sigma, names), exact_sketch=self.exact_sketch
-        )
+        settings = self._online_settings(names, exact_sketch=self.exact_sketch)
         return OnlineSolver(settings, self.n_features_in_, len(names))
 
+    def _begun(self, targets: CensoredTargets) -> OnlineSolver:
+        self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
+        return self._online_solver(targets.names)
+
     def _continued(self) -> RecursiveTobit:
-        weight, mean_squares = self._rows_behind
-        return RecursiveTobit(
-            OnlineResult(self.U_, self.V_, self.intercept_, self.sigma_, round(weight)),
-            mean_squares,
-            one_family(self.noise),
-            fit_intercept=self.fit_intercept,
-            learns_sigma=isinstance(self.sigma, str),
-        )
+        self.history_ = {"solver": "online", "reason": "partial_fit goes on"}
+        return self._recursive()
 
-    def _store_online(
-        self, solver: OnlineSolver | RecursiveTobit, targets: CensoredTargets
-    ) -> None:
-        model = solver.result()
-        self._store(model.U, model.V, model.intercept, model.sigma, targets)
-        self.n_iter_ = max(model.n_seen, 1)
-        if isinstance(solver, OnlineSolver):
-            self.history_["course"] = solver.history
-
-    def _store(
-        self,
-        U: FloatArray,
-        V: FloatArray,
-        intercept: FloatArray,
-        sigma: FloatArray,
-        targets: CensoredTargets,
-    ) -> None:
-        self.U_, self.V_, self.coef_ = U, V, U @ V
-        self.intercept_, self.sigma_ = intercept, sigma
-        self._name_targets(targets)
-
-    def _latent(self, X: Any) -> FloatArray:
-        return np.asarray(X @ self.coef_.T + self.intercept_)
+    def _store_stream(self, targets: CensoredTargets) -> None:
+        found = self._stream.result()
+        self._store((NetworkLayer(found.U, found.V, found.intercept, found.sigma),), targets)
+        self.n_iter_ = max(found.n_seen, 1)
+        if isinstance(self._stream, OnlineSolver):
+            self.history_["course"] = self._stream.history
 
 
-def _show_step(step: Step) -> None:
+def null_of(
+    model: Any,
+    matrix: Any,
+    targets: CensoredTargets,
+    weight: FloatArray,
+    penalty: Penalty,
+    *,
+    rank: int,
+    alpha: float,
+    sigma: FloatArray | None = None,
+) -> batch.NullLayer:
+    """The layer without effects, in standard units, with the noise and the units of a model.
+
+    ``sigma`` is in the user's units, ``None`` if it is estimated.
+    """
+    share, n_tasks, center = weight / weight.sum(), len(targets.names), model.fit_intercept
+    design = batch.Design.build(matrix, share, center=center, standardize=model.standardize)
+    scaling = batch.TargetScaling.build(targets, share, center=center)
+    features = batch.features_for(design, penalty)
+    problem = batch.SubspaceProblem(
+        features=features,
+        targets=targets,
+        scaling=scaling,
+        noise=one_family(model.noise),
+        rank=min(rank, features.rank),
+        alpha=alpha,
+        fit_intercept=center,
+        free_sigma=np.full(n_tasks, sigma is None),
+        min_log_sigma=np.full(n_tasks, -np.inf),
+        fixed_log_sigma=np.zeros(n_tasks) if sigma is None else np.log(sigma / scaling.scale),
+        total_weight=float(weight.sum()),
+        penalty=penalty,
+    )
+    return batch.null_layer(problem)
+
+
+def _show_step(step: batch.Step) -> None:
     """Progress of the batch solver."""
     show_progress(
         f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "

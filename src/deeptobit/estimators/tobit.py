@@ -1,41 +1,16 @@
 """Tobit regression for many outcomes at once, by exact maximum likelihood."""
 
-from __future__ import annotations
-
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deeptobit import layer
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators.diagnosis import (
-    check_determined,
-    check_sigma,
-    take_minimum_norm,
-    warn_of_censoring,
-    warn_of_collinearity,
-    warn_of_constant_where_known,
-    warn_of_convergence,
-    warn_of_separation,
-)
-from deeptobit.estimators.inference import EffectsMixin
-from deeptobit.estimators.inputs import (
-    check_settings,
-    check_switches,
-    feature_names,
-    feature_scale,
-    read_sigma,
-)
+from deeptobit.estimators import diagnosis, inputs
+from deeptobit.estimators.inference import InferenceMixin
 from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.inspection import FittedTobit
-from deeptobit.layer import (
-    SIGMA_FLOOR,
-    BasisFeatures,
-    Design,
-    OlsenProblem,
-    TargetScaling,
-    fit_tobit,
-)
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -43,7 +18,7 @@ from deeptobit.targets import BoundsLike, CensoredTargets
 _LITTLE_CURVATURE, _MANY_STEPS = 1e-2, 12
 
 
-class TobitRegressor(EffectsMixin):
+class TobitRegressor(InferenceMixin):
     r"""Tobit regression :math:`y_t = \mathrm{clip}(x^\top\beta_t + b_t + \sigma_t\varepsilon)`.
 
     Minimises for every task, over β, b and σ,
@@ -160,7 +135,7 @@ class TobitRegressor(EffectsMixin):
         sample_weight: ArrayLike | None = None,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
-    ) -> TobitRegressor:
+    ) -> Self:
         """Fit all tasks.
 
         Parameters
@@ -173,25 +148,24 @@ class TobitRegressor(EffectsMixin):
         lower, upper : arrays of shape (N, T), optional
             Bounds per entry, such as detection limits that differ from row to row.
         """
-        check_settings(self.alpha, self.tol, self.max_iter, self.prediction)
-        check_switches(self.get_params(deep=False))
+        inputs.check_settings(self.get_params(deep=False))
         matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
-        self.feature_scale_ = feature_scale(matrix, weight)
-        check_determined(targets, weight, self.n_features_in_, self.alpha)
-        check_sigma(read_sigma(self.sigma, targets.names), targets, weight)
-        undetermined = warn_of_constant_where_known(
-            matrix, targets, weight, feature_names(self), self.alpha
+        self.feature_scale_ = inputs.feature_scale(matrix, weight)
+        diagnosis.check_determined(targets, weight, self.n_features_in_, self.alpha)
+        diagnosis.check_sigma(inputs.read_sigma(self.sigma, targets.names), targets, weight)
+        undetermined = diagnosis.warn_of_constant_where_known(
+            matrix, targets, weight, inputs.feature_names(self), self.alpha
         )
         problem, fixed_theta = self._pose(matrix, targets, weight)
-        warn_of_collinearity(problem.features, feature_names(self), self.alpha)
-        problem, result, kinds = fit_tobit(
+        diagnosis.warn_of_collinearity(problem.features, inputs.feature_names(self), self.alpha)
+        problem, result, kinds = layer.fit_tobit(
             problem,
             fixed_theta,
             total_weight=float(weight.sum()),
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        point = take_minimum_norm(problem, result.point, undetermined)
+        point = diagnosis.take_minimum_norm(problem, result.point, undetermined)
         self._store(FittedTobit(problem, point, result.value, float(weight.sum()), kinds))
         self.n_iter_ = max(int(result.n_iter.max()), 1)
         self.history_ = {
@@ -199,31 +173,31 @@ class TobitRegressor(EffectsMixin):
             "gradient_norm": result.gradient_norm,
             "converged": result.converged,
         }
-        warn_of_censoring(kinds, targets, given_sigma=fixed_theta is not None)
+        diagnosis.warn_of_censoring(kinds, targets, given_sigma=fixed_theta is not None)
         suspects = (result.least_curvature < _LITTLE_CURVATURE) | (result.n_iter > _MANY_STEPS)
         suspects &= ~kinds.one_sided & (self.alpha == 0.0)
-        separated = warn_of_separation(problem, suspects, feature_names(self))
-        warn_of_convergence(~result.converged & ~separated, targets, self.max_iter)
+        separated = diagnosis.warn_of_separation(problem, suspects, inputs.feature_names(self))
+        diagnosis.warn_of_convergence(~result.converged & ~separated, targets, self.max_iter)
         return self
 
     def _pose(
         self, matrix: Any, targets: CensoredTargets, weight: FloatArray
-    ) -> tuple[OlsenProblem, FloatArray | None]:
+    ) -> tuple[layer.OlsenProblem, FloatArray | None]:
         """The problem in standard units, and 1/σ where σ is given."""
-        share = weight / weight.sum()
+        share, center = weight / weight.sum(), self.fit_intercept
         # Without a penalty the unit of a feature changes nothing but the rounding.
         standardize = self.standardize or self.alpha == 0.0
-        design = Design.build(matrix, share, center=self.fit_intercept, standardize=standardize)
-        scaling = TargetScaling.build(targets, share, center=self.fit_intercept)
-        given = read_sigma(self.sigma, targets.names)
-        problem = OlsenProblem(
-            features=BasisFeatures.whitened(design, self.alpha),
+        design = layer.Design.build(matrix, share, center=center, standardize=standardize)
+        scaling = layer.TargetScaling.build(targets, share, center=center)
+        given = inputs.read_sigma(self.sigma, targets.names)
+        problem = layer.OlsenProblem(
+            features=layer.BasisFeatures.whitened(design, self.alpha),
             targets=targets,
             scaling=scaling,
             noise=one_family(self.noise),
             fit_intercept=self.fit_intercept,
             free_sigma=np.full(len(targets.names), given is None),
-            max_theta=1.0 / SIGMA_FLOOR if given is None else np.inf,
+            max_theta=1.0 / layer.SIGMA_FLOOR if given is None else np.inf,
         )
         return problem, None if given is None else scaling.scale / given
 
@@ -231,14 +205,9 @@ class TobitRegressor(EffectsMixin):
         """Keep the fit, in the user's units."""
         targets = trained.problem.targets
         self._trained = trained
-        self._one_dimensional = targets.one_dimensional
-        self.target_names_ = list(targets.names)
-        self.lower_, self.upper_ = targets.lower, targets.upper
+        self._store_targets(targets)
         self.coef_, self.intercept_, self.sigma_ = trained.in_user_units()
         self.log_likelihood_ = trained.log_likelihood()
-
-    def _latent(self, X: Any) -> FloatArray:
-        return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the training data: a model that is passed on must not carry them along."""

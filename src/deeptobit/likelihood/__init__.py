@@ -10,7 +10,7 @@ from deeptobit.likelihood.evaluate import (
     reference_olsen_rows,
     truncated_moments,
 )
-from deeptobit.likelihood.gaussian import Gaussian
+from deeptobit.likelihood.gaussian import FAMILIES, Gaussian, one_family, resolve_noise
 from deeptobit.likelihood.logistic import Logistic
 from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
 from deeptobit.likelihood.normal import (
@@ -23,7 +23,6 @@ from deeptobit.likelihood.skewed import TwoPiece
 from deeptobit.likelihood.spread import ScoreGrid, Spread, bend
 from deeptobit.likelihood.student import StudentT
 from deeptobit.likelihood.tasks import (
-    FAMILIES,
     NoiseByTask,
     at_entries,
     at_scores,
@@ -31,8 +30,6 @@ from deeptobit.likelihood.tasks import (
     join_families,
     of_task,
     of_tasks,
-    one_family,
-    resolve_noise,
     with_grid,
     with_one_spread,
     with_spread,

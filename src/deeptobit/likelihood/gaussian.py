@@ -1,11 +1,16 @@
-"""Gaussian noise: the Tobit model."""
+"""Gaussian noise, that of the Tobit model, and the families that may replace it, by name."""
+
+from inspect import signature
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood.noise import Derivatives, SymmetricNoise
+from deeptobit.likelihood.logistic import Logistic
+from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
 from deeptobit.likelihood.normal import log_diff_ndtr, log_ndtr, mills, mills_excess, normal_log_pdf
+from deeptobit.likelihood.skewed import TwoPiece
+from deeptobit.likelihood.student import StudentT
 
 _NEGLIGIBLE = 40.0  # exp(−40) = 4e-18
 _INV_SQRT_PI = 1.0 / np.sqrt(np.pi)
@@ -111,3 +116,54 @@ class Gaussian(SymmetricNoise):
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         """Independent standard normal draws."""
         return rng.standard_normal(shape)
+
+
+# Families that ship: what `noise=` names and what a model file holds. A new family is a file with a
+# class whose constructor arguments are attributes of the same name, and its line here.
+
+FAMILIES: dict[str, type[StandardNoise]] = {
+    "gaussian": Gaussian,
+    "logistic": Logistic,
+    "student_t": StudentT,
+    "two_piece": TwoPiece,
+}
+
+
+def one_family(noise: str | Noise) -> Noise:
+    """The noise family that a model is fitted with, the same for all tasks.
+
+    Examples
+    --------
+    >>> one_family("logistic")
+    Logistic()
+    """
+    if hasattr(noise, "families"):  # a NoiseByTask
+        raise ValueError(
+            "models are fitted with one noise family for all tasks; noise is a NoiseByTask, which "
+            "serves predictions: pass noise='gaussian' or another family"
+        )
+    return resolve_noise(noise)
+
+
+def resolve_noise(noise: str | Noise) -> Noise:
+    """A noise family from its name, or the object itself.
+
+    Examples
+    --------
+    >>> resolve_noise("student_t")
+    StudentT(df=4)
+    """
+    by_name = {name: cls for name, cls in FAMILIES.items() if _has_defaults(cls)}
+    if isinstance(noise, str) and noise in by_name:
+        return by_name[noise]()
+    if not isinstance(noise, (str, type)) and isinstance(noise, Noise):
+        return noise
+    raise ValueError(
+        f"noise must be one of {', '.join(map(repr, by_name))} or an object with the methods of "
+        f"deeptobit.likelihood.Noise; got {noise!r}"
+    )
+
+
+def _has_defaults(cls: type) -> bool:
+    """Whether a class can be made without arguments, so that its name is enough."""
+    return all(par.default is not par.empty for par in signature(cls).parameters.values())

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import signature
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood.gaussian import Gaussian
-from deeptobit.likelihood.logistic import Logistic
-from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise
-from deeptobit.likelihood.skewed import TwoPiece
+from deeptobit.likelihood.noise import Derivatives, Noise
 from deeptobit.likelihood.spread import ScoreGrid, Spread
-from deeptobit.likelihood.student import StudentT
 
 
 class NoiseOfEntries:
@@ -355,54 +350,3 @@ def join_families(families: Sequence[Noise]) -> Noise:
 
 def _families(noise: Noise, n_tasks: int) -> list[Noise]:
     return [of_task(noise, task) for task in range(n_tasks)]
-
-
-# Families that ship: what `noise=` names and what a model file holds. A new family is a file with a
-# class whose constructor arguments are attributes of the same name, and its line here.
-
-FAMILIES: dict[str, type[StandardNoise]] = {
-    "gaussian": Gaussian,
-    "logistic": Logistic,
-    "student_t": StudentT,
-    "two_piece": TwoPiece,
-}
-
-
-def one_family(noise: str | Noise) -> Noise:
-    """The noise family that a model is fitted with, the same for all tasks.
-
-    Examples
-    --------
-    >>> one_family("logistic")
-    Logistic()
-    """
-    if isinstance(noise, NoiseByTask):
-        raise ValueError(
-            "models are fitted with one noise family for all tasks; noise is a NoiseByTask, which "
-            "serves predictions: pass noise='gaussian' or another family"
-        )
-    return resolve_noise(noise)
-
-
-def resolve_noise(noise: str | Noise) -> Noise:
-    """A noise family from its name, or the object itself.
-
-    Examples
-    --------
-    >>> resolve_noise("student_t")
-    StudentT(df=4)
-    """
-    by_name = {name: cls for name, cls in FAMILIES.items() if _has_defaults(cls)}
-    if isinstance(noise, str) and noise in by_name:
-        return by_name[noise]()
-    if not isinstance(noise, (str, type)) and isinstance(noise, Noise):
-        return noise
-    raise ValueError(
-        f"noise must be one of {', '.join(map(repr, by_name))} or an object with the methods of "
-        f"deeptobit.likelihood.Noise; got {noise!r}"
-    )
-
-
-def _has_defaults(cls: type) -> bool:
-    """Whether a class can be made without arguments, so that its name is enough."""
-    return all(par.default is not par.empty for par in signature(cls).parameters.values())
