@@ -1,11 +1,9 @@
 """Features in standard units, dense or sparse, and the basis in which a problem is solved."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -42,7 +40,7 @@ class Design:
     vanishing: BoolArray
 
     @classmethod
-    def build(cls, X: Any, weight: FloatArray, *, center: bool, standardize: bool) -> Design:
+    def build(cls, X: Any, weight: FloatArray, *, center: bool, standardize: bool) -> Self:
         """Standardise X by its weighted moments.
 
         Examples
@@ -80,7 +78,7 @@ class Design:
         """Whether the matrix is stored sparse."""
         return bool(issparse(self.matrix))
 
-    def without_matrix(self) -> Design:
+    def without_matrix(self) -> "Design":
         """Mean, scale and weights alone."""
         return replace(self, matrix=None)
 
@@ -150,7 +148,7 @@ class BasisFeatures:
     matrix: FloatArray | None
 
     @classmethod
-    def whitened(cls, design: Design, alpha: float) -> BasisFeatures:
+    def whitened(cls, design: Design, alpha: float) -> Self:
         """Diagonalise the Gram matrix, or only scale it where that would take too long.
 
         Examples
@@ -167,20 +165,20 @@ class BasisFeatures:
         return cls(design.without_matrix(), basis, ridge, matrix)
 
     @classmethod
-    def whitened_by(cls, design: Design, gram: FloatArray, alpha: float) -> BasisFeatures:
+    def whitened_by(cls, design: Design, gram: FloatArray, alpha: float) -> Self:
         """The same for features that are not in memory, from their Gram matrix (D, D)."""
         basis, ridge = _whitened_basis(*np.linalg.eigh(gram), alpha)
         return cls(design, basis, ridge, None)
 
     @classmethod
-    def own(cls, design: Design) -> BasisFeatures:
+    def own(cls, design: Design) -> Self:
         """The standardised features themselves, B = I."""
         n_features = len(design.scale)
         matrix = None if design.is_sparse else design.matrix
         return cls(design, np.ones(n_features), np.zeros(n_features), matrix)
 
     @classmethod
-    def none(cls, design: Design) -> BasisFeatures:
+    def none(cls, design: Design) -> Self:
         """No features, r = 0: what is left of a model is its intercept."""
         shape = len(design.weight), len(design.scale)
         empty = np.zeros((shape[0], 0))
@@ -212,7 +210,7 @@ class BasisFeatures:
         return len(self.design.scale) - self.rank
 
     @property
-    def in_whitened_basis(self) -> BasisFeatures:
+    def in_whitened_basis(self) -> "BasisFeatures":
         """The same features in their whitened basis."""
         return self
 
@@ -235,7 +233,7 @@ class BasisFeatures:
         unit = self.basis / self.norms
         return np.asarray(np.square(unit).sum(axis=1) < 1.0 - 1e-6)
 
-    def blocks(self, *, single: bool = False) -> Iterator[tuple[slice, Rows]]:
+    def blocks(self, *, single: bool = False) -> "Iterator[tuple[slice, Rows]]":
         """The rows, block by block.
 
         Dense rows can be had in ``single`` precision: twice as fast, for search directions only.
@@ -252,7 +250,7 @@ class BasisFeatures:
         assert self.matrix is not None
         return self.matrix.astype(np.float32)
 
-    def _sparse_blocks(self) -> Iterator[tuple[slice, Rows]]:
+    def _sparse_blocks(self) -> "Iterator[tuple[slice, Rows]]":
         to_raw = (self.basis.T / self.design.scale).T
         shift = self.design.mean * to_raw if to_raw.ndim == 1 else self.design.mean @ to_raw
         for rows in row_blocks(self.n_samples, sparse=True):

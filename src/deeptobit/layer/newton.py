@@ -6,8 +6,6 @@ all columns together, and columns leave as they converge. :func:`minimize_each` 
 handful of parameters each, whose Hessians are small matrices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol

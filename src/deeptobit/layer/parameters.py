@@ -1,9 +1,7 @@
 """The parameters of one layer, in standard units and in the user's."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -69,7 +67,7 @@ class TargetScaling:
     scale: FloatArray
 
     @classmethod
-    def build(cls, targets: CensoredTargets, weight: FloatArray, *, center: bool) -> TargetScaling:
+    def build(cls, targets: CensoredTargets, weight: FloatArray, *, center: bool) -> Self:
         """Weighted mean and standard deviation of the recorded values.
 
         Examples
@@ -86,7 +84,7 @@ class TargetScaling:
         return cls.of_moments(mean, variance, center=center)
 
     @classmethod
-    def of_moments(cls, mean: FloatArray, variance: FloatArray, *, center: bool) -> TargetScaling:
+    def of_moments(cls, mean: FloatArray, variance: FloatArray, *, center: bool) -> Self:
         """From means and variances of the recorded values, each (T,)."""
         spread = np.sqrt(variance if center else variance + mean**2)
         # A constant score has no spread; its own size, or 1, is a unit as good as any.

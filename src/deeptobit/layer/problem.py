@@ -4,8 +4,6 @@ The paper alternates between V given U (problem P:V) and U given V (problem P:U)
 blocks of one Newton step: ``by_Z`` and ``by_U`` in the gradients and Hessian products below.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -78,7 +76,7 @@ class LayerProblem(ABC):
             raise ValueError(f"{self.penalty} needs features in their own basis: use features_for")
 
     @abstractmethod
-    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> LayerEvaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> "LayerEvaluation":
         """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
 
     @property
@@ -268,7 +266,7 @@ class SubspaceProblem(LayerProblem):
         """Row weights that sum to one, (N,)."""
         return self.features.design.weight
 
-    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> SubspaceEvaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> "SubspaceEvaluation":
         """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
         layer = self.unpack(point)
         shape = self.targets.shape

@@ -1,7 +1,5 @@
 """One layer to its optimum: Newton's method on U, V, intercepts and σ at once, from any start."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 

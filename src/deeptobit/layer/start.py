@@ -1,7 +1,5 @@
 """Where one layer begins: the null model W = 0, and the leading directions away from it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

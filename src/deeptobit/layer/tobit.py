@@ -3,11 +3,9 @@
 Everything is in standard units, in Olsen's (1978) convex coordinates γ = β/σ and θ = 1/σ.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,7 +64,7 @@ class OlsenProblem:
         """Row weights that sum to one, (N,)."""
         return self.features.design.weight
 
-    def evaluate(self, point: FloatArray, tasks: Tasks) -> Evaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks) -> "Evaluation":
         """Objective, gradient and curvature of some tasks at ``point`` of shape (r + 2, A)."""
         z, intercept, theta = point[:-2], point[-2], point[-1]
         ridge = self.features.ridge[:, None]
@@ -105,7 +103,7 @@ class OlsenProblem:
         """The step (at most 1) that changes θ by a factor of at most 4.4, (A,)."""
         return np.asarray(0.9 / np.maximum(np.abs(direction[-1]), 0.9))
 
-    def without_features(self) -> OlsenProblem:
+    def without_features(self) -> "OlsenProblem":
         """The null model of the same data: intercepts and noise scales alone."""
         return replace(self, features=BasisFeatures.none(self.features.design))
 
@@ -186,7 +184,7 @@ class CensoringKinds:
     two_sided: BoolArray
 
     @classmethod
-    def of(cls, problem: OlsenProblem) -> CensoringKinds:
+    def of(cls, problem: OlsenProblem) -> Self:
         """Classify the tasks of a problem; rows of weight 0 do not count."""
         present = problem.weight > 0.0
         targets = problem.targets

@@ -1,7 +1,5 @@
 """Growing a network: Algorithm 3 of the paper, its calibration, and the depth that pays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar

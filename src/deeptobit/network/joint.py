@@ -1,7 +1,5 @@
 """Joint tuning: the penalised likelihood of a whole network, and its descent by L-BFGS."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

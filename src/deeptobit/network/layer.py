@@ -1,7 +1,5 @@
 """One layer of a network, what it sees of a row, and the scores of a stack of layers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,11 +1,9 @@
 """Growing a network online: in one pass over the rows for each layer, or from a stream."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,7 +58,7 @@ class ResidualOutputs:
     @classmethod
     def of(
         cls, layers: Sequence[NetworkLayer], outputs: FloatArray, X: Any, weight: FloatArray
-    ) -> ResidualOutputs:
+    ) -> Self:
         """Regress the outputs of the last layer, (N, T), on the sketches of the rows."""
         n_features = X.shape[1]
         parts = {id(layer): layer.V[:, -n_features:] for layer in (layers[0], layers[-1])}
@@ -114,7 +112,7 @@ class OnlineInputs:
     residuals: ResidualOutputs | None
 
     @classmethod
-    def of(cls, inputs: LayerInputs, X: Any, weight: FloatArray) -> OnlineInputs:
+    def of(cls, inputs: LayerInputs, X: Any, weight: FloatArray) -> Self:
         """Residuals from the regression on some rows; none are needed for the first layer."""
         outputs = inputs.outputs(X) if inputs.skip_connection else None
         if outputs is None:

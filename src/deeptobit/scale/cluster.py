@@ -1,7 +1,5 @@
 """Rows of Dask collections, and Parquet files read by the workers of a cluster."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -65,7 +63,7 @@ class DaskRows(RowSource):
     @classmethod
     def of_collections(
         cls, X: Any, y: Any, sample_weight: Any = None, lower: Any = None, upper: Any = None
-    ) -> DaskRows:
+    ) -> Self:
         """Arrays or DataFrames of Dask, partitioned alike.
 
         Parameters
@@ -359,7 +357,7 @@ class ParquetPartitions(DaskRows):
     rows : ParquetRows
     """
 
-    def __init__(self, rows: ParquetRows) -> None:
+    def __init__(self, rows: "ParquetRows") -> None:
         self._shards = rows.shards
         wrap = partial(require("dask", "scale").delayed, pure=False, traverse=False)
         super().__init__(

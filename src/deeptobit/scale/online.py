@@ -1,7 +1,5 @@
 """The layers of a network learned online, in one pass over a source for each."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable, Iterable, Sequence

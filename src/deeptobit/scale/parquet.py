@@ -1,7 +1,5 @@
 """Rows of Parquet files, read again for every pass."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -277,7 +275,7 @@ class ParquetRows(LocalSource):
         """Number of rows, from the files' own counts."""
         return sum(shard.n_rows for shard in self.shards)
 
-    def on_cluster(self) -> DaskRows:
+    def on_cluster(self) -> "DaskRows":
         """The same rows, read by the workers of the running ``dask.distributed.Client``."""
         from deeptobit.scale.cluster import ParquetPartitions
 

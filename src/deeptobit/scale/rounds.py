@@ -1,7 +1,5 @@
 """The layers of a network by rounds: sums over all rows of a source, then a Newton step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -56,9 +54,9 @@ class ShardedProblem(LayerProblem):
     scaling: TargetScaling
     censored: BoolArray
     secants: Secants = field(default_factory=Secants)
-    last: list[ShardedEvaluation] = field(default_factory=list)
+    last: "list[ShardedEvaluation]" = field(default_factory=list)
 
-    def evaluate(self, point: FloatArray, tasks: object = None) -> ShardedEvaluation:
+    def evaluate(self, point: FloatArray, tasks: object = None) -> "ShardedEvaluation":
         """One round: objective, gradient and curvature at a point."""
         if self.last and np.array_equal(self.last[0].point, point):
             return self.last[0]  # a line search evaluates the point it has chosen once more

@@ -1,9 +1,8 @@
 """Where a fit stands: what a checkpoint stores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class Secants:
             del self.pairs[:-_PAIRS]
         self.position, self.slope = position, slope
 
-    def correct(self, product: Callable[[FloatArray], FloatArray]) -> Correction:
+    def correct(self, product: Callable[[FloatArray], FloatArray]) -> "Correction":
         r"""The BFGS updates of every task's Hessian, of which ``product`` is the first guess.
 
         .. math:: B \leftarrow B - \frac{Bss^\top B}{s^\top Bs} + \frac{yy^\top}{s^\top y}
@@ -122,14 +121,14 @@ class Seen:
     sample: RawRows
 
     @classmethod
-    def nothing(cls, n_features: int, n_tasks: int) -> Seen:
+    def nothing(cls, n_features: int, n_tasks: int) -> Self:
         """Before the first row."""
         shapes = ((0, n_features), (0, n_tasks), (0, n_tasks), (0,))
         sample = RawRows(*(np.zeros(shape) for shape in shapes))
         known, mean, deviations = np.zeros(n_tasks), np.zeros(n_features), np.zeros(n_features)
         return cls(0.0, 0.0, known, mean, deviations, sample)
 
-    def more(self, rows: RawRows, stride: int) -> Seen:
+    def more(self, rows: RawRows, stride: int) -> "Seen":
         """With some more rows, of which every ``stride``-th joins the sample."""
         n_rows, weight = float(len(rows.weight)), float(rows.weight.sum())
         mean = rows.weight @ rows.X / (weight or 1.0)
@@ -138,7 +137,7 @@ class Seen:
         sample = rows.part(slice(-int(self.n_rows) % stride, None, stride))
         return self + Seen(n_rows, weight, known, mean, deviations, sample)
 
-    def __add__(self, other: Seen) -> Seen:
+    def __add__(self, other: "Seen") -> "Seen":
         """Of the rows of both; deviations are those from the common mean (Chan et al. 1983)."""
         weight = self.weight + other.weight
         share, step = other.weight / (weight or 1.0), other.mean - self.mean

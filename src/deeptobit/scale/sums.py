@@ -1,11 +1,9 @@
 """Sums over rows: the moments of the data, and a layer's objective with its derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +38,7 @@ class Shift(NamedTuple):
     Y: FloatArray
 
     @classmethod
-    def near(cls, inputs: FloatArray, Y: FloatArray) -> Shift:
+    def near(cls, inputs: FloatArray, Y: FloatArray) -> Self:
         """The means of some rows; 0 for an outcome that none of them has."""
         known = ~np.isnan(Y)
         count = np.maximum(known.sum(axis=0), 1)
@@ -96,7 +94,7 @@ class Moments:
         """Weights of the entries that are neither missing nor censored at a bound, (T,)."""
         return np.maximum(self.known - self.left - self.right, 0.0)
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: "Moments") -> "Moments":
         """The moments of both."""
         parts = {
             field.name: getattr(self, field.name) + getattr(other, field.name)
@@ -186,7 +184,7 @@ class LayerSums(NamedTuple):
     curvature: FloatArray
     cross: FloatArray
 
-    def __add__(self, other: object) -> LayerSums:
+    def __add__(self, other: object) -> "LayerSums":
         """The sums of both."""
         if not isinstance(other, LayerSums):
             return NotImplemented
@@ -371,7 +369,7 @@ class Standardised:
         fit_intercept: bool,
         standardize: bool,
         n_outputs: int = 0,
-    ) -> Standardised:
+    ) -> Self:
         """Units of inputs and outcomes; the first ``n_outputs`` inputs are outcomes too."""
         y_mean = moments.y / moments.known
         y_variance = np.maximum(moments.yy / moments.known - y_mean**2, 0.0)

@@ -1,7 +1,5 @@
 """Columns of any kind in Parquet files, some rows at a time."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
@@ -37,7 +35,7 @@ class Frame(NamedTuple):
         Its number in the whole table.
     """
 
-    cells: pd.DataFrame
+    cells: "pd.DataFrame"
     where: str
     first_row: int
     row: int
