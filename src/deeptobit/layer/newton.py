@@ -77,16 +77,13 @@ class NewtonResult:
     least_curvature: FloatArray
 
 
-Watch = Callable[[FloatArray, FloatArray, FloatArray], None]
-
-
 def solve_newton(
     problem: Problem,
     start: FloatArray,
     *,
     tol: FloatArray,
     max_iter: int,
-    watch: Watch | None = None,
+    watch: Callable[[FloatArray, FloatArray, FloatArray], None] = lambda *at: None,
 ) -> NewtonResult:
     """Minimise every column from ``start`` until its gradient norm is at most its ``tol``.
 
@@ -110,8 +107,7 @@ def solve_newton(
     while True:
         value[active] = here.value
         norm[active] = np.linalg.norm(here.gradient, axis=0)
-        if watch is not None:
-            watch(point, value, norm)
+        watch(point, value, norm)
         going = (norm[active] > tol[active]) & (n_iter[active] < max_iter) & ~stuck[active]
         if not going.any():
             break

@@ -5,17 +5,16 @@ Everything is in standard units, in Olsen's (1978) convex coordinates γ = β/σ
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer.features import BasisFeatures, Design
+from deeptobit.layer.features import BasisFeatures, TargetScaling
 from deeptobit.layer.newton import NewtonResult, solve_newton
-from deeptobit.layer.parameters import TargetScaling
-from deeptobit.likelihood import Gaussian, Noise
+from deeptobit.likelihood import Noise
 from deeptobit.targets import CensoredTargets
 
 Tasks = NDArray[np.intp]
@@ -73,7 +72,7 @@ class OlsenProblem:
         value = 0.5 * tau_tau
         gradient = np.vstack([ridge * z, np.zeros_like(theta), tau_tau])
         for rows, block in self.features.blocks():
-            u = block.forward(z)
+            u = block @ z
             u += intercept
             low = self.scaling.apply(self.targets.low[rows][:, tasks], tasks)
             high = self.scaling.apply(self.targets.high[rows][:, tasks], tasks)
@@ -145,7 +144,7 @@ class Evaluation:
         by_tau = (ridge * self.z * delta).sum(axis=0) + self.tau_tau * tau
         product = np.vstack([ridge * (delta + self.z * tau), np.zeros_like(tau), by_tau])
         for rows, block in self.problem.features.blocks(single=True):
-            along = block.forward(delta)
+            along = block @ delta
             along += rough_epsilon
             product[-1] += np.einsum("it,it->t", self.u_tau[rows], along)
             along *= self.u_u[rows]
@@ -243,66 +242,6 @@ def fit_tobit(
     return problem, result, kinds
 
 
-class NullModel(NamedTuple):
-    """The intercept-only model: intercept and σ of every task (T,), in the user's units."""
-
-    intercept: FloatArray
-    sigma: FloatArray
-    kinds: CensoringKinds
-
-
-def fit_null(
-    targets: CensoredTargets,
-    sample_weight: ArrayLike | None = None,
-    *,
-    noise: Noise | None = None,
-    sigma: ArrayLike | None = None,
-    fit_intercept: bool = True,
-    tol: float = 1e-10,
-    max_iter: int = 100,
-) -> NullModel:
-    """Mean and noise scale of every task without features, by maximum likelihood.
-
-    Parameters
-    ----------
-    targets : CensoredTargets
-        Of every task some entries must be known.
-    sample_weight : array of shape (N,), optional
-    noise : Noise, optional
-        Gaussian by default.
-    sigma : array of shape (T,) or float, optional
-        Given noise scales; estimated by default.
-    fit_intercept : bool
-        Whether means are estimated; otherwise they are 0.
-    tol, max_iter : float, int
-
-    Examples
-    --------
-    >>> targets = CensoredTargets.from_bounds([[0.0], [0.0], [1.0], [3.0]], lower=0)
-    >>> null = fit_null(targets)
-    >>> null.intercept.round(2), null.sigma.round(2)
-    (array([0.17]), array([2.16]))
-    """
-    weight = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight)
-    total, n_tasks = float(weight.sum()), targets.shape[1]
-    no_columns = np.zeros(0)
-    design = Design(None, no_columns, no_columns, weight / total, no_columns.astype(np.bool_))
-    scaling = TargetScaling.build(targets, design.weight, center=fit_intercept)
-    problem = OlsenProblem(
-        BasisFeatures.none(design),
-        targets,
-        scaling,
-        noise or Gaussian(),
-        fit_intercept,
-        np.full(n_tasks, sigma is None),
-        1.0 / SIGMA_FLOOR if sigma is None else np.inf,
-    )
-    theta = None if sigma is None else scaling.scale / np.broadcast_to(sigma, (n_tasks,))
-    _, result, kinds = fit_tobit(problem, theta, total_weight=total, tol=tol, max_iter=max_iter)
-    found = scaling.scale / result.point[-1]
-    return NullModel(scaling.location + found * result.point[-2], found, kinds)
-
-
 def least_squares_start(problem: OlsenProblem) -> FloatArray:
     """Least squares on the recorded values, corrected for censoring: two passes, (r + 2, T).
 
@@ -322,7 +261,7 @@ def least_squares_start(problem: OlsenProblem) -> FloatArray:
 
     total, squares = np.zeros((2, len(share)))
     for rows, block in problem.features.blocks():
-        residual = values[rows] - block.forward(slopes)
+        residual = values[rows] - block @ slopes
         weighted = exact[rows] * residual
         total += weighted.sum(axis=0)
         squares += (weighted * residual).sum(axis=0)

@@ -4,13 +4,11 @@ from deeptobit.network.grow import (
     GrownLayer,
     JointTuning,
     TrainedNetwork,
-    calibrate,
     grow,
-    newton_history,
     prune,
     train,
 )
-from deeptobit.network.joint import JointProblem, NetworkProblem
+from deeptobit.network.joint import NetworkProblem
 from deeptobit.network.layer import (
     LayerInputs,
     NetworkLayer,
@@ -30,7 +28,6 @@ from deeptobit.network.online import (
 __all__ = [
     "ContinuedNetwork",
     "GrownLayer",
-    "JointProblem",
     "JointTuning",
     "LayerInputs",
     "NetworkLayer",
@@ -38,12 +35,10 @@ __all__ = [
     "NetworkStream",
     "OnlineInputs",
     "TrainedNetwork",
-    "calibrate",
     "grow",
     "grow_online",
     "latents",
     "mean_slopes",
-    "newton_history",
     "nll_by_depth",
     "prune",
     "to_standard",

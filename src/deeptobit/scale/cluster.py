@@ -4,22 +4,18 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakSet
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray, is_dask
 from deeptobit.extras import require
-from deeptobit.scale.parquet import ParquetShard
+from deeptobit.scale.parquet import ParquetRows, ParquetShard
 from deeptobit.scale.source import Block, RowSource, S, read_ahead, sum_of
-
-if TYPE_CHECKING:
-    from deeptobit.scale.parquet import ParquetRows
 
 Predict = Callable[..., Any]
 _FAN_IN = 8
@@ -193,19 +189,7 @@ def keep_freed_memory() -> None:
 # Partitions of Dask collections as blocks of rows.
 
 
-@dataclass(frozen=True)
-class ComputedRows:
-    """The rows of one partition, computed."""
-
-    block: Block
-
-    def blocks(self) -> Iterator[Block]:
-        """One block, or none where there are no rows."""
-        if len(self.block.X):
-            yield self.block
-
-
-def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> ComputedRows:
+def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> Block:
     """A partition from its parts; sample_weight, lower and upper are optional."""
     Y = _numbers(y, where, "y")
     found = {name: _numbers(part, where, name) for name, part in optional.items()}
@@ -224,7 +208,7 @@ def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> ComputedRows:
                 f"{where}: X has {len(block.X)} rows, but y, the weights or bounds have "
                 f"{len(part)}; partition them alike"
             )
-    return ComputedRows(block)
+    return block
 
 
 def _delayed_blocks(part: Any, X: Any, name: str) -> list[Any]:
@@ -357,7 +341,7 @@ class ParquetPartitions(DaskRows):
     rows : ParquetRows
     """
 
-    def __init__(self, rows: "ParquetRows") -> None:
+    def __init__(self, rows: ParquetRows) -> None:
         self._shards = rows.shards
         wrap = partial(require("dask", "scale").delayed, pure=False, traverse=False)
         super().__init__(
@@ -384,12 +368,7 @@ class ParquetPartitions(DaskRows):
 
 
 def predict_lazily(
-    predict: Predict,
-    X: Any,
-    targets: Sequence[str],
-    *,
-    one_dimensional: bool,
-    **options: Any,
+    predict: Predict, X: Any, targets: Sequence[str], *, one_dimensional: bool, **options: Any
 ) -> Any:
     """A Dask collection of predictions, partitioned as X is; nothing is computed yet.
 
@@ -414,12 +393,11 @@ def predict_lazily(
         )
     array = require("dask.array", "scale")
     X = X.rechunk({1: -1})
-    single = X.dtype == np.float32
     chunks = (X.chunks[0],) if one_dimensional else (X.chunks[0], (len(targets),))
     return array.map_blocks(
         predict,
         X,
-        dtype=np.float32 if single else np.float64,
+        dtype=np.float32 if X.dtype == np.float32 else np.float64,
         chunks=chunks,
         drop_axis=1 if one_dimensional else None,
         meta=np.empty((0,) if one_dimensional else (0, 0)),
@@ -428,11 +406,7 @@ def predict_lazily(
 
 
 def _predict_frame(
-    X: Any,
-    predict: Predict,
-    targets: Sequence[str],
-    one_dimensional: bool,
-    **options: Any,
+    X: Any, predict: Predict, targets: Sequence[str], one_dimensional: bool, **options: Any
 ) -> Any:
     shape = (0,) if one_dimensional else (0, len(targets))
     found = predict(X, **options) if len(X) else np.empty(shape)

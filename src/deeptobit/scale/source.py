@@ -43,6 +43,10 @@ class Block(NamedTuple):
     where: str
     first_row: int
 
+    def blocks(self) -> "Iterator[Block]":
+        """The block itself, as the only one of its partition; none where it has no rows."""
+        return iter([self] if len(self.X) else [])
+
     def part(self, rows: slice) -> "Block":
         """Some of the first rows."""
         parts = zip(self._fields[:5], self[:5], strict=True)

@@ -41,35 +41,29 @@ class Secants:
             del self.pairs[:-_PAIRS]
         self.position, self.slope = position, slope
 
-    def correct(self, product: Callable[[FloatArray], FloatArray]) -> "Correction":
-        r"""The BFGS updates of every task's Hessian, of which ``product`` is the first guess.
+    def correct(
+        self, product: Callable[[FloatArray], FloatArray]
+    ) -> Callable[[FloatArray], FloatArray]:
+        r"""What BFGS updates add to every task's Hessian, of which ``product`` is the first guess.
 
         .. math:: B \leftarrow B - \frac{Bss^\top B}{s^\top Bs} + \frac{yy^\top}{s^\top y}
 
         A task skips a pair along which its curvature is not positive.
         """
-        correction = Correction([])
+        terms: list[tuple[float, FloatArray]] = []  # ±vvᵀ, as signs and vectors (P, T)
+
+        def apply(direction: FloatArray) -> FloatArray:
+            total = np.zeros_like(direction)
+            for sign, vector in terms:
+                total += sign * vector * (vector * direction).sum(axis=0)
+            return total
+
         for s, y in self.pairs:
-            expected = product(s) + correction.apply(s)
+            expected = product(s) + apply(s)
             before, after = (s * expected).sum(axis=0), (s * y).sum(axis=0)
             sound = (before > 0.0) & (after > _LEAST_CURVATURE * before)
-            correction.terms.append((-1.0, _unit(expected, before, sound)))
-            correction.terms.append((1.0, _unit(y, after, sound)))
-        return correction
-
-
-@dataclass(frozen=True)
-class Correction:
-    """Terms ±vvᵀ of every task's Hessian, as signs and vectors (P, T)."""
-
-    terms: list[tuple[float, FloatArray]]
-
-    def apply(self, direction: FloatArray) -> FloatArray:
-        """The terms times a direction, (P, T)."""
-        total = np.zeros_like(direction)
-        for sign, vector in self.terms:
-            total += sign * vector * (vector * direction).sum(axis=0)
-        return total
+            terms += [(-1.0, _unit(expected, before, sound)), (1.0, _unit(y, after, sound))]
+        return apply
 
 
 def _unit(vectors: FloatArray, curvature: FloatArray, sound: np.ndarray) -> FloatArray:
@@ -134,7 +128,7 @@ class Seen:
         mean = rows.weight @ rows.X / (weight or 1.0)
         deviations = rows.weight @ np.square(rows.X - mean)
         known = rows.weight @ ~np.isnan(rows.low)
-        sample = rows.part(slice(-int(self.n_rows) % stride, None, stride))
+        sample = RawRows(*(part[-int(self.n_rows) % stride :: stride] for part in rows))
         return self + Seen(n_rows, weight, known, mean, deviations, sample)
 
     def __add__(self, other: "Seen") -> "Seen":

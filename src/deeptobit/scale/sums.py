@@ -10,18 +10,10 @@ from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import (
-    BASIS_RIDGE,
-    BasisFeatures,
-    CensoringKinds,
-    Design,
-    Objective,
-    TargetScaling,
-    minimize_each,
-)
+from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling, newton
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import LayerInputs
-from deeptobit.online import RawRows
+from deeptobit.online import OnlineSettings, RawRows
 from deeptobit.scale.source import sum_of
 from deeptobit.targets import recorded_values
 
@@ -147,7 +139,7 @@ class SumMoments:
 def blocks_of(rows: RawRows, size: int) -> Iterator[RawRows]:
     """Consecutive blocks of at most ``size`` rows; one, if there are none."""
     for start in range(0, max(len(rows.weight), 1), size):
-        yield rows.part(slice(start, start + size))
+        yield RawRows(*(part[start : start + size] for part in rows))
 
 
 def _extremes(bounds: FloatArray) -> FloatArray:
@@ -283,9 +275,8 @@ def marginal(
     usable = moments.inside > 0.0
     inside = np.where(usable, moments.inside, 1.0)
     mean = moments.y_inside / inside + shift.Y
-    deviation = np.sqrt(
-        np.maximum(moments.yy_inside / inside - (moments.y_inside / inside) ** 2, 0)
-    )
+    variance = moments.yy_inside / inside - (moments.y_inside / inside) ** 2
+    deviation = np.sqrt(np.maximum(variance, 0.0))
     # The middle of the bounds; 0 where there are none.
     below, above = (0.5 * _finite(at).sum(axis=0) for at in moments.bounds)
     never = np.full_like(mean, np.inf)
@@ -294,15 +285,15 @@ def marginal(
     half = 0.5 * moments.inside
     weight = np.stack([half, half, moments.left, moments.right]) / np.maximum(moments.known, 1e-300)
 
-    def objective(point: FloatArray) -> Objective:
+    def objective(point: FloatArray) -> newton.Objective:
         latent = np.tile(point[0], (len(low), 1))
         at = likelihood.evaluate(Gaussian(), low, high, latent, np.exp(point[1]))
         nll, *by, bend, cross, curve = ((weight * part).sum(axis=0) for part in at)
         return nll, lambda: (np.stack(by), np.array([[bend, cross], [cross, curve]]))
 
     start = np.stack([np.where(usable, low[:2].mean(axis=0), 0.0), np.zeros_like(mean)])
-    (centre, log_spread), _ = minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
-    return np.where(usable, centre, 0.0), np.where(usable, np.exp(log_spread), 1.0)
+    found, _ = newton.minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
+    return np.where(usable, found[0], 0.0), np.where(usable, np.exp(found[1]), 1.0)
 
 
 def _finite(extremes: FloatArray) -> FloatArray:
@@ -365,12 +356,11 @@ class Standardised:
         cls,
         moments: Moments,
         shift: Shift,
-        *,
-        fit_intercept: bool,
-        standardize: bool,
-        n_outputs: int = 0,
+        settings: OnlineSettings,
+        n_outputs: int,
     ) -> Self:
         """Units of inputs and outcomes; the first ``n_outputs`` inputs are outcomes too."""
+        fit_intercept = settings.fit_intercept
         y_mean = moments.y / moments.known
         y_variance = np.maximum(moments.yy / moments.known - y_mean**2, 0.0)
         scaling = TargetScaling.of_moments(y_mean + shift.Y, y_variance, center=fit_intercept)
@@ -383,12 +373,12 @@ class Standardised:
         constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
         vanishing = constant & (fit_intercept | (mean == 0.0))
         scale = np.sqrt(np.where(vanishing, 1.0, np.diagonal(second)))
-        scale = scale if standardize else np.ones_like(scale)
+        scale = scale if settings.standardize else np.ones_like(scale)
         scale[:n_outputs] = scaling.scale[:n_outputs]
         gram = np.where(np.logical_or.outer(vanishing, vanishing), 0.0, second)
         gram = gram / np.outer(scale, scale)
         design = Design(None, centre, scale, np.empty(0), vanishing)
-        features = BasisFeatures.whitened_by(design, gram, BASIS_RIDGE)
+        features = BasisFeatures.whitened_by(design, gram)
         cross = moments.xy - np.outer(origin, moments.y)
         cross = cross - (moments.x_known - np.outer(origin, moments.known)) * location
         cross = cross / moments.weight / np.outer(scale, scaling.scale)
@@ -452,9 +442,3 @@ class Standardised:
             self.kinds.one_sided,
             self.kinds.two_sided,
         )
-
-
-def truncated(slopes: FloatArray, sigma: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
-    """U (T, R) and Z (r, R) nearest to slopes (r, T) in units of σ."""
-    left, singular, right = np.linalg.svd(slopes / sigma, full_matrices=False)
-    return (right[:rank].T * singular[:rank]) * sigma[:, None], left[:, :rank]
