@@ -1,13 +1,6 @@
 """The Subspace Network: layers grown one by one (Algorithm 3), and tuned together."""
 
-from deeptobit.network.grow import (
-    GrownLayer,
-    JointTuning,
-    TrainedNetwork,
-    grow,
-    prune,
-    train,
-)
+from deeptobit.network.grow import GrownLayer, JointTuning, TrainedNetwork, grow, prune, train
 from deeptobit.network.joint import NetworkProblem
 from deeptobit.network.layer import (
     LayerInputs,
@@ -17,13 +10,7 @@ from deeptobit.network.layer import (
     to_standard,
     to_user,
 )
-from deeptobit.network.online import (
-    ContinuedNetwork,
-    NetworkStream,
-    OnlineInputs,
-    grow_online,
-    nll_by_depth,
-)
+from deeptobit.network.online import ContinuedNetwork, NetworkStream, grow_online
 
 __all__ = [
     "ContinuedNetwork",
@@ -33,13 +20,11 @@ __all__ = [
     "NetworkLayer",
     "NetworkProblem",
     "NetworkStream",
-    "OnlineInputs",
     "TrainedNetwork",
     "grow",
     "grow_online",
     "latents",
     "mean_slopes",
-    "nll_by_depth",
     "prune",
     "to_standard",
     "to_user",

@@ -7,22 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from deeptobit import likelihood
+from deeptobit import likelihood, online
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import TargetScaling
 from deeptobit.likelihood import Noise
 from deeptobit.network.grow import GrownLayer, TrainedNetwork, calibrate, deepened, grow, prune
 from deeptobit.network.layer import LayerInputs, NetworkLayer, concatenate, latents
-from deeptobit.online import (
-    OnlineResult,
-    OnlineSettings,
-    OnlineSolver,
-    RawRows,
-    Record,
-    RecursiveTobit,
-    RowBuffer,
-    learn_passes,
-)
 from deeptobit.targets import CensoredTargets
 
 _PCA_ROWS = 2048
@@ -128,34 +118,34 @@ class OnlineInputs:
         return concatenate(self.residuals.apply(outputs, X), X)
 
     def solver(
-        self, settings: OnlineSettings, n_features: int, start: NetworkLayer | None
-    ) -> OnlineSolver:
+        self, settings: online.OnlineSettings, n_features: int, start: NetworkLayer | None
+    ) -> online.OnlineSolver:
         """A solver for these inputs, which starts at a layer on [f; x] if there is one."""
         width = self(np.zeros((1, n_features))).shape[1]
-        solver = OnlineSolver(settings, width, len(self.inputs.lower))
+        solver = online.OnlineSolver(settings, width, len(self.inputs.lower))
         if start is not None and self.residuals is not None:
             begin_at(solver, self.residuals.on_residuals(start))
         return solver
 
-    def layer(self, result: OnlineResult) -> NetworkLayer:
+    def layer(self, result: online.OnlineResult) -> NetworkLayer:
         """What the solver found, as a layer on [f; x]."""
         layer = layer_of(result)
         return layer if self.residuals is None else self.residuals.on_outputs(layer)
 
 
-def layer_of(result: OnlineResult) -> NetworkLayer:
+def layer_of(result: online.OnlineResult) -> NetworkLayer:
     """What the online solver found, as a layer."""
     return NetworkLayer(result.U, result.V, result.intercept, result.sigma)
 
 
-def begin_at(solver: OnlineSolver, layer: NetworkLayer) -> None:
+def begin_at(solver: online.OnlineSolver, layer: NetworkLayer) -> None:
     """Start a solver at a layer, before any rows come."""
-    solver.start_from(OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, n_seen=0))
+    solver.start_from(online.OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, n_seen=0))
 
 
 def nll_by_depth(
     layers: Sequence[NetworkLayer],
-    rows: RawRows,
+    rows: online.RawRows,
     noise: Noise,
     lower: FloatArray,
     upper: FloatArray,
@@ -176,7 +166,7 @@ def grow_online(
     X: Any,
     targets: CensoredTargets,
     weight: FloatArray,
-    settings: OnlineSettings,
+    settings: online.OnlineSettings,
     *,
     n_layers: int,
     skip_connection: bool,
@@ -196,7 +186,7 @@ def grow_online(
             own = replace(own, sigma=inputs.layers[-1].sigma)
         seen = OnlineInputs.of(inputs, X, weight)
         solver = seen.solver(own, X.shape[1], start)
-        for n_rows in learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
+        for n_rows in online.learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
             progress(len(inputs.layers), n_rows)
         result = solver.result()
         history = {"course": solver.history}
@@ -217,7 +207,7 @@ def grow_online(
     layers = [found.layer for found in grown]
     present = np.flatnonzero(weight)
     some = present[:: max(1, len(present) // _JUDGING_ROWS)]
-    sample = RawRows(X[some], targets.low[some], targets.high[some], weight[some])
+    sample = online.RawRows(X[some], targets.low[some], targets.high[some], weight[some])
     sums = nll_by_depth(layers, sample, settings.noise, lower, upper)
     nlls = tuple((sums / sample.weight.sum()).tolist())
     depth, pruned = prune(layers, nlls, float(weight.sum()), skip_connection=skip_connection)
@@ -265,7 +255,7 @@ class NetworkStream:
 
     def __init__(
         self,
-        settings: OnlineSettings,
+        settings: online.OnlineSettings,
         lower: FloatArray,
         upper: FloatArray,
         *,
@@ -279,12 +269,12 @@ class NetworkStream:
         self._settings = settings
         self._bounds = lower, upper
         self._skip_connection = skip_connection
-        self._solvers = [OnlineSolver(settings, inputs, n_tasks) for inputs in widths]
+        self._solvers = [online.OnlineSolver(settings, inputs, n_tasks) for inputs in widths]
         self.learned_layers: tuple[NetworkLayer, ...] = ()
         self._losses = np.zeros(n_layers)
         batch = settings.batch_size
         self._segment = batch * -(-_SEGMENT_ROWS // batch)
-        self._buffer = RowBuffer()
+        self._buffer = online.RowBuffer()
 
     @property
     def n_seen(self) -> int:
@@ -292,7 +282,7 @@ class NetworkStream:
         return self._buffer.n_total
 
     @property
-    def courses(self) -> tuple[list[Record], ...]:
+    def courses(self) -> tuple[list[online.Record], ...]:
         """The history of each layer."""
         return tuple(solver.history for solver in self._solvers)
 
@@ -314,7 +304,7 @@ class NetworkStream:
             stream._process(stream._buffer.take())
         return deepened(stream.learned_layers[: stream.depth], len(stream.learned_layers))
 
-    def _process(self, rows: RawRows) -> None:
+    def _process(self, rows: online.RawRows) -> None:
         """Algorithm 3 on one segment, with solvers that remember the segments before it."""
         known = self.learned_layers
         if known:  # add the losses of new rows to what is left of the old ones
@@ -352,7 +342,7 @@ class ContinuedNetwork:
     def __init__(
         self,
         layers: tuple[NetworkLayer, ...],
-        last: RecursiveTobit,
+        last: online.RecursiveTobit,
         lower: FloatArray,
         upper: FloatArray,
     ) -> None:

@@ -6,14 +6,7 @@ from deeptobit.scale.online import FitOnline
 from deeptobit.scale.parquet import ParquetRows, ParquetTable
 from deeptobit.scale.rounds import FitByRounds
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, RowSource
-from deeptobit.scale.state import (
-    FinishedLayer,
-    OnlineState,
-    Progress,
-    RoundState,
-    Secants,
-    Seen,
-)
+from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, RoundState, Secants, Seen
 from deeptobit.scale.sums import DataSummary, Moments, Shift
 
 __all__ = [

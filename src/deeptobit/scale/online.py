@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.network import LayerInputs, NetworkLayer, OnlineInputs, nll_by_depth
+from deeptobit.network import LayerInputs, NetworkLayer
+from deeptobit.network.online import OnlineInputs, nll_by_depth
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, Record
 from deeptobit.scale.cluster import DaskRows
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, read_ahead, sum_of

@@ -352,13 +352,7 @@ class Standardised:
     cross: FloatArray
 
     @classmethod
-    def of(
-        cls,
-        moments: Moments,
-        shift: Shift,
-        settings: OnlineSettings,
-        n_outputs: int,
-    ) -> Self:
+    def of(cls, moments: Moments, shift: Shift, settings: OnlineSettings, n_outputs: int) -> Self:
         """Units of inputs and outcomes; the first ``n_outputs`` inputs are outcomes too."""
         fit_intercept = settings.fit_intercept
         y_mean = moments.y / moments.known
