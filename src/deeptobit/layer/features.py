@@ -58,20 +58,27 @@ class Design:
             mean, variance = mean_variance_axis(X, axis=0, weights=weight)
         else:
             mean, variance = _dense_moments(X, weight)
+        design = cls.of_moments(mean, variance, center=center, standardize=standardize)
+        if sparse:
+            return replace(design, matrix=X, weight=weight)
+        matrix = X - design.mean
+        matrix[:, design.vanishing] = 0.0
+        matrix[weight == 0.0] = 0.0  # in units of the others, what such rows hold may be anything
+        matrix /= design.scale
+        return replace(design, matrix=matrix, weight=weight)
+
+    @classmethod
+    def of_moments(
+        cls, mean: FloatArray, variance: FloatArray, *, center: bool, standardize: bool
+    ) -> Self:
+        """The units from means and variances of the features, each (D,), without any rows."""
         # Rounding leaves a constant column with a variance of the order of (eps · mean)².
         constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
-        spread = variance if center else variance + mean**2
         vanishing = constant & (center | (mean == 0.0))
-        scale = np.sqrt(np.where(vanishing, 1.0, spread))
-        scale = scale if standardize else np.ones_like(scale)
-        mean = mean if center else np.zeros_like(mean)
-        if sparse:
-            return cls(X, mean, scale, weight, vanishing)
-        matrix = X - mean
-        matrix[:, vanishing] = 0.0
-        matrix[weight == 0.0] = 0.0  # in units of the others, what such rows hold may be anything
-        matrix /= scale
-        return cls(matrix, mean, scale, weight, vanishing)
+        spread = np.where(vanishing, 1.0, variance if center else variance + mean**2)
+        scale = np.sqrt(spread) if standardize else np.ones_like(mean)
+        centre = mean if center else np.zeros_like(mean)
+        return cls(None, centre, scale, np.empty(0), vanishing)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -80,7 +80,7 @@ class DaskRows(RowSource):
                     "them as Dask collections, partitioned alike"
                 )
         delayed = [_delayed_blocks(part, X, name) for name, part in given.items()]
-        make = require("dask", "scale").delayed(_compute_rows, pure=False)
+        make = _delayed(_compute_rows)
         n_rows = X.shape[0]  # not a number, or lazy, where Dask does not know it
         return cls(
             [
@@ -102,7 +102,7 @@ class DaskRows(RowSource):
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.total(_count_rows)) if self._known_rows is None else self._known_rows
+        return self._known_rows if self._known_rows is not None else self.total(_count_rows)
 
     def first(self) -> Block:
         """The first rows there are."""
@@ -114,14 +114,11 @@ class DaskRows(RowSource):
 
     def total(self, task: Callable[[Iterable[Block]], S]) -> S:
         """Add up a task's results over all partitions, where they are."""
-        delayed = require("dask", "scale").delayed
-        shared = delayed(task, pure=False)  # once in the graph, not once per partition
+        shared = _delayed(task)  # once in the graph, not once per partition
         parts = [_apply(partition, _skip_empty, shared) for partition in self._partitions]
         while len(parts) > 1:
-            parts = [
-                delayed(_add, pure=False)(parts[start : start + _FAN_IN])
-                for start in range(0, len(parts), _FAN_IN)
-            ]
+            starts = range(0, len(parts), _FAN_IN)
+            parts = [_delayed(_add)(parts[start : start + _FAN_IN]) for start in starts]
         found: S | None = parts[0].compute()
         if found is None:
             raise ValueError("the partitions hold no rows")
@@ -129,22 +126,24 @@ class DaskRows(RowSource):
 
     def fold(self, step: Callable[[Iterable[Block], T], T], starts: Sequence[T]) -> list[T]:
         """Pass states through groups of consecutive partitions, one group per start."""
-        dask = require("dask", "scale")
-        shared = dask.delayed(step, pure=False)
+        shared = _delayed(step)
         groups = np.array_split(np.arange(len(self._partitions)), len(starts))
         ends = []
         for members, start in zip(groups, starts, strict=True):
-            state = dask.delayed(start, pure=False)
+            state = _delayed(start)
             for member in members.tolist():
                 state = _apply(self._partitions[member], shared, state)
             ends.append(state)
-        return list(dask.compute(*ends))
+        return list(require("dask", "scale").compute(*ends))
+
+
+def _delayed(value: Any, **options: Any) -> Any:
+    return require("dask", "scale").delayed(value, pure=False, **options)
 
 
 def _apply(partition: Any, function: Any, *arguments: Any) -> Any:
     """A delayed call with the blocks of a partition, and with arguments that may be delayed."""
-    delayed = require("dask", "scale").delayed
-    return delayed(_with_blocks, pure=False)(partition, function, *arguments)
+    return _delayed(_with_blocks)(partition, function, *arguments)
 
 
 def _with_blocks(content: Any, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -152,8 +151,8 @@ def _with_blocks(content: Any, function: Callable[..., Any], *arguments: Any) ->
     return function(read_ahead(iter(content.blocks())), *arguments)
 
 
-def _count_rows(blocks: Iterable[Block]) -> float:
-    return float(sum(len(block.X) for block in blocks))
+def _count_rows(blocks: Iterable[Block]) -> int:
+    return sum(len(block.X) for block in blocks)
 
 
 def _head(blocks: Iterator[Block]) -> Block | None:
@@ -191,17 +190,11 @@ def keep_freed_memory() -> None:
 
 def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> Block:
     """A partition from its parts; sample_weight, lower and upper are optional."""
-    Y = _numbers(y, where, "y")
     found = {name: _numbers(part, where, name) for name, part in optional.items()}
-    block = Block(
-        X=_numbers(X, where, "X"),
-        Y=Y[:, None] if Y.ndim == 1 else Y,
-        weight=found.get("sample_weight"),
-        lower=found.get("lower"),
-        upper=found.get("upper"),
-        where=where,
-        first_row=0,
-    )
+    X, Y = _numbers(X, where, "X"), _numbers(y, where, "y")
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    parts = map(found.get, ("sample_weight", "lower", "upper"))
+    block = Block(X, Y, *parts, where=where, first_row=0)
     for part in (block.Y, *found.values()):
         if len(part) != len(block.X):
             raise ValueError(
@@ -343,10 +336,8 @@ class ParquetPartitions(DaskRows):
 
     def __init__(self, rows: ParquetRows) -> None:
         self._shards = rows.shards
-        wrap = partial(require("dask", "scale").delayed, pure=False, traverse=False)
-        super().__init__(
-            [wrap(shard) for shard in rows.shards], rows.features, rows.targets, n_rows=rows.n_rows
-        )
+        partitions = [_delayed(shard, traverse=False) for shard in rows.shards]
+        super().__init__(partitions, rows.features, rows.targets, n_rows=rows.n_rows)
 
     @contextmanager
     def cached(self) -> Iterator[DaskRows]:
@@ -355,10 +346,10 @@ class ParquetPartitions(DaskRows):
         What Dask holds of a partition are its rows, or the shard where memory is short. They are
         read again if they are lost with a worker, and released in the end.
         """
-        dask = require("dask", "scale")
-        wrap = partial(dask.delayed, pure=False, traverse=False)
         # A task that depends on nothing goes to an idle worker; those that follow go to its rows.
-        persisted = dask.persist(*(wrap(partial(cache_shard, shard))() for shard in self._shards))
+        tasks = [partial(cache_shard, shard) for shard in self._shards]
+        persist = require("dask", "scale").persist
+        persisted = persist(*(_delayed(task, traverse=False)() for task in tasks))
         rows = DaskRows(persisted, self.features, self.targets, n_rows=self.n_rows)
         del persisted
         try:

@@ -125,14 +125,9 @@ class ParquetShard:
     def blocks(self, skip: int = 0) -> Iterator[Block]:
         """The rows in their order, from the row number ``skip`` on."""
         names = [name for name in self.columns.names if name not in self.constants]
-        row = 0
-        with naming(self.path), open_file(self.fragment) as file:
-            batches = file.iter_batches(
-                self.batch_rows, row_groups=list(self.row_groups), columns=names, use_threads=False
-            )
-            for batch in batches:
-                first, row = row, row + batch.num_rows
-                if row > skip:
+        with naming(self.path):
+            for first, batch in batches(self.fragment, names, self.batch_rows, self.row_groups):
+                if first + batch.num_rows > skip:
                     yield self._block(batch.slice(max(skip - first, 0)), max(first, skip))
 
     def _block(self, batch: Any, first: int) -> Block:
@@ -172,15 +167,21 @@ class ParquetShard:
         return found
 
 
-@contextmanager
-def open_file(fragment: Any) -> Iterator[Any]:
-    """A file to read batches from.
+def batches(
+    fragment: Any, names: list[str], batch_rows: int, row_groups: Sequence[int] | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Some columns of a file, or of some of its row groups, after the number of the first row.
 
     A row group may be as large as memory: its columns are read through small buffers.
     """
     parquet = require("pyarrow.parquet", "scale")
+    options = {"columns": names, "row_groups": row_groups, "use_threads": False}
+    first = 0
     with fragment.open() as handle:
-        yield parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+        file = parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+        for batch in file.iter_batches(batch_rows, **options):
+            yield first, batch
+            first += batch.num_rows
 
 
 @contextmanager
@@ -443,14 +444,12 @@ class ParquetTable:
         stored = [name for name in columns if name not in self._keys]
         check_columns(fragment.physical_schema, stored, path)
         constants = partition_values(fragment, [key for key in self._keys if key in columns])
-        first = 0
-        with naming(path), open_file(fragment) as file:
-            for batch in file.iter_batches(batch_rows, columns=stored, use_threads=False):
+        with naming(path):
+            for first, batch in batches(fragment, stored, batch_rows):
                 cells = batch.select(stored).to_pandas(ignore_metadata=True)
                 for name, value in constants.items():
                     cells[name] = value
                 yield Frame(cells, os.path.basename(path), first, before + first)
-                first += batch.num_rows
 
 
 def _count(fragment: Any) -> int:

@@ -359,19 +359,18 @@ class Standardised:
         y_variance = np.maximum(moments.yy / moments.known - y_mean**2, 0.0)
         scaling = TargetScaling.of_moments(y_mean + shift.Y, y_variance, center=fit_intercept)
         mean = shift.X + moments.x / moments.weight
-        centre = mean if fit_intercept else np.zeros_like(mean)
-        origin, location = centre - shift.X, scaling.location - shift.Y
+        origin = (mean if fit_intercept else 0.0) - shift.X
+        location = scaling.location - shift.Y
         both = np.outer(moments.x / moments.weight, origin)
         second = moments.xx / moments.weight - both - both.T + np.outer(origin, origin)
         variance = np.diagonal(second) if fit_intercept else np.diagonal(second) - mean**2
-        constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
-        vanishing = constant & (fit_intercept | (mean == 0.0))
-        scale = np.sqrt(np.where(vanishing, 1.0, np.diagonal(second)))
-        scale = scale if settings.standardize else np.ones_like(scale)
+        design = Design.of_moments(
+            mean, variance, center=fit_intercept, standardize=settings.standardize
+        )
+        scale, vanishing = design.scale, design.vanishing
         scale[:n_outputs] = scaling.scale[:n_outputs]
         gram = np.where(np.logical_or.outer(vanishing, vanishing), 0.0, second)
         gram = gram / np.outer(scale, scale)
-        design = Design(None, centre, scale, np.empty(0), vanishing)
         features = BasisFeatures.whitened_by(design, gram)
         cross = moments.xy - np.outer(origin, moments.y)
         cross = cross - (moments.x_known - np.outer(origin, moments.known)) * location
