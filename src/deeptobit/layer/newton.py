@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
 
+Tasks = NDArray[np.intp]
 _ARMIJO = 1e-4
 _SHORTEST_STEP = 2.0**-40
 _VALUE_NOISE = 1e-9  # relative rounding error of a sum over many rows of a well-fitted task
@@ -43,7 +44,7 @@ class Evaluation(Protocol):
 class Problem(Protocol):
     """Separate smooth problems, one per column of the point."""
 
-    def evaluate(self, point: FloatArray, tasks: NDArray[np.intp]) -> Evaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks) -> Evaluation:
         """Value, gradient and curvature of the problems ``tasks`` at their columns."""
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
@@ -188,7 +189,7 @@ def _line_search(
     value: FloatArray,
     gradient: FloatArray,
     direction: FloatArray,
-    tasks: NDArray[np.intp],
+    tasks: Tasks,
 ) -> tuple[FloatArray, Evaluation, BoolArray]:
     """Take the full step where it descends enough, and halve it for the columns where not."""
     step = problem.longest_step(direction)

@@ -11,16 +11,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer.features import AlignedFeatures, BasisFeatures, Layer, TargetScaling
-from deeptobit.likelihood import Noise
+from deeptobit.layer.newton import Tasks
 from deeptobit.penalties import Penalty, Ridge, balance, least_subgradient
 from deeptobit.targets import CensoredTargets
 
-Tasks = NDArray[np.intp]
 ONLY: Tasks = np.zeros(1, dtype=np.intp)  # a layer is one problem: the column of all parameters
 _NO_CURVATURE = 1e-30
 _LEAST = 1e-8  # of the largest curvature in a block of the preconditioner
@@ -63,7 +61,7 @@ class LayerProblem(ABC):
     """
 
     features: BasisFeatures
-    noise: Noise
+    noise: likelihood.Noise
     rank: int
     alpha: float
     fit_intercept: bool

@@ -8,16 +8,13 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer.features import BasisFeatures, TargetScaling
-from deeptobit.layer.newton import NewtonResult, solve_newton
-from deeptobit.likelihood import Noise
+from deeptobit.layer.newton import NewtonResult, Tasks, solve_newton
 from deeptobit.targets import CensoredTargets
 
-Tasks = NDArray[np.intp]
 SIGMA_FLOOR = 1e-6  # of the task's standard deviation: reached when a task is fitted exactly
 _NO_CURVATURE = 1e-30  # below this, entries say nothing of the scale of a step
 _LEAST_FLATTENING = 0.1
@@ -53,7 +50,7 @@ class OlsenProblem:
     features: BasisFeatures
     targets: CensoredTargets
     scaling: TargetScaling
-    noise: Noise
+    noise: likelihood.Noise
     fit_intercept: bool
     free_sigma: BoolArray
     max_theta: float

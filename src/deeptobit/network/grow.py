@@ -9,7 +9,6 @@ import numpy as np
 from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import SIGMA_FLOOR, CensoringKinds, Layer, TargetScaling, newton, solve
-from deeptobit.likelihood import Noise
 from deeptobit.network.joint import JointProblem, NetworkProblem, tune
 from deeptobit.network.layer import LayerInputs, NetworkLayer, start_above
 from deeptobit.targets import CensoredTargets
@@ -142,7 +141,7 @@ def likelihood_sigma(
     weight: FloatArray,
     latent: FloatArray,
     scaling: TargetScaling,
-    noise: Noise,
+    noise: likelihood.Noise,
 ) -> FloatArray:
     """The σ_t under which given scores (N, T) are most likely, by Newton steps on log σ, (T,)."""
     low, high = scaling.apply(targets.low), scaling.apply(targets.high)
@@ -377,10 +376,8 @@ class FitToOptimum:
 
     def calibrated(self, layers: tuple[NetworkLayer, ...]) -> FloatArray:
         """σ from the residuals of the last layer, (T,)."""
-        problem = self.problem
-        return calibrate(
-            problem.targets, problem.design.weight, self._latent(layers), problem.scaling
-        )
+        problem, latent = self.problem, self._latent(layers)
+        return calibrate(problem.targets, problem.design.weight, latent, problem.scaling)
 
     def _latent(self, layers: tuple[NetworkLayer, ...]) -> FloatArray:
         return JointProblem(self.problem, self.problem.targets).latent(layers)

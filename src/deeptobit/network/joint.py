@@ -11,7 +11,6 @@ from scipy.optimize import Bounds, minimize
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import BasisFeatures, Design, SubspaceProblem, TargetScaling, features_for
-from deeptobit.likelihood import Noise
 from deeptobit.network.layer import NetworkLayer, concatenate
 from deeptobit.penalties import Penalty, balance
 from deeptobit.runtime import one_blas_thread
@@ -50,7 +49,7 @@ class NetworkProblem:
     design: Design
     targets: CensoredTargets
     scaling: TargetScaling
-    noise: Noise
+    noise: likelihood.Noise
     rank: int
     alphas: tuple[float, ...]
     penalty: Penalty

@@ -10,7 +10,6 @@ import numpy as np
 from deeptobit import likelihood, online
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import TargetScaling
-from deeptobit.likelihood import Noise
 from deeptobit.network.grow import GrownLayer, TrainedNetwork, calibrate, deepened, grow, prune
 from deeptobit.network.layer import LayerInputs, NetworkLayer, concatenate, latents
 from deeptobit.targets import CensoredTargets
@@ -146,7 +145,7 @@ def begin_at(solver: online.OnlineSolver, layer: NetworkLayer) -> None:
 def nll_by_depth(
     layers: Sequence[NetworkLayer],
     rows: online.RawRows,
-    noise: Noise,
+    noise: likelihood.Noise,
     lower: FloatArray,
     upper: FloatArray,
 ) -> FloatArray:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling, newton
-from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import LayerInputs
 from deeptobit.online import OnlineSettings, RawRows
 from deeptobit.scale.source import sum_of
@@ -210,7 +209,7 @@ class SumLayer:
     inputs: LayerInputs
     design: Design
     scaling: TargetScaling
-    noise: Noise
+    noise: likelihood.Noise
     censored: BoolArray
     directions: FloatArray
     slopes: FloatArray
@@ -287,7 +286,7 @@ def marginal(
 
     def objective(point: FloatArray) -> newton.Objective:
         latent = np.tile(point[0], (len(low), 1))
-        at = likelihood.evaluate(Gaussian(), low, high, latent, np.exp(point[1]))
+        at = likelihood.evaluate(likelihood.Gaussian(), low, high, latent, np.exp(point[1]))
         nll, *by, bend, cross, curve = ((weight * part).sum(axis=0) for part in at)
         return nll, lambda: (np.stack(by), np.array([[bend, cross], [cross, curve]]))
 
@@ -392,7 +391,7 @@ class Standardised:
         constant = np.all([_finite(at)[0] == _finite(at)[1] for at in moments.bounds], axis=0)
         return CensoringKinds(censored & ~(left & right), censored & left & right & constant)
 
-    def closed_form(self, noise: Noise) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def closed_form(self, noise: likelihood.Noise) -> tuple[FloatArray, FloatArray, FloatArray]:
         r"""Where to begin: slopes (r, T), intercepts and σ (T,).
 
         For Gaussian features each has a closed form. Least squares on recorded values finds
@@ -413,7 +412,7 @@ class Standardised:
         slopes = np.where(kinds.one_sided, 0.0, slopes)
         return slopes, np.where(kinds.one_sided, self._beyond_the_bound(noise), mean), sigma
 
-    def _beyond_the_bound(self, noise: Noise) -> FloatArray:
+    def _beyond_the_bound(self, noise: likelihood.Noise) -> FloatArray:
         """Constants for tasks that are censored throughout, on one side, at σ = 1 (Jeffreys)."""
         moments = self.moments
         distance = -noise.ppf(0.5 / (moments.known + 1.0))
