@@ -9,12 +9,7 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.layer.features import AlignedFeatures, Layer
 from deeptobit.layer.newton import NewtonResult, solve_newton
-from deeptobit.layer.problem import (
-    LayerEvaluation,
-    LayerProblem,
-    SubspaceEvaluation,
-    SubspaceProblem,
-)
+from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProblem
 from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit_tobit
 
 _NO_GRADIENT = 1e-6  # in standard units: below this, rounding is all there is
@@ -31,7 +26,7 @@ class NullLayer:
     problem : SubspaceProblem
         With floors of σ, and with tasks without a maximum set to missing.
     layer : Layer
-    evaluation : SubspaceEvaluation
+    evaluation : LayerEvaluation
     gradient : array of shape (r, T)
         In an orthonormal basis of the features, transposed.
     kinds : CensoringKinds
@@ -39,7 +34,7 @@ class NullLayer:
 
     problem: SubspaceProblem
     layer: Layer
-    evaluation: SubspaceEvaluation
+    evaluation: LayerEvaluation
     gradient: FloatArray
     kinds: CensoringKinds
 
