@@ -189,15 +189,11 @@ class CensoringKinds:
         open_ended = targets.at_lower | targets.at_upper | targets.missing
         nothing_known = np.asarray(open_ended[present].all(axis=0))
         two_sided = nothing_known & left & right
+        sides = (targets.at_lower, targets.high), (targets.at_upper, targets.low)
         for task in np.flatnonzero(two_sided).tolist():
-            one_threshold = _is_constant(targets.high[present & targets.at_lower[:, task], task])
-            and_one_more = _is_constant(targets.low[present & targets.at_upper[:, task], task])
-            two_sided[task] = one_threshold and and_one_more
+            thresholds = (end[present & at[:, task], task] for at, end in sides)
+            two_sided[task] = all(np.ptp(values) == 0.0 for values in thresholds)
         return cls(nothing_known & ~(left & right), two_sided)
-
-
-def _is_constant(values: FloatArray) -> bool:
-    return bool((values == values[0]).all())
 
 
 def fit_tobit(

@@ -317,7 +317,8 @@ def tune(
         step = len(objectives) - 1
         progress(step, objectives[-1])
         hopeless = step == _PROBATION and not promising(_unpack(intermediate_result.x, layers))
-        if hopeless or _settled(objectives):
+        latest, gain = (objectives[k] - objectives[-1] for k in (max(step - _WINDOW, 0), 0))
+        if hopeless or (step >= 2 * _WINDOW and latest < _SETTLED * gain):
             raise StopIteration
 
     with one_blas_thread():  # vectors and blocks are small: threads only wait
@@ -337,13 +338,6 @@ def tune(
         U, V = balance(layer.U, layer.V, penalty.variances(layer.V))
         balanced.append(replace(layer, U=U, V=V))
     return tuple(balanced), objectives
-
-
-def _settled(objectives: list[float]) -> bool:
-    if len(objectives) <= 2 * _WINDOW:
-        return False
-    latest = objectives[-1 - _WINDOW] - objectives[-1]
-    return latest < _SETTLED * (objectives[0] - objectives[-1])
 
 
 def _pack(layers: Sequence[NetworkLayer | LayerGradient], log_sigma: FloatArray) -> FloatArray:
