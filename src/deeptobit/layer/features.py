@@ -51,7 +51,8 @@ class Design:
         array([[-1., -1.],
                [ 1.,  1.]])
         """
-        if sparse := issparse(X):
+        sparse = issparse(X)
+        if sparse:
             from sklearn.utils.sparsefuncs import mean_variance_axis
 
             X = X.tocsr().astype(np.float64)

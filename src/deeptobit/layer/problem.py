@@ -292,8 +292,9 @@ class SubspaceProblem(LayerProblem):
         for rows, block in self.features.blocks():
             h = block @ layer.Z
             latent = h @ layer.U.T + layer.intercept
-            ends = (self.scaling.apply(of[rows]) for of in (self.targets.low, self.targets.high))
-            at = likelihood.evaluate(self.noise, *ends, latent, sigma)
+            both = self.targets.low, self.targets.high
+            low, high = (self.scaling.apply(ends[rows]) for ends in both)
+            at = likelihood.evaluate(self.noise, low, high, latent, sigma)
             weight = self.weight[rows]
             share = weight[:, None]
             G = at.latent * share

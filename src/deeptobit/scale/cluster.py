@@ -193,8 +193,8 @@ def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> Block:
     found = {name: _numbers(part, where, name) for name, part in optional.items()}
     X, Y = _numbers(X, where, "X"), _numbers(y, where, "y")
     Y = Y[:, None] if Y.ndim == 1 else Y
-    parts = map(found.get, ("sample_weight", "lower", "upper"))
-    block = Block(X, Y, *parts, where=where, first_row=0)
+    weight, lower, upper = map(found.get, ("sample_weight", "lower", "upper"))
+    block = Block(X, Y, weight, lower, upper, where, first_row=0)
     for part in (block.Y, *found.values()):
         if len(part) != len(block.X):
             raise ValueError(
