@@ -11,7 +11,7 @@ from benchmarks.decisions.table import Table
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.datasets import make_subspace
 from deeptobit.estimators.inputs import automatic_alpha
-from deeptobit.layer import start as _subspace_null
+from deeptobit.layer import solve as _subspace_null
 
 N_PROBLEMS = 60
 SEEDS = range(10)

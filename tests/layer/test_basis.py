@@ -63,7 +63,7 @@ def test_rounded_rows_times_z_are_rows_times_coefficients(sparse: bool, alpha: f
     covered = np.zeros(len(X))
     for rows, block in whitened.blocks():
         covered[rows] += 1
-        np.testing.assert_allclose(block.forward(z), expected[rows], atol=1e-11)
+        np.testing.assert_allclose(block @ z, expected[rows], atol=1e-11)
         np.testing.assert_allclose(block.dense() @ z, expected[rows], atol=1e-11)
     assert (covered == 1).all()
 
@@ -77,7 +77,7 @@ def test_adjoint_is_the_transpose_of_forward(sparse: bool, monkeypatch: pytest.M
     there, back = np.zeros(3), np.zeros((4, 3))
     n_blocks = 0
     for rows, block in whitened.blocks():
-        there += (block.forward(z) * values[rows]).sum(axis=0)
+        there += ((block @ z) * values[rows]).sum(axis=0)
         back += block.adjoint(values[rows])
         n_blocks += 1
     assert n_blocks == (3 if sparse else 2)
@@ -91,8 +91,8 @@ def test_single_rows_are_the_rows_to_single_precision(sparse: bool) -> None:
     pairs = zip(whitened.blocks(), whitened.blocks(single=True), strict=True)
     for (rows, exact), (rough_rows, rough) in pairs:
         assert rows == rough_rows
-        np.testing.assert_allclose(rough.forward(z), exact.forward(z), rtol=1e-5, atol=1e-5)
-        assert sparse or rough.forward(z).dtype == np.float32
+        np.testing.assert_allclose(rough @ z, exact @ z, rtol=1e-5, atol=1e-5)
+        assert sparse or (rough @ z).dtype == np.float32
 
 
 @SPARSE
@@ -121,7 +121,7 @@ def test_too_many_features_are_only_scaled(sparse: bool, monkeypatch: pytest.Mon
     np.testing.assert_allclose(diagonal, 1.0, rtol=1e-12)
     z = np.random.default_rng(0).normal(size=(4, 2))
     expected = standardised_rows(X, weight) @ whitened.coefficients(z)
-    found = np.concatenate([block.forward(z) for _, block in whitened.blocks()])
+    found = np.concatenate([block @ z for _, block in whitened.blocks()])
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(all_rows(whitened) @ z, expected, atol=1e-12)
 
@@ -141,7 +141,7 @@ def test_features_that_never_vary_leave_no_direction() -> None:
     whitened = BasisFeatures.whitened(make_design(np.full((700, 2), 0.3), row_weights()), 0.0)
     assert (whitened.rank, whitened.n_dropped) == (0, 2)
     for rows, block in whitened.blocks():
-        assert (block.forward(np.zeros((0, 3))) == np.zeros((rows.stop - rows.start, 3))).all()
+        assert ((block @ np.zeros((0, 3))) == np.zeros((rows.stop - rows.start, 3))).all()
     np.testing.assert_array_equal(whitened.coefficients(np.zeros((0, 1))), np.zeros((2, 1)))
 
 

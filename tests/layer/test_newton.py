@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import NewtonResult, solve_newton
+from deeptobit.layer.newton import NewtonResult, solve_newton
 from tests.layer.toys import (
     Derivatives,
     Function,

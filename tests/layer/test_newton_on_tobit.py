@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import NewtonResult, OlsenProblem, TargetScaling, solve_newton
+from deeptobit.layer import OlsenProblem, TargetScaling
+from deeptobit.layer.newton import NewtonResult, solve_newton
 from deeptobit.likelihood import Gaussian, Logistic, Noise
 from deeptobit.targets import CensoredTargets
 from tests.layer.problems import (

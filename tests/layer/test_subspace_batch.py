@@ -18,12 +18,11 @@ from deeptobit.layer import (
     SubspaceProblem,
     TargetScaling,
     null_layer,
-    sigma_floors,
     solve_path,
     solve_subspace,
     spectral_start,
 )
-from deeptobit.layer.solve import reseed
+from deeptobit.layer.solve import reseed, sigma_floors
 from deeptobit.likelihood import Gaussian
 from deeptobit.targets import CensoredTargets
 

@@ -12,7 +12,8 @@ from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Gaussian, Noise
-from deeptobit.network import JointProblem, NetworkLayer, NetworkProblem
+from deeptobit.network import NetworkLayer, NetworkProblem
+from deeptobit.network.joint import JointProblem
 from deeptobit.penalties import Ridge
 from deeptobit.targets import CensoredTargets
 from tests.layer.problems import N_TASKS, features, outcomes, row_weights
@@ -108,7 +109,9 @@ def some_layers(problem: NetworkProblem, seed: int = 3) -> tuple[NetworkLayer, .
     layers = []
     for depth in range(problem.n_layers):
         U = rng.normal(size=(problem.n_tasks, problem.rank))
-        V = 0.5 * rng.normal(size=(problem.rank, problem.n_inputs(depth)))
+        n_features = len(problem.design.scale) if problem.skip_connection or not depth else 0
+        n_inputs = n_features + (problem.n_tasks if depth else 0)
+        V = 0.5 * rng.normal(size=(problem.rank, n_inputs))
         intercept = rng.normal(size=problem.n_tasks) * problem.fit_intercept
         layers.append(NetworkLayer(U, V, intercept, rng.uniform(0.7, 2.0, problem.n_tasks)))
     return tuple(layers)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deeptobit.layer import null_layer
-from deeptobit.network import JointProblem, NetworkProblem, latents
+from deeptobit.network import NetworkProblem, latents
 from deeptobit.network.grow import (
     FitToOptimum,
     GrownLayer,
@@ -16,6 +16,7 @@ from deeptobit.network.grow import (
     standard_start,
     train,
 )
+from deeptobit.network.joint import JointProblem
 from deeptobit.network.layer import start_above
 from deeptobit.penalties import Group
 from tests.network.problems import bent, build, joint
@@ -44,7 +45,7 @@ def test_a_layer_starts_with_the_prediction_of_the_layer_below(options: dict[str
     null, centre = null_layer(problem.layer_problem(1, below)), problem.centre(below)
     start = standard_start(null, start_above([first.layer]), centre)
     for rows, block in null.problem.features.blocks():
-        latent = block.forward(start.Z) @ start.U.T + start.intercept
+        latent = block @ start.Z @ start.U.T + start.intercept
         np.testing.assert_allclose(latent, expected[rows], rtol=1e-6, atol=1e-6)
 
 

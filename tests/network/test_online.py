@@ -11,7 +11,8 @@ from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.layer import TargetScaling
 from deeptobit.likelihood import Gaussian, evaluate
-from deeptobit.network import NetworkLayer, TrainedNetwork, calibrate, grow_online, latents
+from deeptobit.network import NetworkLayer, TrainedNetwork, grow_online, latents
+from deeptobit.network.grow import calibrate
 from deeptobit.online import OnlineSettings, OnlineSolver
 from deeptobit.targets import CensoredTargets
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from deeptobit.network import JointProblem, NetworkLayer, NetworkProblem
+from deeptobit.network import NetworkLayer, NetworkProblem
 from deeptobit.network.grow import train
-from deeptobit.network.joint import tune
+from deeptobit.network.joint import JointProblem, tune
 from deeptobit.penalties import Group
 from tests.network.problems import bent, joint, some_layers
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from deeptobit.scale import csv as _csv
 from deeptobit.scale import csv_to_parquet
-from deeptobit.scale import table as _csv
 
 
 def _convert(folder: Path, text: str, **options: object) -> pd.DataFrame:

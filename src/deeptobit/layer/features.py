@@ -1,17 +1,16 @@
-"""Features in standard units, dense or sparse, and the basis in which a problem is solved."""
-
-from __future__ import annotations
+"""Standard units: features in the basis of a problem, outcomes, and the parameters of a layer."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.penalties import Penalty
+from deeptobit.targets import CensoredTargets
 
 _BLOCK_ROWS = 512  # a block of latents stays in the cache while the likelihood is evaluated on it
 _SPARSE_BLOCK_ROWS = 8192  # slicing a sparse matrix costs more than the cache gains
@@ -42,7 +41,7 @@ class Design:
     vanishing: BoolArray
 
     @classmethod
-    def build(cls, X: Any, weight: FloatArray, *, center: bool, standardize: bool) -> Design:
+    def build(cls, X: Any, weight: FloatArray, *, center: bool, standardize: bool) -> Self:
         """Standardise X by its weighted moments.
 
         Examples
@@ -53,22 +52,34 @@ class Design:
                [ 1.,  1.]])
         """
         sparse = issparse(X)
-        X = X.tocsr() if sparse else X
-        mean, variance = _sparse_moments(X, weight) if sparse else _dense_moments(X, weight)
+        if sparse:
+            from sklearn.utils.sparsefuncs import mean_variance_axis
+
+            X = X.tocsr().astype(np.float64)
+            mean, variance = mean_variance_axis(X, axis=0, weights=weight)
+        else:
+            mean, variance = _dense_moments(X, weight)
+        design = cls.of_moments(mean, variance, center=center, standardize=standardize)
+        if sparse:
+            return replace(design, matrix=X, weight=weight)
+        matrix = X - design.mean
+        matrix[:, design.vanishing] = 0.0
+        matrix[weight == 0.0] = 0.0  # in units of the others, what such rows hold may be anything
+        matrix /= design.scale
+        return replace(design, matrix=matrix, weight=weight)
+
+    @classmethod
+    def of_moments(
+        cls, mean: FloatArray, variance: FloatArray, *, center: bool, standardize: bool
+    ) -> Self:
+        """The units from means and variances of the features, each (D,), without any rows."""
         # Rounding leaves a constant column with a variance of the order of (eps · mean)².
         constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
-        spread = variance if center else variance + mean**2
         vanishing = constant & (center | (mean == 0.0))
-        scale = np.sqrt(np.where(vanishing, 1.0, spread))
-        scale = scale if standardize else np.ones_like(scale)
-        mean = mean if center else np.zeros_like(mean)
-        if sparse:
-            return cls(X.astype(np.float64), mean, scale, weight, vanishing)
-        matrix = X - mean
-        matrix[:, vanishing] = 0.0
-        matrix[weight == 0.0] = 0.0  # in units of the others, what such rows hold may be anything
-        matrix /= scale
-        return cls(matrix, mean, scale, weight, vanishing)
+        spread = np.where(vanishing, 1.0, variance if center else variance + mean**2)
+        scale = np.sqrt(spread) if standardize else np.ones_like(mean)
+        centre = mean if center else np.zeros_like(mean)
+        return cls(None, centre, scale, np.empty(0), vanishing)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,7 +91,7 @@ class Design:
         """Whether the matrix is stored sparse."""
         return bool(issparse(self.matrix))
 
-    def without_matrix(self) -> Design:
+    def without_matrix(self) -> "Design":
         """Mean, scale and weights alone."""
         return replace(self, matrix=None)
 
@@ -110,13 +121,6 @@ def _dense_moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, Float
     for rows in row_blocks(len(X), sparse=False):
         counted = weight[rows] > 0.0  # squares of others may overflow, and 0 times that is NaN
         variance += weight[rows][counted] @ np.square(X[rows][counted] - mean)
-    return mean, variance
-
-
-def _sparse_moments(X: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    from sklearn.utils.sparsefuncs import mean_variance_axis
-
-    mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weight)
     return mean, variance
 
 
@@ -150,7 +154,7 @@ class BasisFeatures:
     matrix: FloatArray | None
 
     @classmethod
-    def whitened(cls, design: Design, alpha: float) -> BasisFeatures:
+    def whitened(cls, design: Design, alpha: float) -> Self:
         """Diagonalise the Gram matrix, or only scale it where that would take too long.
 
         Examples
@@ -167,24 +171,21 @@ class BasisFeatures:
         return cls(design.without_matrix(), basis, ridge, matrix)
 
     @classmethod
-    def whitened_by(cls, design: Design, gram: FloatArray, alpha: float) -> BasisFeatures:
-        """The same for features that are not in memory, from their Gram matrix (D, D)."""
-        basis, ridge = _whitened_basis(*np.linalg.eigh(gram), alpha)
-        return cls(design, basis, ridge, None)
+    def whitened_by(cls, design: Design, gram: FloatArray) -> Self:
+        """For features that are not in memory, from their Gram matrix (D, D)."""
+        return cls(design, *_whitened_basis(*np.linalg.eigh(gram), BASIS_RIDGE), None)
 
     @classmethod
-    def own(cls, design: Design) -> BasisFeatures:
+    def own(cls, design: Design) -> Self:
         """The standardised features themselves, B = I."""
-        n_features = len(design.scale)
         matrix = None if design.is_sparse else design.matrix
-        return cls(design, np.ones(n_features), np.zeros(n_features), matrix)
+        return cls(design, np.ones_like(design.scale), np.zeros_like(design.scale), matrix)
 
     @classmethod
-    def none(cls, design: Design) -> BasisFeatures:
+    def none(cls, design: Design) -> Self:
         """No features, r = 0: what is left of a model is its intercept."""
-        shape = len(design.weight), len(design.scale)
-        empty = np.zeros((shape[0], 0))
-        return cls(design.without_matrix(), np.zeros((shape[1], 0)), np.zeros(0), empty)
+        basis, matrix = (np.zeros((len(of), 0)) for of in (design.scale, design.weight))
+        return cls(design.without_matrix(), basis, np.zeros(0), matrix)
 
     @property
     def n_samples(self) -> int:
@@ -212,7 +213,7 @@ class BasisFeatures:
         return len(self.design.scale) - self.rank
 
     @property
-    def in_whitened_basis(self) -> BasisFeatures:
+    def in_whitened_basis(self) -> "BasisFeatures":
         """The same features in their whitened basis."""
         return self
 
@@ -235,28 +236,25 @@ class BasisFeatures:
         unit = self.basis / self.norms
         return np.asarray(np.square(unit).sum(axis=1) < 1.0 - 1e-6)
 
-    def blocks(self, *, single: bool = False) -> Iterator[tuple[slice, Rows]]:
+    def blocks(self, *, single: bool = False) -> "Iterator[tuple[slice, Rows]]":
         """The rows, block by block.
 
         Dense rows can be had in ``single`` precision: twice as fast, for search directions only.
         """
-        if self.matrix is None:
-            yield from self._sparse_blocks()
+        if self.matrix is not None:
+            matrix = self._single if single else self.matrix
+            for rows in row_blocks(self.n_samples, sparse=False):
+                yield rows, DenseRows(matrix[rows])
             return
-        matrix = self._single if single else self.matrix
-        for rows in row_blocks(self.n_samples, sparse=False):
-            yield rows, DenseRows(matrix[rows])
+        to_raw = (self.basis.T / self.design.scale).T
+        shift = self.design.mean * to_raw if to_raw.ndim == 1 else self.design.mean @ to_raw
+        for rows in row_blocks(self.n_samples, sparse=True):
+            yield rows, SparseRows(self.design.matrix[rows], to_raw, shift)
 
     @cached_property
     def _single(self) -> Any:
         assert self.matrix is not None
         return self.matrix.astype(np.float32)
-
-    def _sparse_blocks(self) -> Iterator[tuple[slice, Rows]]:
-        to_raw = (self.basis.T / self.design.scale).T
-        shift = self.design.mean * to_raw if to_raw.ndim == 1 else self.design.mean @ to_raw
-        for rows in row_blocks(self.n_samples, sparse=True):
-            yield rows, SparseRows(self.design.matrix[rows], to_raw, shift)
 
 
 @dataclass(frozen=True)
@@ -294,10 +292,9 @@ def features_for(design: Design, penalty: Penalty) -> BasisFeatures:
     >>> type(features_for(design, Ridge())).__name__, type(features_for(design, Group())).__name__
     ('BasisFeatures', 'AlignedFeatures')
     """
-    whitened = BasisFeatures.whitened(design, BASIS_RIDGE)
+    whitened, own = BasisFeatures.whitened(design, BASIS_RIDGE), BasisFeatures.own(design)
     if penalty.rotation_invariant:
         return whitened
-    own = BasisFeatures.own(design)
     return AlignedFeatures(whitened.design, own.basis, own.ridge, own.matrix, whitened)
 
 
@@ -307,7 +304,7 @@ class DenseRows:
 
     matrix: Any
 
-    def forward(self, z: FloatArray) -> Any:
+    def __matmul__(self, z: FloatArray) -> Any:
         """Rows times z (r, A)."""
         return self.matrix @ z.astype(self.matrix.dtype, copy=False)
 
@@ -328,7 +325,7 @@ class SparseRows:
     to_raw: FloatArray
     shift: FloatArray
 
-    def forward(self, z: FloatArray) -> Any:
+    def __matmul__(self, z: FloatArray) -> Any:
         """Rows times z (r, A)."""
         return self.matrix @ _apply(self.to_raw, z) - self.shift @ z
 
@@ -339,7 +336,7 @@ class SparseRows:
 
     def dense(self) -> FloatArray:
         """The rows themselves, (n, r)."""
-        return np.asarray(self.forward(np.eye(len(self.shift))))
+        return np.asarray(self @ np.eye(len(self.shift)))
 
 
 Rows = DenseRows | SparseRows
@@ -388,3 +385,116 @@ def _wide_spectrum(design: Design) -> tuple[FloatArray, FloatArray]:
     keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
     values, rows = values[keep], rows[:, keep]
     return values, root.T @ rows / np.sqrt(values)
+
+
+Factors = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""U (T, R), V (R, D), intercept and σ (T,) of a layer."""
+
+
+class Layer(NamedTuple):
+    """Parameters in standard units: U (T, R), Z (r, R) with V = (BZ)ᵀ, intercept and log σ (T,)."""
+
+    U: FloatArray
+    Z: FloatArray
+    intercept: FloatArray
+    log_sigma: FloatArray
+
+
+class Units(NamedTuple):
+    """Centre and scale of a layer's inputs (D,), location and spread of its outcomes (T,).
+
+    Examples
+    --------
+    >>> units = Units(np.array([10.0]), np.array([2.0]), np.array([5.0]), np.array([4.0]))
+    >>> one = np.ones((1, 1))
+    >>> U, V, intercept, sigma = units.to_user((one, one, np.zeros(1), np.ones(1)))
+    >>> (U @ V).item(), intercept.item(), sigma.item()
+    (2.0, -15.0, 4.0)
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    location: FloatArray
+    spread: FloatArray
+
+    def to_user(self, factors: Factors) -> Factors:
+        """The same layer for raw inputs and raw outcomes."""
+        U, V, intercept, sigma = factors
+        U, V = U * self.spread[:, None], V / self.scale
+        shift = U @ (V @ self.mean)
+        return U, V, self.location + self.spread * intercept - shift, self.spread * sigma
+
+    def to_standard(self, factors: Factors) -> Factors:
+        """The inverse of :meth:`to_user`."""
+        U, V, intercept, sigma = factors
+        centred = intercept + U @ (V @ self.mean) - self.location
+        scaled = centred / self.spread
+        return U / self.spread[:, None], V * self.scale, scaled, sigma / self.spread
+
+
+@dataclass(frozen=True)
+class TargetScaling:
+    """Location and scale per task, from the recorded values (a bound counts as its value).
+
+    Parameters
+    ----------
+    location, scale : arrays of shape (T,)
+    """
+
+    location: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def build(cls, targets: CensoredTargets, weight: FloatArray, *, center: bool) -> Self:
+        """Weighted mean and standard deviation of the recorded values.
+
+        Examples
+        --------
+        >>> targets = CensoredTargets.from_bounds([[0.0], [2.0], [np.nan]], lower=0)
+        >>> TargetScaling.build(targets, np.full(3, 1 / 3), center=True).scale
+        array([1.])
+        """
+        share = np.where(targets.missing, 0.0, weight[:, None])
+        share /= share.sum(axis=0)
+        values = np.where(targets.missing, 0.0, targets.values)
+        mean = (share * values).sum(axis=0)
+        variance = (share * np.square(values - mean)).sum(axis=0)
+        return cls.of_moments(mean, variance, center=center)
+
+    @classmethod
+    def of_moments(cls, mean: FloatArray, variance: FloatArray, *, center: bool) -> Self:
+        """From means and variances of the recorded values, each (T,)."""
+        spread = np.sqrt(variance if center else variance + mean**2)
+        # A constant score has no spread; its own size, or 1, is a unit as good as any.
+        tiny = 64 * np.finfo(np.float64).eps * np.abs(mean)
+        size = np.where(mean == 0.0, 1.0, np.abs(mean))
+        scale = np.where(spread > tiny, spread, size)
+        return cls(mean if center else np.zeros_like(mean), scale)
+
+    def apply(self, ends: FloatArray, tasks: np.ndarray | slice = slice(None)) -> FloatArray:
+        """Ends of intervals (n, A) of some tasks, in standard units."""
+        scaled = ends - self.location[tasks]
+        scaled /= self.scale[tasks]
+        return scaled
+
+
+def to_user(features: BasisFeatures, scaling: TargetScaling, layer: Layer, rank: int) -> Factors:
+    """U (T, R), V (R, D), intercept and σ (T,), with empty components up to ``rank``."""
+    unused = rank - layer.U.shape[1]  # features may span fewer directions than asked for
+    U = np.pad(layer.U, ((0, 0), (0, unused)))
+    V = np.pad(features.coefficients(layer.Z).T, ((0, unused), (0, 0)))
+    units = _units(features, scaling)
+    return units.to_user((U, V, layer.intercept, np.exp(layer.log_sigma)))
+
+
+def to_standard(
+    features: BasisFeatures, scaling: TargetScaling, factors: Factors, rank: int
+) -> Layer:
+    """The inverse of :func:`to_user`: of a model's first ``rank`` components."""
+    U, V, intercept, sigma = _units(features, scaling).to_standard(factors)
+    return Layer(U[:, :rank], features.coordinates(V[:rank].T), intercept, np.log(sigma))
+
+
+def _units(features: BasisFeatures, scaling: TargetScaling) -> Units:
+    design = features.design
+    return Units(design.mean, design.scale, scaling.location, scaling.scale)

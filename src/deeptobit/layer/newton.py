@@ -6,8 +6,6 @@ all columns together, and columns leave as they converge. :func:`minimize_each` 
 handful of parameters each, whose Hessians are small matrices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
 
+Tasks = NDArray[np.intp]
 _ARMIJO = 1e-4
 _SHORTEST_STEP = 2.0**-40
 _VALUE_NOISE = 1e-9  # relative rounding error of a sum over many rows of a well-fitted task
@@ -45,7 +44,7 @@ class Evaluation(Protocol):
 class Problem(Protocol):
     """Separate smooth problems, one per column of the point."""
 
-    def evaluate(self, point: FloatArray, tasks: NDArray[np.intp]) -> Evaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks) -> Evaluation:
         """Value, gradient and curvature of the problems ``tasks`` at their columns."""
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
@@ -79,16 +78,13 @@ class NewtonResult:
     least_curvature: FloatArray
 
 
-Watch = Callable[[FloatArray, FloatArray, FloatArray], None]
-
-
 def solve_newton(
     problem: Problem,
     start: FloatArray,
     *,
     tol: FloatArray,
     max_iter: int,
-    watch: Watch | None = None,
+    watch: Callable[[FloatArray, FloatArray, FloatArray], None] = lambda *at: None,
 ) -> NewtonResult:
     """Minimise every column from ``start`` until its gradient norm is at most its ``tol``.
 
@@ -112,8 +108,7 @@ def solve_newton(
     while True:
         value[active] = here.value
         norm[active] = np.linalg.norm(here.gradient, axis=0)
-        if watch is not None:
-            watch(point, value, norm)
+        watch(point, value, norm)
         going = (norm[active] > tol[active]) & (n_iter[active] < max_iter) & ~stuck[active]
         if not going.any():
             break
@@ -194,7 +189,7 @@ def _line_search(
     value: FloatArray,
     gradient: FloatArray,
     direction: FloatArray,
-    tasks: NDArray[np.intp],
+    tasks: Tasks,
 ) -> tuple[FloatArray, Evaluation, BoolArray]:
     """Take the full step where it descends enough, and halve it for the columns where not."""
     step = problem.longest_step(direction)

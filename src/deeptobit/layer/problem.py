@@ -4,8 +4,6 @@ The paper alternates between V given U (problem P:V) and U given V (problem P:U)
 blocks of one Newton step: ``by_Z`` and ``by_U`` in the gradients and Hessian products below.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,18 +11,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer.features import AlignedFeatures, BasisFeatures
-from deeptobit.layer.parameters import Layer, TargetScaling
-from deeptobit.likelihood import Noise
+from deeptobit.layer.features import AlignedFeatures, BasisFeatures, Layer, TargetScaling
+from deeptobit.layer.newton import Tasks
 from deeptobit.penalties import Penalty, Ridge, balance, least_subgradient
 from deeptobit.targets import CensoredTargets
 
-Tasks = NDArray[np.intp]
 ONLY: Tasks = np.zeros(1, dtype=np.intp)  # a layer is one problem: the column of all parameters
+_NO_CURVATURE = 1e-30
+_LEAST = 1e-8  # of the largest curvature in a block of the preconditioner
+_SOFTENED = 1.0 - 1e-3  # below 1, so that the corrected block stays positive
+_MAX_FACTOR = 1500  # features up to which a factorisation per component pays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +61,7 @@ class LayerProblem(ABC):
     """
 
     features: BasisFeatures
-    noise: Noise
+    noise: likelihood.Noise
     rank: int
     alpha: float
     fit_intercept: bool
@@ -78,7 +77,7 @@ class LayerProblem(ABC):
             raise ValueError(f"{self.penalty} needs features in their own basis: use features_for")
 
     @abstractmethod
-    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> LayerEvaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> "LayerEvaluation":
         """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
 
     @property
@@ -245,7 +244,21 @@ class LayerEvaluation(ABC):
 
     @cached_property
     def _divide_by_blocks(self) -> Callable[[Layer], Layer]:
-        return _preconditioner(self)
+        """Division by the blocks of U, Z, intercept and log σ, those of U and Z in their axes."""
+        U, curvature, scale = self.layer.U, self.total_curvature, np.abs(self.scale_scale)
+        curvature = np.where(curvature > _NO_CURVATURE, curvature, 1.0)
+        scale = np.where(scale > _NO_CURVATURE, scale, 1.0)
+        hidden_values, hidden_axes = np.linalg.eigh(self.second_moments)
+        of_U = np.outer(curvature, np.maximum(hidden_values, 0.0)) + self.problem.alpha
+        of_U = np.maximum(of_U, _LEAST * of_U.max(initial=0.0))
+        task_values, task_axes = np.linalg.eigh(U.T @ (U * curvature[:, None]))
+        solve_Z = _z_block(self.problem, self.layer.Z @ task_axes, np.maximum(task_values, 0.0))
+        return lambda d: Layer(
+            (d.U @ hidden_axes) / of_U @ hidden_axes.T,
+            solve_Z(d.Z @ task_axes) @ task_axes.T,
+            d.intercept / curvature,
+            d.log_sigma / scale,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,7 +281,7 @@ class SubspaceProblem(LayerProblem):
         """Row weights that sum to one, (N,)."""
         return self.features.design.weight
 
-    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> SubspaceEvaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> "SubspaceEvaluation":
         """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
         layer = self.unpack(point)
         shape = self.targets.shape
@@ -277,10 +290,11 @@ class SubspaceProblem(LayerProblem):
         value, slopes = self.penalty_value(layer), Layer(*map(np.zeros_like, layer))
         scale_scale, sigma = np.zeros(shape[1]), np.exp(layer.log_sigma)
         for rows, block in self.features.blocks():
-            h = block.forward(layer.Z)
+            h = block @ layer.Z
             latent = h @ layer.U.T + layer.intercept
-            ends = (self.scaling.apply(of[rows]) for of in (self.targets.low, self.targets.high))
-            at = likelihood.evaluate(self.noise, *ends, latent, sigma)
+            both = self.targets.low, self.targets.high
+            low, high = (self.scaling.apply(ends[rows]) for ends in both)
+            at = likelihood.evaluate(self.noise, low, high, latent, sigma)
             weight = self.weight[rows]
             share = weight[:, None]
             G = at.latent * share
@@ -340,7 +354,7 @@ class SubspaceEvaluation(LayerEvaluation):
         by_intercept, by_scale = np.zeros_like(d.intercept), self.scale_scale * d.log_sigma
         for rows, block in problem.features.blocks(single=True):
             h = self.hidden[rows].astype(np.float32)
-            d_h = np.asarray(block.forward(d.Z), dtype=np.float32)
+            d_h = np.asarray(block @ d.Z, dtype=np.float32)
             along = d_h @ U.T + h @ d_U.T + d_intercept
             by_scale += np.einsum("it,it->t", self.cross[rows], along)
             along *= self.curvature[rows]
@@ -349,36 +363,6 @@ class SubspaceEvaluation(LayerEvaluation):
             by_Z += block.adjoint(along @ U + self.by_latent[rows] @ d_U)
             by_intercept += along.sum(axis=0)
         return Layer(by_U, by_Z, by_intercept, by_scale)
-
-
-# The preconditioner: blocks of the Gauss–Newton Hessian.
-
-_NO_CURVATURE = 1e-30
-_LEAST = 1e-8  # of the largest curvature in a block
-_SOFTENED = 1.0 - 1e-3  # below 1, so that the corrected block stays positive
-_MAX_FACTOR = 1500  # features up to which a factorisation per component pays
-
-
-def _preconditioner(at: LayerEvaluation) -> Callable[[Layer], Layer]:
-    """Division by the blocks of U, Z, intercept and log σ, those of U and Z in their own axes."""
-    U, curvature, scale = at.layer.U, at.total_curvature, np.abs(at.scale_scale)
-    curvature = np.where(curvature > _NO_CURVATURE, curvature, 1.0)
-    scale = np.where(scale > _NO_CURVATURE, scale, 1.0)
-    hidden_values, hidden_axes = np.linalg.eigh(at.second_moments)
-    of_U = np.outer(curvature, np.maximum(hidden_values, 0.0)) + at.problem.alpha
-    of_U = np.maximum(of_U, _LEAST * of_U.max(initial=0.0))
-    task_values, task_axes = np.linalg.eigh(U.T @ (U * curvature[:, None]))
-    solve_Z = _z_block(at.problem, at.layer.Z @ task_axes, np.maximum(task_values, 0.0))
-
-    def solve(d: Layer) -> Layer:
-        return Layer(
-            (d.U @ hidden_axes) / of_U @ hidden_axes.T,
-            solve_Z(d.Z @ task_axes) @ task_axes.T,
-            d.intercept / curvature,
-            d.log_sigma / scale,
-        )
-
-    return solve
 
 
 def _z_block(

@@ -1,17 +1,137 @@
-"""One layer to its optimum: Newton's method on U, V, intercepts and σ at once, from any start."""
-
-from __future__ import annotations
+"""One layer to its optimum: null model, start, and Newton's method on U, V, intercepts and σ."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer.newton import NewtonResult, Watch, solve_newton
-from deeptobit.layer.parameters import Layer
-from deeptobit.layer.problem import LayerEvaluation, LayerProblem
-from deeptobit.layer.start import NullLayer, spectral_norm
+from deeptobit.layer.features import AlignedFeatures, Layer
+from deeptobit.layer.newton import NewtonResult, solve_newton
+from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProblem
+from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit_tobit
+
+_NO_GRADIENT = 1e-6  # in standard units: below this, rounding is all there is
+_LONGEST_START = 1e3  # of a task, in its standard deviations
+_CAUTION = 1.5  # on the count of parameters in the floor of σ; chosen on simulated small cohorts
+
+
+@dataclass(frozen=True)
+class NullLayer:
+    """A layer at W = 0 in standard units, and the gradient by W there.
+
+    Parameters
+    ----------
+    problem : SubspaceProblem
+        With floors of σ, and with tasks without a maximum set to missing.
+    layer : Layer
+    evaluation : LayerEvaluation
+    gradient : array of shape (r, T)
+        In an orthonormal basis of the features, transposed.
+    kinds : CensoringKinds
+    """
+
+    problem: SubspaceProblem
+    layer: Layer
+    evaluation: LayerEvaluation
+    gradient: FloatArray
+    kinds: CensoringKinds
+
+    @property
+    def alpha_max(self) -> float:
+        """The smallest alpha at which W = 0 is stationary against every direction.
+
+        For the ridge this is the spectral norm of the gradient by W; for group sparsity the largest
+        over the feature variances that the penalty may choose; inf for a penalty without variances.
+        """
+        variances = self.problem.penalty.leading_variances(self.gradient)
+        if variances is None:
+            return float("inf")
+        return spectral_norm(np.sqrt(variances)[:, None] * self.gradient)
+
+    @property
+    def gradient_scale(self) -> float:
+        """Norm of the gradient by W, the unit of every tolerance; has a floor."""
+        return max(float(np.linalg.norm(self.gradient)), _NO_GRADIENT)
+
+
+def null_layer(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullLayer:
+    """Fit intercepts and noise scales alone, and set tasks without a maximum to missing."""
+    olsen = OlsenProblem(
+        problem.features,
+        problem.targets,
+        problem.scaling,
+        problem.noise,
+        problem.fit_intercept,
+        problem.free_sigma,
+        1.0 / SIGMA_FLOOR,
+    ).without_features()
+    fixed = None if problem.free_sigma.all() else np.exp(-problem.fixed_log_sigma)
+    olsen, result, kinds = fit_tobit(
+        olsen, fixed, total_weight=problem.total_weight, tol=tol, max_iter=100
+    )
+    theta = result.point[-1]
+    layer = Layer(
+        np.zeros((problem.n_tasks, problem.rank)),
+        np.zeros((problem.features.rank, problem.rank)),
+        result.point[-2] / theta,
+        -np.log(theta),
+    )
+    targets, aside = problem.targets, np.where(kinds.one_sided, np.nan, 0.0)
+    entries = problem.total_weight * (problem.weight @ ~targets.missing)
+    problem = replace(
+        problem,
+        targets=replace(targets, low=targets.low + aside, high=targets.high + aside),
+        free_sigma=olsen.free_sigma,
+        min_log_sigma=layer.log_sigma + np.log(sigma_floors(problem, entries)),
+    )
+    evaluation = problem.evaluate(problem.pack(layer))
+    return NullLayer(problem, layer, evaluation, evaluation.coefficient_gradient(), kinds)
+
+
+def sigma_floors(problem: LayerProblem, entries: FloatArray) -> FloatArray:
+    """Floors of σ over that of the null model: 1.5 × parameters per entry, at most 1, (T,).
+
+    ``entries`` (T,) is the weight of the known entries of every task. With more features than rows
+    a task can be fitted exactly at a finite penalty, and the likelihood has no minimum: σ would run
+    to 0. A fit with k parameters for n entries explains a share k/n of pure noise, so a σ far below
+    k/n of the null model's is not credible.
+    """
+    n_tasks, rank = problem.n_tasks, problem.rank
+    # Directions of the features that the penalty leaves free: Σ λ/(λ + α) over their variances λ.
+    ridge = problem.alpha * problem.features.in_whitened_basis.squared_norms
+    n_directions = max(float((1.0 / (1.0 + ridge)).sum()), float(rank))
+    parameters = _CAUTION * rank * (n_directions + n_tasks - rank) / n_tasks
+    return np.clip(parameters / np.maximum(entries, 1.0), SIGMA_FLOOR, 1.0)
+
+
+def spectral_start(null: NullLayer) -> Layer:
+    """The leading directions of one Newton step for every task from W = 0."""
+    problem, features = null.problem, null.problem.features
+    aligned = isinstance(features, AlignedFeatures)
+    whitened = features.in_whitened_basis
+    gradient = null.gradient * features.norms[:, None]
+    if aligned:
+        gradient = whitened.adjoint(gradient)
+    # Where curvature vanishes, as of tasks that are nearly all censored, a step has no end.
+    longest = np.linalg.norm(gradient, axis=0) / _LONGEST_START
+    curvature = np.maximum(null.evaluation.total_curvature, longest)
+    curvature = np.where(curvature > 0.0, curvature, 1.0)
+    left, singular, right = np.linalg.svd(-gradient / np.sqrt(curvature), full_matrices=False)
+    leading = slice(0, problem.rank)
+    U = (right[leading].T * singular[leading]) / np.sqrt(curvature)[:, None]
+    Z = left[:, leading]
+    if aligned:
+        Z = np.where(features.design.vanishing[:, None], 0.0, whitened.coefficients(Z))
+        unused = ((0, 0), (0, problem.rank - Z.shape[1]))  # features may span fewer directions
+        U, Z = np.pad(U, unused), np.pad(Z, unused)
+    return problem.balance(null.layer._replace(U=U, Z=Z))
+
+
+def spectral_norm(matrix: FloatArray) -> float:
+    """The largest singular value; 0 of an empty matrix."""
+    return float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0
 
 
 @dataclass(frozen=True)
@@ -44,21 +164,11 @@ class StepLog:
 
     gradient_scale: float
     watch: Callable[[Step], None] | None = None
-    keep: Callable[[Layer], None] | None = None
+    keep: Callable[[Layer], None] = lambda layer: None
     steps: list[Step] = field(default_factory=list)
 
     def solve(self, problem: LayerProblem, start: Layer, tol: float, max_iter: int) -> NewtonResult:
         """Minimise a problem to a relative gradient norm of ``tol``, adding to the log."""
-        return solve_newton(
-            problem,
-            problem.pack(start),
-            tol=np.array([tol * self.gradient_scale]),
-            max_iter=max_iter,
-            watch=self._follow(problem),
-        )
-
-    def _follow(self, problem: LayerProblem) -> Watch:
-        """What to call with point, value and gradient norm: at the start, then after each step."""
         before: FloatArray | None = None
 
         def add(point: FloatArray, value: FloatArray, norm: FloatArray) -> None:
@@ -70,11 +180,11 @@ class StepLog:
                 self.steps.append(step)
                 if self.watch is not None:
                     self.watch(step)
-                if self.keep is not None:
-                    self.keep(layer)
+                self.keep(layer)
             before = layer.U.copy()
 
-        return add
+        goal = np.array([tol * self.gradient_scale])
+        return solve_newton(problem, problem.pack(start), tol=goal, max_iter=max_iter, watch=add)
 
 
 def subspace_change(before: FloatArray, after: FloatArray) -> float:
@@ -123,6 +233,12 @@ class SubspaceFit:
         """Newton steps taken."""
         return len(self.steps)
 
+    @property
+    def history(self) -> dict[str, Any]:
+        """Where Newton's method ended, as ``history_`` of an estimator shows it."""
+        names = "objective", "gradient_norm", "certificate", "converged"
+        return {name: getattr(self, name) for name in names} | {"course": list(self.steps)}
+
 
 def solve_subspace(
     null: NullLayer,
@@ -134,8 +250,7 @@ def solve_subspace(
     watch: Callable[[Step], None] | None = None,
 ) -> SubspaceFit:
     """Minimise the objective of rows in memory; see :func:`solve_layer`."""
-    problem = replace(null.problem, alpha=alpha)
-    log = StepLog(null.gradient_scale, watch)
+    problem, log = replace(null.problem, alpha=alpha), StepLog(null.gradient_scale, watch)
     return solve_layer(problem, log, start, tol=tol, max_iter=max_iter)
 
 
@@ -155,10 +270,7 @@ def solve_layer(
         start = _select_features(problem, log, start)
     fit = _descend(problem, log, start, tol, max_iter)
     for _ in range(_MAX_RESEEDINGS):
-        if fit.certificate <= _CERTIFIED:
-            break
-        seeded = reseed(problem, fit.layer)
-        if seeded is fit.layer:
+        if fit.certificate <= _CERTIFIED or (seeded := reseed(problem, fit.layer)) is fit.layer:
             break
         fit = _descend(problem, log, seeded, tol, max_iter)
     return fit
@@ -247,9 +359,7 @@ def certificate(evaluation: LayerEvaluation) -> float:
     for a penalty without variances.
     """
     alpha = evaluation.problem.alpha
-    if alpha == 0.0:
-        return 0.0
-    return spectral_norm(_metric_gradient(evaluation)[1]) / alpha
+    return spectral_norm(_metric_gradient(evaluation)[1]) / alpha if alpha > 0.0 else 0.0
 
 
 def reseed(problem: LayerProblem, layer: Layer) -> Layer:

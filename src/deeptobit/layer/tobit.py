@@ -3,24 +3,18 @@
 Everything is in standard units, in Olsen's (1978) convex coordinates γ = β/σ and θ = 1/σ.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer.features import BasisFeatures, Design
-from deeptobit.layer.newton import NewtonResult, solve_newton
-from deeptobit.layer.parameters import TargetScaling
-from deeptobit.likelihood import Gaussian, Noise
+from deeptobit.layer.features import BasisFeatures, TargetScaling
+from deeptobit.layer.newton import NewtonResult, Tasks, solve_newton
 from deeptobit.targets import CensoredTargets
 
-Tasks = NDArray[np.intp]
 SIGMA_FLOOR = 1e-6  # of the task's standard deviation: reached when a task is fitted exactly
 _NO_CURVATURE = 1e-30  # below this, entries say nothing of the scale of a step
 _LEAST_FLATTENING = 0.1
@@ -56,7 +50,7 @@ class OlsenProblem:
     features: BasisFeatures
     targets: CensoredTargets
     scaling: TargetScaling
-    noise: Noise
+    noise: likelihood.Noise
     fit_intercept: bool
     free_sigma: BoolArray
     max_theta: float
@@ -66,7 +60,7 @@ class OlsenProblem:
         """Row weights that sum to one, (N,)."""
         return self.features.design.weight
 
-    def evaluate(self, point: FloatArray, tasks: Tasks) -> Evaluation:
+    def evaluate(self, point: FloatArray, tasks: Tasks) -> "Evaluation":
         """Objective, gradient and curvature of some tasks at ``point`` of shape (r + 2, A)."""
         z, intercept, theta = point[:-2], point[-2], point[-1]
         ridge = self.features.ridge[:, None]
@@ -75,7 +69,7 @@ class OlsenProblem:
         value = 0.5 * tau_tau
         gradient = np.vstack([ridge * z, np.zeros_like(theta), tau_tau])
         for rows, block in self.features.blocks():
-            u = block.forward(z)
+            u = block @ z
             u += intercept
             low = self.scaling.apply(self.targets.low[rows][:, tasks], tasks)
             high = self.scaling.apply(self.targets.high[rows][:, tasks], tasks)
@@ -105,7 +99,7 @@ class OlsenProblem:
         """The step (at most 1) that changes θ by a factor of at most 4.4, (A,)."""
         return np.asarray(0.9 / np.maximum(np.abs(direction[-1]), 0.9))
 
-    def without_features(self) -> OlsenProblem:
+    def without_features(self) -> "OlsenProblem":
         """The null model of the same data: intercepts and noise scales alone."""
         return replace(self, features=BasisFeatures.none(self.features.design))
 
@@ -147,7 +141,7 @@ class Evaluation:
         by_tau = (ridge * self.z * delta).sum(axis=0) + self.tau_tau * tau
         product = np.vstack([ridge * (delta + self.z * tau), np.zeros_like(tau), by_tau])
         for rows, block in self.problem.features.blocks(single=True):
-            along = block.forward(delta)
+            along = block @ delta
             along += rough_epsilon
             product[-1] += np.einsum("it,it->t", self.u_tau[rows], along)
             along *= self.u_u[rows]
@@ -186,7 +180,7 @@ class CensoringKinds:
     two_sided: BoolArray
 
     @classmethod
-    def of(cls, problem: OlsenProblem) -> CensoringKinds:
+    def of(cls, problem: OlsenProblem) -> Self:
         """Classify the tasks of a problem; rows of weight 0 do not count."""
         present = problem.weight > 0.0
         targets = problem.targets
@@ -195,15 +189,11 @@ class CensoringKinds:
         open_ended = targets.at_lower | targets.at_upper | targets.missing
         nothing_known = np.asarray(open_ended[present].all(axis=0))
         two_sided = nothing_known & left & right
+        sides = (targets.at_lower, targets.high), (targets.at_upper, targets.low)
         for task in np.flatnonzero(two_sided).tolist():
-            one_threshold = _is_constant(targets.high[present & targets.at_lower[:, task], task])
-            and_one_more = _is_constant(targets.low[present & targets.at_upper[:, task], task])
-            two_sided[task] = one_threshold and and_one_more
+            thresholds = (end[present & at[:, task], task] for at, end in sides)
+            two_sided[task] = all(np.ptp(values) == 0.0 for values in thresholds)
         return cls(nothing_known & ~(left & right), two_sided)
-
-
-def _is_constant(values: FloatArray) -> bool:
-    return bool((values == values[0]).all())
 
 
 def fit_tobit(
@@ -245,66 +235,6 @@ def fit_tobit(
     return problem, result, kinds
 
 
-class NullModel(NamedTuple):
-    """The intercept-only model: intercept and σ of every task (T,), in the user's units."""
-
-    intercept: FloatArray
-    sigma: FloatArray
-    kinds: CensoringKinds
-
-
-def fit_null(
-    targets: CensoredTargets,
-    sample_weight: ArrayLike | None = None,
-    *,
-    noise: Noise | None = None,
-    sigma: ArrayLike | None = None,
-    fit_intercept: bool = True,
-    tol: float = 1e-10,
-    max_iter: int = 100,
-) -> NullModel:
-    """Mean and noise scale of every task without features, by maximum likelihood.
-
-    Parameters
-    ----------
-    targets : CensoredTargets
-        Of every task some entries must be known.
-    sample_weight : array of shape (N,), optional
-    noise : Noise, optional
-        Gaussian by default.
-    sigma : array of shape (T,) or float, optional
-        Given noise scales; estimated by default.
-    fit_intercept : bool
-        Whether means are estimated; otherwise they are 0.
-    tol, max_iter : float, int
-
-    Examples
-    --------
-    >>> targets = CensoredTargets.from_bounds([[0.0], [0.0], [1.0], [3.0]], lower=0)
-    >>> null = fit_null(targets)
-    >>> null.intercept.round(2), null.sigma.round(2)
-    (array([0.17]), array([2.16]))
-    """
-    weight = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight)
-    total, n_tasks = float(weight.sum()), targets.shape[1]
-    no_columns = np.zeros(0)
-    design = Design(None, no_columns, no_columns, weight / total, no_columns.astype(np.bool_))
-    scaling = TargetScaling.build(targets, design.weight, center=fit_intercept)
-    problem = OlsenProblem(
-        BasisFeatures.none(design),
-        targets,
-        scaling,
-        noise or Gaussian(),
-        fit_intercept,
-        np.full(n_tasks, sigma is None),
-        1.0 / SIGMA_FLOOR if sigma is None else np.inf,
-    )
-    theta = None if sigma is None else scaling.scale / np.broadcast_to(sigma, (n_tasks,))
-    _, result, kinds = fit_tobit(problem, theta, total_weight=total, tol=tol, max_iter=max_iter)
-    found = scaling.scale / result.point[-1]
-    return NullModel(scaling.location + found * result.point[-2], found, kinds)
-
-
 def least_squares_start(problem: OlsenProblem) -> FloatArray:
     """Least squares on the recorded values, corrected for censoring: two passes, (r + 2, T).
 
@@ -324,7 +254,7 @@ def least_squares_start(problem: OlsenProblem) -> FloatArray:
 
     total, squares = np.zeros((2, len(share)))
     for rows, block in problem.features.blocks():
-        residual = values[rows] - block.forward(slopes)
+        residual = values[rows] - block @ slopes
         weighted = exact[rows] * residual
         total += weighted.sum(axis=0)
         squares += (weighted * residual).sum(axis=0)

@@ -1,7 +1,5 @@
 """Growing a network: Algorithm 3 of the paper, its calibration, and the depth that pays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
@@ -10,20 +8,7 @@ import numpy as np
 
 from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import (
-    SIGMA_FLOOR,
-    CensoringKinds,
-    Layer,
-    NullLayer,
-    Objective,
-    SubspaceFit,
-    TargetScaling,
-    minimize_each,
-    null_layer,
-    solve_subspace,
-    spectral_start,
-)
-from deeptobit.likelihood import Noise
+from deeptobit.layer import SIGMA_FLOOR, CensoringKinds, Layer, TargetScaling, newton, solve
 from deeptobit.network.joint import JointProblem, NetworkProblem, tune
 from deeptobit.network.layer import LayerInputs, NetworkLayer, start_above
 from deeptobit.targets import CensoredTargets
@@ -156,18 +141,18 @@ def likelihood_sigma(
     weight: FloatArray,
     latent: FloatArray,
     scaling: TargetScaling,
-    noise: Noise,
+    noise: likelihood.Noise,
 ) -> FloatArray:
     """The σ_t under which given scores (N, T) are most likely, by Newton steps on log σ, (T,)."""
     low, high = scaling.apply(targets.low), scaling.apply(targets.high)
 
-    def objective(log_sigma: FloatArray) -> Objective:
+    def objective(log_sigma: FloatArray) -> newton.Objective:
         at = likelihood.evaluate(noise, low, high, latent, np.exp(log_sigma[0]))
         by, by_by = weight @ at.log_sigma, weight @ at.log_sigma_log_sigma
         return weight @ at.nll, lambda: (by[None], by_by[None, None])
 
     start = np.log(calibrate(targets, weight, latent, scaling))[None]
-    (log_sigma,), _ = minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
+    (log_sigma,), _ = newton.minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
     return np.asarray(np.maximum(np.exp(log_sigma), SIGMA_FLOOR))
 
 
@@ -301,7 +286,7 @@ def train(
             sigma_of=fit_layer.calibrated if problem.calibrate else None,
         )
         layers = [found.layer for found in grown]
-    null = fit_layer.null or null_layer(problem.layer_problem(0, None))
+    null = fit_layer.null or solve.null_layer(problem.layer_problem(0, None))
     joint = JointProblem(problem, null.problem.targets)
     n_rows = problem.total_weight
     nlls = tuple(joint.nll(layers[:depth]) for depth in range(1, len(layers) + 1))
@@ -367,7 +352,7 @@ class FitToOptimum:
     tol: float
     max_iter: int
     progress: Progress
-    null: NullLayer | None = None
+    null: solve.NullLayer | None = None
 
     def __call__(self, inputs: LayerInputs, start: NetworkLayer | None) -> GrownLayer:
         """The layer on given inputs."""
@@ -377,30 +362,28 @@ class FitToOptimum:
             sigma = layers[-1].sigma if layers else np.ones(problem.n_tasks)
             problem = replace(problem, sigma=sigma)
         alpha, centre = problem.alphas[len(layers)], problem.centre(below)
-        self.null = null = null_layer(problem.layer_problem(len(layers), below))
-        fit = solve_subspace(
+        self.null = null = solve.null_layer(problem.layer_problem(len(layers), below))
+        fit = solve.solve_subspace(
             null,
-            spectral_start(null) if start is None else standard_start(null, start, centre),
+            solve.spectral_start(null) if start is None else standard_start(null, start, centre),
             alpha=alpha,
             tol=self.tol,
             max_iter=self.max_iter,
             watch=lambda at: self.progress(f"layer {len(layers) + 1}", at.n_iter, at.objective),
         )
         layer = _on_inputs(null, fit.layer, centre, problem.rank)
-        return GrownLayer(layer, alpha, fit.n_iter, newton_history(fit))
+        return GrownLayer(layer, alpha, fit.n_iter, fit.history)
 
     def calibrated(self, layers: tuple[NetworkLayer, ...]) -> FloatArray:
         """σ from the residuals of the last layer, (T,)."""
-        problem = self.problem
-        return calibrate(
-            problem.targets, problem.design.weight, self._latent(layers), problem.scaling
-        )
+        problem, latent = self.problem, self._latent(layers)
+        return calibrate(problem.targets, problem.design.weight, latent, problem.scaling)
 
     def _latent(self, layers: tuple[NetworkLayer, ...]) -> FloatArray:
         return JointProblem(self.problem, self.problem.targets).latent(layers)
 
 
-def standard_start(null: NullLayer, start: NetworkLayer, centre: FloatArray) -> Layer:
+def standard_start(null: solve.NullLayer, start: NetworkLayer, centre: FloatArray) -> Layer:
     """A layer on given inputs as a point of the solver, which centres its inputs."""
     problem, rank = null.problem, null.problem.rank
     intercept = start.intercept + start.U @ (start.V @ centre)
@@ -414,21 +397,10 @@ def standard_start(null: NullLayer, start: NetworkLayer, centre: FloatArray) -> 
     return problem.balance(layer)
 
 
-def _on_inputs(null: NullLayer, layer: Layer, centre: FloatArray, rank: int) -> NetworkLayer:
+def _on_inputs(null: solve.NullLayer, layer: Layer, centre: FloatArray, rank: int) -> NetworkLayer:
     """The inverse: a point of the solver as a layer, with empty components up to ``rank``."""
     V = null.problem.features.coefficients(layer.Z).T
     intercept = layer.intercept - layer.U @ (V @ centre)
     unused = rank - null.problem.rank
     U, V = np.pad(layer.U, ((0, 0), (0, unused))), np.pad(V, ((0, unused), (0, 0)))
     return NetworkLayer(U, V, intercept, np.exp(layer.log_sigma))
-
-
-def newton_history(fit: SubspaceFit) -> dict[str, Any]:
-    """Where Newton's method ended, as ``history_`` shows it."""
-    return {
-        "objective": fit.objective,
-        "gradient_norm": fit.gradient_norm,
-        "certificate": fit.certificate,
-        "converged": fit.converged,
-        "course": list(fit.steps),
-    }

@@ -1,7 +1,5 @@
 """Joint tuning: the penalised likelihood of a whole network, and its descent by L-BFGS."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +11,6 @@ from scipy.optimize import Bounds, minimize
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import BasisFeatures, Design, SubspaceProblem, TargetScaling, features_for
-from deeptobit.likelihood import Noise
 from deeptobit.network.layer import NetworkLayer, concatenate
 from deeptobit.penalties import Penalty, balance
 from deeptobit.runtime import one_blas_thread
@@ -52,7 +49,7 @@ class NetworkProblem:
     design: Design
     targets: CensoredTargets
     scaling: TargetScaling
-    noise: Noise
+    noise: likelihood.Noise
     rank: int
     alphas: tuple[float, ...]
     penalty: Penalty
@@ -79,21 +76,9 @@ class NetworkProblem:
         return self.scaling.apply(self.targets.lower), self.scaling.apply(self.targets.upper)
 
     @property
-    def features(self) -> BasisFeatures:
-        """The standardised features x themselves."""
-        return BasisFeatures.own(self.design)
-
-    @property
     def free_sigma(self) -> BoolArray:
         """Tasks whose σ is estimated, (T,)."""
         return np.full(self.n_tasks, self.sigma is None)
-
-    def n_inputs(self, depth: int) -> int:
-        """D_k of the layer at a depth, counted from 0."""
-        n_features = len(self.design.scale)
-        if depth == 0:
-            return n_features
-        return self.n_tasks + (n_features if self.skip_connection else 0)
 
     def tuning_alpha(self, depth: int) -> float:
         """The penalty of a layer while all are tuned together."""
@@ -120,10 +105,11 @@ class NetworkProblem:
 
     def centre(self, below: FloatArray | None) -> FloatArray:
         """The mean of f, which is subtracted from a layer's inputs, and 0 for x, (D_k,)."""
+        n_features = len(self.design.scale)
         if below is None:
-            return np.zeros(self.n_inputs(0))
+            return np.zeros(n_features)
         means = self.design.weight @ below if self.fit_intercept else np.zeros(self.n_tasks)
-        return np.pad(means, (0, self.n_inputs(1) - self.n_tasks))
+        return np.pad(means, (0, n_features if self.skip_connection else 0))
 
     def _inputs(self, below: FloatArray | None) -> Design:
         """What a layer sees: x, [f; x] or f."""
@@ -193,10 +179,10 @@ class JointProblem:
 
     def nll(self, layers: Sequence[NetworkLayer]) -> float:
         """The weighted mean over rows of the negative log likelihood, without the penalty."""
-        total = 0.0
+        total, weight = 0.0, self.network.design.weight
         for rows, block in self._features.blocks():
             trace = self._forward(layers, block)
-            total += float(self._weight[rows] @ self._entries(rows, trace, layers).nll.sum(axis=1))
+            total += float(weight[rows] @ self._entries(rows, trace, layers).nll.sum(axis=1))
         return total
 
     def latent(self, layers: Sequence[NetworkLayer]) -> FloatArray:
@@ -211,12 +197,15 @@ class JointProblem:
     ) -> tuple[float, list[LayerGradient], FloatArray]:
         """The objective, its gradient by every layer, and by log σ of the last one (T,)."""
         value = self.penalty(layers)
-        gradients = [self._penalty_gradient(layer, depth) for depth, layer in enumerate(layers)]
-        by_log_sigma = np.zeros(self.network.n_tasks)
+        by_log_sigma, gradients = np.zeros(self.network.n_tasks), []
+        for depth, layer in enumerate(layers):
+            alpha = self.network.tuning_alpha(depth)
+            by_V = alpha * self.network.penalty.gradient(layer.V)
+            gradients.append(LayerGradient(alpha * layer.U, by_V, np.zeros_like(by_log_sigma)))
         for rows, block in self._features.blocks():
             trace = self._forward(layers, block)
             at = self._entries(rows, trace, layers)
-            weight = self._weight[rows]
+            weight = self.network.design.weight[rows]
             value += float(weight @ at.nll.sum(axis=1))
             by_log_sigma += weight @ at.log_sigma
             self._backward(layers, block, trace, at.latent * weight[:, None], gradients)
@@ -227,11 +216,7 @@ class JointProblem:
 
     @cached_property
     def _features(self) -> BasisFeatures:
-        return self.network.features
-
-    @property
-    def _weight(self) -> FloatArray:
-        return self.network.design.weight
+        return BasisFeatures.own(self.network.design)
 
     @cached_property
     def _ends(self) -> tuple[FloatArray, FloatArray]:
@@ -247,12 +232,9 @@ class JointProblem:
         """The scores of a block in every layer."""
         trace: list[_Trace] = []
         for layer in layers:
-            n_below = self.network.n_tasks if trace else 0
             below = np.clip(trace[-1].latent, *self._bounds) if trace else None
-            sketch = 0.0 if below is None else below @ layer.V[:, :n_below].T
-            if layer.V.shape[1] > n_below:
-                sketch = sketch + block.forward(layer.V[:, n_below:].T)
-            trace.append(_Trace(below, np.asarray(sketch), sketch @ layer.U.T + layer.intercept))
+            sketch = layer.sketch(block, below)
+            trace.append(_Trace(below, sketch, sketch @ layer.U.T + layer.intercept))
         return trace
 
     def _backward(
@@ -279,16 +261,9 @@ class JointProblem:
                 pull = by_sketch @ layer.V[:, :n_below]
                 pull *= (latent > lower) & (latent < upper)
 
-    def _penalty_gradient(self, layer: NetworkLayer, depth: int) -> LayerGradient:
-        alpha = self.network.tuning_alpha(depth)
-        by_V = alpha * self.network.penalty.gradient(layer.V)
-        return LayerGradient(alpha * layer.U, by_V, np.zeros(self.network.n_tasks))
-
     def _entries(self, rows: slice, trace: list[_Trace], layers: Sequence[NetworkLayer]) -> Any:
-        low, high = (ends[rows] for ends in self._ends)
-        return likelihood.evaluate(
-            self.network.noise, low, high, trace[-1].latent, layers[-1].sigma
-        )
+        noise, (low, high) = self.network.noise, (ends[rows] for ends in self._ends)
+        return likelihood.evaluate(noise, low, high, trace[-1].latent, layers[-1].sigma)
 
 
 MAX_STEPS = 250
@@ -324,39 +299,32 @@ def tune(
     objectives : list of float
         The penalised objective at the start and after every step; it never rises.
     """
-    sparse = problem.network.penalty.has_kinks
-    mask = _pack(
-        [
-            LayerGradient(
-                np.ones_like(layer.U),
-                np.ones_like(layer.V) * (layer.V.any(axis=0) if sparse else 1.0),
-                np.ones_like(layer.intercept),
-            )
-            for layer in layers
-        ],
-        free_sigma.astype(np.float64),
-    )
-    low, high = np.full(len(mask), -np.inf), np.full(len(mask), np.inf)
+    has_kinks, start = problem.network.penalty.has_kinks, _pack(layers, np.log(layers[-1].sigma))
+    absent = [~layer.V.any(axis=0) & has_kinks for layer in layers]
+    low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
     low[-len(min_log_sigma) :] = min_log_sigma
     high[-len(min_log_sigma) :] = np.maximum(_LARGEST_LOG_SIGMA, min_log_sigma)
     objectives = [problem.evaluate(layers)[0]]
 
     def evaluate(point: FloatArray) -> tuple[float, FloatArray]:
         value, gradients, by_log_sigma = problem.evaluate(_unpack(point, layers))
-        return value, _pack(gradients, by_log_sigma) * mask
+        for gradient, columns in zip(gradients, absent, strict=True):
+            gradient.V[:, columns] = 0.0
+        return value, _pack(gradients, by_log_sigma * free_sigma)
 
     def after_step(intermediate_result: Any) -> None:
         objectives.append(float(intermediate_result.fun))
         step = len(objectives) - 1
         progress(step, objectives[-1])
         hopeless = step == _PROBATION and not promising(_unpack(intermediate_result.x, layers))
-        if hopeless or _settled(objectives):
+        latest, gain = (objectives[k] - objectives[-1] for k in (max(step - _WINDOW, 0), 0))
+        if hopeless or (step >= 2 * _WINDOW and latest < _SETTLED * gain):
             raise StopIteration
 
     with one_blas_thread():  # vectors and blocks are small: threads only wait
         result = minimize(
             evaluate,
-            np.clip(_pack(layers, np.log(layers[-1].sigma)), low, high),
+            np.clip(start, low, high),
             jac=True,
             method="L-BFGS-B",
             bounds=Bounds(low, high),
@@ -370,13 +338,6 @@ def tune(
         U, V = balance(layer.U, layer.V, penalty.variances(layer.V))
         balanced.append(replace(layer, U=U, V=V))
     return tuple(balanced), objectives
-
-
-def _settled(objectives: list[float]) -> bool:
-    if len(objectives) <= 2 * _WINDOW:
-        return False
-    latest = objectives[-1 - _WINDOW] - objectives[-1]
-    return latest < _SETTLED * (objectives[0] - objectives[-1])
 
 
 def _pack(layers: Sequence[NetworkLayer | LayerGradient], log_sigma: FloatArray) -> FloatArray:

@@ -1,7 +1,5 @@
 """One layer of a network, what it sees of a row, and the scores of a stack of layers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer import Design, Factors, TargetScaling, Units
+from deeptobit.layer import Design, TargetScaling, features
 
 _VANISHED = 1e-4  # of the strongest component: below this, a penalty has removed it
 
@@ -32,6 +30,11 @@ class NetworkLayer:
     V: FloatArray
     intercept: FloatArray
     sigma: FloatArray
+
+    @property
+    def factors(self) -> features.Factors:
+        """U, V, intercept and σ."""
+        return self.U, self.V, self.intercept, self.sigma
 
     @property
     def coef(self) -> FloatArray:
@@ -156,33 +159,28 @@ def to_user(
     Outputs of a layer are standardised as outcomes are, whatever the layer makes of them: the
     meaning of a penalty on V does not change while a network is trained.
     """
-    return tuple(
-        NetworkLayer(*_units(layer, design, scaling, depth).to_user(_factors(layer)))
-        for depth, layer in enumerate(layers)
-    )
+    units = zip(layers, _units(layers, design, scaling), strict=True)
+    return tuple(NetworkLayer(*of.to_user(layer.factors)) for layer, of in units)
 
 
 def to_standard(
     layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
 ) -> tuple[NetworkLayer, ...]:
     """The inverse of :func:`to_user`."""
-    return tuple(
-        NetworkLayer(*_units(layer, design, scaling, depth).to_standard(_factors(layer)))
-        for depth, layer in enumerate(layers)
-    )
+    units = zip(layers, _units(layers, design, scaling), strict=True)
+    return tuple(NetworkLayer(*of.to_standard(layer.factors)) for layer, of in units)
 
 
-def _factors(layer: NetworkLayer) -> Factors:
-    return layer.U, layer.V, layer.intercept, layer.sigma
-
-
-def _units(layer: NetworkLayer, design: Design, scaling: TargetScaling, depth: int) -> Units:
-    """The units of a layer's inputs and outcomes."""
+def _units(
+    layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
+) -> Iterator[features.Units]:
+    """The units of every layer's inputs and outcomes."""
     mean, scale = design.mean, design.scale
-    if depth:
-        mean, scale = np.append(scaling.location, mean), np.append(scaling.scale, scale)
-    n_inputs = layer.V.shape[1]  # the outputs below come first, and may be all
-    return Units(mean[:n_inputs], scale[:n_inputs], scaling.location, scaling.scale)
+    for layer in layers:
+        seen = slice(layer.V.shape[1])  # the outputs below come first, and may be all
+        yield features.Units(mean[seen], scale[seen], scaling.location, scaling.scale)
+        mean = np.append(scaling.location, design.mean)
+        scale = np.append(scaling.scale, design.scale)
 
 
 _BLOCK_ENTRIES = 2**18  # (n, T, T) slopes of a block of rows
@@ -208,30 +206,16 @@ def mean_slopes(
     size = max(1, _BLOCK_ENTRIES // n_tasks**2)
     total = np.zeros((n_tasks, n_features))
     for start in range(0, X.shape[0], size):
-        scores = list(latents(layers[:-1], X[start : start + size], lower, upper))
-        n_rows = min(size, X.shape[0] - start)
-        total += _summed_slopes(layers, scores, n_rows, lower, upper)
+        rows = X[start : start + size]
+        scores = list(latents(layers[:-1], rows, lower, upper))
+        # Backwards through the layers, all scores of the block at once.
+        slopes = np.broadcast_to(np.eye(n_tasks), (rows.shape[0], n_tasks, n_tasks))
+        for depth in range(len(layers) - 1, -1, -1):
+            V, by_sketch = layers[depth].V, slopes @ layers[depth].U
+            n_below = n_tasks if depth else 0
+            if V.shape[1] > n_below:
+                total += by_sketch.sum(axis=0) @ V[:, n_below:]
+            if depth:
+                inside = (scores[depth - 1] > lower) & (scores[depth - 1] < upper)
+                slopes = (by_sketch @ V[:, :n_below]) * inside[:, None, :]
     return np.asarray(total / X.shape[0])
-
-
-def _summed_slopes(
-    layers: Sequence[NetworkLayer],
-    scores: list[FloatArray],
-    n_rows: int,
-    lower: FloatArray,
-    upper: FloatArray,
-) -> FloatArray:
-    """Backwards through the layers, all scores of a block of rows at once, summed over rows."""
-    n_tasks, n_features = len(layers[0].U), layers[0].V.shape[1]
-    total = np.zeros((n_tasks, n_features))
-    slopes = np.broadcast_to(np.eye(n_tasks), (n_rows, n_tasks, n_tasks))
-    for depth in range(len(layers) - 1, -1, -1):
-        layer = layers[depth]
-        by_sketch = slopes @ layer.U
-        n_below = n_tasks if depth else 0
-        if layer.V.shape[1] > n_below:
-            total += by_sketch.sum(axis=0) @ layer.V[:, n_below:]
-        if depth:
-            inside = (scores[depth - 1] > lower) & (scores[depth - 1] < upper)
-            slopes = (by_sketch @ layer.V[:, :n_below]) * inside[:, None, :]
-    return total

@@ -1,30 +1,17 @@
 """Growing a network online: in one pass over the rows for each layer, or from a stream."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from deeptobit import likelihood
+from deeptobit import likelihood, online
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import TargetScaling
-from deeptobit.likelihood import Noise
 from deeptobit.network.grow import GrownLayer, TrainedNetwork, calibrate, deepened, grow, prune
 from deeptobit.network.layer import LayerInputs, NetworkLayer, concatenate, latents
-from deeptobit.online import (
-    OnlineResult,
-    OnlineSettings,
-    OnlineSolver,
-    RawRows,
-    Record,
-    RecursiveTobit,
-    RowBuffer,
-    learn_passes,
-)
 from deeptobit.targets import CensoredTargets
 
 _PCA_ROWS = 2048
@@ -60,7 +47,7 @@ class ResidualOutputs:
     @classmethod
     def of(
         cls, layers: Sequence[NetworkLayer], outputs: FloatArray, X: Any, weight: FloatArray
-    ) -> ResidualOutputs:
+    ) -> Self:
         """Regress the outputs of the last layer, (N, T), on the sketches of the rows."""
         n_features = X.shape[1]
         parts = {id(layer): layer.V[:, -n_features:] for layer in (layers[0], layers[-1])}
@@ -114,7 +101,7 @@ class OnlineInputs:
     residuals: ResidualOutputs | None
 
     @classmethod
-    def of(cls, inputs: LayerInputs, X: Any, weight: FloatArray) -> OnlineInputs:
+    def of(cls, inputs: LayerInputs, X: Any, weight: FloatArray) -> Self:
         """Residuals from the regression on some rows; none are needed for the first layer."""
         outputs = inputs.outputs(X) if inputs.skip_connection else None
         if outputs is None:
@@ -130,35 +117,35 @@ class OnlineInputs:
         return concatenate(self.residuals.apply(outputs, X), X)
 
     def solver(
-        self, settings: OnlineSettings, n_features: int, start: NetworkLayer | None
-    ) -> OnlineSolver:
+        self, settings: online.OnlineSettings, n_features: int, start: NetworkLayer | None
+    ) -> online.OnlineSolver:
         """A solver for these inputs, which starts at a layer on [f; x] if there is one."""
         width = self(np.zeros((1, n_features))).shape[1]
-        solver = OnlineSolver(settings, width, len(self.inputs.lower))
+        solver = online.OnlineSolver(settings, width, len(self.inputs.lower))
         if start is not None and self.residuals is not None:
             begin_at(solver, self.residuals.on_residuals(start))
         return solver
 
-    def layer(self, result: OnlineResult) -> NetworkLayer:
+    def layer(self, result: online.OnlineResult) -> NetworkLayer:
         """What the solver found, as a layer on [f; x]."""
         layer = layer_of(result)
         return layer if self.residuals is None else self.residuals.on_outputs(layer)
 
 
-def layer_of(result: OnlineResult) -> NetworkLayer:
+def layer_of(result: online.OnlineResult) -> NetworkLayer:
     """What the online solver found, as a layer."""
     return NetworkLayer(result.U, result.V, result.intercept, result.sigma)
 
 
-def begin_at(solver: OnlineSolver, layer: NetworkLayer) -> None:
+def begin_at(solver: online.OnlineSolver, layer: NetworkLayer) -> None:
     """Start a solver at a layer, before any rows come."""
-    solver.start_from(OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, n_seen=0))
+    solver.start_from(online.OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, n_seen=0))
 
 
 def nll_by_depth(
     layers: Sequence[NetworkLayer],
-    rows: RawRows,
-    noise: Noise,
+    rows: online.RawRows,
+    noise: likelihood.Noise,
     lower: FloatArray,
     upper: FloatArray,
 ) -> FloatArray:
@@ -178,7 +165,7 @@ def grow_online(
     X: Any,
     targets: CensoredTargets,
     weight: FloatArray,
-    settings: OnlineSettings,
+    settings: online.OnlineSettings,
     *,
     n_layers: int,
     skip_connection: bool,
@@ -198,7 +185,7 @@ def grow_online(
             own = replace(own, sigma=inputs.layers[-1].sigma)
         seen = OnlineInputs.of(inputs, X, weight)
         solver = seen.solver(own, X.shape[1], start)
-        for n_rows in learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
+        for n_rows in online.learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
             progress(len(inputs.layers), n_rows)
         result = solver.result()
         history = {"course": solver.history}
@@ -219,7 +206,7 @@ def grow_online(
     layers = [found.layer for found in grown]
     present = np.flatnonzero(weight)
     some = present[:: max(1, len(present) // _JUDGING_ROWS)]
-    sample = RawRows(X[some], targets.low[some], targets.high[some], weight[some])
+    sample = online.RawRows(X[some], targets.low[some], targets.high[some], weight[some])
     sums = nll_by_depth(layers, sample, settings.noise, lower, upper)
     nlls = tuple((sums / sample.weight.sum()).tolist())
     depth, pruned = prune(layers, nlls, float(weight.sum()), skip_connection=skip_connection)
@@ -267,7 +254,7 @@ class NetworkStream:
 
     def __init__(
         self,
-        settings: OnlineSettings,
+        settings: online.OnlineSettings,
         lower: FloatArray,
         upper: FloatArray,
         *,
@@ -281,12 +268,12 @@ class NetworkStream:
         self._settings = settings
         self._bounds = lower, upper
         self._skip_connection = skip_connection
-        self._solvers = [OnlineSolver(settings, inputs, n_tasks) for inputs in widths]
+        self._solvers = [online.OnlineSolver(settings, inputs, n_tasks) for inputs in widths]
         self.learned_layers: tuple[NetworkLayer, ...] = ()
         self._losses = np.zeros(n_layers)
         batch = settings.batch_size
         self._segment = batch * -(-_SEGMENT_ROWS // batch)
-        self._buffer = RowBuffer()
+        self._buffer = online.RowBuffer()
 
     @property
     def n_seen(self) -> int:
@@ -294,7 +281,7 @@ class NetworkStream:
         return self._buffer.n_total
 
     @property
-    def courses(self) -> tuple[list[Record], ...]:
+    def courses(self) -> tuple[list[online.Record], ...]:
         """The history of each layer."""
         return tuple(solver.history for solver in self._solvers)
 
@@ -316,7 +303,7 @@ class NetworkStream:
             stream._process(stream._buffer.take())
         return deepened(stream.learned_layers[: stream.depth], len(stream.learned_layers))
 
-    def _process(self, rows: RawRows) -> None:
+    def _process(self, rows: online.RawRows) -> None:
         """Algorithm 3 on one segment, with solvers that remember the segments before it."""
         known = self.learned_layers
         if known:  # add the losses of new rows to what is left of the old ones
@@ -354,7 +341,7 @@ class ContinuedNetwork:
     def __init__(
         self,
         layers: tuple[NetworkLayer, ...],
-        last: RecursiveTobit,
+        last: online.RecursiveTobit,
         lower: FloatArray,
         upper: FloatArray,
     ) -> None:

@@ -1,7 +1,5 @@
 """What a penalty on the sketch V must offer, and what it may offer besides."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -57,7 +55,7 @@ class Penalty(ABC):
         """The slope of P by ‖V_d‖ where V_d = 0: what the likelihood must exceed, (D,)."""
         return np.zeros(V.shape[1])
 
-    def smoothed(self, width: float) -> Penalty:
+    def smoothed(self, width: float) -> "Penalty":
         """A penalty near this one whose kinks are rounded off over columns of norm ``width``."""
         raise NotImplementedError(f"{type(self).__name__} has kinks but no smoothed version")
 

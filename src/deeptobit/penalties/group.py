@@ -1,7 +1,5 @@
 """Group sparsity: a feature that is not needed leaves for all tasks at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -51,7 +49,7 @@ class Group(Penalty):
         """Whether columns can be exactly zero: not if they are smoothed."""
         return self.sparsity > 0.0 and self.smoothing == 0.0
 
-    def smoothed(self, width: float) -> Group:
+    def smoothed(self, width: float) -> "Group":
         """The same with ε = ``width``."""
         return replace(self, smoothing=width)
 

@@ -1,7 +1,5 @@
 """The ridge, with which W = UV is penalised by its trace norm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

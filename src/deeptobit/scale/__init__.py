@@ -1,20 +1,13 @@
 """Rows beyond memory: sources that are read again for every pass, and sums over them."""
 
 from deeptobit.scale.cluster import DaskRows, predict_lazily
+from deeptobit.scale.csv import csv_to_parquet
 from deeptobit.scale.online import FitOnline
-from deeptobit.scale.parquet import ParquetRows
+from deeptobit.scale.parquet import ParquetRows, ParquetTable
 from deeptobit.scale.rounds import FitByRounds
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, RowSource
-from deeptobit.scale.state import (
-    FinishedLayer,
-    OnlineState,
-    Progress,
-    RoundState,
-    Secants,
-    Seen,
-)
+from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, RoundState, Secants, Seen
 from deeptobit.scale.sums import DataSummary, Moments, Shift
-from deeptobit.scale.table import ParquetTable, csv_to_parquet
 
 __all__ = [
     "Block",

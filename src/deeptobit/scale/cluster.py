@@ -1,27 +1,21 @@
 """Rows of Dask collections, and Parquet files read by the workers of a cluster."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakSet
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray, is_dask
 from deeptobit.extras import require
-from deeptobit.scale.parquet import ParquetShard
+from deeptobit.scale.parquet import ParquetRows, ParquetShard
 from deeptobit.scale.source import Block, RowSource, S, read_ahead, sum_of
-
-if TYPE_CHECKING:
-    from deeptobit.scale.parquet import ParquetRows
 
 Predict = Callable[..., Any]
 _FAN_IN = 8
@@ -65,7 +59,7 @@ class DaskRows(RowSource):
     @classmethod
     def of_collections(
         cls, X: Any, y: Any, sample_weight: Any = None, lower: Any = None, upper: Any = None
-    ) -> DaskRows:
+    ) -> Self:
         """Arrays or DataFrames of Dask, partitioned alike.
 
         Parameters
@@ -86,7 +80,7 @@ class DaskRows(RowSource):
                     "them as Dask collections, partitioned alike"
                 )
         delayed = [_delayed_blocks(part, X, name) for name, part in given.items()]
-        make = require("dask", "scale").delayed(_compute_rows, pure=False)
+        make = _delayed(_compute_rows)
         n_rows = X.shape[0]  # not a number, or lazy, where Dask does not know it
         return cls(
             [
@@ -108,7 +102,7 @@ class DaskRows(RowSource):
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.total(_count_rows)) if self._known_rows is None else self._known_rows
+        return self._known_rows if self._known_rows is not None else self.total(_count_rows)
 
     def first(self) -> Block:
         """The first rows there are."""
@@ -120,14 +114,11 @@ class DaskRows(RowSource):
 
     def total(self, task: Callable[[Iterable[Block]], S]) -> S:
         """Add up a task's results over all partitions, where they are."""
-        delayed = require("dask", "scale").delayed
-        shared = delayed(task, pure=False)  # once in the graph, not once per partition
+        shared = _delayed(task)  # once in the graph, not once per partition
         parts = [_apply(partition, _skip_empty, shared) for partition in self._partitions]
         while len(parts) > 1:
-            parts = [
-                delayed(_add, pure=False)(parts[start : start + _FAN_IN])
-                for start in range(0, len(parts), _FAN_IN)
-            ]
+            starts = range(0, len(parts), _FAN_IN)
+            parts = [_delayed(_add)(parts[start : start + _FAN_IN]) for start in starts]
         found: S | None = parts[0].compute()
         if found is None:
             raise ValueError("the partitions hold no rows")
@@ -135,22 +126,24 @@ class DaskRows(RowSource):
 
     def fold(self, step: Callable[[Iterable[Block], T], T], starts: Sequence[T]) -> list[T]:
         """Pass states through groups of consecutive partitions, one group per start."""
-        dask = require("dask", "scale")
-        shared = dask.delayed(step, pure=False)
+        shared = _delayed(step)
         groups = np.array_split(np.arange(len(self._partitions)), len(starts))
         ends = []
         for members, start in zip(groups, starts, strict=True):
-            state = dask.delayed(start, pure=False)
+            state = _delayed(start)
             for member in members.tolist():
                 state = _apply(self._partitions[member], shared, state)
             ends.append(state)
-        return list(dask.compute(*ends))
+        return list(require("dask", "scale").compute(*ends))
+
+
+def _delayed(value: Any, **options: Any) -> Any:
+    return require("dask", "scale").delayed(value, pure=False, **options)
 
 
 def _apply(partition: Any, function: Any, *arguments: Any) -> Any:
     """A delayed call with the blocks of a partition, and with arguments that may be delayed."""
-    delayed = require("dask", "scale").delayed
-    return delayed(_with_blocks, pure=False)(partition, function, *arguments)
+    return _delayed(_with_blocks)(partition, function, *arguments)
 
 
 def _with_blocks(content: Any, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -158,8 +151,8 @@ def _with_blocks(content: Any, function: Callable[..., Any], *arguments: Any) ->
     return function(read_ahead(iter(content.blocks())), *arguments)
 
 
-def _count_rows(blocks: Iterable[Block]) -> float:
-    return float(sum(len(block.X) for block in blocks))
+def _count_rows(blocks: Iterable[Block]) -> int:
+    return sum(len(block.X) for block in blocks)
 
 
 def _head(blocks: Iterator[Block]) -> Block | None:
@@ -195,38 +188,20 @@ def keep_freed_memory() -> None:
 # Partitions of Dask collections as blocks of rows.
 
 
-@dataclass(frozen=True)
-class ComputedRows:
-    """The rows of one partition, computed."""
-
-    block: Block
-
-    def blocks(self) -> Iterator[Block]:
-        """One block, or none where there are no rows."""
-        if len(self.block.X):
-            yield self.block
-
-
-def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> ComputedRows:
+def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> Block:
     """A partition from its parts; sample_weight, lower and upper are optional."""
-    Y = _numbers(y, where, "y")
     found = {name: _numbers(part, where, name) for name, part in optional.items()}
-    block = Block(
-        X=_numbers(X, where, "X"),
-        Y=Y[:, None] if Y.ndim == 1 else Y,
-        weight=found.get("sample_weight"),
-        lower=found.get("lower"),
-        upper=found.get("upper"),
-        where=where,
-        first_row=0,
-    )
+    X, Y = _numbers(X, where, "X"), _numbers(y, where, "y")
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    weight, lower, upper = map(found.get, ("sample_weight", "lower", "upper"))
+    block = Block(X, Y, weight, lower, upper, where, first_row=0)
     for part in (block.Y, *found.values()):
         if len(part) != len(block.X):
             raise ValueError(
                 f"{where}: X has {len(block.X)} rows, but y, the weights or bounds have "
                 f"{len(part)}; partition them alike"
             )
-    return ComputedRows(block)
+    return block
 
 
 def _delayed_blocks(part: Any, X: Any, name: str) -> list[Any]:
@@ -361,10 +336,8 @@ class ParquetPartitions(DaskRows):
 
     def __init__(self, rows: ParquetRows) -> None:
         self._shards = rows.shards
-        wrap = partial(require("dask", "scale").delayed, pure=False, traverse=False)
-        super().__init__(
-            [wrap(shard) for shard in rows.shards], rows.features, rows.targets, n_rows=rows.n_rows
-        )
+        partitions = [_delayed(shard, traverse=False) for shard in rows.shards]
+        super().__init__(partitions, rows.features, rows.targets, n_rows=rows.n_rows)
 
     @contextmanager
     def cached(self) -> Iterator[DaskRows]:
@@ -373,10 +346,10 @@ class ParquetPartitions(DaskRows):
         What Dask holds of a partition are its rows, or the shard where memory is short. They are
         read again if they are lost with a worker, and released in the end.
         """
-        dask = require("dask", "scale")
-        wrap = partial(dask.delayed, pure=False, traverse=False)
         # A task that depends on nothing goes to an idle worker; those that follow go to its rows.
-        persisted = dask.persist(*(wrap(partial(cache_shard, shard))() for shard in self._shards))
+        tasks = [partial(cache_shard, shard) for shard in self._shards]
+        persist = require("dask", "scale").persist
+        persisted = persist(*(_delayed(task, traverse=False)() for task in tasks))
         rows = DaskRows(persisted, self.features, self.targets, n_rows=self.n_rows)
         del persisted
         try:
@@ -386,12 +359,7 @@ class ParquetPartitions(DaskRows):
 
 
 def predict_lazily(
-    predict: Predict,
-    X: Any,
-    targets: Sequence[str],
-    *,
-    one_dimensional: bool,
-    **options: Any,
+    predict: Predict, X: Any, targets: Sequence[str], *, one_dimensional: bool, **options: Any
 ) -> Any:
     """A Dask collection of predictions, partitioned as X is; nothing is computed yet.
 
@@ -416,12 +384,11 @@ def predict_lazily(
         )
     array = require("dask.array", "scale")
     X = X.rechunk({1: -1})
-    single = X.dtype == np.float32
     chunks = (X.chunks[0],) if one_dimensional else (X.chunks[0], (len(targets),))
     return array.map_blocks(
         predict,
         X,
-        dtype=np.float32 if single else np.float64,
+        dtype=np.float32 if X.dtype == np.float32 else np.float64,
         chunks=chunks,
         drop_axis=1 if one_dimensional else None,
         meta=np.empty((0,) if one_dimensional else (0, 0)),
@@ -430,11 +397,7 @@ def predict_lazily(
 
 
 def _predict_frame(
-    X: Any,
-    predict: Predict,
-    targets: Sequence[str],
-    one_dimensional: bool,
-    **options: Any,
+    X: Any, predict: Predict, targets: Sequence[str], one_dimensional: bool, **options: Any
 ) -> Any:
     shape = (0,) if one_dimensional else (0, len(targets))
     found = predict(X, **options) if len(X) else np.empty(shape)

@@ -1,16 +1,16 @@
 """The layers of a network learned online, in one pass over a source for each."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.network import LayerInputs, NetworkLayer, OnlineInputs, nll_by_depth
+from deeptobit.network import LayerInputs, NetworkLayer
+from deeptobit.network.online import OnlineInputs, nll_by_depth
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, Record
 from deeptobit.scale.cluster import DaskRows
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, read_ahead, sum_of
@@ -36,9 +36,14 @@ class Learner:
     sums: FloatArray
 
 
-@dataclass(frozen=True)
-class LearnMore:
-    """Teaches a learner the rows of a partition.
+def learn_more(
+    reader: RowReader,
+    inputs: Callable[[FloatArray], FloatArray],
+    stride: int,
+    blocks: Iterable[Block],
+    learner: Learner,
+) -> Learner:
+    """The learner after the rows of a partition; Dask may use the one before again.
 
     Parameters
     ----------
@@ -47,23 +52,17 @@ class LearnMore:
         From features to what the layer sees.
     stride : int
         Every so many rows join the sample; 0 leaves ``seen`` as it is.
+    blocks : iterable of Block
+    learner : Learner
+        It is not changed.
     """
-
-    reader: RowReader
-    inputs: Callable[[FloatArray], FloatArray]
-    stride: int
-
-    def __call__(self, blocks: Iterable[Block], learner: Learner) -> Learner:
-        """The learner after these rows; Dask may use the one before again, so it is not changed."""
-        solver, seen = copy.deepcopy(learner.solver), learner.seen
-        sums = learner.sums.copy()
-        for block in blocks:
-            rows = self.reader(block)
-            x = self.inputs(rows.X)
-            solver.learn(x, rows.low, rows.high, rows.weight)
-            sums += [np.full(x.shape[1], rows.weight.sum()), rows.weight @ x, rows.weight @ x**2]
-            seen = seen.more(rows, self.stride) if self.stride else seen
-        return Learner(solver, seen, sums)
+    solver, seen, sums = copy.deepcopy(learner.solver), learner.seen, learner.sums.copy()
+    for rows in map(reader, blocks):
+        x = inputs(rows.X)
+        solver.learn(x, rows.low, rows.high, rows.weight)
+        sums += [np.full(x.shape[1], rows.weight.sum()), rows.weight @ x, rows.weight @ x**2]
+        seen = seen.more(rows, stride) if stride else seen
+    return Learner(solver, seen, sums)
 
 
 def average(learners: Sequence[Learner]) -> OnlineResult:
@@ -73,8 +72,8 @@ def average(learners: Sequence[Learner]) -> OnlineResult:
     truncation is the best one in what is predicted, in units of σ, for uncorrelated inputs.
     """
     models = [learner.solver.result() for learner in learners]
-    shares = np.array([learner.sums[0, 0] for learner in learners])
-    shares = shares / shares.sum()
+    weights = [learner.sums[0, 0] for learner in learners]
+    shares = np.array(weights) / np.sum(weights)
     W = np.tensordot(shares, [model.U @ model.V for model in models], axes=1)
     log_sigma = shares @ np.log([model.sigma for model in models])
     intercept, sigma = shares @ [model.intercept for model in models], np.exp(log_sigma)
@@ -84,14 +83,8 @@ def average(learners: Sequence[Learner]) -> OnlineResult:
     left, singular, right = np.linalg.svd(W * spread / sigma[:, None], full_matrices=False)
     rank = models[0].U.shape[1]
     root = np.sqrt(singular[:rank])
-    n_seen = sum(model.n_seen for model in models)
-    return OnlineResult(
-        sigma[:, None] * left[:, :rank] * root,
-        (root[:, None] * right[:rank]) / spread,
-        intercept,
-        sigma,
-        n_seen,
-    )
+    U, V = sigma[:, None] * left[:, :rank] * root, (root[:, None] * right[:rank]) / spread
+    return OnlineResult(U, V, intercept, sigma, sum(model.n_seen for model in models))
 
 
 _SAMPLE_ROWS = 4096  # for the residual outputs, and for whether a layer pays
@@ -138,13 +131,8 @@ class FitOnline:
         layer = learner_inputs.layer(result)
         layers, sample = (*inputs.layers, layer), seen.sample
         nlls = nll_by_depth(layers, sample, self.settings.noise, inputs.lower, inputs.upper)
-        finished = FinishedLayer(
-            layer=layer,
-            alpha=self.settings.alpha,
-            n_iter=result.n_seen,
-            history={"course": records},
-            nll=float(nlls[-1] / sample.weight.sum()),
-        )
+        nll, history = float(nlls[-1] / sample.weight.sum()), {"course": records}
+        finished = FinishedLayer(layer, self.settings.alpha, result.n_seen, history, nll)
         summary = before.summary or seen.summary()
         self.progress = Progress((*before.finished, finished), None, summary, seen)
         self.keep(self.progress)
@@ -180,7 +168,7 @@ class FitOnline:
         learners = [Learner(solver, state.seen, np.zeros((3, solver.n_features)))] * n_groups
         stride = max(1, n_rows // _SAMPLE_ROWS) if first else 0
         for _ in range(self.n_passes):
-            learners = source.fold(LearnMore(self.rows.reader, inputs, stride), learners)
+            learners = source.fold(partial(learn_more, self.rows.reader, inputs, stride), learners)
             stride = 0
         seen = sum_of(learner.seen for learner in learners) if first else state.seen
         self.watch(len(self.progress.finished), self.n_passes * n_rows, self.n_passes * n_rows)

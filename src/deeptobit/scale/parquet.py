@@ -1,6 +1,4 @@
-"""Rows of Parquet files, read again for every pass."""
-
-from __future__ import annotations
+"""Parquet files, read again for every pass: rows of numbers to learn from, tables of any cells."""
 
 import os
 import re
@@ -8,19 +6,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
-from deeptobit.scale.source import Block, LocalSource
-
-if TYPE_CHECKING:
-    from deeptobit.scale.cluster import DaskRows
-
+from deeptobit.scale.source import Block, LocalSource, RowSource
 
 _NAMES_SHOWN = 10
+_NUMBERS = ("integer", "floating", "boolean", "decimal", "null")  # types of pyarrow
+_SHORT = ("integer", "floating", "boolean", "timestamp")  # cells of fixed size
 _BUFFER_BYTES = 2**16
 
 
@@ -54,7 +50,7 @@ class Columns:
         check_columns(schema, stored, path)
         for name in stored:
             kind = schema.field(name).type
-            if not _is_number(kind):
+            if not _is_any(kind, _NUMBERS):
                 raise ValueError(
                     f"{path}: column {name!r} holds {kind}, not numbers. Encode it first, or name "
                     "the columns to use as features"
@@ -129,14 +125,9 @@ class ParquetShard:
     def blocks(self, skip: int = 0) -> Iterator[Block]:
         """The rows in their order, from the row number ``skip`` on."""
         names = [name for name in self.columns.names if name not in self.constants]
-        row = 0
-        with naming(self.path), open_file(self.fragment) as file:
-            batches = file.iter_batches(
-                self.batch_rows, row_groups=list(self.row_groups), columns=names, use_threads=False
-            )
-            for batch in batches:
-                first, row = row, row + batch.num_rows
-                if row > skip:
+        with naming(self.path):
+            for first, batch in batches(self.fragment, names, self.batch_rows, self.row_groups):
+                if first + batch.num_rows > skip:
                     yield self._block(batch.slice(max(skip - first, 0)), max(first, skip))
 
     def _block(self, batch: Any, first: int) -> Block:
@@ -176,15 +167,21 @@ class ParquetShard:
         return found
 
 
-@contextmanager
-def open_file(fragment: Any) -> Iterator[Any]:
-    """A file to read batches from.
+def batches(
+    fragment: Any, names: list[str], batch_rows: int, row_groups: Sequence[int] | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Some columns of a file, or of some of its row groups, after the number of the first row.
 
     A row group may be as large as memory: its columns are read through small buffers.
     """
     parquet = require("pyarrow.parquet", "scale")
+    options = {"columns": names, "row_groups": row_groups, "use_threads": False}
+    first = 0
     with fragment.open() as handle:
-        yield parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+        file = parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+        for batch in file.iter_batches(batch_rows, **options):
+            yield first, batch
+            first += batch.num_rows
 
 
 @contextmanager
@@ -200,10 +197,9 @@ def naming(path: str) -> Iterator[None]:
         ) from error
 
 
-def _is_number(kind: Any) -> bool:
+def _is_any(kind: Any, names: Iterable[str]) -> bool:
     types = require("pyarrow.types", "scale")
-    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-    return any(test(kind) for test in tests)
+    return any(getattr(types, f"is_{name}")(kind) for name in names)
 
 
 _BATCH_ROWS = 16_384
@@ -277,7 +273,7 @@ class ParquetRows(LocalSource):
         """Number of rows, from the files' own counts."""
         return sum(shard.n_rows for shard in self.shards)
 
-    def on_cluster(self) -> DaskRows:
+    def on_cluster(self) -> RowSource:
         """The same rows, read by the workers of the running ``dask.distributed.Client``."""
         from deeptobit.scale.cluster import ParquetPartitions
 
@@ -368,3 +364,94 @@ def _joined(sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
         ids, n_rows = [*ids, index], n_rows + size
     if n_rows:
         yield tuple(ids), n_rows
+
+
+class Frame(NamedTuple):
+    """Some consecutive rows of a table.
+
+    Parameters
+    ----------
+    cells : DataFrame
+    where : str
+        Name of the file.
+    first_row : int
+        Number of the first row in that file.
+    row : int
+        Its number in the whole table.
+    """
+
+    cells: Any
+    where: str
+    first_row: int
+    row: int
+
+
+class ParquetTable:
+    """A Parquet file, a folder of them, or a partitioned data set, as a table of any columns.
+
+    Where :class:`ParquetRows` hands out numbers, this hands out cells as they are stored: words,
+    dates and all. Rows come in the order of the files' names, the same in every pass.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file or a folder.
+
+    Attributes
+    ----------
+    columns : list of str
+        Those by which a data set is partitioned come last.
+    n_rows : int
+    n_words : int
+        Columns that hold neither numbers nor dates: their cells take more memory.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.scale import ParquetTable
+    >>> cells = pd.DataFrame({"age": [60.0, 70.0, 80.0], "sex": ["f", "m", "f"]})
+    >>> with TemporaryDirectory() as folder:
+    ...     cells.to_parquet(Path(folder, "cohort.parquet"))
+    ...     table = ParquetTable(folder)
+    ...     frames = [frame.cells["sex"].tolist() for frame in table.frames(["sex"], 2)]
+    >>> table.columns, table.n_rows, table.n_words, frames
+    (['age', 'sex'], 3, 1, [['f', 'm'], ['f']])
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        dataset = open_dataset(path)
+        self._fragments = fragments_of(dataset)
+        self._keys = partition_keys(dataset)
+        fields = fields_of(dataset)
+        self.columns = [str(field.name) for field in fields]
+        self.n_rows = sum(_count(fragment) for fragment in self._fragments)
+        self.n_words = sum(not _is_any(field.type, _SHORT) for field in fields)
+
+    def frames(self, columns: Sequence[str], batch_rows: int) -> Iterator[Frame]:
+        """Some columns of all rows, at most ``batch_rows`` rows at a time."""
+        before = 0
+        for fragment in self._fragments:
+            yield from self._frames(fragment, list(columns), batch_rows, before)
+            before += _count(fragment)
+
+    def _frames(
+        self, fragment: Any, columns: list[str], batch_rows: int, before: int
+    ) -> Iterator[Frame]:
+        """Those of one file, which has ``before`` rows before it."""
+        path = str(fragment.path)
+        stored = [name for name in columns if name not in self._keys]
+        check_columns(fragment.physical_schema, stored, path)
+        constants = partition_values(fragment, [key for key in self._keys if key in columns])
+        with naming(path):
+            for first, batch in batches(fragment, stored, batch_rows):
+                cells = batch.select(stored).to_pandas(ignore_metadata=True)
+                for name, value in constants.items():
+                    cells[name] = value
+                yield Frame(cells, os.path.basename(path), first, before + first)
+
+
+def _count(fragment: Any) -> int:
+    with naming(str(fragment.path)):
+        return int(fragment.count_rows())

@@ -1,39 +1,18 @@
 """The layers of a network by rounds: sums over all rows of a source, then a Newton step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import (
-    Layer,
-    LayerEvaluation,
-    LayerProblem,
-    Step,
-    StepLog,
-    TargetScaling,
-    sigma_floors,
-    solve_layer,
-    to_standard,
-    to_user,
-)
-from deeptobit.network import LayerInputs, NetworkLayer, newton_history
+from deeptobit.layer import Layer, LayerEvaluation, LayerProblem, features, solve
+from deeptobit.network import LayerInputs, NetworkLayer
 from deeptobit.online import OnlineSettings
 from deeptobit.scale.source import Rows
-from deeptobit.scale.state import Correction, FinishedLayer, Progress, RoundState, Secants
-from deeptobit.scale.sums import (
-    LayerSums,
-    Moments,
-    Shift,
-    Standardised,
-    SumLayer,
-    SumMoments,
-    truncated,
-)
+from deeptobit.scale.state import FinishedLayer, Progress, RoundState, Secants
+from deeptobit.scale.sums import LayerSums, Moments, Shift, Standardised, SumLayer, SumMoments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +32,12 @@ class ShardedProblem(LayerProblem):
 
     total: Callable[[SumLayer], LayerSums]
     inputs: LayerInputs
-    scaling: TargetScaling
+    scaling: features.TargetScaling
     censored: BoolArray
     secants: Secants = field(default_factory=Secants)
-    last: list[ShardedEvaluation] = field(default_factory=list)
+    last: "list[ShardedEvaluation]" = field(default_factory=list)
 
-    def evaluate(self, point: FloatArray, tasks: object = None) -> ShardedEvaluation:
+    def evaluate(self, point: FloatArray, tasks: object = None) -> "ShardedEvaluation":
         """One round: objective, gradient and curvature at a point."""
         if self.last and np.array_equal(self.last[0].point, point):
             return self.last[0]  # a line search evaluates the point it has chosen once more
@@ -142,7 +121,7 @@ class ShardedEvaluation(LayerEvaluation):
         problem, layer = self.problem, self.layer
         d = problem.unpack(direction)
         d_lines = np.vstack([d.Z @ layer.U.T + layer.Z @ d.U.T, d.intercept, d.log_sigma])
-        product = self._task_products(d_lines) + self._correction.apply(d_lines)
+        product = self._task_products(d_lines) + self._correction(d_lines)
         by_W, by_intercept, by_scale = product[:-2], product[-2], product[-1]
         return Layer(
             problem.alpha * d.U + by_W.T @ layer.Z + self.slopes_by_coef.T @ d.Z,
@@ -152,7 +131,7 @@ class ShardedEvaluation(LayerEvaluation):
         )
 
     @cached_property
-    def _correction(self) -> Correction:
+    def _correction(self) -> Callable[[FloatArray], FloatArray]:
         return self.problem.secants.correct(self._task_products)
 
     def _task_products(self, d: FloatArray) -> FloatArray:
@@ -199,7 +178,7 @@ class FitByRounds:
     max_iter: int
     progress: Progress
     keep: Callable[[Progress], None]
-    watch: Callable[[int, Step], None]
+    watch: Callable[[int, solve.Step], None]
 
     def __call__(self, inputs: LayerInputs, start: NetworkLayer | None) -> FinishedLayer:
         """The layer at its optimum, in the user's units."""
@@ -210,35 +189,22 @@ class FitByRounds:
             shift = Shift.near(inputs(first.X), first.Y)
             state = RoundState(shift, self.rows.total(SumMoments(inputs, shift)))
         alpha = self.alpha(state.moments)
-        data = Standardised.of(
-            state.moments,
-            state.shift,
-            fit_intercept=settings.fit_intercept,
-            standardize=settings.standardize,
-            n_outputs=inputs.n_outputs,
-        )
+        data = Standardised.of(state.moments, state.shift, settings, inputs.n_outputs)
         problem = self._problem(inputs, alpha, data, state.secants)
         begin = state.layer or self._begin(problem, data, start)
-        course = StepLog(
-            data.gradient_scale,
-            lambda step: self.watch(len(inputs.layers), step),
-            steps=list(state.steps),
-        )
+        watch = partial(self.watch, len(inputs.layers))
+        log = solve.StepLog(data.gradient_scale, watch, steps=list(state.steps))
 
         def remember(layer: Layer) -> None:
-            now = replace(state, layer=layer, steps=tuple(course.steps), secants=problem.secants)
+            now = replace(state, layer=layer, steps=tuple(log.steps), secants=problem.secants)
             self.keep(replace(before, now=now))
 
         remember(begin)
-        course.keep = remember
-        fit = solve_layer(problem, course, begin, tol=self.tol, max_iter=self.max_iter)
-        finished = FinishedLayer(
-            layer=NetworkLayer(*to_user(data.features, data.scaling, fit.layer, settings.rank)),
-            alpha=alpha,
-            n_iter=fit.n_iter,
-            history=newton_history(fit),
-            nll=fit.objective - problem.penalty_value(fit.layer),
-        )
+        log.keep = remember
+        fit = solve.solve_layer(problem, log, begin, tol=self.tol, max_iter=self.max_iter)
+        factors = features.to_user(data.features, data.scaling, fit.layer, settings.rank)
+        nll = fit.objective - problem.penalty_value(fit.layer)
+        finished = FinishedLayer(NetworkLayer(*factors), alpha, fit.n_iter, fit.history, nll)
         summary = before.summary or data.summary()
         self.progress = Progress((*before.finished, finished), None, summary)
         self.keep(self.progress)
@@ -268,20 +234,23 @@ class FitByRounds:
         )
         if settings.sigma is not None:
             return problem
-        return replace(problem, min_log_sigma=np.log(sigma_floors(problem, data.moments.known)))
+        floors = solve.sigma_floors(problem, data.moments.known)
+        return replace(problem, min_log_sigma=np.log(floors))
 
     def _begin(
         self, problem: ShardedProblem, data: Standardised, start: NetworkLayer | None
     ) -> Layer:
         """Where the solver begins, in standard units."""
         if start is not None:
-            factors = start.U, start.V, start.intercept, start.sigma
-            return problem.balance(to_standard(data.features, data.scaling, factors, problem.rank))
+            units = data.features, data.scaling
+            return problem.balance(features.to_standard(*units, start.factors, problem.rank))
         slopes, intercept, sigma = data.closed_form(self.settings.noise)
         if self.settings.sigma is not None:
             sigma = np.exp(problem.fixed_log_sigma)
         if not self.settings.fit_intercept:
             intercept = np.zeros_like(intercept)
-        U, Z = truncated(slopes, sigma, problem.rank)
+        # U and Z nearest to the slopes in units of σ.
+        left, singular, right = np.linalg.svd(slopes / sigma, full_matrices=False)
+        U = (right[: problem.rank].T * singular[: problem.rank]) * sigma[:, None]
         log_sigma = np.maximum(np.log(sigma), problem.min_log_sigma)
-        return problem.balance(Layer(U, Z, intercept, log_sigma))
+        return problem.balance(Layer(U, left[:, : problem.rank], intercept, log_sigma))

@@ -1,7 +1,5 @@
 """Sources of rows that are read again for every pass, and sums over their rows."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +43,11 @@ class Block(NamedTuple):
     where: str
     first_row: int
 
-    def part(self, rows: slice) -> Block:
+    def blocks(self) -> "Iterator[Block]":
+        """The block itself, as the only one of its partition; none where it has no rows."""
+        return iter([self] if len(self.X) else [])
+
+    def part(self, rows: slice) -> "Block":
         """Some of the first rows."""
         parts = zip(self._fields[:5], self[:5], strict=True)
         found: dict[str, Any] = {name: part[rows] for name, part in parts if part is not None}
@@ -164,7 +166,7 @@ class RowSource(ABC):
         """Add up a task's results over all shards; the task sees the blocks of one shard."""
 
     @contextmanager
-    def cached(self) -> Iterator[RowSource]:
+    def cached(self) -> "Iterator[RowSource]":
         """The same rows for several passes, in memory meanwhile where there is enough of it."""
         yield self
 

@@ -1,9 +1,8 @@
 """Where a fit stands: what a checkpoint stores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -42,35 +41,29 @@ class Secants:
             del self.pairs[:-_PAIRS]
         self.position, self.slope = position, slope
 
-    def correct(self, product: Callable[[FloatArray], FloatArray]) -> Correction:
-        r"""The BFGS updates of every task's Hessian, of which ``product`` is the first guess.
+    def correct(
+        self, product: Callable[[FloatArray], FloatArray]
+    ) -> Callable[[FloatArray], FloatArray]:
+        r"""What BFGS updates add to every task's Hessian, of which ``product`` is the first guess.
 
         .. math:: B \leftarrow B - \frac{Bss^\top B}{s^\top Bs} + \frac{yy^\top}{s^\top y}
 
         A task skips a pair along which its curvature is not positive.
         """
-        correction = Correction([])
+        terms: list[tuple[float, FloatArray]] = []  # ±vvᵀ, as signs and vectors (P, T)
+
+        def apply(direction: FloatArray) -> FloatArray:
+            total = np.zeros_like(direction)
+            for sign, vector in terms:
+                total += sign * vector * (vector * direction).sum(axis=0)
+            return total
+
         for s, y in self.pairs:
-            expected = product(s) + correction.apply(s)
+            expected = product(s) + apply(s)
             before, after = (s * expected).sum(axis=0), (s * y).sum(axis=0)
             sound = (before > 0.0) & (after > _LEAST_CURVATURE * before)
-            correction.terms.append((-1.0, _unit(expected, before, sound)))
-            correction.terms.append((1.0, _unit(y, after, sound)))
-        return correction
-
-
-@dataclass(frozen=True)
-class Correction:
-    """Terms ±vvᵀ of every task's Hessian, as signs and vectors (P, T)."""
-
-    terms: list[tuple[float, FloatArray]]
-
-    def apply(self, direction: FloatArray) -> FloatArray:
-        """The terms times a direction, (P, T)."""
-        total = np.zeros_like(direction)
-        for sign, vector in self.terms:
-            total += sign * vector * (vector * direction).sum(axis=0)
-        return total
+            terms += [(-1.0, _unit(expected, before, sound)), (1.0, _unit(y, after, sound))]
+        return apply
 
 
 def _unit(vectors: FloatArray, curvature: FloatArray, sound: np.ndarray) -> FloatArray:
@@ -122,23 +115,23 @@ class Seen:
     sample: RawRows
 
     @classmethod
-    def nothing(cls, n_features: int, n_tasks: int) -> Seen:
+    def nothing(cls, n_features: int, n_tasks: int) -> Self:
         """Before the first row."""
         shapes = ((0, n_features), (0, n_tasks), (0, n_tasks), (0,))
         sample = RawRows(*(np.zeros(shape) for shape in shapes))
         known, mean, deviations = np.zeros(n_tasks), np.zeros(n_features), np.zeros(n_features)
         return cls(0.0, 0.0, known, mean, deviations, sample)
 
-    def more(self, rows: RawRows, stride: int) -> Seen:
+    def more(self, rows: RawRows, stride: int) -> "Seen":
         """With some more rows, of which every ``stride``-th joins the sample."""
         n_rows, weight = float(len(rows.weight)), float(rows.weight.sum())
         mean = rows.weight @ rows.X / (weight or 1.0)
         deviations = rows.weight @ np.square(rows.X - mean)
         known = rows.weight @ ~np.isnan(rows.low)
-        sample = rows.part(slice(-int(self.n_rows) % stride, None, stride))
+        sample = RawRows(*(part[-int(self.n_rows) % stride :: stride] for part in rows))
         return self + Seen(n_rows, weight, known, mean, deviations, sample)
 
-    def __add__(self, other: Seen) -> Seen:
+    def __add__(self, other: "Seen") -> "Seen":
         """Of the rows of both; deviations are those from the common mean (Chan et al. 1983)."""
         weight = self.weight + other.weight
         share, step = other.weight / (weight or 1.0), other.mean - self.mean

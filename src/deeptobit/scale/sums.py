@@ -1,29 +1,18 @@
 """Sums over rows: the moments of the data, and a layer's objective with its derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import (
-    BASIS_RIDGE,
-    BasisFeatures,
-    CensoringKinds,
-    Design,
-    Objective,
-    TargetScaling,
-    minimize_each,
-)
-from deeptobit.likelihood import Gaussian, Noise
+from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling, newton
 from deeptobit.network import LayerInputs
-from deeptobit.online import RawRows
+from deeptobit.online import OnlineSettings, RawRows
 from deeptobit.scale.source import sum_of
 from deeptobit.targets import recorded_values
 
@@ -40,7 +29,7 @@ class Shift(NamedTuple):
     Y: FloatArray
 
     @classmethod
-    def near(cls, inputs: FloatArray, Y: FloatArray) -> Shift:
+    def near(cls, inputs: FloatArray, Y: FloatArray) -> Self:
         """The means of some rows; 0 for an outcome that none of them has."""
         known = ~np.isnan(Y)
         count = np.maximum(known.sum(axis=0), 1)
@@ -96,7 +85,7 @@ class Moments:
         """Weights of the entries that are neither missing nor censored at a bound, (T,)."""
         return np.maximum(self.known - self.left - self.right, 0.0)
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: "Moments") -> "Moments":
         """The moments of both."""
         parts = {
             field.name: getattr(self, field.name) + getattr(other, field.name)
@@ -149,7 +138,7 @@ class SumMoments:
 def blocks_of(rows: RawRows, size: int) -> Iterator[RawRows]:
     """Consecutive blocks of at most ``size`` rows; one, if there are none."""
     for start in range(0, max(len(rows.weight), 1), size):
-        yield rows.part(slice(start, start + size))
+        yield RawRows(*(part[start : start + size] for part in rows))
 
 
 def _extremes(bounds: FloatArray) -> FloatArray:
@@ -186,7 +175,7 @@ class LayerSums(NamedTuple):
     curvature: FloatArray
     cross: FloatArray
 
-    def __add__(self, other: object) -> LayerSums:
+    def __add__(self, other: object) -> "LayerSums":
         """The sums of both."""
         if not isinstance(other, LayerSums):
             return NotImplemented
@@ -220,7 +209,7 @@ class SumLayer:
     inputs: LayerInputs
     design: Design
     scaling: TargetScaling
-    noise: Noise
+    noise: likelihood.Noise
     censored: BoolArray
     directions: FloatArray
     slopes: FloatArray
@@ -285,9 +274,8 @@ def marginal(
     usable = moments.inside > 0.0
     inside = np.where(usable, moments.inside, 1.0)
     mean = moments.y_inside / inside + shift.Y
-    deviation = np.sqrt(
-        np.maximum(moments.yy_inside / inside - (moments.y_inside / inside) ** 2, 0)
-    )
+    variance = moments.yy_inside / inside - (moments.y_inside / inside) ** 2
+    deviation = np.sqrt(np.maximum(variance, 0.0))
     # The middle of the bounds; 0 where there are none.
     below, above = (0.5 * _finite(at).sum(axis=0) for at in moments.bounds)
     never = np.full_like(mean, np.inf)
@@ -296,15 +284,15 @@ def marginal(
     half = 0.5 * moments.inside
     weight = np.stack([half, half, moments.left, moments.right]) / np.maximum(moments.known, 1e-300)
 
-    def objective(point: FloatArray) -> Objective:
+    def objective(point: FloatArray) -> newton.Objective:
         latent = np.tile(point[0], (len(low), 1))
-        at = likelihood.evaluate(Gaussian(), low, high, latent, np.exp(point[1]))
+        at = likelihood.evaluate(likelihood.Gaussian(), low, high, latent, np.exp(point[1]))
         nll, *by, bend, cross, curve = ((weight * part).sum(axis=0) for part in at)
         return nll, lambda: (np.stack(by), np.array([[bend, cross], [cross, curve]]))
 
     start = np.stack([np.where(usable, low[:2].mean(axis=0), 0.0), np.zeros_like(mean)])
-    (centre, log_spread), _ = minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
-    return np.where(usable, centre, 0.0), np.where(usable, np.exp(log_spread), 1.0)
+    found, _ = newton.minimize_each(objective, start, longest=_LONGEST, max_steps=_STEPS)
+    return np.where(usable, found[0], 0.0), np.where(usable, np.exp(found[1]), 1.0)
 
 
 def _finite(extremes: FloatArray) -> FloatArray:
@@ -363,34 +351,26 @@ class Standardised:
     cross: FloatArray
 
     @classmethod
-    def of(
-        cls,
-        moments: Moments,
-        shift: Shift,
-        *,
-        fit_intercept: bool,
-        standardize: bool,
-        n_outputs: int = 0,
-    ) -> Standardised:
+    def of(cls, moments: Moments, shift: Shift, settings: OnlineSettings, n_outputs: int) -> Self:
         """Units of inputs and outcomes; the first ``n_outputs`` inputs are outcomes too."""
+        fit_intercept = settings.fit_intercept
         y_mean = moments.y / moments.known
         y_variance = np.maximum(moments.yy / moments.known - y_mean**2, 0.0)
         scaling = TargetScaling.of_moments(y_mean + shift.Y, y_variance, center=fit_intercept)
         mean = shift.X + moments.x / moments.weight
-        centre = mean if fit_intercept else np.zeros_like(mean)
-        origin, location = centre - shift.X, scaling.location - shift.Y
+        origin = (mean if fit_intercept else 0.0) - shift.X
+        location = scaling.location - shift.Y
         both = np.outer(moments.x / moments.weight, origin)
         second = moments.xx / moments.weight - both - both.T + np.outer(origin, origin)
         variance = np.diagonal(second) if fit_intercept else np.diagonal(second) - mean**2
-        constant = variance <= (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
-        vanishing = constant & (fit_intercept | (mean == 0.0))
-        scale = np.sqrt(np.where(vanishing, 1.0, np.diagonal(second)))
-        scale = scale if standardize else np.ones_like(scale)
+        design = Design.of_moments(
+            mean, variance, center=fit_intercept, standardize=settings.standardize
+        )
+        scale, vanishing = design.scale, design.vanishing
         scale[:n_outputs] = scaling.scale[:n_outputs]
         gram = np.where(np.logical_or.outer(vanishing, vanishing), 0.0, second)
         gram = gram / np.outer(scale, scale)
-        design = Design(None, centre, scale, np.empty(0), vanishing)
-        features = BasisFeatures.whitened_by(design, gram, BASIS_RIDGE)
+        features = BasisFeatures.whitened_by(design, gram)
         cross = moments.xy - np.outer(origin, moments.y)
         cross = cross - (moments.x_known - np.outer(origin, moments.known)) * location
         cross = cross / moments.weight / np.outer(scale, scaling.scale)
@@ -411,7 +391,7 @@ class Standardised:
         constant = np.all([_finite(at)[0] == _finite(at)[1] for at in moments.bounds], axis=0)
         return CensoringKinds(censored & ~(left & right), censored & left & right & constant)
 
-    def closed_form(self, noise: Noise) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def closed_form(self, noise: likelihood.Noise) -> tuple[FloatArray, FloatArray, FloatArray]:
         r"""Where to begin: slopes (r, T), intercepts and σ (T,).
 
         For Gaussian features each has a closed form. Least squares on recorded values finds
@@ -432,7 +412,7 @@ class Standardised:
         slopes = np.where(kinds.one_sided, 0.0, slopes)
         return slopes, np.where(kinds.one_sided, self._beyond_the_bound(noise), mean), sigma
 
-    def _beyond_the_bound(self, noise: Noise) -> FloatArray:
+    def _beyond_the_bound(self, noise: likelihood.Noise) -> FloatArray:
         """Constants for tasks that are censored throughout, on one side, at σ = 1 (Jeffreys)."""
         moments = self.moments
         distance = -noise.ppf(0.5 / (moments.known + 1.0))
@@ -454,9 +434,3 @@ class Standardised:
             self.kinds.one_sided,
             self.kinds.two_sided,
         )
-
-
-def truncated(slopes: FloatArray, sigma: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
-    """U (T, R) and Z (r, R) nearest to slopes (r, T) in units of σ."""
-    left, singular, right = np.linalg.svd(slopes / sigma, full_matrices=False)
-    return (right[:rank].T * singular[:rank]) * sigma[:, None], left[:, :rank]
