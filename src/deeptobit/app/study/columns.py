@@ -1,23 +1,19 @@
 """The columns of a table: the part each plays in a study, and what its cells hold."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.errors import did_you_mean
 from deeptobit.app.study.tables import Table, as_text
 from deeptobit.arrays import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Columns(Protocol):
@@ -245,7 +241,7 @@ def is_small(counts: Collection[int]) -> bool:
     return 1 < len(counts) <= _MOST_CODES and min(counts) < FEWEST
 
 
-def _are_dates(cells: pd.Series[Any], n_words: int) -> bool:
+def _are_dates(cells: "pd.Series[Any]", n_words: int) -> bool:
     if cells.dtype.kind != "O":
         return cells.dtype.kind in "Mm"
     return n_words > 0 and bool(cells.dropna().map(lambda cell: bool(_DATE.match(cell))).all())
@@ -348,7 +344,7 @@ def names_place(column: str) -> bool:
     return bool(_PLACE.fullmatch(words_of(column)))
 
 
-def is_numbered(cells: pd.Series[Any]) -> bool:
+def is_numbered(cells: "pd.Series[Any]") -> bool:
     """Whether cells are digits of one length, some with leading zeros: 00123.
 
     Examples
@@ -367,7 +363,7 @@ def is_numbered(cells: pd.Series[Any]) -> bool:
     )
 
 
-def repeats(cells: pd.Series[Any]) -> bool:
+def repeats(cells: "pd.Series[Any]") -> bool:
     """Whether rows with the same cell can be groups: none is blank, some repeat, enough differ.
 
     Examples

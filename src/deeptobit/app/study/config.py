@@ -1,7 +1,5 @@
 """The study file: which data, which features, which targets, how to fit and to evaluate."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,26 +1,14 @@
 """Problems of a study and its table that can be seen before the model is fitted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import eigvalsh, qr
 
-from deeptobit.app.study.columns import (
-    FEWEST,
-    MOST_CATEGORIES,
-    NUMBER_FORMATS,
-    Kind,
-    categorical_columns,
-    is_numbered,
-    kind_of,
-    names_person,
-    number_format,
-    repeats,
-)
+from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
 from deeptobit.app.study.data import StudyData, check_enough
 from deeptobit.app.study.encoding import Encoder
@@ -28,9 +16,6 @@ from deeptobit.app.study.errors import StudyError, listed
 from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale
 from deeptobit.app.study.tables import Table, parse_numbers, split_limits
 from deeptobit.arrays import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Finding(NamedTuple):
@@ -132,18 +117,18 @@ def _columns(data: StudyData) -> Iterator[Finding]:
 
 
 def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
-    declared = categorical_columns(study, data.table)
+    declared = columns.categorical_columns(study, data.table)
     for column in data.encoder.columns:
         if column.reference is None:
             continue
-        form = None if column.name in declared else number_format(data.table, column.name)
+        form = None if column.name in declared else columns.number_format(data.table, column.name)
         if form:
-            message = f"read as categories, but holds {NUMBER_FORMATS[form]}"
+            message = f"read as categories, but holds {columns.NUMBER_FORMATS[form]}"
             yield Finding("warning", column.name, message)
         counts = data.table.text(column.name).value_counts()
-        rare = [str(level) for level, count in counts.items() if count < FEWEST]
+        rare = [str(level) for level, count in counts.items() if count < columns.FEWEST]
         if rare:
-            message = f"categories with fewer than {FEWEST} rows: {listed(rare)}"
+            message = f"categories with fewer than {columns.FEWEST} rows: {listed(rare)}"
             yield Finding("note", column.name, message)
 
 
@@ -213,18 +198,20 @@ def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
 
 def _people(table: Table, suspects: Collection[str]) -> list[str]:
     """Columns that identify people with several rows."""
-    named = [name for name in table.columns if name in suspects or names_person(name)]
-    return [name for name in named if repeats(table.text(name))]
+    named = [name for name in table.columns if name in suspects or columns.names_person(name)]
+    return [name for name in named if columns.repeats(table.text(name))]
 
 
 def _why_identifier(data: StudyData, name: str) -> str | None:
     values, text = data.table.parse(name)[0], data.table.text(name)
     known = values[~np.isnan(values)]
-    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= min(MOST_CATEGORIES, len(values) - 1):
+    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= min(
+        columns.MOST_CATEGORIES, len(values) - 1
+    ):
         return None
-    if names_person(name):
+    if columns.names_person(name):
         return "by its name"
-    if is_numbered(text):
+    if columns.is_numbered(text):
         return "by its leading zeros"
     return "it counts the rows" if _counts_rows(values) else None
 
@@ -334,7 +321,7 @@ def find_codes(table: Table) -> list[str]:
     >>> find_codes(Table(pd.DataFrame(cells), "a.csv", np.arange(2, 6)))
     ['-4', 'refused']
     """
-    kinds = {name: kind_of(table, name) for name in table.columns}
+    kinds = {name: columns.kind_of(table, name) for name in table.columns}
     numeric = [name for name, kind in kinds.items() if kind in ("numbers", "mixed")]
     values = {name: table.parse(name)[0] for name in numeric}
     beyond = sorted({code for name in numeric for code in _beyond_scale(name, values[name])})
@@ -398,11 +385,11 @@ def lone_codes(values: FloatArray) -> list[int]:
 
 def holders(table: Table, code: int, but: Collection[str]) -> list[str]:
     """Other columns of numbers in which a code may be a value."""
-    numeric = [n for n in table.columns if n not in but and kind_of(table, n) == "numbers"]
+    numeric = [n for n in table.columns if n not in but and columns.kind_of(table, n) == "numbers"]
     return [name for name in numeric if not _stands_apart(code, table.parse(name)[0])]
 
 
-def _words(table: Table, kinds: dict[str, Kind]) -> set[str]:
+def _words(table: Table, kinds: dict[str, columns.Kind]) -> set[str]:
     found: set[str] = set()
     for name, kind in kinds.items():
         if kind == "mixed":
@@ -423,12 +410,12 @@ def _is_word(cell: str) -> bool:
 
 def _codes(study: Study, data: StudyData) -> Iterator[Finding]:
     """Codes for missing values that the study reads as numbers."""
-    columns: dict[int, list[str]] = {}
+    holding: dict[int, list[str]] = {}
     for column in data.encoder.columns:
         if column.reference is None:
             for code in lone_codes(data.table.parse(column.name)[0]):
-                columns.setdefault(code, []).append(column.name)
-    for code, names in columns.items():
+                holding.setdefault(code, []).append(column.name)
+    for code, names in holding.items():
         yield Finding("warning", "features", _of_code(study, data.table, code, names))
 
 

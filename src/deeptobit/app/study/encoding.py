@@ -1,23 +1,18 @@
 """Columns of a table as a matrix of features, encoded in the same way for new tables."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from deeptobit.app.study.columns import MOST_DECLARED, ColumnSummary, is_small
 from deeptobit.app.study.errors import StudyError, closest, listed
 from deeptobit.app.study.tables import Table
 from deeptobit.arrays import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MISSING = " (missing)"
 SHOWN = 10  # features in one message
@@ -94,8 +89,6 @@ class Encoder:
 
     def encode(self, table: Table) -> pd.DataFrame:
         """Features of a table, (N, D); columns it has beyond those needed are ignored."""
-        import pandas as pd
-
         return pd.DataFrame(self.matrix(table), columns=pd.Index(self.features))
 
     def matrix(self, table: Table) -> FloatArray:
@@ -115,7 +108,7 @@ class Encoder:
         return {"columns": columns, "missing": self.missing}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Encoder:
+    def from_state(cls, state: Mapping[str, Any]) -> "Encoder":
         """The encoder that ``to_state`` described."""
         columns: list[dict[str, Any]] = [
             {

@@ -1,7 +1,5 @@
 """Compare methods: fit each to the same training rows, and measure it on held-out rows."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -10,35 +8,25 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from deeptobit import __version__
+from deeptobit.app.study import splits
 from deeptobit.app.study.fitted import versions
 from deeptobit.app.study.measures import measure
 from deeptobit.app.study.output import write_whole
-from deeptobit.app.study.splits import (
-    EvaluationData,
-    Folds,
-    Protocol,
-    Skipped,
-    Split,
-    draw_splits,
-    find_usable,
-    inner_folds,
-)
+from deeptobit.app.study.splits import EvaluationData, Protocol
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import some_targets
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Progress = Callable[[int, int, str], None]
 
@@ -59,7 +47,7 @@ class Evaluation:
     """
 
     results: pd.DataFrame
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[splits.Skipped, ...]
     protocol: Protocol
 
 
@@ -69,7 +57,7 @@ def evaluate(
     protocol: Protocol,
     *,
     n_jobs: int | None = None,
-    store: ResultStore | None = None,
+    store: "ResultStore | None" = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Fit every method to every split and measure it on the test rows.
@@ -103,11 +91,11 @@ def evaluate(
     {'null': -0.03, 'ridge': 0.07}
     """
     jobs: list[Job] = []
-    skipped: list[Skipped] = []
-    for split in draw_splits(len(data.targets), data.groups, protocol):
+    skipped: list[splits.Skipped] = []
+    for split in splits.draw_splits(len(data.targets), data.groups, protocol):
         groups = None if data.groups is None else data.groups[split.train]
-        folds = inner_folds(len(split.train), groups, protocol.inner_folds, protocol.seed)
-        tasks, left_out = find_usable(data.targets, split, folds)
+        folds = splits.inner_folds(len(split.train), groups, protocol.inner_folds, protocol.seed)
+        tasks, left_out = splits.find_usable(data.targets, split, folds)
         skipped += left_out
         jobs += [Job(method, split, folds, tasks) for method in methods if tasks]
     if not jobs:
@@ -119,11 +107,9 @@ def evaluate(
 
 
 def _fit_and_measure(
-    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: Job
+    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: "Job"
 ) -> pd.DataFrame:
     """Measures of one method on one split, a row per target."""
-    import pandas as pd
-
     split, X = job.split, data.features(job.split.train)
     targets = some_targets(data.targets, job.tasks)
     train = targets[split.train]
@@ -165,8 +151,8 @@ class Job(NamedTuple):
     """One method on one split: the folds of its training rows, and the tasks that it has."""
 
     method: str
-    split: Split
-    folds: Folds
+    split: splits.Split
+    folds: splits.Folds
     tasks: list[int]
 
     @property
@@ -184,7 +170,7 @@ def run_jobs(
     work: Callable[[Job], pd.DataFrame],
     *,
     n_jobs: int | None = None,
-    store: ResultStore | None = None,
+    store: "ResultStore | None" = None,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """The rows of all jobs in their order; those that ``store`` has are not computed again.
@@ -222,8 +208,6 @@ def _keys(frame: pd.DataFrame) -> list[tuple[float, int, str]]:
 
 def _in_order(frames: Sequence[pd.DataFrame], jobs: Sequence[Job]) -> pd.DataFrame:
     """One table; the rows of a job are in order already, and a stable sort keeps that."""
-    import pandas as pd
-
     table = pd.concat(frames, ignore_index=True)
     place = {job.key: position for position, job in enumerate(jobs)}
     order = np.argsort([place[key] for key in _keys(table)], kind="stable")
@@ -243,8 +227,6 @@ class ResultStore:
 
     def read(self) -> list[pd.DataFrame]:
         """Results of earlier runs: one table, or none."""
-        import pandas as pd
-
         path = self.folder / RESULTS
         if not path.exists():
             return []

@@ -1,7 +1,5 @@
 """A fitted study: its model, its held-out predictions, its file, and predictions for new tables."""
 
-from __future__ import annotations
-
 import platform
 import warnings
 from collections import Counter
@@ -10,10 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from deeptobit import estimators
 from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import read_limits
 from deeptobit.app.study.doctor import Finding
@@ -22,26 +22,17 @@ from deeptobit.app.study.errors import StudyError, listed
 from deeptobit.app.study.measures import measure
 from deeptobit.app.study.tables import Table
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import (
-    AutoTobitRegressor,
-    SubspaceNetworkCV,
-    SubspaceNetworkRegressor,
-    TobitRegressor,
-    estimator_from_state,
-    estimator_state,
-    noise_from_state,
-    noise_state,
-)
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files import read_state, write_state
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-StudyModel = AutoTobitRegressor | SubspaceNetworkCV | SubspaceNetworkRegressor | TobitRegressor
+StudyModel = (
+    estimators.AutoTobitRegressor
+    | estimators.SubspaceNetworkCV
+    | estimators.SubspaceNetworkRegressor
+    | estimators.TobitRegressor
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,14 +181,14 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
             "entry_lower": targets.entry_lower,
             "entry_upper": targets.entry_upper,
         },
-        "noise": noise_state(predictive.noise),
+        "noise": estimators.noise_state(predictive.noise),
         "model": {"latent": predictive.latent, "sigma": predictive.sigma},
         "null": {"latent": null.latent, "sigma": null.sigma},
         "stages": list(held_out.stages),
         "coverage": held_out.coverage,
     }
     state = {
-        "model": estimator_state(fitted.model),
+        "model": estimators.estimator_state(fitted.model),
         "encoder": fitted.encoder.to_state(),
         "name": fitted.name,
         "text": fitted.text,
@@ -238,10 +229,10 @@ def load_fitted(path: Path | str) -> FittedStudy:
 
 
 def _from_state(state: Mapping[str, Any]) -> FittedStudy:
-    model: Any = estimator_from_state(state["model"])
+    model: Any = estimators.estimator_from_state(state["model"])
     stored = state["held_out"]
     targets = CensoredTargets(**stored["targets"] | {"names": tuple(stored["targets"]["names"])})
-    noise = noise_from_state(stored["noise"])
+    noise = estimators.noise_from_state(stored["noise"])
     bounds = targets.lower_bounds, targets.upper_bounds  # predictions have those of the targets
     predictive, null = (
         Predictive(noise, stored[name]["latent"], stored[name]["sigma"], *bounds)
@@ -331,8 +322,6 @@ def predict_table(
        who  MMSE  MMSE low  MMSE high  MMSE P(upper)
     0  007  20.0      17.0       23.0            0.0
     """
-    import pandas as pd
-
     coverage = fitted.study.evaluation.coverage if coverage is None else coverage
     if not 0.0 < coverage < 1.0:
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")

@@ -3,8 +3,6 @@
 A measure is one entry of :data:`MEASURES`. Nothing else names it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,16 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from deeptobit import metrics
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Predictive
-from deeptobit.metrics import (
-    anmse,
-    censored_log_score,
-    centred_anmse,
-    crps,
-    some_predictive,
-    some_targets,
-)
 from deeptobit.targets import CensoredTargets
 
 
@@ -50,11 +41,11 @@ class Predicted:
         tail = 0.5 * (1.0 - self.coverage)
         return self.predictive.quantile([tail, 1.0 - tail])
 
-    def of_tasks(self, tasks: list[int]) -> Predicted:
+    def of_tasks(self, tasks: list[int]) -> "Predicted":
         """The same for some of the targets."""
         return Predicted(
-            some_targets(self.targets, tasks),
-            some_predictive(self.predictive, tasks),
+            metrics.some_targets(self.targets, tasks),
+            metrics.some_predictive(self.predictive, tasks),
             self.point[:, tasks],
             self.coverage,
         )
@@ -181,14 +172,14 @@ MEASURES: dict[str, Measure] = {
     "r2": Measure(
         "R²",
         "the share of the variance that is explained: 1 is perfect, 0 no better than the mean",
-        lambda of: 1.0 - centred_anmse(of.targets, of.point, multioutput="raw_values"),
+        lambda of: 1.0 - metrics.centred_anmse(of.targets, of.point, multioutput="raw_values"),
         "higher",
         needs=varies,
     ),
     "anmse": Measure(
         "ANMSE",
         "the squared error as a share of the squared values",
-        lambda of: anmse(of.targets, of.point, multioutput="raw_values"),
+        lambda of: metrics.anmse(of.targets, of.point, multioutput="raw_values"),
         "lower",
         needs=is_not_zero,
         digits=3,
@@ -196,7 +187,7 @@ MEASURES: dict[str, Measure] = {
     "crps": Measure(
         "CRPS",
         "the error of the whole predicted distribution, in units of the outcome",
-        lambda of: of.score(crps),
+        lambda of: of.score(metrics.crps),
         "lower",
         style="significant",
         in_units=True,
@@ -204,7 +195,7 @@ MEASURES: dict[str, Measure] = {
     "log_score": Measure(
         "log score",
         "the mean negative log likelihood",
-        lambda of: of.score(censored_log_score),
+        lambda of: of.score(metrics.censored_log_score),
         "lower",
         needs=has_known,
         digits=3,

@@ -1,7 +1,5 @@
 """Whether a table fits in memory."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,27 +1,18 @@
 """Methods to compare the network with: regressions of scikit-learn, and Tobit models."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import linear_model
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import (
-    Lasso,
-    LassoCV,
-    MultiTaskLasso,
-    MultiTaskLassoCV,
-    Ridge,
-    RidgeCV,
-)
 from sklearn.preprocessing import StandardScaler
 
 from deeptobit.app.study.splits import Folds, inner_folds
@@ -60,7 +51,7 @@ class Baseline(BaseEstimator, ABC):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: FloatArray, y: CensoredTargets) -> Baseline:
+    def fit(self, X: FloatArray, y: CensoredTargets) -> Self:
         """Tune and fit to X (N, D) and outcomes (N, T), some of which may be missing."""
         self.lower_, self.upper_ = y.lower, y.upper
         folds = self.cv
@@ -123,7 +114,7 @@ class RidgeTobit(Baseline):
     >>> from deeptobit.datasets import make_subspace
     >>> X, Y, _ = make_subspace(150, 10, 3, 2, random_state=0)
     >>> RidgeTobit().fit(X, CensoredTargets.from_bounds(Y, 0)).model_.alpha
-    0.001
+    0.1
     """
 
     prediction = "mean"
@@ -224,7 +215,9 @@ def fill(X: FloatArray, Y: FloatArray) -> FloatArray:
     filled = Y.copy()
     for known, tasks in blocks(Y):
         if not known.all():
-            ridge = RidgeCV(np.logspace(0, 5, 10)).fit(X[known], Y[np.ix_(known, tasks)])
+            ridge = linear_model.RidgeCV(np.logspace(0, 5, 10)).fit(
+                X[known], Y[np.ix_(known, tasks)]
+            )
             filled[np.ix_(~known, tasks)] = ridge.predict(X[~known]).reshape(-1, len(tasks))
     return filled
 
@@ -235,7 +228,7 @@ class Taskwise:
 
     models: Sequence[Any]
 
-    def fit(self, X: FloatArray, Y: FloatArray) -> Taskwise:
+    def fit(self, X: FloatArray, Y: FloatArray) -> Self:
         """Fit every task."""
         for model, y in zip(self.models, Y.T, strict=True):
             known = ~np.isnan(y)
@@ -246,7 +239,7 @@ class Taskwise:
         """All tasks, (N, T)."""
         return np.column_stack([model.predict(X) for model in self.models])
 
-    def __sklearn_clone__(self) -> Taskwise:
+    def __sklearn_clone__(self) -> "Taskwise":
         """Copy the unfitted models."""
         return Taskwise([clone(model) for model in self.models])
 
@@ -257,7 +250,7 @@ class Filled:
 
     model: Any
 
-    def fit(self, X: FloatArray, Y: FloatArray) -> Filled:
+    def fit(self, X: FloatArray, Y: FloatArray) -> Self:
         """Fill and fit."""
         self.model.fit(X, fill(X, Y))
         return self
@@ -266,7 +259,7 @@ class Filled:
         """All tasks, (N, T)."""
         return np.asarray(self.model.predict(X)).reshape(len(X), -1)
 
-    def __sklearn_clone__(self) -> Filled:
+    def __sklearn_clone__(self) -> "Filled":
         """Copy the unfitted model."""
         return Filled(clone(self.model))
 
@@ -285,8 +278,8 @@ def tune_ridge(X: FloatArray, Y: FloatArray, folds: Folds) -> Taskwise:
     >>> tune_ridge(X, X @ [[1.0], [0.0], [2.0]], inner_folds(50, random_state=0)).models
     [Ridge(alpha=np.float64(1.0))]
     """
-    search = RidgeCV(_RIDGES, cv=folds).fit(X, fill(X, Y))
-    return Taskwise([Ridge(search.alpha_) for _ in Y.T])
+    search = linear_model.RidgeCV(_RIDGES, cv=folds).fit(X, fill(X, Y))
+    return Taskwise([linear_model.Ridge(search.alpha_) for _ in Y.T])
 
 
 def tune_lasso(X: FloatArray, Y: FloatArray, folds: Folds) -> Taskwise:
@@ -294,8 +287,8 @@ def tune_lasso(X: FloatArray, Y: FloatArray, folds: Folds) -> Taskwise:
     models = []
     for y in Y.T:
         known = ~np.isnan(y)
-        search = LassoCV(cv=among(folds, known), **_PATH).fit(X[known], y[known])
-        models.append(Lasso(search.alpha_))
+        search = linear_model.LassoCV(cv=among(folds, known), **_PATH).fit(X[known], y[known])
+        models.append(linear_model.Lasso(search.alpha_))
     return Taskwise(models)
 
 
@@ -315,8 +308,8 @@ def among(folds: Folds, known: BoolArray) -> Folds:
 
 def tune_multi_task_lasso(X: FloatArray, Y: FloatArray, folds: Folds) -> Filled:
     """The multi-task lasso (ℓ2,1): a feature has an effect on all tasks or on none."""
-    search = MultiTaskLassoCV(cv=folds, tol=1e-3, **_PATH).fit(X, fill(X, Y))
-    return Filled(MultiTaskLasso(search.alpha_, tol=1e-3))
+    search = linear_model.MultiTaskLassoCV(cv=folds, tol=1e-3, **_PATH).fit(X, fill(X, Y))
+    return Filled(linear_model.MultiTaskLasso(search.alpha_, tol=1e-3))
 
 
 def tune_forest(

@@ -1,21 +1,18 @@
 """Write tables as CSV, Excel or Parquet, atomically; text stays text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from deeptobit import files as persistence
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.tables import BLANKS, TEXT, kind_of_file, sniff_separator
 from deeptobit.extras import require
 from deeptobit.scale import csv_to_parquet
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -1,7 +1,5 @@
 """Propose a commented study file for a table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,18 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deeptobit.app.study.columns import (
-    MOST_CATEGORIES,
-    NUMBER_FORMATS,
-    Kind,
-    is_numbered,
-    kind_of,
-    names_person,
-    names_place,
-    number_format,
-    repeats,
-    words_of,
-)
+from deeptobit.app.study import columns
 from deeptobit.app.study.config import toml_cell, toml_key, toml_text
 from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale, sf36_together
 from deeptobit.app.study.tables import Table, parse_numbers, split_limits
@@ -56,7 +43,7 @@ class Proposal:
 
 def inspect_table(table: Table) -> Proposal:
     """Guess the part of every column; people correct it in the study file."""
-    kinds = {name: kind_of(table, name) for name in table.columns}
+    kinds = {name: columns.kind_of(table, name) for name in table.columns}
     key, group = _who(table, kinds)
     free = [name for name in table.columns if name not in (key, group)]
     targets = _outcomes(table, kinds, free)
@@ -72,28 +59,30 @@ def inspect_table(table: Table) -> Proposal:
         for name in free
         if kinds[name] == "numbers"
         and name not in proposed | excluded.keys()
-        and (names_place(name) or _CODE.fullmatch(words_of(name)))
-        and 2 < table.text(name).nunique() <= MOST_CATEGORIES
+        and (columns.names_place(name) or _CODE.fullmatch(columns.words_of(name)))
+        and 2 < table.text(name).nunique() <= columns.MOST_CATEGORIES
     ]
     return Proposal(key, group, targets, excluded, codes)
 
 
-def _who(table: Table, kinds: dict[str, Kind]) -> tuple[str | None, str | None]:
+def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str | None]:
     """The id (unique) and the group (people with several rows, or places)."""
-    named = [name for name in table.columns if names_person(name)]
+    named = [name for name in table.columns if columns.names_person(name)]
     first = [
         name
         for name in table.columns[:1]
-        if kinds[name] == "text" and not number_format(table, name)
+        if kinds[name] == "text" and not columns.number_format(table, name)
     ]
     numbered = [
         name
         for name in table.columns
-        if is_numbered(table.text(name)) and not _scale(table, name, ())
+        if columns.is_numbered(table.text(name)) and not _scale(table, name, ())
     ]
-    places = [name for name in table.columns if names_place(name)]
+    places = [name for name in table.columns if columns.names_place(name)]
     key = next((name for name in (*named, *first, *numbered) if _differs(table, name)), None)
-    group = next((name for name in (*named, *numbered, *places) if repeats(table.text(name))), None)
+    group = next(
+        (name for name in (*named, *numbered, *places) if columns.repeats(table.text(name))), None
+    )
     return key, group
 
 
@@ -102,7 +91,9 @@ def _differs(table: Table, name: str) -> bool:
     return bool(text.notna().all() and text.is_unique)
 
 
-def _outcomes(table: Table, kinds: dict[str, Kind], names: list[str]) -> list[ProposedTarget]:
+def _outcomes(
+    table: Table, kinds: dict[str, columns.Kind], names: list[str]
+) -> list[ProposedTarget]:
     """Known scales and assays; without any, columns with many values at an end."""
     by_folded = {name.lower(): name for name in table.columns}
     sf36 = sf36_together(table.columns)
@@ -183,23 +174,26 @@ def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
     return ProposedTarget(name, bounds, "; ".join(why)) if bounds else None
 
 
-def _why_not(table: Table, name: str, kind: Kind) -> str | None:
+def _why_not(table: Table, name: str, kind: columns.Kind) -> str | None:
     """Why a column should not be a feature, or None if it may."""
     if kind == "dates":
         return "dates"
     if kind == "empty":
         return "no value at all"
-    if kind in ("text", "mixed") and (form := number_format(table, name)):
-        return NUMBER_FORMATS[form]
+    if kind in ("text", "mixed") and (form := columns.number_format(table, name)):
+        return columns.NUMBER_FORMATS[form]
     if kind == "text":
         return "free text or an identifier"
     if kind == "mixed":
         return "numbers and words; list the words in missing, above"
     if table.text(name).nunique() == 1:
         return "the same value in every row"
-    if names_person(name) and table.text(name).nunique() > _FLAG_VALUES:
+    if columns.names_person(name) and table.text(name).nunique() > _FLAG_VALUES:
         return "an identifier, by its name"
-    if is_numbered(table.text(name)) and table.text(name).nunique() > MOST_CATEGORIES:
+    if (
+        columns.is_numbered(table.text(name))
+        and table.text(name).nunique() > columns.MOST_CATEGORIES
+    ):
         return "an identifier, by its leading zeros"
     return None
 

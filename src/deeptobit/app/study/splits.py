@@ -1,7 +1,5 @@
 """Data of a comparison, and its splits into training and test rows, the same for every method."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from math import nan

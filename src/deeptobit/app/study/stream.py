@@ -1,26 +1,15 @@
 """Fit a study to a table that does not fit in memory, and test it on held-out rows."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from deeptobit.app.study.chunks import (
-    MOST_HELD_OUT,
-    Chunk,
-    ChunkedTable,
-    FirstPass,
-    HeldOutRows,
-    Passes,
-    hash_uniform,
-    read_first_pass,
-)
+from deeptobit.app.study import chunks
 from deeptobit.app.study.config import Study, settings_text
 from deeptobit.app.study.data import Entries, as_targets, limits_by_row, read_entries
 from deeptobit.app.study.doctor import Finding, find_collinear, find_missing_bounds
@@ -34,15 +23,15 @@ from deeptobit.runtime import one_blas_thread
 from deeptobit.scale import Block, LocalSource
 from deeptobit.targets import CensoredTargets
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 _MOST_VALUES = 10_000  # of a target, to fit the null model
 
 
 def read_test_rows(
-    study: Study, table: ChunkedTable, first: FirstPass, held_out: HeldOutRows, n_held_out: int
+    study: Study,
+    table: chunks.ChunkedTable,
+    first: chunks.FirstPass,
+    held_out: chunks.HeldOutRows,
+    n_held_out: int,
 ) -> tuple[pd.DataFrame, CensoredTargets, CensoredTargets]:
     """Features and targets of held-out rows, and targets of training rows for the null model.
 
@@ -50,15 +39,13 @@ def read_test_rows(
     random sample is read. Of the training rows about 10,000 values of every target are read, the
     others are missing.
     """
-    import pandas as pd
-
     encoder = first.encoder
     tested, training, X = list[Entries](), list[Entries](), list[FloatArray]()
     for chunk in table.chunks(width=len(encoder.features)):
         entries, is_held_out = read_entries(study, chunk.table), held_out.among(chunk)
-        random = hash_uniform(chunk.rows, study.model.seed + 1)
+        random = chunks.hash_uniform(chunk.rows, study.model.seed + 1)
         known = ~np.isnan(entries.values)
-        chosen = is_held_out & (random <= MOST_HELD_OUT / n_held_out) & known.any(axis=1)
+        chosen = is_held_out & (random <= chunks.MOST_HELD_OUT / n_held_out) & known.any(axis=1)
         if chosen.any():
             tested.append(Entries(*(part[chosen] for part in entries)))
             X.append(encoder.matrix(chunk.where(chosen).table))
@@ -95,9 +82,9 @@ class TrainingRows(LocalSource):
     def __init__(
         self,
         study: Study,
-        table: ChunkedTable,
+        table: chunks.ChunkedTable,
         encoder: Encoder,
-        held_out: HeldOutRows,
+        held_out: chunks.HeldOutRows,
         n_rows: int,
     ) -> None:
         self._study, self._table, self._encoder = study, table, encoder
@@ -119,7 +106,7 @@ class TrainingRows(LocalSource):
                 yield self._block(chunk.where(np.arange(n_rows) >= skip) if skip else chunk)
             skip = max(skip - n_rows, 0)
 
-    def _block(self, chunk: Chunk) -> Block:
+    def _block(self, chunk: chunks.Chunk) -> Block:
         entries = read_entries(self._study, chunk.table)
         lower, upper = limits_by_row(self._study, entries)
         return Block(
@@ -137,7 +124,7 @@ def stream_study(
     study: Study,
     path: Path,
     *,
-    progress: Passes = lambda number, done, total: None,
+    progress: chunks.Passes = lambda number, done, total: None,
     checkpoint: Path | None = None,
 ) -> FittedStudy:
     r"""Fit the model of a study to a Parquet table that is read some rows at a time.
@@ -184,10 +171,10 @@ def stream_study(
     """
     started = perf_counter()
     network = make_network(study)
-    table = ChunkedTable(study, path, progress)
+    table = chunks.ChunkedTable(study, path, progress)
     try:
-        first = read_first_pass(study, table)
-        held_out = HeldOutRows.choose(study, table.n_rows, first.groups)
+        first = chunks.read_first_pass(study, table)
+        held_out = chunks.HeldOutRows.choose(study, table.n_rows, first.groups)
         n_held_out = held_out.count(table)
         n_training = table.n_rows - n_held_out
         rows = TrainingRows(study, table, first.encoder, held_out, n_training)

@@ -1,7 +1,5 @@
 """Read tables: CSV, Excel or Parquet, people in rows, a name for every column."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os
@@ -9,19 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from deeptobit.app.study.errors import StudyError, listed
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Cells as people write them: numbers, decimal commas, blanks, yes and no.
 
@@ -31,7 +26,7 @@ YES = frozenset({"1", "1.0", "true", "t", "yes", "y", "<", ">", "below", "above"
 NO = frozenset({"0", "0.0", "false", "f", "no", "n", "=", "observed", "detected"})
 
 
-def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatArray, BoolArray]:
+def parse_numbers(cells: "pd.Series[Any]", *, decimal_comma: bool) -> tuple[FloatArray, BoolArray]:
     """Numbers of shape (N,), NaN where blank, and where a cell is neither a number nor blank.
 
     Parameters
@@ -47,8 +42,6 @@ def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatA
     >>> parse_numbers(pd.Series(["1,5", None, "x"]), decimal_comma=True)
     (array([1.5, nan, nan]), array([False, False,  True]))
     """
-    import pandas as pd
-
     text = cells.astype(object)
     known = text.notna().to_numpy()
     ambiguous = np.zeros(len(text), dtype=np.bool_)
@@ -62,7 +55,7 @@ def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatA
     return np.where(wrong, np.nan, values), wrong
 
 
-def parse_flags(cells: pd.Series[Any]) -> tuple[BoolArray, BoolArray]:
+def parse_flags(cells: "pd.Series[Any]") -> tuple[BoolArray, BoolArray]:
     """Which cells say yes, and which say neither yes nor no; a blank means no.
 
     Examples
@@ -76,7 +69,7 @@ def parse_flags(cells: pd.Series[Any]) -> tuple[BoolArray, BoolArray]:
     return yes, ~yes & ~(folded.isin(NO) | folded.isna()).to_numpy()
 
 
-def split_limits(cells: pd.Series[Any]) -> tuple[pd.Series[Any], BoolArray, BoolArray]:
+def split_limits(cells: "pd.Series[Any]") -> tuple["pd.Series[Any]", BoolArray, BoolArray]:
     """Cells such as ``<0.5`` and ``> 1000`` without their sign, and which cells had each sign.
 
     Examples
@@ -206,7 +199,7 @@ class Table:
         """Names of the columns, in order."""
         return [str(name) for name in self.cells.columns]
 
-    def text(self, column: str) -> pd.Series[Any]:
+    def text(self, column: str) -> "pd.Series[Any]":
         """Cells as text, None where blank."""
         cells = self.cells[column]
         if cells.dtype.kind == "O":
@@ -303,8 +296,6 @@ def as_text(cell: Any) -> str:
 
 
 def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> Table:
-    import pandas as pd
-
     if not rows:
         raise StudyError(f"{file} is empty: the first row must name the columns")
     names = [name.strip() for name in rows[0][1]]
@@ -328,8 +319,6 @@ def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> 
 
 def _excel_rows(path: Path, sheet: str | None) -> Rows:
     require("openpyxl", "app")
-    import pandas as pd
-
     try:
         book = pd.ExcelFile(path, engine="openpyxl")
     except (ValueError, KeyError, BadZipFile):
@@ -352,8 +341,6 @@ def _excel_rows(path: Path, sheet: str | None) -> Rows:
 
 def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
     require("pyarrow", "app")
-    import pandas as pd
-
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError):
@@ -371,8 +358,6 @@ def stored_table(
     frame: pd.DataFrame, file: str, lines: NDArray[np.int64], missing: Sequence[str]
 ) -> Table:
     """A table of typed columns, all rows of a file or some; blanks and codes become missing."""
-    import pandas as pd
-
     frame.columns = pd.Index([str(name) for name in frame.columns])
     for name in frame.columns[[dtype.kind not in "biufMm" for dtype in frame.dtypes]]:
         if pd.api.types.infer_dtype(frame[name], skipna=True) == "boolean":
