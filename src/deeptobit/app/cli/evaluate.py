@@ -176,13 +176,11 @@ def _show(console: Console, data: EvaluationData, found: Evaluation, out: Path |
 
 def _as_rich(table: TextTable) -> Table:
     shown = Table(title=table.title, header_style="bold", box=None, pad_edge=False)
-    for position, name in enumerate(table.head):
-        shown.add_column(escape(name), justify="right" if position else "left")
-    for i, row in enumerate(table.rows):
-        cells = [escape(cell) for cell in row]
-        shown.add_row(
-            *(f"[bold green]{c}[/]" if (i, j) in table.best else c for j, c in enumerate(cells))
-        )
+    head, *rows = table.format(escape, "[bold green]{}[/]")
+    for position, name in enumerate(head):
+        shown.add_column(name, justify="right" if position else "left")
+    for row in rows:
+        shown.add_row(*row)
     return shown
 
 

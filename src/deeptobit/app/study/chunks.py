@@ -61,11 +61,9 @@ class ChunkedTable:
         self.file, self.n_rows = path.name, self._stored.n_rows
         check_columns(study, self)
         self.features = feature_columns(study, self)
-        used = [*self.features]
+        used = [*self.features, *([study.data.group] if study.data.group is not None else [])]
         for target in study.targets:
             used += [target.values, *target.helpers.values()]
-        if study.data.group is not None:
-            used.append(study.data.group)
         self._columns = list(dict.fromkeys(used))
 
     @property
@@ -239,11 +237,9 @@ class HeldOutRows:
         if groups is None:
             return cls(study, min(_SHARE, MOST_HELD_OUT / n_rows))
         if groups.n_groups < data.FEWEST_GROUPS:
-            raise study.source.error(
-                ("data", "group"),
-                f"there are {groups.n_groups} groups of {study.data.group!r}, which are never "
-                f"split, and at least {data.FEWEST_GROUPS} are needed",
-            )
+            message = f"there are {groups.n_groups} groups of {study.data.group!r}, which are never"
+            message += f" split, and at least {data.FEWEST_GROUPS} are needed"
+            raise study.source.error(("data", "group"), message)
         return cls(study, groups.quantile(_SHARE))
 
     def among(self, chunk: Chunk) -> BoolArray:

@@ -56,16 +56,13 @@ def feature_columns(study: Study, table: Columns) -> list[str]:
     named, taken = study.features.include, _reserved(study)
     for name in named:
         if name in taken and name in table.columns and name != study.data.group:
-            raise study.source.error(
-                ("features", "include"), f"column {name!r} is {taken[name]}; it cannot be a feature"
-            )
+            message = f"column {name!r} is {taken[name]}; it cannot be a feature"
+            raise study.source.error(("features", "include"), message)
     chosen = _matches(study, "include", table) - _matches(study, "exclude", table)
     chosen -= taken.keys() - ({study.data.group} & set(named))
     if not chosen:
-        raise study.source.error(
-            ("features",),
-            "no column of the table is left as a feature; include more, or exclude fewer",
-        )
+        message = "no column of the table is left as a feature; include more, or exclude fewer"
+        raise study.source.error(("features",), message)
     return [name for name in table.columns if name in chosen]
 
 
@@ -80,11 +77,8 @@ def _reserved(study: Study) -> dict[str, str]:
     for target in study.targets:
         reserved |= {name: f"{key} of a target" for key, name in target.helpers.items()}
         reserved[target.values] = "a target"
-    if study.data.id is not None:
-        reserved[study.data.id] = "the id"
-    if study.data.group is not None:
-        reserved[study.data.group] = "the group"
-    return reserved
+    others = {study.data.id: "the id", study.data.group: "the group"}
+    return reserved | {name: part for name, part in others.items() if name is not None}
 
 
 def _matches(study: Study, key: str, table: Columns) -> set[str]:

@@ -105,9 +105,8 @@ def build_data(study: Study, table: Table) -> StudyData:
     """
     columns.check_columns(study, table)
     if len(table) < 2:
-        raise study.source.error(
-            ("data", "file"), f"{table.file} has one row of data; a model needs at least 10"
-        )
+        message = f"{table.file} has one row of data; a model needs at least {FEWEST_ROWS}"
+        raise study.source.error(("data", "file"), message)
     declared = columns.categorical_columns(study, table)
     summaries = []
     for name in columns.feature_columns(study, table):
@@ -132,9 +131,8 @@ def check_useful(study: Study, summary: columns.ColumnSummary, form: str | None 
         why = reasons[summary.kind]
         if form is not None and summary.kind != "dates":
             why = f"holds {columns.NUMBER_FORMATS[form]}"
-        raise study.source.error(
-            ("features", "include"), f"feature {summary.name!r} {why}{summary.example}"
-        )
+        message = f"feature {summary.name!r} {why}{summary.example}"
+        raise study.source.error(("features", "include"), message)
 
 
 def read_ids(study: Study, table: Table) -> list[str]:
@@ -169,20 +167,17 @@ def read_ids(study: Study, table: Table) -> list[str]:
 
 def read_groups(study: Study, table: Table) -> NDArray[np.object_] | None:
     """Labels of the groups as text; a row without one is an error."""
-    column = study.data.group
-    if column is None:
+    if study.data.group is None:
         return None
-    return np.asarray(_labels(study, table, "group", column), dtype=object)
+    return np.asarray(_labels(study, table, "group", study.data.group), dtype=object)
 
 
 def _labels(study: Study, table: Table, key: str, column: str) -> "pd.Series[Any]":
     labels = table.text(column)
     blank = labels.isna().to_numpy()
     if blank.any():
-        raise study.source.error(
-            ("data", key),
-            f"the {key} {column!r} is blank in {int(blank.sum())} row(s) ({table.at(blank)})",
-        )
+        message = f"the {key} {column!r} is blank in {int(blank.sum())} row(s) ({table.at(blank)})"
+        raise study.source.error(("data", key), message)
     return labels
 
 
@@ -210,10 +205,8 @@ def read_targets(study: Study, table: Table) -> CensoredTargets:
     entries = read_entries(study, table)
     for target, values in zip(study.targets, entries.values.T, strict=True):
         if np.isnan(values).all():
-            raise study.source.error(
-                ("targets", target.name),
-                f"target {target.name!r} has no value at all; leave it out",
-            )
+            message = f"target {target.name!r} has no value at all; leave it out"
+            raise study.source.error(("targets", target.name), message)
     return as_targets(study, entries)
 
 
@@ -225,14 +218,9 @@ def read_entries(study: Study, table: Table) -> Entries:
 
 def as_targets(study: Study, entries: Entries) -> CensoredTargets:
     """Entries as censored targets."""
-    by_row_lower, by_row_upper = limits_by_row(study, entries)
-    return CensoredTargets.from_bounds(
-        entries.values,
-        *task_bounds(study),
-        entry_lower=by_row_lower,
-        entry_upper=by_row_upper,
-        names=[target.name for target in study.targets],
-    )
+    names = [target.name for target in study.targets]
+    limits = dict(zip(("entry_lower", "entry_upper"), limits_by_row(study, entries), strict=True))
+    return CensoredTargets.from_bounds(entries.values, *task_bounds(study), names=names, **limits)
 
 
 def limits_by_row(study: Study, entries: Entries) -> tuple[FloatArray | None, FloatArray | None]:
@@ -248,10 +236,8 @@ _OPEN = {"lower": -np.inf, "upper": np.inf}
 
 def task_bounds(study: Study) -> tuple[FloatArray, FloatArray]:
     """Bounds of the scales, (T,), ∓inf where open or different by row."""
-    lower, upper = (
-        np.array([_fixed_bound(target, side) for target in study.targets]) for side in _OPEN
-    )
-    return lower, upper
+    bounds = np.array([[_fixed_bound(target, side) for target in study.targets] for side in _OPEN])
+    return bounds[0], bounds[1]
 
 
 def read_limits(study: Study, table: Table) -> tuple[FloatArray, FloatArray]:
@@ -260,10 +246,8 @@ def read_limits(study: Study, table: Table) -> tuple[FloatArray, FloatArray]:
     Where the study names a column of limits, a side is open in rows without one, and in all rows
     of a table that lacks the column.
     """
-    lower, upper = (
-        np.column_stack([_limits(target, side, table)[0] for target in study.targets])
-        for side in _OPEN
-    )
+    limits = [[_limits(target, side, table)[0] for target in study.targets] for side in _OPEN]
+    lower, upper = map(np.column_stack, limits)
     crossed = lower >= upper
     for task in np.flatnonzero(crossed.any(axis=0)).tolist():
         raise StudyError(
@@ -293,10 +277,9 @@ def _read_target(target: TargetSettings, table: Table, source: Source) -> Entrie
 
     def refuse(rows: BoolArray, what: str) -> None:
         if rows.any():
-            raise source.error(
-                ("targets", target.name),
-                f"target {target.name!r} {what} in {int(rows.sum())} row(s) ({table.at(rows)})",
-            )
+            where = f"{int(rows.sum())} row(s) ({table.at(rows)})"
+            message = f"target {target.name!r} {what} in {where}"
+            raise source.error(("targets", target.name), message)
 
     values, below, above = _signed_values(target, table, source)
     below = below | _flags(target, target.below, table)
@@ -354,10 +337,8 @@ def _flags(target: TargetSettings, column: str | None, table: Table) -> BoolArra
 
 def _refuse_outside(target: TargetSettings, entries: Entries, table: Table, source: Source) -> None:
     values, lower, upper = entries
-    for side, outside, bound in (
-        ("lower", values < lower, lower),
-        ("upper", values > upper, upper),
-    ):
+    sides = {"lower": (values < lower, lower), "upper": (values > upper, upper)}
+    for side, (outside, bound) in sides.items():
         if outside.any():
             raise source.error(
                 ("targets", target.name, side),

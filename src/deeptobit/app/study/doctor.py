@@ -132,22 +132,21 @@ def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
 def _groups(study: Study, data: StudyData) -> Iterator[Finding]:
     if data.groups is None or study.data.group is None:
         return
+    warn = partial(_warn, study.data.group)
     names, counts = np.unique(data.groups.astype(str), return_counts=True)
     folds = max(study.model.cv, study.evaluation.folds)
     if len(names) < 2 * folds:
-        message = f"{len(names)} groups for {folds} folds, which never split one: too few"
-        yield _warn(study.data.group, message)
+        yield warn(f"{len(names)} groups for {folds} folds, which never split one: too few")
     if counts.max() > _MOSTLY * len(data.groups):
         # Its label may name a person, and findings are stored with the model.
-        message = f"its largest group has {counts.max() / len(data.groups):.0%} of the rows"
-        yield _warn(study.data.group, message)
+        yield warn(f"its largest group has {counts.max() / len(data.groups):.0%} of the rows")
     single = int((counts == 1).sum())
     if _NEARLY_ALL * len(names) <= single < len(names):
         message = (
             "nearly all groups have one row; if one is an id that was written twice by mistake, "
             f"id = {study.data.group!r} in place of group says where"
         )
-        yield _warn(study.data.group, message)
+        yield warn(message)
     elif single > 0:
         yield _note(study.data.group, f"{single} of {len(names)} groups have one row")
 

@@ -98,25 +98,13 @@ class Encoder:
 
     def to_state(self) -> dict[str, Any]:
         """Plain values, from which :meth:`from_state` makes the same encoder."""
-        columns = [
-            {
-                key: list(value) if isinstance(value, tuple) else value
-                for key, value in asdict(column).items()
-            }
-            for column in self.columns
-        ]
+        columns = [_converted(asdict(column), tuple, list) for column in self.columns]
         return {"columns": columns, "missing": self.missing}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Encoder":
         """The encoder that ``to_state`` described."""
-        columns: list[dict[str, Any]] = [
-            {
-                key: tuple(value) if isinstance(value, list) else value
-                for key, value in column.items()
-            }
-            for column in state["columns"]
-        ]
+        columns = [_converted(column, list, tuple) for column in state["columns"]]
         return cls(tuple(EncodedColumn(**column) for column in columns), state["missing"])
 
     def _check_present(self, table: Table) -> None:
@@ -134,9 +122,8 @@ class Encoder:
             missing = np.isnan(features[:, 0])
         else:
             text = table.text(column.name)
-            features = np.zeros((len(text), len(column.levels)))
-            for position, level in enumerate(column.levels):
-                features[:, position] = text == level
+            levels = np.array(column.levels, dtype=object)
+            features = (text.to_numpy(dtype=object)[:, None] == levels).astype(np.float64)
             missing = ~text.isin([*column.levels, column.reference]).to_numpy()
         if self.missing == "error" and missing.any():
             raise StudyError(
@@ -153,6 +140,11 @@ class Encoder:
             )
         features[missing] = column.means
         return np.column_stack([features, missing]) if column.indicator else features
+
+
+def _converted(values: Mapping[str, Any], old: type, new: type) -> dict[str, Any]:
+    """Values of one type as another; files have lists, and columns have tuples."""
+    return {key: new(value) if isinstance(value, old) else value for key, value in values.items()}
 
 
 def learn_encoder(summaries: Iterable[ColumnSummary], missing: str, file: str) -> Encoder:

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -182,7 +181,7 @@ def run_jobs(
     done = {key for frame in frames for key in _keys(frame)}
     left = [job for job in jobs if job.key not in done]
     before = len(jobs) - len(left)
-    tell = progress or _silent
+    tell = progress or (lambda done, total, label: None)
     tell(before, len(jobs), "")
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
     fits = parallel(delayed(_with_job)(work, job) for job in left)
@@ -192,10 +191,6 @@ def run_jobs(
             store.write(_in_order(frames, jobs))
         tell(count, len(jobs), str(job))
     return _in_order(frames, jobs)
-
-
-def _silent(done: int, total: int, label: str) -> None:
-    """Show no progress."""
 
 
 def _with_job(work: Callable[[Job], pd.DataFrame], job: Job) -> tuple[Job, pd.DataFrame]:
@@ -228,18 +223,14 @@ class ResultStore:
     def read(self) -> list[pd.DataFrame]:
         """Results of earlier runs: one table, or none."""
         path = self.folder / RESULTS
-        if not path.exists():
-            return []
         try:
-            return [pd.read_parquet(path)]
+            return [pd.read_parquet(path)] if path.exists() else []
         except (ValueError, OSError):
             raise ValueError(f"{path} is damaged; delete it to start again") from None
 
     def write(self, results: pd.DataFrame) -> None:
         """Replace the table, completely or not at all."""
-        buffer = BytesIO()
-        results.to_parquet(buffer, index=False)
-        write_whole(self.folder / RESULTS, buffer.getvalue())
+        write_whole(self.folder / RESULTS, results.to_parquet(index=False))
 
 
 def open_store(
@@ -305,11 +296,9 @@ def _check_same(
 ) -> None:
     """Raise an error that names the first setting that differs."""
     for group, here in wanted.items():
-        there = found.get(group)
-        there = there if isinstance(there, dict) else {}
+        there = found[group] if isinstance(found.get(group), dict) else {}
         for name in here | there:
-            if here.get(name) == there.get(name):
-                continue
-            what = f"{group} {name} ({there.get(name)} there, {here.get(name)} here)"
-            what = "data" if name == "fingerprint" else what
-            raise ValueError(f"{folder} has results of other {what}; name another folder")
+            if here.get(name) != there.get(name):
+                what = f"{group} {name} ({there.get(name)} there, {here.get(name)} here)"
+                what = "data" if name == "fingerprint" else what
+                raise ValueError(f"{folder} has results of other {what}; name another folder")

@@ -147,6 +147,8 @@ class FittedStudy:
 # The file of a fitted study.
 
 KIND = "study"
+_STORED = ("name", "text", "n_groups", "facts", "n_rows")  # as they are
+_STORED_TARGETS = ("low", "high", "lower", "upper", "entry_lower", "entry_upper")
 
 
 def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
@@ -172,15 +174,8 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     held_out = fitted.held_out
     targets, predictive, null = held_out.targets, held_out.predictive, held_out.null
     stored = {
-        "targets": {
-            "names": list(targets.names),
-            "low": targets.low,
-            "high": targets.high,
-            "lower": targets.lower,
-            "upper": targets.upper,
-            "entry_lower": targets.entry_lower,
-            "entry_upper": targets.entry_upper,
-        },
+        "targets": {"names": list(targets.names)}
+        | {name: getattr(targets, name) for name in _STORED_TARGETS},
         "noise": estimators.noise_state(predictive.noise),
         "model": {"latent": predictive.latent, "sigma": predictive.sigma},
         "null": {"latent": null.latent, "sigma": null.sigma},
@@ -190,15 +185,10 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     state = {
         "model": estimators.estimator_state(fitted.model),
         "encoder": fitted.encoder.to_state(),
-        "name": fitted.name,
-        "text": fitted.text,
         "held_out": stored,
         "findings": [list(finding) for finding in fitted.findings],
-        "n_groups": fitted.n_groups,
-        "facts": fitted.facts,
-        "n_rows": fitted.n_rows,
     }
-    write_state(path, KIND, state)
+    write_state(path, KIND, state | {name: getattr(fitted, name) for name in _STORED})
 
 
 def load_fitted(path: Path | str) -> FittedStudy:
@@ -242,13 +232,9 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
     return FittedStudy(
         model=model,
         encoder=Encoder.from_state(state["encoder"]),
-        name=state["name"],
-        text=state["text"],
         held_out=HeldOut(targets, predictive, null, stages, stored["coverage"]),
         findings=tuple(Finding(*finding) for finding in state["findings"]),
-        n_groups=state["n_groups"],
-        facts=state["facts"],
-        n_rows=state["n_rows"],
+        **{name: state[name] for name in _STORED},
     )
 
 
@@ -270,10 +256,7 @@ ROW = "row"  # the column that numbers the rows if there are no ids
 
 
 def predict_rows(
-    model: StudyModel,
-    X: pd.DataFrame,
-    lower: FloatArray,
-    upper: FloatArray,
+    model: StudyModel, X: pd.DataFrame, lower: FloatArray, upper: FloatArray
 ) -> Predictive:
     """Predictive distributions of shape (N, T), σ too, within bounds of shape (T,) or (N, T)."""
     latent = model.predict(X, kind="latent")
@@ -332,25 +315,19 @@ def predict_table(
     tail = 0.5 * (1.0 - coverage)
     low, high = predictive.quantile([tail, 1.0 - tail])
     mean, at_lower, at_upper = predictive.mean(), predictive.at_lower(), predictive.at_upper()
-    columns: list[tuple[str, Any]] = [_identify(fitted.study, table)]
+    key = fitted.study.data.id  # ids are copied without a check
+    columns: list[tuple[str, Any]] = [(ROW, np.arange(1, len(table) + 1))]
+    if key is not None and key in table.columns:
+        columns = [(key, table.text(key).tolist())]
     for task, name in enumerate(fitted.model.target_names_):
-        columns += [(name, mean[:, task]), (f"{name} low", low[:, task])]
-        columns += [(f"{name} high", high[:, task])]
-        if np.isfinite(lower[:, task]).any():
-            columns += [(f"{name} P(lower)", at_lower[:, task])]
-        if np.isfinite(upper[:, task]).any():
-            columns += [(f"{name} P(upper)", at_upper[:, task])]
+        found = {"": mean, " low": low, " high": high}
+        found |= {" P(lower)": at_lower} if np.isfinite(lower[:, task]).any() else {}
+        found |= {" P(upper)": at_upper} if np.isfinite(upper[:, task]).any() else {}
+        columns += [(name + what, values[:, task]) for what, values in found.items()]
     twice = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
     if twice:
         raise StudyError(f"columns of the predictions would share a name: {listed(twice)}")
     return pd.DataFrame(dict(columns))
-
-
-def _identify(study: Study, table: Table) -> tuple[str, Any]:
-    """Name and cells of the first column; ids are copied without a check."""
-    if study.data.id is not None and study.data.id in table.columns:
-        return study.data.id, table.text(study.data.id).tolist()
-    return ROW, np.arange(1, len(table) + 1)
 
 
 def _warn_of_imputed(encoder: Encoder, table: Table) -> None:

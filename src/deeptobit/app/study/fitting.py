@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from time import perf_counter
 from typing import Any
@@ -157,22 +157,12 @@ def make_model(
     settings = study.model
     if isinstance(settings, config.TobitSettings):
         return estimators.TobitRegressor(alpha=settings.alpha, noise=settings.noise)
-    common: dict[str, Any] = {
-        "cv": settings.cv if cv is None else cv,
-        "scoring": settings.scoring,
-        "noise": settings.noise,
-        "random_state": settings.seed,
-        "n_jobs": n_jobs,
-    }
-    if isinstance(settings, config.AutoSettings):
-        return estimators.AutoTobitRegressor(members=settings.members or "auto", **common)
-    return estimators.SubspaceNetworkCV(
-        max_layers=settings.max_layers,
-        ranks=settings.ranks,
-        alphas=settings.alphas,
-        feature_sparsities=settings.feature_sparsities,
-        **common,
-    )
+    options = asdict(settings) | {"cv": settings.cv if cv is None else cv, "n_jobs": n_jobs}
+    del options["kind"]
+    options["random_state"] = options.pop("seed")
+    if isinstance(settings, config.NetworkSettings):
+        return estimators.SubspaceNetworkCV(**options)
+    return estimators.AutoTobitRegressor(**options | {"members": settings.members or "auto"})
 
 
 def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
@@ -287,6 +277,7 @@ def fit_study(
         model, warned, parts = _fit_all(study, data, n_jobs, progress)
     except ValueError as error:
         raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
+    seconds = f"{perf_counter() - started:.1f}"
     facts = {"folds": len(parts), "seed": study.model.seed, "date": date.today()}
     return FittedStudy(
         model=model,
@@ -296,9 +287,7 @@ def fit_study(
         held_out=join_folds(data.targets, parts, study.evaluation.coverage),
         findings=(*findings, *warned),
         n_groups=None if data.groups is None else len(set(data.groups)),
-        facts=versions()
-        | {name: str(fact) for name, fact in facts.items()}
-        | {"seconds": f"{perf_counter() - started:.1f}"},
+        facts=versions() | {k: str(fact) for k, fact in facts.items()} | {"seconds": seconds},
         n_rows=len(data.targets),
     )
 

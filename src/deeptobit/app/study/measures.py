@@ -43,25 +43,14 @@ class Predicted:
 
     def of_tasks(self, tasks: list[int]) -> "Predicted":
         """The same for some of the targets."""
-        return Predicted(
-            metrics.some_targets(self.targets, tasks),
-            metrics.some_predictive(self.predictive, tasks),
-            self.point[:, tasks],
-            self.coverage,
-        )
+        targets = metrics.some_targets(self.targets, tasks)
+        predictive = metrics.some_predictive(self.predictive, tasks)
+        return Predicted(targets, predictive, self.point[:, tasks], self.coverage)
 
     def score(self, of: Callable[..., Any]) -> FloatArray:
         """A metric of the predictive distribution, such as :func:`deeptobit.metrics.crps`, (T,)."""
-        predictive = self.predictive
-        return np.asarray(
-            of(
-                self.targets,
-                predictive.latent,
-                predictive.sigma,
-                noise=predictive.noise,
-                multioutput="raw_values",
-            )
-        )
+        latent, sigma, noise = self.predictive.latent, self.predictive.sigma, self.predictive.noise
+        return np.asarray(of(self.targets, latent, sigma, noise=noise, multioutput="raw_values"))
 
     def mean_of_known(self, entries: FloatArray) -> FloatArray:
         """Mean over the entries of which something is known, (T,)."""
@@ -100,9 +89,9 @@ def covered(of: Predicted) -> FloatArray:
     last = np.where(high >= predictive.upper, np.inf, predictive.cell(high)[1])
     start, end = np.fmax(first, targets.low), np.fmin(last, targets.high)
     part = np.asarray(~targets.observed & (start < end))  # False where missing
-    mass = predictive.log_density(np.where(part, start, np.nan), np.where(part, end, np.nan))
-    whole = predictive.log_density(
-        np.where(part, targets.low, np.nan), np.where(part, targets.high, np.nan)
+    mass, whole = (
+        predictive.log_density(np.where(part, low, np.nan), np.where(part, high, np.nan))
+        for low, high in ((start, end), (targets.low, targets.high))
     )
     share = np.where(part, np.exp(np.minimum(mass - whole, 0.0)), 0.0)
     share = np.where(targets.observed, inside, share)

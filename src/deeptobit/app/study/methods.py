@@ -4,7 +4,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from deeptobit.app.study.errors import did_you_mean
 from deeptobit.app.study.splits import Folds, inner_folds
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import AutoTobitRegressor, TobitRegressor
@@ -64,13 +64,10 @@ class Baseline(BaseEstimator, ABC):
         self, X: FloatArray, kind: Literal["mean", "clip", "latent"] | None = None
     ) -> FloatArray:
         """E[y|x], the clipped score, or the score before censoring, (N, T)."""
-        latent = self._latent(X)
-        kind = kind or self.prediction
-        if kind == "latent":
-            return latent
-        if kind == "clip":
-            return np.clip(latent, self.lower_, self.upper_)
-        return Predictive(self.noise_, latent, self.sigma_, self.lower_, self.upper_).mean()
+        latent, kind = self._latent(X), kind or self.prediction
+        if kind == "mean":
+            return Predictive(self.noise_, latent, self.sigma_, self.lower_, self.upper_).mean()
+        return latent if kind == "latent" else np.clip(latent, self.lower_, self.upper_)
 
     @abstractmethod
     def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
@@ -284,12 +281,9 @@ def tune_ridge(X: FloatArray, Y: FloatArray, folds: Folds) -> Taskwise:
 
 def tune_lasso(X: FloatArray, Y: FloatArray, folds: Folds) -> Taskwise:
     """Lassos with a penalty for every task."""
-    models = []
-    for y in Y.T:
-        known = ~np.isnan(y)
-        search = linear_model.LassoCV(cv=among(folds, known), **_PATH).fit(X[known], y[known])
-        models.append(linear_model.Lasso(search.alpha_))
-    return Taskwise(models)
+    searches = [linear_model.LassoCV(cv=among(folds, ~np.isnan(y)), **_PATH) for y in Y.T]
+    fitted = Taskwise(searches).fit(X, Y).models
+    return Taskwise([linear_model.Lasso(search.alpha_) for search in fitted])
 
 
 def among(folds: Folds, known: BoolArray) -> Folds:
@@ -367,14 +361,13 @@ def make_methods(
     ValueError: there is no method 'rigde' (known are null, ridge, lasso, mt-lasso, forest, tobit,
     network); did you mean 'ridge'?
     """
-    wanted = list(METHODS if names is None else names)
+    wanted, known = list(METHODS if names is None else names), ", ".join(METHODS)
     for name in wanted:
         if name not in METHODS:
-            close = get_close_matches(name, METHODS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"there is no method {name!r} (known are {', '.join(METHODS)}){hint}")
+            hint = did_you_mean(name, METHODS)
+            raise ValueError(f"there is no method {name!r} (known are {known}){hint}")
     if not wanted:
-        raise ValueError(f"there is no method to compare; known are {', '.join(METHODS)}")
+        raise ValueError(f"there is no method to compare; known are {known}")
     every: dict[str, Any] = {
         "null": InterceptOnly(random_state=seed),
         **{name: Regression(name, random_state=seed) for name in _TUNE},

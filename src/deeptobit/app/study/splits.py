@@ -50,12 +50,11 @@ class Protocol:
 
     def __post_init__(self) -> None:
         """Check shares and repeats."""
-        if not self.train_shares or not all(0.0 < share < 1.0 for share in self.train_shares):
-            raise ValueError(
-                f"train shares must lie between 0 and 1; got {list(self.train_shares)}"
-            )
-        if len(set(self.train_shares)) < len(self.train_shares):
-            raise ValueError(f"train shares must differ; got {list(self.train_shares)}")
+        shares = list(self.train_shares)
+        if not shares or not all(0.0 < share < 1.0 for share in shares):
+            raise ValueError(f"train shares must lie between 0 and 1; got {shares}")
+        if len(set(shares)) < len(shares):
+            raise ValueError(f"train shares must differ; got {shares}")
         if self.repeats < 1:
             raise ValueError(f"repeats must be at least 1; got {self.repeats}")
 
@@ -125,11 +124,9 @@ def inner_folds(
     [[1, 3], [0, 2]]
     """
     rows = np.zeros((n_rows, 1))
-    if groups is None:
-        return list(
-            KFold(min(n_folds, n_rows), shuffle=True, random_state=random_state).split(rows)
-        )
-    return list(GroupKFold(min(n_folds, len(np.unique(groups)))).split(rows, None, groups))
+    if groups is not None:
+        return list(GroupKFold(min(n_folds, len(np.unique(groups)))).split(rows, None, groups))
+    return list(KFold(min(n_folds, n_rows), shuffle=True, random_state=random_state).split(rows))
 
 
 # The data that methods are compared on, from a study or a cohort.
@@ -232,26 +229,22 @@ def find_usable(
     values = np.where(targets.has_value, targets.values, np.nan)
     train, test = values[split.train], values[split.test]
     least = 2 * len(folds)
-    requirements = {
-        f"fewer than {least} values to train on": _count(train) >= least,
-        "its values to train on are all the same": np.all(
-            [_varied(train[rows]) for rows, _ in folds], axis=0
-        ),
-        f"fewer than {FEWEST} values to test on": _count(test) >= FEWEST,
-        "its values to test on are all the same": _varied(test),
+    n_train, n_test = (~np.isnan(train)).sum(axis=0), (~np.isnan(test)).sum(axis=0)
+    varied = np.all([_varied(train[rows]) for rows, _ in folds], axis=0)
+    problems = {
+        f"fewer than {least} values to train on": n_train < least,
+        "its values to train on are all the same": ~varied,
+        f"fewer than {FEWEST} values to test on": n_test < FEWEST,
+        "its values to test on are all the same": ~_varied(test),
     }
     usable, skipped = [], []
     for task, name in enumerate(targets.names):
-        reasons = [reason for reason, met in requirements.items() if not met[task]]
-        if reasons:
-            skipped.append(Skipped(*split.key, name, reasons[0]))
-        else:
+        reason = next((reason for reason, there in problems.items() if there[task]), None)
+        if reason is None:
             usable.append(task)
+        else:
+            skipped.append(Skipped(*split.key, name, reason))
     return usable, skipped
-
-
-def _count(values: FloatArray) -> NDArray[np.intp]:
-    return np.asarray((~np.isnan(values)).sum(axis=0))
 
 
 def _varied(values: FloatArray) -> NDArray[np.bool_]:

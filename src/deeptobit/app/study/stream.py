@@ -103,21 +103,13 @@ class TrainingRows(LocalSource):
             chunk = everyone.where(~self._held_out.among(everyone))
             n_rows = len(chunk.rows)
             if skip < n_rows:
-                yield self._block(chunk.where(np.arange(n_rows) >= skip) if skip else chunk)
+                table = (chunk.where(np.arange(n_rows) >= skip) if skip else chunk).table
+                entries = read_entries(self._study, table)
+                limits = limits_by_row(self._study, entries)
+                X = self._encoder.matrix(table)
+                first = int(table.lines[0])
+                yield Block(X, entries.values, None, *limits, table.file, first)
             skip = max(skip - n_rows, 0)
-
-    def _block(self, chunk: chunks.Chunk) -> Block:
-        entries = read_entries(self._study, chunk.table)
-        lower, upper = limits_by_row(self._study, entries)
-        return Block(
-            X=self._encoder.matrix(chunk.table),
-            Y=entries.values,
-            weight=None,
-            lower=lower,
-            upper=upper,
-            where=chunk.table.file,
-            first_row=int(chunk.table.lines[0]),
-        )
 
 
 def stream_study(
@@ -178,7 +170,10 @@ def stream_study(
         n_held_out = held_out.count(table)
         n_training = table.n_rows - n_held_out
         rows = TrainingRows(study, table, first.encoder, held_out, n_training)
-        warned = _fit(network, rows, checkpoint)
+        with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            resume = checkpoint is not None and checkpoint.exists()
+            network.fit(rows, checkpoint=checkpoint, resume=resume)
         X, targets, training = read_test_rows(study, table, first, held_out, n_held_out)
     except StudyError:
         raise
@@ -200,22 +195,11 @@ def stream_study(
         name=study.source.path.stem,
         text=settings_text(study),
         held_out=_test(network, X, targets, training, study.evaluation.coverage),
-        findings=(*_findings(study, first.encoder, X, targets), *warned),
+        findings=(*_find(study, first.encoder, X, targets), *as_findings(caught)),
         n_groups=None if first.groups is None else first.groups.n_groups,
         facts=versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=table.n_rows,
     )
-
-
-def _fit(
-    network: SubspaceNetworkRegressor, rows: TrainingRows, checkpoint: Path | None
-) -> list[Finding]:
-    """Fit the network, and return its warnings."""
-    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        resume = checkpoint is not None and checkpoint.exists()
-        network.fit(rows, checkpoint=checkpoint, resume=resume)
-    return as_findings(caught)
 
 
 def _test(
@@ -234,14 +218,11 @@ def _test(
     return HeldOut(targets, predictive, null, tuple(stages), coverage)
 
 
-def _findings(
+def _find(
     study: Study, encoder: Encoder, X: pd.DataFrame, targets: CensoredTargets
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """What a sample of the rows can show: bounds that are not declared, features that repeat."""
     observed = np.where(targets.observed, targets.low, np.nan)
-    found = [
-        finding
-        for target, values in zip(study.targets, observed.T, strict=True)
-        for finding in find_missing_bounds(target, values)
-    ]
-    return [*found, *find_collinear(X, encoder)]
+    for target, values in zip(study.targets, observed.T, strict=True):
+        yield from find_missing_bounds(target, values)
+    yield from find_collinear(X, encoder)

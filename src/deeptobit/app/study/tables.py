@@ -269,17 +269,18 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     kind = kind_of_file(path)
     if sheet is not None and kind not in EXCEL:
         raise StudyError(f"{path.name} has no sheets: sheet is for Excel files")
-    if kind in TEXT:
-        rows, separator = read_csv_rows(path)
+    if kind in (*TEXT, *EXCEL):
+        rows, separator = read_csv_rows(path) if kind in TEXT else (_excel_rows(path, sheet), "")
         table = _from_rows(rows, path.name, {*BLANKS, *missing}, separator != ",")
-    elif kind in EXCEL:
-        table = _from_rows(_excel_rows(path, sheet), path.name, {*BLANKS, *missing}, True)
     elif kind in PARQUET:
         table = _read_parquet(path, missing)
     else:
         known = ", ".join((*TEXT, *EXCEL, *PARQUET))
         raise StudyError(f"{path.name}: cannot read files of kind {kind!r}; known are {known}")
-    _check_names(table)
+    twice = [name for name, times in Counter(table.columns).items() if times > 1]
+    if twice:
+        message = "column names must differ; rename those that are called"
+        raise StudyError(f"{path.name}: {message} {listed(twice)}")
     if len(table) == 0:
         raise StudyError(f"{path.name} has a header but no row of data; add rows")
     return table
@@ -322,9 +323,8 @@ def _excel_rows(path: Path, sheet: str | None) -> Rows:
     try:
         book = pd.ExcelFile(path, engine="openpyxl")
     except (ValueError, KeyError, BadZipFile):
-        raise StudyError(
-            f"{path.name} cannot be read as an Excel file; save it again as .xlsx"
-        ) from None
+        message = f"{path.name} cannot be read as an Excel file; save it again as .xlsx"
+        raise StudyError(message) from None
     with book:
         sheets = [str(name) for name in book.sheet_names]
         if sheet is not None and sheet not in sheets:
@@ -370,11 +370,3 @@ def stored_table(
     if codes:
         frame[numeric] = frame[numeric].mask(frame[numeric].isin(codes))
     return Table(frame, file, lines)
-
-
-def _check_names(table: Table) -> None:
-    twice = [name for name, times in Counter(table.columns).items() if times > 1]
-    if twice:
-        raise StudyError(
-            f"{table.file}: column names must differ; rename those that are called {listed(twice)}"
-        )
