@@ -84,14 +84,12 @@ def verdict(evaluation: Evaluation) -> list[str]:
     by_share = table.unstack("method")
     ahead, behind = [], []
     for share, row in by_share.iterrows():
-        other = row.drop(FLAGSHIP)
-        if row[FLAGSHIP] <= other.min():
+        other, ours = row.drop(FLAGSHIP), row[FLAGSHIP]
+        if ours <= other.min():
             ahead.append(f"{share:.0%}")
         else:
-            behind.append(
-                f"{share:.0%}, where {other.idxmin()} is ahead ({other.min():.4f} against "
-                f"{row[FLAGSHIP]:.4f})"
-            )
+            scores = f"{other.min():.4f} against {ours:.4f}"
+            behind.append(f"{share:.0%}, where {other.idxmin()} is ahead ({scores})")
     sentences = []
     if ahead:
         sentences.append(f"{FLAGSHIP} has the lowest ANMSE at {', '.join(ahead)}.")
@@ -110,9 +108,8 @@ def _by_target(results: pd.DataFrame) -> str:
     r2 = targets_table(results)
     others = r2.drop(columns=FLAGSHIP)
     lost = r2[others.max(axis=1) > r2[FLAGSHIP]]
-    sentence = (
-        f"By R² over all splits {FLAGSHIP} is best in {len(r2) - len(lost)} of {len(r2)} targets"
-    )
+    won = f"{len(r2) - len(lost)} of {len(r2)}"
+    sentence = f"By R² over all splits {FLAGSHIP} is best in {won} targets"
     if lost.empty:
         return sentence + "."
     best = others.loc[lost.index].idxmax(axis=1)

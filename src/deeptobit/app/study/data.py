@@ -219,8 +219,10 @@ def read_entries(study: Study, table: Table) -> Entries:
 def as_targets(study: Study, entries: Entries) -> CensoredTargets:
     """Entries as censored targets."""
     names = [target.name for target in study.targets]
-    limits = dict(zip(("entry_lower", "entry_upper"), limits_by_row(study, entries), strict=True))
-    return CensoredTargets.from_bounds(entries.values, *task_bounds(study), names=names, **limits)
+    lower, upper = limits_by_row(study, entries)
+    return CensoredTargets.from_bounds(
+        entries.values, *task_bounds(study), entry_lower=lower, entry_upper=upper, names=names
+    )
 
 
 def limits_by_row(study: Study, entries: Entries) -> tuple[FloatArray | None, FloatArray | None]:

@@ -70,8 +70,9 @@ def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
     exact = np.where(data.targets.observed, data.targets.low, np.nan)
     missing = data.targets.missing.mean(axis=0).tolist()
     for target, values, without in zip(study.targets, exact.T, missing, strict=True):
+        row = shares.loc[target.name]
         for side in ("lower", "upper"):
-            share = shares.loc[target.name, f"at_{side}"]
+            share = row[f"at_{side}"]
             if share >= _NEARLY_ALL:
                 yield _warn(target.name, f"{share:.0%} of the values are at its {side} bound")
         known = values[~np.isnan(values)]

@@ -160,9 +160,8 @@ def learn_encoder(summaries: Iterable[ColumnSummary], missing: str, file: str) -
     encoder = Encoder(tuple(_learn(summary, file) for summary in summaries), missing)
     twice = [name for name, times in Counter(encoder.features).items() if times > 1]
     if twice:
-        raise StudyError(
-            f"{file}: a column has the name of an encoded feature, {listed(twice)}; rename it"
-        )
+        message = f"a column has the name of an encoded feature, {listed(twice)}; rename it"
+        raise StudyError(f"{file}: {message}")
     return encoder
 
 

@@ -123,11 +123,10 @@ def _fit_and_measure(
         seconds = perf_counter() - started
         measured = _measure(model, X[split.test], targets[split.test], protocol.coverage)
     where = {"share": split.share, "repeat": split.repeat, "method": job.method}
-    sizes = {"n_train": len(split.train), "n_test": len(split.test)}
+    sizes = {"target": targets.names, "n_train": len(split.train), "n_test": len(split.test)}
     cost = {"seconds": seconds, "warnings": len(caught), "seed": protocol.seed}
     scale = np.nanstd(train.values, axis=0)
-    rows = {**where, "target": targets.names, **sizes, **measured, "scale": scale, **cost}
-    return pd.DataFrame(rows)
+    return pd.DataFrame({**where, **sizes, **measured, "scale": scale, **cost})
 
 
 def _measure(
@@ -283,12 +282,9 @@ def open_results(
 
 def _read_settings(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is damaged; name another folder")
-    return found
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise ValueError(f"{path} is damaged; name another folder") from None
 
 
 def _check_same(

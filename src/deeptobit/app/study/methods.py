@@ -220,7 +220,7 @@ def fill(X: FloatArray, Y: FloatArray) -> FloatArray:
 
 
 @dataclass(eq=False)
-class Taskwise:
+class Taskwise(BaseEstimator):
     """One model per task, each fitted to the rows in which its task is known."""
 
     models: Sequence[Any]
@@ -236,13 +236,9 @@ class Taskwise:
         """All tasks, (N, T)."""
         return np.column_stack([model.predict(X) for model in self.models])
 
-    def __sklearn_clone__(self) -> "Taskwise":
-        """Copy the unfitted models."""
-        return Taskwise([clone(model) for model in self.models])
-
 
 @dataclass(eq=False)
-class Filled:
+class Filled(BaseEstimator):
     """One model of all tasks, fitted to outcomes without gaps; see :func:`fill`."""
 
     model: Any
@@ -255,10 +251,6 @@ class Filled:
     def predict(self, X: FloatArray) -> FloatArray:
         """All tasks, (N, T)."""
         return np.asarray(self.model.predict(X)).reshape(len(X), -1)
-
-    def __sklearn_clone__(self) -> "Filled":
-        """Copy the unfitted model."""
-        return Filled(clone(self.model))
 
 
 _RIDGES = np.logspace(0, 5, 30)

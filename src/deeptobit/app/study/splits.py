@@ -180,11 +180,8 @@ class EvaluationData:
 
 def data_of_study(data: StudyData, name: str) -> EvaluationData:
     """The data of a study; missing features are left for every split to fill in."""
-    columns = (
-        replace(column, means=tuple(nan for _ in column.means)) for column in data.encoder.columns
-    )
-    blank = replace(data.encoder, columns=tuple(columns))
-    X = blank.encode(data.table).to_numpy(dtype=np.float64)
+    columns = [replace(column, means=(nan,) * len(column.means)) for column in data.encoder.columns]
+    X = replace(data.encoder, columns=tuple(columns)).matrix(data.table)
     return EvaluationData(name, X, data.targets, data.groups)
 
 
@@ -199,10 +196,8 @@ def data_of_cohort(cohort: Cohort, name: str) -> EvaluationData:
     ((50, 138), (50, 30), True)
     """
     targets = CensoredTargets.from_bounds(cohort.Y, cohort.lower, cohort.upper)
-    groups = cohort.groups
-    repeated = len(set(groups)) < len(groups)
-    X = cohort.X.to_numpy(dtype=np.float64)
-    return EvaluationData(name, X, targets, groups if repeated else None)
+    groups = cohort.groups if len(set(cohort.groups)) < len(cohort.groups) else None
+    return EvaluationData(name, cohort.X.to_numpy(dtype=np.float64), targets, groups)
 
 
 # Targets that can be fitted and measured in a split.
