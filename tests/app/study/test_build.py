@@ -82,7 +82,7 @@ def test_errors_of_features(features: str, sentence: str, tmp_path: Path) -> Non
         ),
         (
             "id,age,MMSE\na,1,2\nb,2,3\nc,3,4\nd,4,4\ne,5,4\nf,6,4\ng,unknown,5\n",
-            r"list the words in \[data\] missing, or exclude the feature \('unknown'",
+            r"list the words in \[data\] missing, or exclude it \('unknown'",
         ),
         (
             "id,age,MMSE\na,some,2\nb,words,3\nc,here,4\n",

@@ -8,7 +8,6 @@ from pandas.testing import assert_frame_equal
 
 from deeptobit import CensoredTargets
 from deeptobit.app.study import (
-    Evaluation,
     EvaluationData,
     Protocol,
     Regression,
@@ -17,8 +16,9 @@ from deeptobit.app.study import (
     inner_folds,
     make_methods,
     summarise,
-    verdict,
 )
+from deeptobit.app.study.comparison import verdict
+from deeptobit.app.study.evaluate import Evaluation
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import anmse, crps
 from tests.app.study.evaluations import QUICK, small_data

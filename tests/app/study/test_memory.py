@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from deeptobit.app.study import StudyError, available_memory, read_bytes
-from deeptobit.app.study.memory import show_bytes
+from deeptobit.app.study import StudyError
+from deeptobit.app.study.memory import available_memory, read_bytes, show_bytes
 
 MEMINFO = "MemTotal: 8000 kB\nMemFree: 1000 kB\nMemAvailable: 4000 kB\n"
 

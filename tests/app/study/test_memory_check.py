@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit.app.study import MemoryCheck, Study, check_memory, read_study
+from deeptobit.app.study import Study, check_memory, read_study
+from deeptobit.app.study.memory import MemoryCheck
 
 FRAME = pd.DataFrame(np.zeros((1000, 10)), columns=[f"x{k}" for k in range(10)]).assign(word="a")
 

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LassoCV, LinearRegression, MultiTaskLassoCV, RidgeCV
 
 from deeptobit import CensoredTargets, TobitRegressor
-from deeptobit.app.study import METHODS, InterceptOnly, Regression, inner_folds, make_methods
+from deeptobit.app.study import InterceptOnly, Regression, inner_folds, make_methods
 from deeptobit.app.study import methods as _methods
-from deeptobit.app.study.methods import Filled, RidgeTobit, Taskwise, among, blocks, fill
+from deeptobit.app.study.methods import METHODS, Filled, RidgeTobit, Taskwise, among, blocks, fill
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Predictive
 

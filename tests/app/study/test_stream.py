@@ -12,7 +12,6 @@ from deeptobit.app.study import (
     Study,
     StudyError,
     load_fitted,
-    make_network,
     predict_table,
     read_data,
     read_study,
@@ -21,6 +20,7 @@ from deeptobit.app.study import (
 )
 from deeptobit.app.study import chunks as _chunks
 from deeptobit.app.study import fitting as _model
+from deeptobit.app.study.fitting import make_network
 from deeptobit.estimators import inputs as _choice
 from tests.app.study.streams import chunks_of, held_out, write_parquet
 

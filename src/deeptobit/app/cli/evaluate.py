@@ -18,7 +18,9 @@ from rich.table import Table
 from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
-    from deeptobit.app.study import Evaluation, EvaluationData, Protocol, TextTable
+    from deeptobit.app.study import EvaluationData, Protocol
+    from deeptobit.app.study.comparison import TextTable
+    from deeptobit.app.study.evaluate import Evaluation
 
     Problem = tuple[EvaluationData, Protocol, Any]
 
@@ -153,7 +155,7 @@ def _bar(console: Console) -> Iterator[Callable[[int, int, str], None]]:
 
 
 def _show(console: Console, data: EvaluationData, found: Evaluation, out: Path | None) -> None:
-    from deeptobit.app.study import notes, table_by_share, table_of_measures
+    from deeptobit.app.study.comparison import notes, table_by_share, table_of_measures
 
     n_rows, n_targets = data.targets.shape
     console.print(
@@ -174,18 +176,17 @@ def _show(console: Console, data: EvaluationData, found: Evaluation, out: Path |
 
 def _as_rich(table: TextTable) -> Table:
     shown = Table(title=table.title, header_style="bold", box=None, pad_edge=False)
-    for position, name in enumerate(table.head):
-        shown.add_column(escape(name), justify="right" if position else "left")
-    for i, row in enumerate(table.rows):
-        cells = [escape(cell) for cell in row]
-        shown.add_row(
-            *(f"[bold green]{c}[/]" if (i, j) in table.best else c for j, c in enumerate(cells))
-        )
+    head, *rows = table.format(escape, "[bold green]{}[/]")
+    for position, name in enumerate(head):
+        shown.add_column(name, justify="right" if position else "left")
+    for row in rows:
+        shown.add_row(*row)
     return shown
 
 
 def _print_json(data: EvaluationData, found: Evaluation) -> None:
-    from deeptobit.app.study import notes, summarise
+    from deeptobit.app.study import summarise
+    from deeptobit.app.study.comparison import notes
 
     common.print_json(
         {

@@ -17,7 +17,10 @@ from rich.text import Text
 from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
-    from deeptobit.app.study import FittedStudy, MemoryCheck, Passes, Progress, Study
+    from deeptobit.app.study import FittedStudy, Study
+    from deeptobit.app.study.chunks import Passes
+    from deeptobit.app.study.fitting import Progress
+    from deeptobit.app.study.memory import MemoryCheck
 
 _SUFFIX = ".deeptobit"
 _CRPS = "CRPS: error of the predicted distribution, in units of the target; null: without features."
@@ -55,13 +58,8 @@ def fit(
     Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
     """
     from deeptobit.app.report import card_files, study_card, write_card
-    from deeptobit.app.study import (
-        available_memory,
-        check_memory,
-        read_bytes,
-        read_study,
-        save_fitted,
-    )
+    from deeptobit.app.study import check_memory, read_study, save_fitted
+    from deeptobit.app.study.memory import available_memory, read_bytes
 
     path = out or common.named(study).with_suffix(_SUFFIX)
     cards = card_files(path)
@@ -143,7 +141,7 @@ def _fit_streamed(study: Study, check: MemoryCheck, checkpoint: Path | None) -> 
 
 def _why_streamed(study: Study, check: MemoryCheck) -> str:
     """Why rows are streamed, which model is fitted then, and which rows it is measured on."""
-    from deeptobit.app.study import make_network
+    from deeptobit.app.study.fitting import make_network
 
     network = make_network(study)
     depth = "1 layer" if network.n_layers == 1 else f"up to {network.n_layers} layers"

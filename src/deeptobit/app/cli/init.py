@@ -14,7 +14,8 @@ from rich.table import Table as Grid
 from deeptobit.app.cli import common
 
 if TYPE_CHECKING:
-    from deeptobit.app.study import Proposal, ProposedTarget, Table
+    from deeptobit.app.study import Table
+    from deeptobit.app.study.propose import Proposal, ProposedTarget
 
 _SHOWN = 12  # targets or columns in one line; a table may have thousands
 
@@ -31,7 +32,8 @@ def init(
 
     Exit codes: 0 written; 1 the table cannot be used, or the study file exists; 2 wrong usage.
     """
-    from deeptobit.app.study import find_codes, propose_study, read_table, write_whole
+    from deeptobit.app.study import propose_study, read_table, write_whole
+    from deeptobit.app.study.doctor import find_codes
 
     console = Console(stderr=as_json)
     with common.one_sentence(as_json):

@@ -30,13 +30,8 @@ def predict(
 
     Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
     """
-    from deeptobit.app.study import (
-        check_writable,
-        load_fitted,
-        predict_table,
-        read_data,
-        write_table,
-    )
+    from deeptobit.app.study import load_fitted, predict_table, read_data, write_table
+    from deeptobit.app.study.output import check_writable
 
     path = out or common.named(data).with_name(f"{common.named(data).stem}-predictions.csv")
     with common.one_sentence(as_json), warnings.catch_warnings(record=True) as caught:

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit.app.report import privacy
 from deeptobit.app.report.format import UNKNOWN, bound, percent, plural
 from deeptobit.app.report.words import cautions, held_out_at_random
-from deeptobit.app.study import MEASURES, measure, reveals_small_count, versions, write_whole
+from deeptobit.app.study import MEASURES, measure, versions, write_whole
+from deeptobit.app.study.columns import reveals_small_count
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
 from deeptobit.targets import CensoredTargets

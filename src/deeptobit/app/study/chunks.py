@@ -1,7 +1,5 @@
 """The table of a study that does not fit in memory: read in chunks, summarised, split by hashes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deeptobit.app.study import data
 from deeptobit.app.study.columns import (
     ColumnSummary,
     categorical_columns,
@@ -18,13 +17,6 @@ from deeptobit.app.study.columns import (
     feature_columns,
 )
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.data import (
-    FEWEST_GROUPS,
-    check_useful,
-    check_values,
-    read_entries,
-    read_groups,
-)
 from deeptobit.app.study.encoding import Encoder, learn_encoder
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.tables import Table, stored_table
@@ -44,7 +36,7 @@ class Chunk(NamedTuple):
     table: Table
     rows: NDArray[np.int64]
 
-    def where(self, some: BoolArray) -> Chunk:
+    def where(self, some: BoolArray) -> "Chunk":
         """Some of these rows."""
         cells, lines = self.table.cells[some], self.table.lines[some]
         return Chunk(replace(self.table, cells=cells, lines=lines, _parsed={}), self.rows[some])
@@ -69,11 +61,9 @@ class ChunkedTable:
         self.file, self.n_rows = path.name, self._stored.n_rows
         check_columns(study, self)
         self.features = feature_columns(study, self)
-        used = [*self.features]
+        used = [*self.features, *([study.data.group] if study.data.group is not None else [])]
         for target in study.targets:
             used += [target.values, *target.helpers.values()]
-        if study.data.group is not None:
-            used.append(study.data.group)
         self._columns = list(dict.fromkeys(used))
 
     @property
@@ -161,7 +151,7 @@ class GroupCount:
 
     hashes: FloatArray
 
-    def add(self, hashes: FloatArray) -> GroupCount:
+    def add(self, hashes: FloatArray) -> "GroupCount":
         """With the groups of some more rows."""
         return GroupCount(np.unique(np.concatenate([self.hashes, hashes]))[:_MOST_HASHES])
 
@@ -208,14 +198,14 @@ def read_first_pass(study: Study, table: ChunkedTable) -> FirstPass:
     for chunk in table.chunks():
         for summary in summaries:
             summary.add(chunk.table)
-        n_values += (~np.isnan(read_entries(study, chunk.table).values)).sum(axis=0)
-        labels = read_groups(study, chunk.table)
+        n_values += (~np.isnan(data.read_entries(study, chunk.table).values)).sum(axis=0)
+        labels = data.read_groups(study, chunk.table)
         if labels is not None:
             hashes = hash_uniform(labels, study.model.seed)
             groups = (groups or GroupCount(np.zeros(0))).add(hashes)
-    check_values(study, n_values)
+    data.check_values(study, n_values)
     for summary in summaries:
-        check_useful(study, summary)
+        data.check_useful(study, summary)
     encoder = learn_encoder(summaries, study.features.missing, table.file)
     return FirstPass(encoder, n_values, groups)
 
@@ -242,21 +232,19 @@ class HeldOutRows:
     limit: float
 
     @classmethod
-    def choose(cls, study: Study, n_rows: int, groups: GroupCount | None) -> HeldOutRows:
+    def choose(cls, study: Study, n_rows: int, groups: GroupCount | None) -> "HeldOutRows":
         """A tenth of the rows, or about 10,000 if that is less; or a tenth of the groups."""
         if groups is None:
             return cls(study, min(_SHARE, MOST_HELD_OUT / n_rows))
-        if groups.n_groups < FEWEST_GROUPS:
-            raise study.source.error(
-                ("data", "group"),
-                f"there are {groups.n_groups} groups of {study.data.group!r}, which are never "
-                f"split, and at least {FEWEST_GROUPS} are needed",
-            )
+        if groups.n_groups < data.FEWEST_GROUPS:
+            message = f"there are {groups.n_groups} groups of {study.data.group!r}, which are never"
+            message += f" split, and at least {data.FEWEST_GROUPS} are needed"
+            raise study.source.error(("data", "group"), message)
         return cls(study, groups.quantile(_SHARE))
 
     def among(self, chunk: Chunk) -> BoolArray:
         """Which rows of a chunk are held out."""
-        groups = read_groups(self.study, chunk.table)
+        groups = data.read_groups(self.study, chunk.table)
         return self._chosen(chunk.rows if groups is None else groups)
 
     def count(self, table: ChunkedTable) -> int:

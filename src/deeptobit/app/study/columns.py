@@ -1,23 +1,19 @@
 """The columns of a table: the part each plays in a study, and what its cells hold."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.errors import did_you_mean
 from deeptobit.app.study.tables import Table, as_text
 from deeptobit.arrays import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Columns(Protocol):
@@ -60,16 +56,13 @@ def feature_columns(study: Study, table: Columns) -> list[str]:
     named, taken = study.features.include, _reserved(study)
     for name in named:
         if name in taken and name in table.columns and name != study.data.group:
-            raise study.source.error(
-                ("features", "include"), f"column {name!r} is {taken[name]}; it cannot be a feature"
-            )
+            message = f"column {name!r} is {taken[name]}; it cannot be a feature"
+            raise study.source.error(("features", "include"), message)
     chosen = _matches(study, "include", table) - _matches(study, "exclude", table)
     chosen -= taken.keys() - ({study.data.group} & set(named))
     if not chosen:
-        raise study.source.error(
-            ("features",),
-            "no column of the table is left as a feature; include more, or exclude fewer",
-        )
+        message = "no column of the table is left as a feature; include more, or exclude fewer"
+        raise study.source.error(("features",), message)
     return [name for name in table.columns if name in chosen]
 
 
@@ -84,11 +77,8 @@ def _reserved(study: Study) -> dict[str, str]:
     for target in study.targets:
         reserved |= {name: f"{key} of a target" for key, name in target.helpers.items()}
         reserved[target.values] = "a target"
-    if study.data.id is not None:
-        reserved[study.data.id] = "the id"
-    if study.data.group is not None:
-        reserved[study.data.group] = "the group"
-    return reserved
+    others = {study.data.id: "the id", study.data.group: "the group"}
+    return reserved | {name: part for name, part in others.items() if name is not None}
 
 
 def _matches(study: Study, key: str, table: Columns) -> set[str]:
@@ -245,7 +235,7 @@ def is_small(counts: Collection[int]) -> bool:
     return 1 < len(counts) <= _MOST_CODES and min(counts) < FEWEST
 
 
-def _are_dates(cells: pd.Series[Any], n_words: int) -> bool:
+def _are_dates(cells: "pd.Series[Any]", n_words: int) -> bool:
     if cells.dtype.kind != "O":
         return cells.dtype.kind in "Mm"
     return n_words > 0 and bool(cells.dropna().map(lambda cell: bool(_DATE.match(cell))).all())
@@ -348,7 +338,7 @@ def names_place(column: str) -> bool:
     return bool(_PLACE.fullmatch(words_of(column)))
 
 
-def is_numbered(cells: pd.Series[Any]) -> bool:
+def is_numbered(cells: "pd.Series[Any]") -> bool:
     """Whether cells are digits of one length, some with leading zeros: 00123.
 
     Examples
@@ -367,7 +357,7 @@ def is_numbered(cells: pd.Series[Any]) -> bool:
     )
 
 
-def repeats(cells: pd.Series[Any]) -> bool:
+def repeats(cells: "pd.Series[Any]") -> bool:
     """Whether rows with the same cell can be groups: none is blank, some repeat, enough differ.
 
     Examples

@@ -1,21 +1,18 @@
 """A comparison summarised: means over splits, best methods, and tables in Markdown and HTML."""
 
-from __future__ import annotations
-
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from math import floor, isnan, log10, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from deeptobit.app.study.evaluate import Evaluation
 from deeptobit.app.study.measures import MEASURES
 from deeptobit.app.study.methods import FLAGSHIP
 from deeptobit.app.study.output import write_whole
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from deeptobit.app.study.evaluate import Evaluation
 
 
 def _columns() -> dict[str, tuple[str, str]]:
@@ -62,8 +59,6 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
     >>> summarise(found).loc[0, ["share", "method", "measure", "splits"]].to_list()
     [np.float64(0.5), 'null', 'r2', np.int64(2)]
     """
-    import pandas as pd
-
     keys = ["method"] if over_shares else ["share", "method"]
     grouped = by_split(evaluation.results).groupby(keys, sort=False)
     parts = []
@@ -71,12 +66,12 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
         column = grouped[name]
         part = pd.DataFrame({"mean": column.mean(), "sd": column.std(), "splits": column.size()})
         part = part.reset_index().assign(measure=name)
-        distance = _distance(part["mean"], better, evaluation.protocol.coverage)
-        if over_shares:
-            part["best"] = distance == distance.min()
+        if better == "nominal":
+            distance = (part["mean"] - evaluation.protocol.coverage).abs()
         else:
-            part["best"] = distance == distance.groupby(part["share"]).transform("min")
-        parts.append(part)
+            distance = part["mean"] * {"lower": 1.0, "higher": -1.0}.get(better, nan)
+        least = distance.min() if over_shares else distance.groupby(part["share"]).transform("min")
+        parts.append(part.assign(best=distance == least))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -89,14 +84,12 @@ def verdict(evaluation: Evaluation) -> list[str]:
     by_share = table.unstack("method")
     ahead, behind = [], []
     for share, row in by_share.iterrows():
-        other = row.drop(FLAGSHIP)
-        if row[FLAGSHIP] <= other.min():
+        other, ours = row.drop(FLAGSHIP), row[FLAGSHIP]
+        if ours <= other.min():
             ahead.append(f"{share:.0%}")
         else:
-            behind.append(
-                f"{share:.0%}, where {other.idxmin()} is ahead ({other.min():.4f} against "
-                f"{row[FLAGSHIP]:.4f})"
-            )
+            scores = f"{other.min():.4f} against {ours:.4f}"
+            behind.append(f"{share:.0%}, where {other.idxmin()} is ahead ({scores})")
     sentences = []
     if ahead:
         sentences.append(f"{FLAGSHIP} has the lowest ANMSE at {', '.join(ahead)}.")
@@ -115,20 +108,13 @@ def _by_target(results: pd.DataFrame) -> str:
     r2 = targets_table(results)
     others = r2.drop(columns=FLAGSHIP)
     lost = r2[others.max(axis=1) > r2[FLAGSHIP]]
-    sentence = (
-        f"By R² over all splits {FLAGSHIP} is best in {len(r2) - len(lost)} of {len(r2)} targets"
-    )
+    won = f"{len(r2) - len(lost)} of {len(r2)}"
+    sentence = f"By R² over all splits {FLAGSHIP} is best in {won} targets"
     if lost.empty:
         return sentence + "."
     best = others.loc[lost.index].idxmax(axis=1)
     named = ", ".join(f"{target} ({method})" for target, method in best.items())
     return f"{sentence}; not in {named}."
-
-
-def _distance(means: pd.Series[float], better: str, coverage: float) -> pd.Series[float]:
-    """What the best method has least of; NaN if no value is better than another."""
-    signs = {"lower": 1.0, "higher": -1.0}
-    return (means - coverage).abs() if better == "nominal" else means * signs.get(better, nan)
 
 
 # Tables of a comparison, as text.
@@ -142,6 +128,16 @@ class TextTable:
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     best: frozenset[tuple[int, int]]
+
+    def format(self, escape: Callable[[str], str], best: str) -> list[list[str]]:
+        """Head and rows with escaped cells; ``best`` is a format such as ``**{}**``."""
+        return [
+            [
+                best.format(escape(c)) if (i, j) in self.best else escape(c)
+                for j, c in enumerate(row)
+            ]
+            for i, row in enumerate((self.head, *self.rows), start=-1)
+        ]
 
 
 def table_by_share(evaluation: Evaluation, measure: str) -> TextTable:
@@ -191,28 +187,22 @@ def notes(evaluation: Evaluation) -> list[str]:
         counts = warned.groupby("method", sort=False).size()
         named = ", ".join(f"{method} in {count}" for method, count in counts.items())
         lines.append(f"Warnings of fits: {named} of {n_splits} splits.")
-    reasons: dict[tuple[str, str], int] = {}
-    for skipped in evaluation.skipped:
-        key = (skipped.target, skipped.reason)
-        reasons[key] = reasons.get(key, 0) + 1
-    lines += [
+    skipped = Counter((skipped.target, skipped.reason) for skipped in evaluation.skipped)
+    return lines + [
         f"{target} is left out of {count} split(s), for all methods: {reason}."
-        for (target, reason), count in reasons.items()
+        for (target, reason), count in skipped.items()
     ]
-    return lines
 
 
-def _table(summary: pd.DataFrame, title: str, columns: dict[str, pd.Series[bool]]) -> TextTable:
-    methods = list(dict.fromkeys(summary["method"]))
-    digits = [_digits(summary[chosen]["mean"].abs().max()) for chosen in columns.values()]
+def _table(summary: pd.DataFrame, title: str, columns: "dict[str, pd.Series[bool]]") -> TextTable:
     rows, best = [], set()
-    for i, method in enumerate(methods):
+    for i, method in enumerate(dict.fromkeys(summary["method"])):
         cells = [str(method)]
         for j, chosen in enumerate(columns.values(), start=1):
             entry = summary[chosen & (summary["method"] == method)].iloc[0]
-            places = digits[j - 1]
-            spread = "" if isnan(entry["sd"]) else f"±{entry['sd']:.{places}f}"
-            cells.append(f"{entry['mean']:.{places}f}{spread}")
+            digits = _digits(summary[chosen]["mean"].abs().max())
+            spread = "" if isnan(entry["sd"]) else f"±{entry['sd']:.{digits}f}"
+            cells.append(f"{entry['mean']:.{digits}f}{spread}")
             if entry["best"]:
                 best.add((i, j))
         rows.append(tuple(cells))
@@ -250,21 +240,12 @@ def write_summary(folder: Path, evaluation: Evaluation, name: str) -> None:
 
 def as_markdown(title: str, tables: list[TextTable], lines: list[str]) -> str:
     """Tables in Markdown, the best cells in bold."""
-    parts = [f"# {_escape_markdown(title)}", *(_escape_markdown(line) for line in lines)]
+    parts = [f"# {_escape_markdown(title)}", *map(_escape_markdown, lines)]
     for table in tables:
-        head = " | ".join(_escape_markdown(cell) for cell in table.head)
+        cells = table.format(_escape_markdown, "**{}**")
+        head, *rows = [f"| {' | '.join(row)} |" for row in cells]
         rule = "|---|" + "---:|" * (len(table.head) - 1)
-        body = [
-            " | ".join(
-                f"**{_escape_markdown(cell)}**" if (i, j) in table.best else _escape_markdown(cell)
-                for j, cell in enumerate(row)
-            )
-            for i, row in enumerate(table.rows)
-        ]
-        parts += [
-            f"## {_escape_markdown(table.title)}",
-            "\n".join([f"| {head} |", rule, *(f"| {line} |" for line in body)]),
-        ]
+        parts += [f"## {_escape_markdown(table.title)}", "\n".join([head, rule, *rows])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -276,18 +257,17 @@ def as_html(title: str, tables: list[TextTable], lines: list[str]) -> str:
         *(f"<p>{escape(line)}</p>" for line in lines),
     ]
     for table in tables:
-        parts.append(f"<h2>{escape(table.title)}</h2><table>")
-        parts.append("<tr>" + "".join(f"<th>{escape(c)}</th>" for c in table.head) + "</tr>")
-        for i, row in enumerate(table.rows):
-            cells = (
-                f"<td><b>{escape(cell)}</b></td>"
-                if (i, j) in table.best
-                else f"<td>{escape(cell)}</td>"
-                for j, cell in enumerate(row)
-            )
-            parts.append("<tr>" + "".join(cells) + "</tr>")
-        parts.append("</table>")
+        head, *rows = table.format(escape, "<b>{}</b>")
+        parts += [
+            f"<h2>{escape(table.title)}</h2><table>",
+            f"<tr><th>{'</th><th>'.join(head)}</th></tr>",
+        ]
+        parts += [f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows] + ["</table>"]
     return "\n".join(parts) + "\n</html>\n"
+
+
+def _join(cells: list[str], tag: str) -> str:
+    return "".join(f"<{tag}>{cell}</{tag}>" for cell in cells)
 
 
 def _escape_markdown(text: str) -> str:

@@ -1,7 +1,5 @@
 """The study file: which data, which features, which targets, how to fit and to evaluate."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
@@ -47,24 +45,19 @@ def find_line(text: str, key: tuple[str, ...]) -> int | None:
     for found, line in _keys(text):
         for depth in range(1, min(len(found), _DEEPEST) + 1):
             lines.setdefault(found[:depth], line)
-    for depth in range(len(key), 0, -1):
-        if key[:depth] in lines:
-            return lines[key[:depth]]
-    return None
+    around = (lines.get(key[:depth]) for depth in range(len(key), 0, -1))
+    return next((line for line in around if line), None)
 
 
 def _keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
         if line.lstrip().startswith("["):
-            header = _path(line)
-            if header:
+            if header := _path(line):
                 table = header
                 yield table, number
-        elif key := _BEFORE_EQUALS.match(line):
-            path = _path(f"{key[1]} = 0")
-            if path:
-                yield table + path, number
+        elif (key := _BEFORE_EQUALS.match(line)) and (path := _path(f"{key[1]} = 0")):
+            yield table + path, number
 
 
 def _path(line: str) -> tuple[str, ...]:
@@ -94,34 +87,31 @@ def read_section(
     kind: type[Section], values: Any, where: tuple[str, ...], source: Source, **given: Any
 ) -> Section:
     """Read a table of the study file into a dataclass of keys; a wrong key or value is an error."""
-    known: dict[str, Field[Any]] = {
-        item.name: item
-        for item in fields(kind)  # type: ignore[arg-type]
-        if item.metadata
-    }
+    known = {item.name: item for item in keys_of(kind)}
     title = f"[{'.'.join(where)}]"
     if not isinstance(values, Mapping):
-        raise source.error(
-            where, f"{where[-1]} must be a table, written {title}; got {shown(values)}"
-        )
+        message = f"{where[-1]} must be a table, written {title}; got {shown(values)}"
+        raise source.error(where, message)
     for name, value in values.items():
         if name not in known:
-            raise source.error(
-                (*where, name),
-                f"{title} has no key {name!r} (its keys are {', '.join(known)})"
-                f"{did_you_mean(name, known)}",
-            )
+            message = f"{title} has no key {name!r} (its keys are {', '.join(known)})"
+            raise source.error((*where, name), message + did_you_mean(name, known))
         if not known[name].metadata["holds"](value):
             expected = known[name].metadata["expected"]
-            hint = did_you_mean(value, _choices(expected)) if isinstance(value, str) else ""
-            raise source.error(
-                (*where, name), f"{title} {name} must be {expected}; got {shown(value)}{hint}"
-            )
+            hint = did_you_mean(value, re.findall("'(.*?)'", expected)) if is_name(value) else ""
+            message = f"{title} {name} must be {expected}; got {shown(value)}{hint}"
+            raise source.error((*where, name), message)
     for name, item in known.items():
         if item.default is MISSING and name not in values:
-            expected = item.metadata["expected"]
-            raise source.error(where, f"{title} lacks the key {name!r}: {expected}")
-    return kind(**given, **{name: _frozen(value) for name, value in values.items()})
+            message = f"{title} lacks the key {name!r}: {item.metadata['expected']}"
+            raise source.error(where, message)
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return kind(**given, **{**values, **lists})
+
+
+def keys_of(section: Any) -> list[Field[Any]]:
+    """The fields of a section that are keys of the study file."""
+    return [item for item in fields(section) if item.metadata]
 
 
 def one_of(*words: str, default: Any = MISSING) -> Any:
@@ -151,20 +141,18 @@ def is_file_name(value: Any) -> bool:
     return is_name(value) and "\0" not in value
 
 
-def is_list(value: Any, holds: Callable[[Any], bool]) -> bool:
-    """Whether a value is a list, every element of which passes a test."""
-    return isinstance(value, list) and all(holds(element) for element in value)
+def each(holds: Callable[[Any], bool], least: int = 0) -> Callable[[Any], bool]:
+    """A test of lists: whether every element passes a test, and there are enough."""
+    return lambda value: isinstance(value, list) and len(value) >= least and all(map(holds, value))
 
 
-def _choices(expected: str) -> list[str]:
-    return [word.strip("'") for word in expected.split(" or ") if word.startswith("'")]
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-_NAMES = "a list of column names, in which * and ? are wildcards"
+_COLUMN = ("the name of a column", is_name, None)
+_NAMES = ("a list of column names, in which * and ? are wildcards", each(is_name))
+_LIMIT = (
+    "a number, or the name of a column that holds the limit of every row",
+    lambda value: is_number(value) or is_name(value),
+    None,
+)
 _TABLES = (".csv", ".tsv", *EXCEL, *PARQUET)  # a study file may be called .txt
 _SECTIONS = ("data", "features", "targets", "model", "evaluation", "report")
 
@@ -175,11 +163,11 @@ class DataSettings:
 
     file: str = key("the name of a CSV, Excel or Parquet file", is_file_name)
     sheet: str | None = key("the name of a sheet", is_name, None)
-    id: str | None = key("the name of a column", is_name, None)
-    group: str | None = key("the name of a column", is_name, None)
+    id: str | None = key(*_COLUMN)
+    group: str | None = key(*_COLUMN)
     missing: tuple[str | float, ...] = key(
         "a list of cells that mean missing, such as [-4, 999]",
-        lambda value: is_list(value, lambda cell: is_name(cell) or is_number(cell)),
+        each(lambda cell: is_name(cell) or is_number(cell)),
         (),
     )
 
@@ -188,9 +176,9 @@ class DataSettings:
 class FeatureSettings:
     """``[features]``: the columns to predict from."""
 
-    include: tuple[str, ...] = key(_NAMES, lambda value: is_list(value, is_name), ("*",))
-    exclude: tuple[str, ...] = key(_NAMES, lambda value: is_list(value, is_name), ())
-    categorical: tuple[str, ...] = key(_NAMES, lambda value: is_list(value, is_name), ())
+    include: tuple[str, ...] = key(*_NAMES, ("*",))
+    exclude: tuple[str, ...] = key(*_NAMES, ())
+    categorical: tuple[str, ...] = key(*_NAMES, ())
     missing: Literal["impute", "error"] = one_of("impute", "error", default="impute")
 
 
@@ -199,17 +187,9 @@ class TargetSettings:
     """``[targets.NAME]``: one outcome, its bounds, and flags of censored values."""
 
     name: str
-    column: str | None = key("the name of a column", is_name, None)
-    lower: float | str | None = key(
-        "a number, or the name of a column that holds the limit of every row",
-        lambda value: is_number(value) or is_name(value),
-        None,
-    )
-    upper: float | str | None = key(
-        "a number, or the name of a column that holds the limit of every row",
-        lambda value: is_number(value) or is_name(value),
-        None,
-    )
+    column: str | None = key(*_COLUMN)
+    lower: float | str | None = key(*_LIMIT)
+    upper: float | str | None = key(*_LIMIT)
     below: str | None = key("the name of a column that flags values below detection", is_name, None)
     above: str | None = key("the name of a column that flags values above detection", is_name, None)
     outside: Literal["error", "clip"] = one_of("error", "clip", default="error")
@@ -222,8 +202,7 @@ class TargetSettings:
     @property
     def helpers(self) -> dict[str, str]:
         """Key and name of the columns that hold limits and flags."""
-        keys = ("lower", "upper", "below", "above")
-        found = {name: getattr(self, name) for name in keys}
+        found = {name: getattr(self, name) for name in ("lower", "upper", "below", "above")}
         return {name: column for name, column in found.items() if isinstance(column, str)}
 
 
@@ -239,9 +218,7 @@ class AutoSettings:
 
     kind: str = one_of(*_KINDS, default="auto")
     members: tuple[str, ...] | None = key(
-        "a list of 'stack' and 'deeper'",
-        lambda value: bool(value) and is_list(value, lambda name: name in ("stack", "deeper")),
-        None,
+        "a list of 'stack' and 'deeper'", each(lambda name: name in ("stack", "deeper"), 1), None
     )
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
@@ -258,18 +235,12 @@ class NetworkSettings:
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
     noise: str = one_of(*_FAMILIES, default="gaussian")
-    ranks: tuple[int, ...] | None = key(
-        "a list of whole numbers from 1", lambda value: is_list(value, is_count), None
-    )
+    ranks: tuple[int, ...] | None = key("a list of whole numbers from 1", each(is_count), None)
     alphas: tuple[float, ...] | None = key(
-        "a list of positive numbers",
-        lambda value: is_list(value, lambda alpha: is_number(alpha) and alpha > 0),
-        None,
+        "a list of positive numbers", each(lambda alpha: is_number(alpha) and alpha > 0), None
     )
     feature_sparsities: tuple[float, ...] | None = key(
-        "a list of numbers from 0 to 1",
-        lambda value: is_list(value, lambda share: is_number(share) and 0 <= share <= 1),
-        None,
+        "a list of numbers from 0 to 1", each(lambda s: is_number(s) and 0 <= s <= 1), None
     )
     seed: int = key(*_SEED)
 
@@ -286,7 +257,11 @@ class TobitSettings:
 
 
 ModelSettings = AutoSettings | NetworkSettings | TobitSettings
-MODEL_KINDS = dict(zip(_KINDS, (AutoSettings, NetworkSettings, TobitSettings), strict=True))
+MODEL_KINDS: dict[str, type[ModelSettings]] = {
+    "auto": AutoSettings,
+    "network": NetworkSettings,
+    "tobit": TobitSettings,
+}
 
 
 @dataclass(frozen=True)
@@ -296,7 +271,7 @@ class EvaluationSettings:
     method: Literal["splits", "folds"] = one_of("splits", "folds", default="splits")
     train_shares: tuple[float, ...] = key(
         "a list of shares between 0 and 1",
-        lambda value: bool(value) and is_list(value, lambda s: is_number(s) and 0 < s < 1),
+        each(lambda share: is_number(share) and 0 < share < 1, 1),
         (0.4, 0.5, 0.6, 0.7, 0.8),
     )
     repeats: int = key("a whole number from 1", is_count, 5)
@@ -304,7 +279,7 @@ class EvaluationSettings:
     coverage: float = key(
         "a share between 0 and 1", lambda value: is_number(value) and 0 < value < 1, 0.9
     )
-    seed: int = key("a whole number from 0", lambda value: is_count(value, 0), 0)
+    seed: int = key(*_SEED)
 
 
 @dataclass(frozen=True)
@@ -370,21 +345,22 @@ def parse_study(source: Source) -> Study:
         raise StudyError(f"{source.path.name} is nested too deeply") from None
     for name in content:
         if name not in _SECTIONS:
-            raise source.error(
-                (name,),
-                f"unknown section {name!r} (known are {', '.join(_SECTIONS)})"
-                f"{did_you_mean(name, _SECTIONS)}",
-            )
+            message = f"unknown section {name!r} (known are {', '.join(_SECTIONS)})"
+            raise source.error((name,), message + did_you_mean(name, _SECTIONS))
     if "data" not in content:
         raise StudyError(f"{source.path.name} lacks the section [data] with the key 'file'")
+
+    def read(name: str, kind: type[Section]) -> Section:
+        return read_section(kind, content.get(name, {}), (name,), source)
+
     return Study(
         source,
-        read_section(DataSettings, content["data"], ("data",), source),
-        read_section(FeatureSettings, content.get("features", {}), ("features",), source),
+        read("data", DataSettings),
+        read("features", FeatureSettings),
         _read_targets(content.get("targets", {}), source),
-        _read_model(content.get("model", {}), source),
-        read_section(EvaluationSettings, content.get("evaluation", {}), ("evaluation",), source),
-        read_section(ReportSettings, content.get("report", {}), ("report",), source),
+        read("model", _kind_of_model(content.get("model", {}), source)),
+        read("evaluation", EvaluationSettings),
+        read("report", ReportSettings),
     )
 
 
@@ -398,50 +374,41 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise StudyError(
-            f"{path.name} is not UTF-8 text; a study file is written in TOML"
-        ) from None
+        message = f"{path.name} is not UTF-8 text; a study file is written in TOML"
+        raise StudyError(message) from None
 
 
 def _read_targets(tables: Any, source: Source) -> tuple[TargetSettings, ...]:
     if not isinstance(tables, dict) or not tables:
-        raise source.error(
-            ("targets",), "there is no target; write at least one table [targets.NAME]"
-        )
+        message = "there is no target; write at least one table [targets.NAME]"
+        raise source.error(("targets",), message)
     targets = []
     for name, table in tables.items():
         target = read_section(TargetSettings, table, ("targets", name), source, name=name)
         lower, upper = target.lower, target.upper
         if isinstance(lower, int | float) and isinstance(upper, int | float) and lower >= upper:
-            raise source.error(
-                ("targets", name, "upper"),
-                f"[targets.{name}] upper must be above lower; got {upper:g} and {lower:g}",
-            )
+            message = f"[targets.{name}] upper must be above lower; got {upper:g} and {lower:g}"
+            raise source.error(("targets", name, "upper"), message)
         targets.append(target)
     return tuple(targets)
 
 
-def _read_model(table: Any, source: Source) -> ModelSettings:
-    """``[model]``; its keys depend on ``kind``."""
-    if not isinstance(table, dict):
-        return read_section(AutoSettings, table, ("model",), source)
-    kind = table.get("kind", "auto")
-    settings = MODEL_KINDS.get(kind, AutoSettings) if isinstance(kind, str) else AutoSettings
-    known = {item.name for item in fields(settings)}
+def _kind_of_model(table: Any, source: Source) -> type[ModelSettings]:
+    """The section that ``kind`` in ``[model]`` names; a key of another kind is an error."""
+    kind = table.get("kind", "auto") if isinstance(table, dict) else None
+    if not isinstance(kind, str) or kind not in MODEL_KINDS:
+        return AutoSettings  # which refuses the table
+    keys = {name: {item.name for item in fields(its)} for name, its in MODEL_KINDS.items()}
     for name in table:
-        others = [
-            other
-            for other, its in MODEL_KINDS.items()
-            if name in {item.name for item in fields(its)}
-        ]
-        if kind in MODEL_KINDS and name not in known and others:
+        others = [other for other in keys if name in keys[other]]
+        if name not in keys[kind] and others:
             instead = ' or members = ["stack"]' if (kind, name) == ("auto", "max_layers") else ""
             raise source.error(
                 ("model", name),
                 f"[model] {name} is not a key of kind = {toml_text(kind)}; write kind = "
                 f"{toml_text(others[0])}{instead}, or leave {name} out",
             )
-    return read_section(settings, table, ("model",), source)
+    return MODEL_KINDS[kind]
 
 
 # Names and values as TOML writes them.
@@ -521,26 +488,15 @@ def settings_text(study: Study) -> str:
     upper = 30
     <BLANKLINE>
     """
-    sections: dict[str, Any] = {
-        "data": study.data,
-        "features": study.features,
-        "model": study.model,
-        "evaluation": study.evaluation,
-        "report": study.report,
-    }
+    sections = {name: getattr(study, name) for name in _SECTIONS if name != "targets"}
     sections |= {f"targets.{toml_key(target.name)}": target for target in study.targets}
-    parts = [
-        "".join([f"[{title}]\n", *lines])
-        for title, section in sections.items()
-        if (lines := _lines(section)) or title.startswith("targets.")
-    ]
+    parts = []
+    for title, section in sections.items():
+        lines = [
+            f"{item.name} = {toml_value(_TABLE if item.name == 'file' else value)}\n"
+            for item in keys_of(section)
+            if (value := getattr(section, item.name)) != item.default
+        ]
+        if lines or title.startswith("targets."):
+            parts.append("".join([f"[{title}]\n", *lines]))
     return "\n".join(parts)
-
-
-def _lines(section: Any) -> list[str]:
-    """Keys that differ from their defaults."""
-    return [
-        f"{item.name} = {toml_value(_TABLE if item.name == 'file' else value)}\n"
-        for item in fields(section)
-        if item.metadata and (value := getattr(section, item.name)) != item.default
-    ]

@@ -1,40 +1,20 @@
 """From a study and its table to what an estimator takes: features, targets and groups."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from deeptobit.app.study.columns import (
-    MOST_CATEGORIES,
-    NUMBER_FORMATS,
-    ColumnSummary,
-    categorical_columns,
-    check_columns,
-    feature_columns,
-    number_format,
-    summarise_column,
-)
+from deeptobit.app.study import columns, tables
 from deeptobit.app.study.config import Source, Study, TargetSettings
 from deeptobit.app.study.encoding import Encoder, learn_encoder
 from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.tables import (
-    EXCEL,
-    Table,
-    parse_flags,
-    parse_numbers,
-    read_table,
-    split_limits,
-)
+from deeptobit.app.study.tables import Table
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +74,8 @@ def read_data(study: Study, path: Path | None = None) -> Table:
     >>> table.columns, table.numbers("MMSE")
     (['age', 'MMSE'], array([30., nan]))
     """
-    has_sheets = path is None or path.suffix.lower() in EXCEL
-    return read_table(
+    has_sheets = path is None or path.suffix.lower() in tables.EXCEL
+    return tables.read_table(
         study.data_path if path is None else path,
         sheet=study.data.sheet if has_sheets else None,
         missing=[str(code) for code in study.data.missing],
@@ -123,18 +103,15 @@ def build_data(study: Study, table: Table) -> StudyData:
     >>> data.targets.at_upper.ravel()
     array([ True, False,  True])
     """
-    import pandas as pd
-
-    check_columns(study, table)
+    columns.check_columns(study, table)
     if len(table) < 2:
-        raise study.source.error(
-            ("data", "file"), f"{table.file} has one row of data; a model needs at least 10"
-        )
-    declared = categorical_columns(study, table)
+        message = f"{table.file} has one row of data; a model needs at least {FEWEST_ROWS}"
+        raise study.source.error(("data", "file"), message)
+    declared = columns.categorical_columns(study, table)
     summaries = []
-    for name in feature_columns(study, table):
-        summaries.append(summarise_column(table, name, declared=name in declared))
-        check_useful(study, summaries[-1], number_format(table, name))
+    for name in columns.feature_columns(study, table):
+        summaries.append(columns.summarise_column(table, name, declared=name in declared))
+        check_useful(study, summaries[-1], columns.number_format(table, name))
     encoder = learn_encoder(summaries, study.features.missing, table.file)
     X = encoder.encode(table)
     X.index = pd.Index(read_ids(study, table), name=study.data.id)
@@ -142,22 +119,20 @@ def build_data(study: Study, table: Table) -> StudyData:
     return StudyData(X, read_targets(study, table), groups, encoder, table)
 
 
-def check_useful(study: Study, summary: ColumnSummary, form: str | None = None) -> None:
+def check_useful(study: Study, summary: columns.ColumnSummary, form: str | None = None) -> None:
     """Refuse a column that cannot be a feature as it is, and say what to do."""
     reasons = {
         "dates": "holds dates; turn it into a number such as an age, or exclude it",
-        "mixed": "holds numbers and words; list the words in [data] missing, or exclude the "
-        "feature",
-        "text": f"holds free text, an identifier or over {MOST_CATEGORIES} categories; exclude it, "
-        "or list it in categorical",
+        "mixed": "holds numbers and words; list the words in [data] missing, or exclude it",
+        "text": "holds free text, an identifier or over "
+        f"{columns.MOST_CATEGORIES} categories; exclude it, or list it in categorical",
     }
     if summary.kind in reasons:
         why = reasons[summary.kind]
         if form is not None and summary.kind != "dates":
-            why = f"holds {NUMBER_FORMATS[form]}"
-        raise study.source.error(
-            ("features", "include"), f"feature {summary.name!r} {why}{summary.example}"
-        )
+            why = f"holds {columns.NUMBER_FORMATS[form]}"
+        message = f"feature {summary.name!r} {why}{summary.example}"
+        raise study.source.error(("features", "include"), message)
 
 
 def read_ids(study: Study, table: Table) -> list[str]:
@@ -192,20 +167,17 @@ def read_ids(study: Study, table: Table) -> list[str]:
 
 def read_groups(study: Study, table: Table) -> NDArray[np.object_] | None:
     """Labels of the groups as text; a row without one is an error."""
-    column = study.data.group
-    if column is None:
+    if study.data.group is None:
         return None
-    return np.asarray(_labels(study, table, "group", column), dtype=object)
+    return np.asarray(_labels(study, table, "group", study.data.group), dtype=object)
 
 
-def _labels(study: Study, table: Table, key: str, column: str) -> pd.Series[Any]:
+def _labels(study: Study, table: Table, key: str, column: str) -> "pd.Series[Any]":
     labels = table.text(column)
     blank = labels.isna().to_numpy()
     if blank.any():
-        raise study.source.error(
-            ("data", key),
-            f"the {key} {column!r} is blank in {int(blank.sum())} row(s) ({table.at(blank)})",
-        )
+        message = f"the {key} {column!r} is blank in {int(blank.sum())} row(s) ({table.at(blank)})"
+        raise study.source.error(("data", key), message)
     return labels
 
 
@@ -233,10 +205,8 @@ def read_targets(study: Study, table: Table) -> CensoredTargets:
     entries = read_entries(study, table)
     for target, values in zip(study.targets, entries.values.T, strict=True):
         if np.isnan(values).all():
-            raise study.source.error(
-                ("targets", target.name),
-                f"target {target.name!r} has no value at all; leave it out",
-            )
+            message = f"target {target.name!r} has no value at all; leave it out"
+            raise study.source.error(("targets", target.name), message)
     return as_targets(study, entries)
 
 
@@ -248,13 +218,10 @@ def read_entries(study: Study, table: Table) -> Entries:
 
 def as_targets(study: Study, entries: Entries) -> CensoredTargets:
     """Entries as censored targets."""
-    by_row_lower, by_row_upper = limits_by_row(study, entries)
+    names = [target.name for target in study.targets]
+    lower, upper = limits_by_row(study, entries)
     return CensoredTargets.from_bounds(
-        entries.values,
-        *task_bounds(study),
-        entry_lower=by_row_lower,
-        entry_upper=by_row_upper,
-        names=[target.name for target in study.targets],
+        entries.values, *task_bounds(study), entry_lower=lower, entry_upper=upper, names=names
     )
 
 
@@ -271,10 +238,8 @@ _OPEN = {"lower": -np.inf, "upper": np.inf}
 
 def task_bounds(study: Study) -> tuple[FloatArray, FloatArray]:
     """Bounds of the scales, (T,), ∓inf where open or different by row."""
-    lower, upper = (
-        np.array([_fixed_bound(target, side) for target in study.targets]) for side in _OPEN
-    )
-    return lower, upper
+    bounds = np.array([[_fixed_bound(target, side) for target in study.targets] for side in _OPEN])
+    return bounds[0], bounds[1]
 
 
 def read_limits(study: Study, table: Table) -> tuple[FloatArray, FloatArray]:
@@ -283,10 +248,8 @@ def read_limits(study: Study, table: Table) -> tuple[FloatArray, FloatArray]:
     Where the study names a column of limits, a side is open in rows without one, and in all rows
     of a table that lacks the column.
     """
-    lower, upper = (
-        np.column_stack([_limits(target, side, table)[0] for target in study.targets])
-        for side in _OPEN
-    )
+    limits = [[_limits(target, side, table)[0] for target in study.targets] for side in _OPEN]
+    lower, upper = map(np.column_stack, limits)
     crossed = lower >= upper
     for task in np.flatnonzero(crossed.any(axis=0)).tolist():
         raise StudyError(
@@ -316,10 +279,9 @@ def _read_target(target: TargetSettings, table: Table, source: Source) -> Entrie
 
     def refuse(rows: BoolArray, what: str) -> None:
         if rows.any():
-            raise source.error(
-                ("targets", target.name),
-                f"target {target.name!r} {what} in {int(rows.sum())} row(s) ({table.at(rows)})",
-            )
+            where = f"{int(rows.sum())} row(s) ({table.at(rows)})"
+            message = f"target {target.name!r} {what} in {where}"
+            raise source.error(("targets", target.name), message)
 
     values, below, above = _signed_values(target, table, source)
     below = below | _flags(target, target.below, table)
@@ -349,8 +311,8 @@ def _signed_values(
     values, wrong = table.parse(target.values)
     if not wrong.any():
         return values, wrong, wrong
-    bare, below, above = split_limits(table.text(target.values))
-    values, wrong = parse_numbers(bare, decimal_comma=table.decimal_comma)
+    bare, below, above = tables.split_limits(table.text(target.values))
+    values, wrong = tables.parse_numbers(bare, decimal_comma=table.decimal_comma)
     if wrong.any():
         found = table.text(target.values)[wrong].iloc[0]
         raise source.error(
@@ -365,7 +327,7 @@ def _flags(target: TargetSettings, column: str | None, table: Table) -> BoolArra
     """Rows in which a column flags the value of a target as censored."""
     if column is None:
         return np.zeros(len(table), dtype=np.bool_)
-    yes, unclear = parse_flags(table.text(column))
+    yes, unclear = tables.parse_flags(table.text(column))
     if unclear.any():
         raise StudyError(
             f"{table.at(unclear)}: column {column!r} flags censored values of {target.name!r} and "
@@ -377,10 +339,8 @@ def _flags(target: TargetSettings, column: str | None, table: Table) -> BoolArra
 
 def _refuse_outside(target: TargetSettings, entries: Entries, table: Table, source: Source) -> None:
     values, lower, upper = entries
-    for side, outside, bound in (
-        ("lower", values < lower, lower),
-        ("upper", values > upper, upper),
-    ):
+    sides = {"lower": (values < lower, lower), "upper": (values > upper, upper)}
+    for side, (outside, bound) in sides.items():
         if outside.any():
             raise source.error(
                 ("targets", target.name, side),

@@ -1,26 +1,15 @@
 """Problems of a study and its table that can be seen before the model is fitted."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import eigvalsh, qr
 
-from deeptobit.app.study.columns import (
-    FEWEST,
-    MOST_CATEGORIES,
-    NUMBER_FORMATS,
-    Kind,
-    categorical_columns,
-    is_numbered,
-    kind_of,
-    names_person,
-    number_format,
-    repeats,
-)
+from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
 from deeptobit.app.study.data import StudyData, check_enough
 from deeptobit.app.study.encoding import Encoder
@@ -28,9 +17,6 @@ from deeptobit.app.study.errors import StudyError, listed
 from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale
 from deeptobit.app.study.tables import Table, parse_numbers, split_limits
 from deeptobit.arrays import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Finding(NamedTuple):
@@ -41,6 +27,7 @@ class Finding(NamedTuple):
     message: str
 
 
+_warn, _note = partial(Finding, "warning"), partial(Finding, "note")
 _MOSTLY = 0.5
 _NEARLY_ALL = 0.95
 _FEW_VALUES = 20
@@ -81,24 +68,21 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
 def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
     shares = data.targets.describe()
     exact = np.where(data.targets.observed, data.targets.low, np.nan)
-    for position, target in enumerate(study.targets):
+    missing = data.targets.missing.mean(axis=0).tolist()
+    for target, values, without in zip(study.targets, exact.T, missing, strict=True):
         row = shares.loc[target.name]
-        n_exact = int(data.targets.observed[:, position].sum())
-        if row["at_lower"] >= _NEARLY_ALL or row["at_upper"] >= _NEARLY_ALL:
-            side = "lower" if row["at_lower"] >= _NEARLY_ALL else "upper"
+        for side in ("lower", "upper"):
             share = row[f"at_{side}"]
-            yield Finding(
-                "warning", target.name, f"{share:.0%} of the values are at its {side} bound"
-            )
-        if n_exact < _FEW_VALUES:
-            yield Finding("warning", target.name, f"only {n_exact} values lie between its bounds")
-        missing = float(data.targets.missing[:, position].mean())
-        if missing >= _MOSTLY:
-            yield Finding("warning", target.name, f"{missing:.0%} of the values are missing")
-        if n_exact > 1 and np.ptp(exact[~np.isnan(exact[:, position]), position]) == 0.0:
-            message = "all values between its bounds are the same; leave it out"
-            yield Finding("warning", target.name, message)
-        yield from find_missing_bounds(target, exact[:, position])
+            if share >= _NEARLY_ALL:
+                yield _warn(target.name, f"{share:.0%} of the values are at its {side} bound")
+        known = values[~np.isnan(values)]
+        if len(known) < _FEW_VALUES:
+            yield _warn(target.name, f"only {len(known)} values lie between its bounds")
+        if without >= _MOSTLY:
+            yield _warn(target.name, f"{without:.0%} of the values are missing")
+        if len(known) > 1 and np.ptp(known) == 0.0:
+            yield _warn(target.name, "all values between its bounds are the same; leave it out")
+        yield from find_missing_bounds(target, values)
 
 
 def find_missing_bounds(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
@@ -112,72 +96,70 @@ def find_missing_bounds(target: TargetSettings, values: FloatArray) -> Iterator[
         if scale is not None:
             bound = getattr(scale, side)
             message = f"no {side} bound, but {scale.name} has one: {side} = {bound:g}"
-            yield Finding("warning", target.name, message)
+            yield _warn(target.name, message)
         elif side in ends:
             end, share = ends[side]
             message = f"{share:.0%} of the values are {end:g}: is {side} = {end:g} missing?"
-            yield Finding("warning", target.name, message)
+            yield _warn(target.name, message)
 
 
 def _columns(data: StudyData) -> Iterator[Finding]:
     cells = {column.name: data.table.text(column.name) for column in data.encoder.columns}
     constant = [name for name, text in cells.items() if text.nunique() == 1]
     if constant:
-        message = f"the same value in every row; exclude {listed(constant, _SHOWN)}"
-        yield Finding("warning", "features", message)
+        yield _warn("features", f"the same value in every row; exclude {listed(constant, _SHOWN)}")
     sparse = [name for name, text in cells.items() if text.isna().mean() >= _MOSTLY]
     if sparse:
         message = f"at least {_MOSTLY:.0%} of the cells missing in {listed(sparse, _SHOWN)}"
-        yield Finding("warning", "features", message)
+        yield _warn("features", message)
 
 
 def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
-    declared = categorical_columns(study, data.table)
+    declared = columns.categorical_columns(study, data.table)
     for column in data.encoder.columns:
         if column.reference is None:
             continue
-        form = None if column.name in declared else number_format(data.table, column.name)
+        form = None if column.name in declared else columns.number_format(data.table, column.name)
         if form:
-            message = f"read as categories, but holds {NUMBER_FORMATS[form]}"
-            yield Finding("warning", column.name, message)
+            message = f"read as categories, but holds {columns.NUMBER_FORMATS[form]}"
+            yield _warn(column.name, message)
         counts = data.table.text(column.name).value_counts()
-        rare = [str(level) for level, count in counts.items() if count < FEWEST]
+        rare = [str(level) for level, count in counts.items() if count < columns.FEWEST]
         if rare:
-            message = f"categories with fewer than {FEWEST} rows: {listed(rare)}"
-            yield Finding("note", column.name, message)
+            message = f"categories with fewer than {columns.FEWEST} rows: {listed(rare)}"
+            yield _note(column.name, message)
 
 
 def _groups(study: Study, data: StudyData) -> Iterator[Finding]:
     if data.groups is None or study.data.group is None:
         return
+    warn = partial(_warn, study.data.group)
     names, counts = np.unique(data.groups.astype(str), return_counts=True)
     folds = max(study.model.cv, study.evaluation.folds)
     if len(names) < 2 * folds:
-        message = f"{len(names)} groups for {folds} folds, which never split one: too few"
-        yield Finding("warning", study.data.group, message)
+        yield warn(f"{len(names)} groups for {folds} folds, which never split one: too few")
     if counts.max() > _MOSTLY * len(data.groups):
         # Its label may name a person, and findings are stored with the model.
-        message = f"its largest group has {counts.max() / len(data.groups):.0%} of the rows"
-        yield Finding("warning", study.data.group, message)
+        yield warn(f"its largest group has {counts.max() / len(data.groups):.0%} of the rows")
     single = int((counts == 1).sum())
     if _NEARLY_ALL * len(names) <= single < len(names):
         message = (
             "nearly all groups have one row; if one is an id that was written twice by mistake, "
             f"id = {study.data.group!r} in place of group says where"
         )
-        yield Finding("warning", study.data.group, message)
+        yield warn(message)
     elif single > 0:
-        yield Finding("note", study.data.group, f"{single} of {len(names)} groups have one row")
+        yield _note(study.data.group, f"{single} of {len(names)} groups have one row")
 
 
 def _rows(data: StudyData) -> Iterator[Finding]:
     n_rows, n_features = data.X.shape
     if n_rows <= n_features:
         message = f"{n_features} features for {n_rows} rows: the model relies on its prior"
-        yield Finding("note", "features", message)
+        yield _note("features", message)
     without = int(data.targets.missing.all(axis=1).sum())
     if without:
-        yield Finding("note", "rows", f"{without} rows have no outcome and are left out")
+        yield _note("rows", f"{without} rows have no outcome and are left out")
 
 
 def _refused(study: Study, data: StudyData) -> Iterator[Finding]:
@@ -185,7 +167,7 @@ def _refused(study: Study, data: StudyData) -> Iterator[Finding]:
     try:
         check_enough(study, data)
     except StudyError as error:
-        yield Finding("warning", "fit", f"will refuse: {error}")
+        yield _warn("fit", f"will refuse: {error}")
 
 
 # Columns that identify rows or people.
@@ -198,33 +180,30 @@ def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
     """Identifiers among the features, and repeated identifiers that are not declared as group."""
     features = [column.name for column in data.encoder.columns if column.reference is None]
     suspects = {name: why for name in features if (why := _why_identifier(data, name))}
-    people = [] if study.data.group else _people(data.table, suspects)
+    table = data.table
+    named = [name for name in table.columns if name in suspects or columns.names_person(name)]
+    people = [name for name in named if not study.data.group and columns.repeats(table.text(name))]
     for name, why in suspects.items():
         if name not in people:
-            message = f"looks like an identifier ({why}), and is a feature; exclude it"
-            yield Finding("warning", name, message)
+            yield _warn(name, f"looks like an identifier ({why}), and is a feature; exclude it")
     for name in people:
         message = (
             "looks like an identifier that repeats, so that rows of a person may be both in the "
             f"training and in the held-out rows; group = {name!r} under [data] keeps them together"
         )
-        yield Finding("warning", name, message)
-
-
-def _people(table: Table, suspects: Collection[str]) -> list[str]:
-    """Columns that identify people with several rows."""
-    named = [name for name in table.columns if name in suspects or names_person(name)]
-    return [name for name in named if repeats(table.text(name))]
+        yield _warn(name, message)
 
 
 def _why_identifier(data: StudyData, name: str) -> str | None:
     values, text = data.table.parse(name)[0], data.table.text(name)
     known = values[~np.isnan(values)]
-    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= min(MOST_CATEGORIES, len(values) - 1):
+    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= min(
+        columns.MOST_CATEGORIES, len(values) - 1
+    ):
         return None
-    if names_person(name):
+    if columns.names_person(name):
         return "by its name"
-    if is_numbered(text):
+    if columns.is_numbered(text):
         return "by its leading zeros"
     return "it counts the rows" if _counts_rows(values) else None
 
@@ -297,17 +276,17 @@ def find_collinear(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
     # Columns of one examination are missing together, so that their indicators are equal.
     X = X.drop(columns=encoder.indicators)
     if X.shape[1] > MOST_FEATURES:
-        yield Finding("note", "features", f"over {MOST_FEATURES}: not checked for collinearity")
+        yield _note("features", f"over {MOST_FEATURES}: not checked for collinearity")
         return
     pairs = same_pairs(X)
     for first, second, correlation in pairs[:_SHOWN]:
-        yield Finding("warning", second, f"correlation {correlation:g} with {first!r}; exclude one")
+        yield _warn(second, f"correlation {correlation:g} with {first!r}; exclude one")
     if len(pairs) > _SHOWN:
-        yield Finding("warning", "features", f"{len(pairs) - _SHOWN} more pairs are as collinear")
+        yield _warn("features", f"{len(pairs) - _SHOWN} more pairs are as collinear")
     dependent = dependent_features(X.drop(columns=list({second for _, second, _ in pairs})))
     if dependent:
         message = f"linear combinations of other features: {listed(dependent, _SHOWN)}"
-        yield Finding("warning", "features", message)
+        yield _warn("features", message)
 
 
 # Codes for missing values that are not declared: -4 or 999 in a score, a word among numbers.
@@ -334,7 +313,7 @@ def find_codes(table: Table) -> list[str]:
     >>> find_codes(Table(pd.DataFrame(cells), "a.csv", np.arange(2, 6)))
     ['-4', 'refused']
     """
-    kinds = {name: kind_of(table, name) for name in table.columns}
+    kinds = {name: columns.kind_of(table, name) for name in table.columns}
     numeric = [name for name, kind in kinds.items() if kind in ("numbers", "mixed")]
     values = {name: table.parse(name)[0] for name in numeric}
     beyond = sorted({code for name in numeric for code in _beyond_scale(name, values[name])})
@@ -396,13 +375,7 @@ def lone_codes(values: FloatArray) -> list[int]:
     return [code for code in _LONE if (values == code).sum() > 1 and is_far(code)]
 
 
-def holders(table: Table, code: int, but: Collection[str]) -> list[str]:
-    """Other columns of numbers in which a code may be a value."""
-    numeric = [n for n in table.columns if n not in but and kind_of(table, n) == "numbers"]
-    return [name for name in numeric if not _stands_apart(code, table.parse(name)[0])]
-
-
-def _words(table: Table, kinds: dict[str, Kind]) -> set[str]:
+def _words(table: Table, kinds: dict[str, columns.Kind]) -> set[str]:
     found: set[str] = set()
     for name, kind in kinds.items():
         if kind == "mixed":
@@ -423,20 +396,20 @@ def _is_word(cell: str) -> bool:
 
 def _codes(study: Study, data: StudyData) -> Iterator[Finding]:
     """Codes for missing values that the study reads as numbers."""
-    columns: dict[int, list[str]] = {}
+    table = data.table
+    holding: dict[int, list[str]] = {}
     for column in data.encoder.columns:
         if column.reference is None:
-            for code in lone_codes(data.table.parse(column.name)[0]):
-                columns.setdefault(code, []).append(column.name)
-    for code, names in columns.items():
-        yield Finding("warning", "features", _of_code(study, data.table, code, names))
-
-
-def _of_code(study: Study, table: Table, code: int, names: list[str]) -> str:
-    said = f"{code} repeats in {listed(names, _SHOWN)}, far from all other values: "
-    meant = holders(table, code, names)
-    if meant:
-        return f"{said}if it means missing, leave those cells blank ({listed(meant)} may mean it)"
-    written = {str(cell) for n in names for cell in table.text(n)[table.parse(n)[0] == code]}
-    missing = ", ".join([*map(toml_value, study.data.missing), *map(toml_cell, sorted(written))])
-    return f"{said}if it means missing, write missing = [{missing}] under [data]"
+            for code in lone_codes(table.parse(column.name)[0]):
+                holding.setdefault(code, []).append(column.name)
+    for code, names in holding.items():
+        others = [name for name in table.columns if name not in names]
+        others = [name for name in others if columns.kind_of(table, name) == "numbers"]
+        meant = [name for name in others if not _stands_apart(code, table.parse(name)[0])]
+        written = {str(cell) for n in names for cell in table.text(n)[table.parse(n)[0] == code]}
+        missing = [*map(toml_value, study.data.missing), *map(toml_cell, sorted(written))]
+        advice = f"write missing = [{', '.join(missing)}] under [data]"
+        if meant:
+            advice = f"leave those cells blank ({listed(meant)} may mean it)"
+        said = f"{code} repeats in {listed(names, _SHOWN)}, far from all other values"
+        yield _warn("features", f"{said}: if it means missing, {advice}")

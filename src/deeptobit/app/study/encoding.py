@@ -1,23 +1,18 @@
 """Columns of a table as a matrix of features, encoded in the same way for new tables."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from deeptobit.app.study.columns import MOST_DECLARED, ColumnSummary, is_small
 from deeptobit.app.study.errors import StudyError, closest, listed
 from deeptobit.app.study.tables import Table
 from deeptobit.arrays import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MISSING = " (missing)"
 SHOWN = 10  # features in one message
@@ -94,8 +89,6 @@ class Encoder:
 
     def encode(self, table: Table) -> pd.DataFrame:
         """Features of a table, (N, D); columns it has beyond those needed are ignored."""
-        import pandas as pd
-
         return pd.DataFrame(self.matrix(table), columns=pd.Index(self.features))
 
     def matrix(self, table: Table) -> FloatArray:
@@ -105,25 +98,13 @@ class Encoder:
 
     def to_state(self) -> dict[str, Any]:
         """Plain values, from which :meth:`from_state` makes the same encoder."""
-        columns = [
-            {
-                key: list(value) if isinstance(value, tuple) else value
-                for key, value in asdict(column).items()
-            }
-            for column in self.columns
-        ]
+        columns = [_converted(asdict(column), tuple, list) for column in self.columns]
         return {"columns": columns, "missing": self.missing}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Encoder:
+    def from_state(cls, state: Mapping[str, Any]) -> "Encoder":
         """The encoder that ``to_state`` described."""
-        columns: list[dict[str, Any]] = [
-            {
-                key: tuple(value) if isinstance(value, list) else value
-                for key, value in column.items()
-            }
-            for column in state["columns"]
-        ]
+        columns = [_converted(column, list, tuple) for column in state["columns"]]
         return cls(tuple(EncodedColumn(**column) for column in columns), state["missing"])
 
     def _check_present(self, table: Table) -> None:
@@ -141,9 +122,8 @@ class Encoder:
             missing = np.isnan(features[:, 0])
         else:
             text = table.text(column.name)
-            features = np.zeros((len(text), len(column.levels)))
-            for position, level in enumerate(column.levels):
-                features[:, position] = text == level
+            levels = np.array(column.levels, dtype=object)
+            features = (text.to_numpy(dtype=object)[:, None] == levels).astype(np.float64)
             missing = ~text.isin([*column.levels, column.reference]).to_numpy()
         if self.missing == "error" and missing.any():
             raise StudyError(
@@ -162,6 +142,11 @@ class Encoder:
         return np.column_stack([features, missing]) if column.indicator else features
 
 
+def _converted(values: Mapping[str, Any], old: type, new: type) -> dict[str, Any]:
+    """Values of one type as another; files have lists, and columns have tuples."""
+    return {key: new(value) if isinstance(value, old) else value for key, value in values.items()}
+
+
 def learn_encoder(summaries: Iterable[ColumnSummary], missing: str, file: str) -> Encoder:
     """The encoder of a table's features, by summaries of its columns.
 
@@ -175,9 +160,8 @@ def learn_encoder(summaries: Iterable[ColumnSummary], missing: str, file: str) -
     encoder = Encoder(tuple(_learn(summary, file) for summary in summaries), missing)
     twice = [name for name, times in Counter(encoder.features).items() if times > 1]
     if twice:
-        raise StudyError(
-            f"{file}: a column has the name of an encoded feature, {listed(twice)}; rename it"
-        )
+        message = f"a column has the name of an encoded feature, {listed(twice)}; rename it"
+        raise StudyError(f"{file}: {message}")
     return encoder
 
 

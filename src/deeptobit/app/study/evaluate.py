@@ -1,44 +1,31 @@
 """Compare methods: fit each to the same training rows, and measure it on held-out rows."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from deeptobit import __version__
+from deeptobit.app.study import splits
 from deeptobit.app.study.fitted import versions
 from deeptobit.app.study.measures import measure
 from deeptobit.app.study.output import write_whole
-from deeptobit.app.study.splits import (
-    EvaluationData,
-    Folds,
-    Protocol,
-    Skipped,
-    Split,
-    draw_splits,
-    find_usable,
-    inner_folds,
-)
+from deeptobit.app.study.splits import EvaluationData, Protocol
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import some_targets
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Progress = Callable[[int, int, str], None]
 
@@ -59,7 +46,7 @@ class Evaluation:
     """
 
     results: pd.DataFrame
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[splits.Skipped, ...]
     protocol: Protocol
 
 
@@ -69,7 +56,7 @@ def evaluate(
     protocol: Protocol,
     *,
     n_jobs: int | None = None,
-    store: ResultStore | None = None,
+    store: "ResultStore | None" = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Fit every method to every split and measure it on the test rows.
@@ -103,11 +90,11 @@ def evaluate(
     {'null': -0.03, 'ridge': 0.07}
     """
     jobs: list[Job] = []
-    skipped: list[Skipped] = []
-    for split in draw_splits(len(data.targets), data.groups, protocol):
+    skipped: list[splits.Skipped] = []
+    for split in splits.draw_splits(len(data.targets), data.groups, protocol):
         groups = None if data.groups is None else data.groups[split.train]
-        folds = inner_folds(len(split.train), groups, protocol.inner_folds, protocol.seed)
-        tasks, left_out = find_usable(data.targets, split, folds)
+        folds = splits.inner_folds(len(split.train), groups, protocol.inner_folds, protocol.seed)
+        tasks, left_out = splits.find_usable(data.targets, split, folds)
         skipped += left_out
         jobs += [Job(method, split, folds, tasks) for method in methods if tasks]
     if not jobs:
@@ -119,11 +106,9 @@ def evaluate(
 
 
 def _fit_and_measure(
-    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: Job
+    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: "Job"
 ) -> pd.DataFrame:
     """Measures of one method on one split, a row per target."""
-    import pandas as pd
-
     split, X = job.split, data.features(job.split.train)
     targets = some_targets(data.targets, job.tasks)
     train = targets[split.train]
@@ -138,11 +123,10 @@ def _fit_and_measure(
         seconds = perf_counter() - started
         measured = _measure(model, X[split.test], targets[split.test], protocol.coverage)
     where = {"share": split.share, "repeat": split.repeat, "method": job.method}
-    sizes = {"n_train": len(split.train), "n_test": len(split.test)}
+    sizes = {"target": targets.names, "n_train": len(split.train), "n_test": len(split.test)}
     cost = {"seconds": seconds, "warnings": len(caught), "seed": protocol.seed}
     scale = np.nanstd(train.values, axis=0)
-    rows = {**where, "target": targets.names, **sizes, **measured, "scale": scale, **cost}
-    return pd.DataFrame(rows)
+    return pd.DataFrame({**where, **sizes, **measured, "scale": scale, **cost})
 
 
 def _measure(
@@ -165,8 +149,8 @@ class Job(NamedTuple):
     """One method on one split: the folds of its training rows, and the tasks that it has."""
 
     method: str
-    split: Split
-    folds: Folds
+    split: splits.Split
+    folds: splits.Folds
     tasks: list[int]
 
     @property
@@ -184,7 +168,7 @@ def run_jobs(
     work: Callable[[Job], pd.DataFrame],
     *,
     n_jobs: int | None = None,
-    store: ResultStore | None = None,
+    store: "ResultStore | None" = None,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
     """The rows of all jobs in their order; those that ``store`` has are not computed again.
@@ -196,7 +180,7 @@ def run_jobs(
     done = {key for frame in frames for key in _keys(frame)}
     left = [job for job in jobs if job.key not in done]
     before = len(jobs) - len(left)
-    tell = progress or _silent
+    tell = progress or (lambda done, total, label: None)
     tell(before, len(jobs), "")
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
     fits = parallel(delayed(_with_job)(work, job) for job in left)
@@ -206,10 +190,6 @@ def run_jobs(
             store.write(_in_order(frames, jobs))
         tell(count, len(jobs), str(job))
     return _in_order(frames, jobs)
-
-
-def _silent(done: int, total: int, label: str) -> None:
-    """Show no progress."""
 
 
 def _with_job(work: Callable[[Job], pd.DataFrame], job: Job) -> tuple[Job, pd.DataFrame]:
@@ -222,8 +202,6 @@ def _keys(frame: pd.DataFrame) -> list[tuple[float, int, str]]:
 
 def _in_order(frames: Sequence[pd.DataFrame], jobs: Sequence[Job]) -> pd.DataFrame:
     """One table; the rows of a job are in order already, and a stable sort keeps that."""
-    import pandas as pd
-
     table = pd.concat(frames, ignore_index=True)
     place = {job.key: position for position, job in enumerate(jobs)}
     order = np.argsort([place[key] for key in _keys(table)], kind="stable")
@@ -243,21 +221,15 @@ class ResultStore:
 
     def read(self) -> list[pd.DataFrame]:
         """Results of earlier runs: one table, or none."""
-        import pandas as pd
-
         path = self.folder / RESULTS
-        if not path.exists():
-            return []
         try:
-            return [pd.read_parquet(path)]
+            return [pd.read_parquet(path)] if path.exists() else []
         except (ValueError, OSError):
             raise ValueError(f"{path} is damaged; delete it to start again") from None
 
     def write(self, results: pd.DataFrame) -> None:
         """Replace the table, completely or not at all."""
-        buffer = BytesIO()
-        results.to_parquet(buffer, index=False)
-        write_whole(self.folder / RESULTS, buffer.getvalue())
+        write_whole(self.folder / RESULTS, results.to_parquet(index=False))
 
 
 def open_store(
@@ -310,12 +282,9 @@ def open_results(
 
 def _read_settings(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is damaged; name another folder")
-    return found
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise ValueError(f"{path} is damaged; name another folder") from None
 
 
 def _check_same(
@@ -323,11 +292,9 @@ def _check_same(
 ) -> None:
     """Raise an error that names the first setting that differs."""
     for group, here in wanted.items():
-        there = found.get(group)
-        there = there if isinstance(there, dict) else {}
+        there = found[group] if isinstance(found.get(group), dict) else {}
         for name in here | there:
-            if here.get(name) == there.get(name):
-                continue
-            what = f"{group} {name} ({there.get(name)} there, {here.get(name)} here)"
-            what = "data" if name == "fingerprint" else what
-            raise ValueError(f"{folder} has results of other {what}; name another folder")
+            if here.get(name) != there.get(name):
+                what = f"{group} {name} ({there.get(name)} there, {here.get(name)} here)"
+                what = "data" if name == "fingerprint" else what
+                raise ValueError(f"{folder} has results of other {what}; name another folder")

@@ -1,7 +1,5 @@
 """A fitted study: its model, its held-out predictions, its file, and predictions for new tables."""
 
-from __future__ import annotations
-
 import platform
 import warnings
 from collections import Counter
@@ -10,10 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from deeptobit import estimators
 from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import read_limits
 from deeptobit.app.study.doctor import Finding
@@ -22,26 +22,17 @@ from deeptobit.app.study.errors import StudyError, listed
 from deeptobit.app.study.measures import measure
 from deeptobit.app.study.tables import Table
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import (
-    AutoTobitRegressor,
-    SubspaceNetworkCV,
-    SubspaceNetworkRegressor,
-    TobitRegressor,
-    estimator_from_state,
-    estimator_state,
-    noise_from_state,
-    noise_state,
-)
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files import read_state, write_state
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-StudyModel = AutoTobitRegressor | SubspaceNetworkCV | SubspaceNetworkRegressor | TobitRegressor
+StudyModel = (
+    estimators.AutoTobitRegressor
+    | estimators.SubspaceNetworkCV
+    | estimators.SubspaceNetworkRegressor
+    | estimators.TobitRegressor
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +147,8 @@ class FittedStudy:
 # The file of a fitted study.
 
 KIND = "study"
+_STORED = ("name", "text", "n_groups", "facts", "n_rows")  # as they are
+_STORED_TARGETS = ("low", "high", "lower", "upper", "entry_lower", "entry_upper")
 
 
 def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
@@ -181,33 +174,21 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     held_out = fitted.held_out
     targets, predictive, null = held_out.targets, held_out.predictive, held_out.null
     stored = {
-        "targets": {
-            "names": list(targets.names),
-            "low": targets.low,
-            "high": targets.high,
-            "lower": targets.lower,
-            "upper": targets.upper,
-            "entry_lower": targets.entry_lower,
-            "entry_upper": targets.entry_upper,
-        },
-        "noise": noise_state(predictive.noise),
+        "targets": {"names": list(targets.names)}
+        | {name: getattr(targets, name) for name in _STORED_TARGETS},
+        "noise": estimators.noise_state(predictive.noise),
         "model": {"latent": predictive.latent, "sigma": predictive.sigma},
         "null": {"latent": null.latent, "sigma": null.sigma},
         "stages": list(held_out.stages),
         "coverage": held_out.coverage,
     }
     state = {
-        "model": estimator_state(fitted.model),
+        "model": estimators.estimator_state(fitted.model),
         "encoder": fitted.encoder.to_state(),
-        "name": fitted.name,
-        "text": fitted.text,
         "held_out": stored,
         "findings": [list(finding) for finding in fitted.findings],
-        "n_groups": fitted.n_groups,
-        "facts": fitted.facts,
-        "n_rows": fitted.n_rows,
     }
-    write_state(path, KIND, state)
+    write_state(path, KIND, state | {name: getattr(fitted, name) for name in _STORED})
 
 
 def load_fitted(path: Path | str) -> FittedStudy:
@@ -238,10 +219,10 @@ def load_fitted(path: Path | str) -> FittedStudy:
 
 
 def _from_state(state: Mapping[str, Any]) -> FittedStudy:
-    model: Any = estimator_from_state(state["model"])
+    model: Any = estimators.estimator_from_state(state["model"])
     stored = state["held_out"]
     targets = CensoredTargets(**stored["targets"] | {"names": tuple(stored["targets"]["names"])})
-    noise = noise_from_state(stored["noise"])
+    noise = estimators.noise_from_state(stored["noise"])
     bounds = targets.lower_bounds, targets.upper_bounds  # predictions have those of the targets
     predictive, null = (
         Predictive(noise, stored[name]["latent"], stored[name]["sigma"], *bounds)
@@ -251,13 +232,9 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
     return FittedStudy(
         model=model,
         encoder=Encoder.from_state(state["encoder"]),
-        name=state["name"],
-        text=state["text"],
         held_out=HeldOut(targets, predictive, null, stages, stored["coverage"]),
         findings=tuple(Finding(*finding) for finding in state["findings"]),
-        n_groups=state["n_groups"],
-        facts=state["facts"],
-        n_rows=state["n_rows"],
+        **{name: state[name] for name in _STORED},
     )
 
 
@@ -279,10 +256,7 @@ ROW = "row"  # the column that numbers the rows if there are no ids
 
 
 def predict_rows(
-    model: StudyModel,
-    X: pd.DataFrame,
-    lower: FloatArray,
-    upper: FloatArray,
+    model: StudyModel, X: pd.DataFrame, lower: FloatArray, upper: FloatArray
 ) -> Predictive:
     """Predictive distributions of shape (N, T), σ too, within bounds of shape (T,) or (N, T)."""
     latent = model.predict(X, kind="latent")
@@ -331,8 +305,6 @@ def predict_table(
        who  MMSE  MMSE low  MMSE high  MMSE P(upper)
     0  007  20.0      17.0       23.0            0.0
     """
-    import pandas as pd
-
     coverage = fitted.study.evaluation.coverage if coverage is None else coverage
     if not 0.0 < coverage < 1.0:
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
@@ -343,25 +315,19 @@ def predict_table(
     tail = 0.5 * (1.0 - coverage)
     low, high = predictive.quantile([tail, 1.0 - tail])
     mean, at_lower, at_upper = predictive.mean(), predictive.at_lower(), predictive.at_upper()
-    columns: list[tuple[str, Any]] = [_identify(fitted.study, table)]
+    key = fitted.study.data.id  # ids are copied without a check
+    columns: list[tuple[str, Any]] = [(ROW, np.arange(1, len(table) + 1))]
+    if key is not None and key in table.columns:
+        columns = [(key, table.text(key).tolist())]
     for task, name in enumerate(fitted.model.target_names_):
-        columns += [(name, mean[:, task]), (f"{name} low", low[:, task])]
-        columns += [(f"{name} high", high[:, task])]
-        if np.isfinite(lower[:, task]).any():
-            columns += [(f"{name} P(lower)", at_lower[:, task])]
-        if np.isfinite(upper[:, task]).any():
-            columns += [(f"{name} P(upper)", at_upper[:, task])]
+        found = {"": mean, " low": low, " high": high}
+        found |= {" P(lower)": at_lower} if np.isfinite(lower[:, task]).any() else {}
+        found |= {" P(upper)": at_upper} if np.isfinite(upper[:, task]).any() else {}
+        columns += [(name + what, values[:, task]) for what, values in found.items()]
     twice = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
     if twice:
         raise StudyError(f"columns of the predictions would share a name: {listed(twice)}")
     return pd.DataFrame(dict(columns))
-
-
-def _identify(study: Study, table: Table) -> tuple[str, Any]:
-    """Name and cells of the first column; ids are copied without a check."""
-    if study.data.id is not None and study.data.id in table.columns:
-        return study.data.id, table.text(study.data.id).tolist()
-    return ROW, np.arange(1, len(table) + 1)
 
 
 def _warn_of_imputed(encoder: Encoder, table: Table) -> None:

@@ -1,51 +1,28 @@
 """Fit the model of a study, and test it on held-out rows."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from deeptobit.app.study.config import (
-    AutoSettings,
-    NetworkSettings,
-    Study,
-    TobitSettings,
-    settings_text,
-)
+from deeptobit import auto, estimators
+from deeptobit.app.study import config
+from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.fitted import FittedStudy, HeldOut, StudyModel, predict_rows, versions
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import (
-    Fold,
-    HeldOutScores,
-    Recalibration,
-    fit_error_model,
-    make_folds,
-    match_quartiles,
-)
-from deeptobit.estimators import (
-    AutoTobitRegressor,
-    SubspaceNetworkCV,
-    SubspaceNetworkRegressor,
-    TobitRegressor,
-)
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Predictions for held-out rows, fold by fold.
 
@@ -65,7 +42,7 @@ def predict_fold(
     X: pd.DataFrame,
     targets: CensoredTargets,
     groups: NDArray[Any] | None,
-    fold: Fold,
+    fold: auto.Fold,
 ) -> FoldPrediction:
     """Fit the model and the null model outside a fold, and predict the rows inside."""
     train, test = targets[fold.train], targets[fold.test]
@@ -75,7 +52,7 @@ def predict_fold(
         _fit(model, X.iloc[fold.train], train, labels)
         held_out = X.iloc[fold.test]
         by_row: dict[str, Any] = {"lower": test.entry_lower, "upper": test.entry_upper}
-        if isinstance(model, TobitRegressor):
+        if isinstance(model, estimators.TobitRegressor):
             stages = [model.predict(held_out, **by_row)]
         else:
             stages = list(model.staged_predict(held_out, **by_row))
@@ -100,17 +77,19 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
     array([2., 2.])
     """
     # A feature that is 0 everywhere leaves the intercepts; the ridge says what it should be.
-    null = TobitRegressor(alpha=1.0).fit(np.zeros((len(train), 1)), train)
+    null = estimators.TobitRegressor(alpha=1.0).fit(np.zeros((len(train), 1)), train)
     level = np.broadcast_to(null.intercept_, train.shape)
     free = np.asarray(train.observed.any(axis=0))
-    scores = HeldOutScores.build(
+    scores = auto.HeldOutScores.build(
         level, train, np.ones(len(train)), null.sigma_, free, fit_intercept=True
     )
     noise = with_one_spread(noise)
-    found, _ = fit_error_model(scores, (noise,))
+    found, _ = auto.fit_error_model(scores, (noise,))
     families = [of_task(noise, task) for task in range(train.shape[1])]
-    matched = match_quartiles(found, [Gaussian()] * len(families), families)
-    found = Recalibration(*(np.where(free, *both) for both in zip(found, matched, strict=True)))
+    matched = auto.match_quartiles(found, [Gaussian()] * len(families), families)
+    found = auto.Recalibration(
+        *(np.where(free, *both) for both in zip(found, matched, strict=True))
+    )
     latent = np.broadcast_to(found.intercept + found.slope * null.intercept_, test.shape)
     sigma = np.broadcast_to(found.sigma, test.shape)
     return Predictive(noise, latent, sigma, test.lower_bounds, test.upper_bounds)
@@ -159,7 +138,7 @@ _RANK, _TOLERANCE = 10, 1e-4
 
 def make_model(
     study: Study, *, cv: int | None = None, n_jobs: int | None = None
-) -> AutoTobitRegressor | SubspaceNetworkCV | TobitRegressor:
+) -> estimators.AutoTobitRegressor | estimators.SubspaceNetworkCV | estimators.TobitRegressor:
     r"""The unfitted estimator of ``[model]``: its kind with its settings.
 
     The targets bring their own bounds. ``cv`` replaces the number of folds.
@@ -176,27 +155,17 @@ def make_model(
     AutoTobitRegressor(noise='gaussian', random_state=0)
     """
     settings = study.model
-    if isinstance(settings, TobitSettings):
-        return TobitRegressor(alpha=settings.alpha, noise=settings.noise)
-    common: dict[str, Any] = {
-        "cv": settings.cv if cv is None else cv,
-        "scoring": settings.scoring,
-        "noise": settings.noise,
-        "random_state": settings.seed,
-        "n_jobs": n_jobs,
-    }
-    if isinstance(settings, AutoSettings):
-        return AutoTobitRegressor(members=settings.members or "auto", **common)
-    return SubspaceNetworkCV(
-        max_layers=settings.max_layers,
-        ranks=settings.ranks,
-        alphas=settings.alphas,
-        feature_sparsities=settings.feature_sparsities,
-        **common,
-    )
+    if isinstance(settings, config.TobitSettings):
+        return estimators.TobitRegressor(alpha=settings.alpha, noise=settings.noise)
+    options = asdict(settings) | {"cv": settings.cv if cv is None else cv, "n_jobs": n_jobs}
+    del options["kind"]
+    options["random_state"] = options.pop("seed")
+    if isinstance(settings, config.NetworkSettings):
+        return estimators.SubspaceNetworkCV(**options)
+    return estimators.AutoTobitRegressor(**options | {"members": settings.members or "auto"})
 
 
-def make_network(study: Study) -> SubspaceNetworkRegressor:
+def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     r"""An unfitted :class:`SubspaceNetworkRegressor` for rows that are streamed.
 
     Cross-validation would read the table a hundred times. Rules replace it: the largest of the
@@ -218,13 +187,13 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
     """
     settings, sparsities = study.model, None
     rank, alpha, n_layers = _RANK, None, 2
-    if isinstance(settings, TobitSettings):
+    if isinstance(settings, config.TobitSettings):
         raise study.source.error(
             ("model", "kind"),
             'kind = "tobit" needs all rows in memory, and the rows of this table are streamed; '
             'write kind = "network", or allow more --memory',
         )
-    if isinstance(settings, NetworkSettings):
+    if isinstance(settings, config.NetworkSettings):
         rank, n_layers = max(settings.ranks or (_RANK,)), settings.max_layers
         alphas, sparsities = settings.alphas, settings.feature_sparsities
         alpha = alphas[0] if alphas and len(alphas) == 1 else None
@@ -239,7 +208,7 @@ def make_network(study: Study) -> SubspaceNetworkRegressor:
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
-    return SubspaceNetworkRegressor(
+    return estimators.SubspaceNetworkRegressor(
         rank=rank,
         n_layers=n_layers if bounded else 1,  # without bounds any depth is linear
         alpha="auto" if alpha is None else alpha,
@@ -308,18 +277,17 @@ def fit_study(
         model, warned, parts = _fit_all(study, data, n_jobs, progress)
     except ValueError as error:
         raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
+    seconds = f"{perf_counter() - started:.1f}"
     facts = {"folds": len(parts), "seed": study.model.seed, "date": date.today()}
     return FittedStudy(
         model=model,
         encoder=data.encoder,
         name=study.source.path.stem,
-        text=settings_text(study),
+        text=config.settings_text(study),
         held_out=join_folds(data.targets, parts, study.evaluation.coverage),
         findings=(*findings, *warned),
         n_groups=None if data.groups is None else len(set(data.groups)),
-        facts=versions()
-        | {name: str(fact) for name, fact in facts.items()}
-        | {"seconds": f"{perf_counter() - started:.1f}"},
+        facts=versions() | {k: str(fact) for k, fact in facts.items()} | {"seconds": seconds},
         n_rows=len(data.targets),
     )
 
@@ -337,13 +305,13 @@ def _fit_all(
     """The model of all rows, its warnings, and the predictions of every fold."""
     X, targets, groups = data.X, data.targets, data.groups
     n_folds = _count_folds(study, groups, len(X))
-    folds = make_folds(len(X), n_folds, groups, study.model.seed)
+    folds = auto.make_folds(len(X), n_folds, groups, study.model.seed)
     progress(0, len(folds) + 1)
     model = make_model(study, cv=n_folds, n_jobs=n_jobs)
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         _fit(model, X, targets, groups)
-    if not isinstance(model, TobitRegressor):
+    if not isinstance(model, estimators.TobitRegressor):
         model.set_params(n_jobs=None)  # a setting of this machine, not of the model
     progress(1, len(folds) + 1)
     jobs = []
@@ -364,7 +332,7 @@ def _fit_all(
 def _fit(
     model: StudyModel, X: pd.DataFrame, targets: CensoredTargets, groups: NDArray[Any] | None
 ) -> None:
-    if isinstance(model, AutoTobitRegressor | SubspaceNetworkCV):
+    if isinstance(model, estimators.AutoTobitRegressor | estimators.SubspaceNetworkCV):
         model.fit(X, targets, groups=groups)
     else:
         model.fit(X, targets)

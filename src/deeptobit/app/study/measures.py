@@ -3,8 +3,6 @@
 A measure is one entry of :data:`MEASURES`. Nothing else names it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,16 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from deeptobit import metrics
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Predictive
-from deeptobit.metrics import (
-    anmse,
-    censored_log_score,
-    centred_anmse,
-    crps,
-    some_predictive,
-    some_targets,
-)
 from deeptobit.targets import CensoredTargets
 
 
@@ -50,27 +41,16 @@ class Predicted:
         tail = 0.5 * (1.0 - self.coverage)
         return self.predictive.quantile([tail, 1.0 - tail])
 
-    def of_tasks(self, tasks: list[int]) -> Predicted:
+    def of_tasks(self, tasks: list[int]) -> "Predicted":
         """The same for some of the targets."""
-        return Predicted(
-            some_targets(self.targets, tasks),
-            some_predictive(self.predictive, tasks),
-            self.point[:, tasks],
-            self.coverage,
-        )
+        targets = metrics.some_targets(self.targets, tasks)
+        predictive = metrics.some_predictive(self.predictive, tasks)
+        return Predicted(targets, predictive, self.point[:, tasks], self.coverage)
 
     def score(self, of: Callable[..., Any]) -> FloatArray:
         """A metric of the predictive distribution, such as :func:`deeptobit.metrics.crps`, (T,)."""
-        predictive = self.predictive
-        return np.asarray(
-            of(
-                self.targets,
-                predictive.latent,
-                predictive.sigma,
-                noise=predictive.noise,
-                multioutput="raw_values",
-            )
-        )
+        latent, sigma, noise = self.predictive.latent, self.predictive.sigma, self.predictive.noise
+        return np.asarray(of(self.targets, latent, sigma, noise=noise, multioutput="raw_values"))
 
     def mean_of_known(self, entries: FloatArray) -> FloatArray:
         """Mean over the entries of which something is known, (T,)."""
@@ -109,9 +89,9 @@ def covered(of: Predicted) -> FloatArray:
     last = np.where(high >= predictive.upper, np.inf, predictive.cell(high)[1])
     start, end = np.fmax(first, targets.low), np.fmin(last, targets.high)
     part = np.asarray(~targets.observed & (start < end))  # False where missing
-    mass = predictive.log_density(np.where(part, start, np.nan), np.where(part, end, np.nan))
-    whole = predictive.log_density(
-        np.where(part, targets.low, np.nan), np.where(part, targets.high, np.nan)
+    mass, whole = (
+        predictive.log_density(np.where(part, low, np.nan), np.where(part, high, np.nan))
+        for low, high in ((start, end), (targets.low, targets.high))
     )
     share = np.where(part, np.exp(np.minimum(mass - whole, 0.0)), 0.0)
     share = np.where(targets.observed, inside, share)
@@ -181,14 +161,14 @@ MEASURES: dict[str, Measure] = {
     "r2": Measure(
         "R²",
         "the share of the variance that is explained: 1 is perfect, 0 no better than the mean",
-        lambda of: 1.0 - centred_anmse(of.targets, of.point, multioutput="raw_values"),
+        lambda of: 1.0 - metrics.centred_anmse(of.targets, of.point, multioutput="raw_values"),
         "higher",
         needs=varies,
     ),
     "anmse": Measure(
         "ANMSE",
         "the squared error as a share of the squared values",
-        lambda of: anmse(of.targets, of.point, multioutput="raw_values"),
+        lambda of: metrics.anmse(of.targets, of.point, multioutput="raw_values"),
         "lower",
         needs=is_not_zero,
         digits=3,
@@ -196,7 +176,7 @@ MEASURES: dict[str, Measure] = {
     "crps": Measure(
         "CRPS",
         "the error of the whole predicted distribution, in units of the outcome",
-        lambda of: of.score(crps),
+        lambda of: of.score(metrics.crps),
         "lower",
         style="significant",
         in_units=True,
@@ -204,7 +184,7 @@ MEASURES: dict[str, Measure] = {
     "log_score": Measure(
         "log score",
         "the mean negative log likelihood",
-        lambda of: of.score(censored_log_score),
+        lambda of: of.score(metrics.censored_log_score),
         "lower",
         needs=has_known,
         digits=3,

@@ -1,7 +1,5 @@
 """Whether a table fits in memory."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -76,20 +74,15 @@ def show_bytes(amount: float) -> str:
 
 
 def _free(root: Path) -> int | None:
+    """What Linux says, or all memory of a machine that has no ``/proc``."""
+    file = root / "proc" / "meminfo"
     try:
-        stated = (root / "proc" / "meminfo").read_text()
-    except OSError:
-        return _installed()
-    available = re.search(r"^MemAvailable:\s*([0-9]+) kB", stated, re.MULTILINE)
-    return None if available is None else int(available[1]) * 1024
-
-
-def _installed() -> int | None:
-    """All memory of a machine that has no ``/proc``."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if not file.exists():
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        available = re.search(r"^MemAvailable:\s*([0-9]+) kB", file.read_text(), re.MULTILINE)
     except (AttributeError, ValueError, OSError):
         return None
+    return None if available is None else int(available[1]) * 1024
 
 
 def _limit(file: Path) -> int | None:
@@ -133,14 +126,15 @@ def size_of(path: Path) -> TableSize | None:
     ...     size_of(path)
     TableSize(n_rows=1000, n_columns=2, read_bytes=260000)
     """
-    if not path.exists():
-        return None
     kind = kind_of_file(path)
-    if kind in PARQUET:
-        return _size_of_parquet(path)
-    if kind in TEXT:
-        return _size_of_text(path)
-    return _size_of_excel(path) if kind in EXCEL else None
+    for kinds, size in (
+        (PARQUET, _size_of_parquet),
+        (TEXT, _size_of_text),
+        (EXCEL, _size_of_excel),
+    ):
+        if kind in kinds and path.exists():
+            return size(path)
+    return None
 
 
 def _size_of_parquet(path: Path) -> TableSize | None:

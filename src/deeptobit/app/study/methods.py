@@ -1,29 +1,20 @@
 """Methods to compare the network with: regressions of scikit-learn, and Tobit models."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import linear_model
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import (
-    Lasso,
-    LassoCV,
-    MultiTaskLasso,
-    MultiTaskLassoCV,
-    Ridge,
-    RidgeCV,
-)
 from sklearn.preprocessing import StandardScaler
 
+from deeptobit.app.study.errors import did_you_mean
 from deeptobit.app.study.splits import Folds, inner_folds
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import AutoTobitRegressor, TobitRegressor
@@ -60,7 +51,7 @@ class Baseline(BaseEstimator, ABC):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: FloatArray, y: CensoredTargets) -> Baseline:
+    def fit(self, X: FloatArray, y: CensoredTargets) -> Self:
         """Tune and fit to X (N, D) and outcomes (N, T), some of which may be missing."""
         self.lower_, self.upper_ = y.lower, y.upper
         folds = self.cv
@@ -73,13 +64,10 @@ class Baseline(BaseEstimator, ABC):
         self, X: FloatArray, kind: Literal["mean", "clip", "latent"] | None = None
     ) -> FloatArray:
         """E[y|x], the clipped score, or the score before censoring, (N, T)."""
-        latent = self._latent(X)
-        kind = kind or self.prediction
-        if kind == "latent":
-            return latent
-        if kind == "clip":
-            return np.clip(latent, self.lower_, self.upper_)
-        return Predictive(self.noise_, latent, self.sigma_, self.lower_, self.upper_).mean()
+        latent, kind = self._latent(X), kind or self.prediction
+        if kind == "mean":
+            return Predictive(self.noise_, latent, self.sigma_, self.lower_, self.upper_).mean()
+        return latent if kind == "latent" else np.clip(latent, self.lower_, self.upper_)
 
     @abstractmethod
     def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
@@ -123,7 +111,7 @@ class RidgeTobit(Baseline):
     >>> from deeptobit.datasets import make_subspace
     >>> X, Y, _ = make_subspace(150, 10, 3, 2, random_state=0)
     >>> RidgeTobit().fit(X, CensoredTargets.from_bounds(Y, 0)).model_.alpha
-    0.001
+    0.1
     """
 
     prediction = "mean"
@@ -224,18 +212,20 @@ def fill(X: FloatArray, Y: FloatArray) -> FloatArray:
     filled = Y.copy()
     for known, tasks in blocks(Y):
         if not known.all():
-            ridge = RidgeCV(np.logspace(0, 5, 10)).fit(X[known], Y[np.ix_(known, tasks)])
+            ridge = linear_model.RidgeCV(np.logspace(0, 5, 10)).fit(
+                X[known], Y[np.ix_(known, tasks)]
+            )
             filled[np.ix_(~known, tasks)] = ridge.predict(X[~known]).reshape(-1, len(tasks))
     return filled
 
 
 @dataclass(eq=False)
-class Taskwise:
+class Taskwise(BaseEstimator):
     """One model per task, each fitted to the rows in which its task is known."""
 
     models: Sequence[Any]
 
-    def fit(self, X: FloatArray, Y: FloatArray) -> Taskwise:
+    def fit(self, X: FloatArray, Y: FloatArray) -> Self:
         """Fit every task."""
         for model, y in zip(self.models, Y.T, strict=True):
             known = ~np.isnan(y)
@@ -246,18 +236,14 @@ class Taskwise:
         """All tasks, (N, T)."""
         return np.column_stack([model.predict(X) for model in self.models])
 
-    def __sklearn_clone__(self) -> Taskwise:
-        """Copy the unfitted models."""
-        return Taskwise([clone(model) for model in self.models])
-
 
 @dataclass(eq=False)
-class Filled:
+class Filled(BaseEstimator):
     """One model of all tasks, fitted to outcomes without gaps; see :func:`fill`."""
 
     model: Any
 
-    def fit(self, X: FloatArray, Y: FloatArray) -> Filled:
+    def fit(self, X: FloatArray, Y: FloatArray) -> Self:
         """Fill and fit."""
         self.model.fit(X, fill(X, Y))
         return self
@@ -265,10 +251,6 @@ class Filled:
     def predict(self, X: FloatArray) -> FloatArray:
         """All tasks, (N, T)."""
         return np.asarray(self.model.predict(X)).reshape(len(X), -1)
-
-    def __sklearn_clone__(self) -> Filled:
-        """Copy the unfitted model."""
-        return Filled(clone(self.model))
 
 
 _RIDGES = np.logspace(0, 5, 30)
@@ -285,18 +267,15 @@ def tune_ridge(X: FloatArray, Y: FloatArray, folds: Folds) -> Taskwise:
     >>> tune_ridge(X, X @ [[1.0], [0.0], [2.0]], inner_folds(50, random_state=0)).models
     [Ridge(alpha=np.float64(1.0))]
     """
-    search = RidgeCV(_RIDGES, cv=folds).fit(X, fill(X, Y))
-    return Taskwise([Ridge(search.alpha_) for _ in Y.T])
+    search = linear_model.RidgeCV(_RIDGES, cv=folds).fit(X, fill(X, Y))
+    return Taskwise([linear_model.Ridge(search.alpha_) for _ in Y.T])
 
 
 def tune_lasso(X: FloatArray, Y: FloatArray, folds: Folds) -> Taskwise:
     """Lassos with a penalty for every task."""
-    models = []
-    for y in Y.T:
-        known = ~np.isnan(y)
-        search = LassoCV(cv=among(folds, known), **_PATH).fit(X[known], y[known])
-        models.append(Lasso(search.alpha_))
-    return Taskwise(models)
+    searches = [linear_model.LassoCV(cv=among(folds, ~np.isnan(y)), **_PATH) for y in Y.T]
+    fitted = Taskwise(searches).fit(X, Y).models
+    return Taskwise([linear_model.Lasso(search.alpha_) for search in fitted])
 
 
 def among(folds: Folds, known: BoolArray) -> Folds:
@@ -315,8 +294,8 @@ def among(folds: Folds, known: BoolArray) -> Folds:
 
 def tune_multi_task_lasso(X: FloatArray, Y: FloatArray, folds: Folds) -> Filled:
     """The multi-task lasso (ℓ2,1): a feature has an effect on all tasks or on none."""
-    search = MultiTaskLassoCV(cv=folds, tol=1e-3, **_PATH).fit(X, fill(X, Y))
-    return Filled(MultiTaskLasso(search.alpha_, tol=1e-3))
+    search = linear_model.MultiTaskLassoCV(cv=folds, tol=1e-3, **_PATH).fit(X, fill(X, Y))
+    return Filled(linear_model.MultiTaskLasso(search.alpha_, tol=1e-3))
 
 
 def tune_forest(
@@ -374,14 +353,13 @@ def make_methods(
     ValueError: there is no method 'rigde' (known are null, ridge, lasso, mt-lasso, forest, tobit,
     network); did you mean 'ridge'?
     """
-    wanted = list(METHODS if names is None else names)
+    wanted, known = list(METHODS if names is None else names), ", ".join(METHODS)
     for name in wanted:
         if name not in METHODS:
-            close = get_close_matches(name, METHODS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"there is no method {name!r} (known are {', '.join(METHODS)}){hint}")
+            hint = did_you_mean(name, METHODS)
+            raise ValueError(f"there is no method {name!r} (known are {known}){hint}")
     if not wanted:
-        raise ValueError(f"there is no method to compare; known are {', '.join(METHODS)}")
+        raise ValueError(f"there is no method to compare; known are {known}")
     every: dict[str, Any] = {
         "null": InterceptOnly(random_state=seed),
         **{name: Regression(name, random_state=seed) for name in _TUNE},

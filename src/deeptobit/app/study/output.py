@@ -1,21 +1,18 @@
 """Write tables as CSV, Excel or Parquet, atomically; text stays text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from deeptobit import files as persistence
 from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.tables import BLANKS, TEXT, kind_of_file, sniff_separator
 from deeptobit.extras import require
 from deeptobit.scale import csv_to_parquet
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -48,10 +45,8 @@ def check_writable(path: Path) -> None:
     are .csv, .parquet, .xlsx
     """
     if path.suffix.lower() not in WRITABLE:
-        known = ", ".join(WRITABLE)
-        raise StudyError(
-            f"{path.name}: cannot write files of kind {path.suffix!r}; known are {known}"
-        )
+        message = f"cannot write files of kind {path.suffix!r}; known are {', '.join(WRITABLE)}"
+        raise StudyError(f"{path.name}: {message}")
     if not path.parent.is_dir():
         raise StudyError(f"{path.parent}: there is no such folder; make it first")
 
@@ -72,12 +67,13 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     check_writable(path)
     kind = path.suffix.lower()
     if kind == ".csv":
-        write_whole(path, table.to_csv(index=False, lineterminator="\n"))
+        content: str | bytes = table.to_csv(index=False, lineterminator="\n")
     elif kind == ".parquet":
         require("pyarrow", "app")
-        write_whole(path, table.to_parquet(index=False))
+        content = table.to_parquet(index=False)
     else:
-        write_whole(path, _as_excel(table, path))
+        content = _as_excel(table, path)
+    write_whole(path, content)
 
 
 def _as_excel(table: pd.DataFrame, path: Path) -> bytes:
@@ -151,13 +147,9 @@ def convert_table(
         sample = file.read(_SNIFFED).decode("utf-8-sig", errors="ignore").rpartition("\n")
     separator = sniff_separator(sample[0] or sample[2])
     try:
+        comma = separator != ","
         return csv_to_parquet(
-            path,
-            out,
-            separator=separator,
-            decimal_comma=separator != ",",
-            blanks=BLANKS,
-            progress=progress,
+            path, out, separator=separator, decimal_comma=comma, blanks=BLANKS, progress=progress
         )
     except ValueError as error:
         raise StudyError(str(error)) from None

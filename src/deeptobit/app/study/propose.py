@@ -1,7 +1,5 @@
 """Propose a commented study file for a table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,18 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deeptobit.app.study.columns import (
-    MOST_CATEGORIES,
-    NUMBER_FORMATS,
-    Kind,
-    is_numbered,
-    kind_of,
-    names_person,
-    names_place,
-    number_format,
-    repeats,
-    words_of,
-)
+from deeptobit.app.study import columns
 from deeptobit.app.study.config import toml_cell, toml_key, toml_text
 from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale, sf36_together
 from deeptobit.app.study.tables import Table, parse_numbers, split_limits
@@ -56,44 +43,37 @@ class Proposal:
 
 def inspect_table(table: Table) -> Proposal:
     """Guess the part of every column; people correct it in the study file."""
-    kinds = {name: kind_of(table, name) for name in table.columns}
+    kinds = {name: columns.kind_of(table, name) for name in table.columns}
     key, group = _who(table, kinds)
     free = [name for name in table.columns if name not in (key, group)]
     targets = _outcomes(table, kinds, free)
     helpers = {bound for target in targets for bound in target.bounds.values()}
     proposed = {target.column for target in targets} | helpers
-    excluded = {
-        name: why
-        for name in free
-        if name not in proposed and (why := _why_not(table, name, kinds[name]))
-    }
+    reasons = {n: _why_not(table, n, kinds[n]) for n in free if n not in proposed}
+    excluded = {name: why for name, why in reasons.items() if why}
     codes = [
         name
-        for name in free
+        for name, why in reasons.items()
         if kinds[name] == "numbers"
-        and name not in proposed | excluded.keys()
-        and (names_place(name) or _CODE.fullmatch(words_of(name)))
-        and 2 < table.text(name).nunique() <= MOST_CATEGORIES
+        and not why
+        and (columns.names_place(name) or _CODE.fullmatch(columns.words_of(name)))
+        and 2 < table.text(name).nunique() <= columns.MOST_CATEGORIES
     ]
     return Proposal(key, group, targets, excluded, codes)
 
 
-def _who(table: Table, kinds: dict[str, Kind]) -> tuple[str | None, str | None]:
+def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str | None]:
     """The id (unique) and the group (people with several rows, or places)."""
-    named = [name for name in table.columns if names_person(name)]
-    first = [
-        name
-        for name in table.columns[:1]
-        if kinds[name] == "text" and not number_format(table, name)
-    ]
-    numbered = [
-        name
-        for name in table.columns
-        if is_numbered(table.text(name)) and not _scale(table, name, ())
-    ]
-    places = [name for name in table.columns if names_place(name)]
+    named = [name for name in table.columns if columns.names_person(name)]
+    first = [name for name in table.columns[:1] if kinds[name] == "text"]
+    first = [name for name in first if not columns.number_format(table, name)]
+    numbered = [name for name in table.columns if columns.is_numbered(table.text(name))]
+    numbered = [name for name in numbered if not _scale(table, name, ())]
+    places = [name for name in table.columns if columns.names_place(name)]
     key = next((name for name in (*named, *first, *numbered) if _differs(table, name)), None)
-    group = next((name for name in (*named, *numbered, *places) if repeats(table.text(name))), None)
+    group = next(
+        (name for name in (*named, *numbered, *places) if columns.repeats(table.text(name))), None
+    )
     return key, group
 
 
@@ -102,7 +82,9 @@ def _differs(table: Table, name: str) -> bool:
     return bool(text.notna().all() and text.is_unique)
 
 
-def _outcomes(table: Table, kinds: dict[str, Kind], names: list[str]) -> list[ProposedTarget]:
+def _outcomes(
+    table: Table, kinds: dict[str, columns.Kind], names: list[str]
+) -> list[ProposedTarget]:
     """Known scales and assays; without any, columns with many values at an end."""
     by_folded = {name.lower(): name for name in table.columns}
     sf36 = sf36_together(table.columns)
@@ -156,20 +138,14 @@ def _signed(table: Table, name: str) -> ProposedTarget | None:
 
 def _assay(name: str, by_folded: dict[str, str]) -> ProposedTarget | None:
     """A column of numbers with another one of its detection limits, or of flags."""
-    limit = _companion(name, _LIMIT, by_folded)
-    flag = _companion(name, _FLAG, by_folded)
     bounds: dict[str, float | str] = {}
-    if limit:
-        bounds["lower"] = limit
-    if flag:
-        bounds["below"] = flag
-    why = "detection limits, by row" if limit else "values below detection are flagged"
+    for key, endings in (("lower", _LIMIT), ("below", _FLAG)):
+        found = [by_folded.get(name.lower() + ending) for ending in endings]
+        if any(found):
+            bounds[key] = next(filter(None, found))
+    limited = "lower" in bounds
+    why = "detection limits, by row" if limited else "values below detection are flagged"
     return ProposedTarget(name, bounds, why) if bounds else None
-
-
-def _companion(name: str, endings: tuple[str, ...], by_folded: dict[str, str]) -> str | None:
-    found = (by_folded.get(name.lower() + ending) for ending in endings)
-    return next((column for column in found if column), None)
 
 
 def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
@@ -183,27 +159,35 @@ def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
     return ProposedTarget(name, bounds, "; ".join(why)) if bounds else None
 
 
-def _why_not(table: Table, name: str, kind: Kind) -> str | None:
+def _why_not(table: Table, name: str, kind: columns.Kind) -> str | None:
     """Why a column should not be a feature, or None if it may."""
     if kind == "dates":
         return "dates"
     if kind == "empty":
         return "no value at all"
-    if kind in ("text", "mixed") and (form := number_format(table, name)):
-        return NUMBER_FORMATS[form]
+    if kind in ("text", "mixed") and (form := columns.number_format(table, name)):
+        return columns.NUMBER_FORMATS[form]
     if kind == "text":
         return "free text or an identifier"
     if kind == "mixed":
         return "numbers and words; list the words in missing, above"
     if table.text(name).nunique() == 1:
         return "the same value in every row"
-    if names_person(name) and table.text(name).nunique() > _FLAG_VALUES:
+    if columns.names_person(name) and table.text(name).nunique() > _FLAG_VALUES:
         return "an identifier, by its name"
-    if is_numbered(table.text(name)) and table.text(name).nunique() > MOST_CATEGORIES:
+    if (
+        columns.is_numbered(table.text(name))
+        and table.text(name).nunique() > columns.MOST_CATEGORIES
+    ):
         return "an identifier, by its leading zeros"
     return None
 
 
+_HEAD = """\
+# Written by 'deeptobit init' from {} rows and {} columns.
+# Correct what was guessed wrong, above all the targets; then run 'deeptobit check'.
+# Text after # is a comment: a reason, an example or a default.
+"""
 _MODEL = """\
 [model]
 kind = "auto"             # or "network", a grid of networks; or "tobit", target by target
@@ -257,16 +241,9 @@ def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tu
     targets = "\n".join(map(_target, proposal.targets))
     if not any(target.certain for target in proposal.targets):
         targets = _NO_TARGET + targets
-    parts = (_head(table), _data(proposal, file, missing), _features(proposal), targets, _MODEL)
+    head = _HEAD.format(len(table), len(table.columns))
+    parts = (head, _data(proposal, file, missing), _features(proposal), targets, _MODEL)
     return "\n".join(parts), proposal
-
-
-def _head(table: Table) -> str:
-    return (
-        f"# Written by 'deeptobit init' from {len(table)} rows and {len(table.columns)} columns.\n"
-        "# Correct what was guessed wrong, above all the targets; then run 'deeptobit check'.\n"
-        "# Text after # is a comment: a reason, an example or a default.\n"
-    )
 
 
 def _data(proposal: Proposal, file: str, missing: Sequence[str]) -> str:
@@ -303,11 +280,8 @@ missing = "impute"  # blanks become the mean, with an indicator feature; or "err
 
 def _target(target: ProposedTarget) -> str:
     lines = [f"[targets.{toml_key(target.column)}]  # {target.why}"]
-    lines += [f"{key} = {_value(bound)}" for key, bound in target.bounds.items()]
+    for key, bound in target.bounds.items():
+        lines.append(f"{key} = {toml_text(bound) if isinstance(bound, str) else f'{bound:.17g}'}")
     if not target.certain:
         lines = ["# Perhaps a target, now a feature:", *(f"# {line}" for line in lines)]
     return "\n".join(lines) + "\n"
-
-
-def _value(bound: float | str) -> str:
-    return toml_text(bound) if isinstance(bound, str) else f"{bound:.17g}"

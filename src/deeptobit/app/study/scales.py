@@ -1,12 +1,12 @@
 """Bounds that a column seems to have: those of a known clinical scale, or a floor or ceiling."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from deeptobit.app.study.columns import words_of
 from deeptobit.arrays import FloatArray
@@ -79,111 +79,8 @@ class Scale(NamedTuple):
 
 
 # Where a name has two versions (GDS-15 and GDS-30), the first that fits the data is proposed.
-SCALES = (
-    # cognition
-    Scale("MMSE", "mmse|mmscore|mini_?mental", 0, 30, "Folstein 1975"),
-    Scale("3MS", "3_?ms|modified_?mini_?mental", 0, 100, "Teng & Chui 1987"),
-    Scale("MoCA", "moca", 0, 30, "Nasreddine 2005"),
-    Scale("ADAS-Cog 11", "adas(_?cog)?_?11|total11", 0, 70, "Rosen 1984"),
-    Scale("ADAS-Cog 13", "adas(_?cog)?_?13|totalmod|total13", 0, 85, "Mohs 1997"),
-    Scale("ADAS-Cog delayed recall", "adas_?q4", 0, 10, "Mohs 1997"),
-    Scale("CDR sum of boxes", "cdr_?(sb|sob|sum(_of_boxes)?)", 0, 18, "Hughes 1982; Morris 1993"),
-    Scale("CDR global", "cdr(_?glob(al)?)?|cdglobal", 0, 3, "Hughes 1982; Morris 1993"),
-    Scale("RAVLT immediate (trials 1 to 5)", "ravlt_?imm(ediate)?", 0, 75, "Rey 1964"),
-    Scale("RAVLT learning (trial 5 - 1)", "ravlt_?learn(ing)?", -15, 15, "Rey 1964"),
-    Scale("RAVLT forgetting (trial 5 - delayed)", "ravlt_?forget(ting)?", -15, 15, "Rey 1964"),
-    Scale(
-        "RAVLT, 15 words",
-        "(ravlt|avtot)_?([1-7b]|del(ayed)?|rec(ognition)?)|avdel(30min|tot)",
-        0,
-        15,
-        "Rey 1964",
-    ),
-    Scale("Logical Memory, one story", "limm|ldel", 0, 25, "Wechsler 1987 (WMS-R)"),
-    Scale("Boston Naming, 30 items", "bnt(_?30)?|boston_?naming", 0, 30, "Mack 1992"),
-    Scale("Boston Naming, 60 items", "bnt(_?60)?|boston_?naming", 0, 60, "Kaplan 1983"),
-    Scale("Mattis DRS, DRS-2", "m?drs_?2|mattis(_drs)?", 0, 144, "Mattis 1976; Jurica 2001"),
-    Scale("Trail Making A, seconds", "tmt_?a|trails?_?a", 0, 150, "Reitan 1958; stopped at 150 s"),
-    Scale("Trail Making B, seconds", "tmt_?b|trails?_?b", 0, 300, "Reitan 1958; stopped at 300 s"),
-    # function
-    Scale("FAQ", "faq", 0, 30, "Pfeffer 1982"),
-    Scale("Barthel index, 20 points", "barthel(_?20)?", 0, 20, "Collin 1988"),
-    Scale("Barthel index", "barthel(_?100)?", 0, 100, "Mahoney & Barthel 1965"),
-    Scale("FIM", "fim", 18, 126, "Keith 1987"),
-    Scale("modified Rankin", "mrs|(modified_)?rankin", 0, 6, "van Swieten 1988; 6 is death"),
-    Scale("ALSFRS-R", "alsfrs(_?r)?", 0, 48, "Cedarbaum 1999"),
-    Scale("Berg balance", "berg|bbs", 0, 56, "Berg 1989"),
-    Scale("SPPB", "sppb", 0, 12, "Guralnik 1994"),
-    Scale("Fugl-Meyer, upper limb", "fma?_?ue|fugl_?meyer_?ue", 0, 66, "Fugl-Meyer 1975"),
-    Scale("Fugl-Meyer, lower limb", "fma?_?le|fugl_?meyer_?le", 0, 34, "Fugl-Meyer 1975"),
-    # quality of life
-    Scale("EQ VAS", "eq_?(5d_?)?([35]l_?)?vas", 0, 100, "EuroQol Group 1990"),
-    Scale("KOOS", "koos_(pain|symptoms?|adl|sport|sportrec|qol|ps|jr)", 0, 100, "Roos 1998"),
-    Scale("HOOS", "hoos_(pain|symptoms?|adl|sport|sportrec|qol|ps|jr)", 0, 100, "Nilsdotter 2003"),
-    Scale("WOMAC pain, 5 items of 0 to 4", "womac_pain", 0, 20, "Bellamy 1988"),
-    Scale("WOMAC stiffness, 2 items of 0 to 4", "womac_stiff(ness)?", 0, 8, "Bellamy 1988"),
-    Scale("WOMAC function, 17 items of 0 to 4", "womac_func(tion)?", 0, 68, "Bellamy 1988"),
-    Scale("WOMAC, 24 items of 0 to 4", "womac", 0, 96, "Bellamy 1988"),
-    Scale("Karnofsky", "karnofsky|kps", 0, 100, "Karnofsky & Burchenal 1949"),
-    # mood, anxiety, behaviour
-    Scale("GDS-15", "gds(_?15)?|gdtotal", 0, 15, "Sheikh & Yesavage 1986"),
-    Scale("GDS-30", "gds(_?30)?", 0, 30, "Yesavage 1982"),
-    Scale("NPI-Q severity", "npi_?q(_?sev(erity)?)?|npi_?score", 0, 36, "Kaufer 2000"),
-    Scale("NPI-Q distress", "npi_?q_?dis(tress)?", 0, 60, "Kaufer 2000"),
-    Scale("NPI, 12 domains", "npi", 0, 144, "Cummings 1994, 1997"),
-    Scale("PHQ-9", "phq(_?9)?", 0, 27, "Kroenke 2001"),
-    Scale("PHQ-8", "phq_?8", 0, 24, "Kroenke 2009"),
-    Scale("PHQ-2", "phq_?2", 0, 6, "Kroenke 2003"),
-    Scale("GAD-7", "gad(_?7)?", 0, 21, "Spitzer 2006"),
-    Scale("HAM-D, 17 items", "(ham_?d|hdrs|hrsd)(_?17)?", 0, 52, "Hamilton 1960"),
-    Scale("HAM-A", "ham_?a|hars", 0, 56, "Hamilton 1959"),
-    Scale("MADRS", "madrs", 0, 60, "Montgomery & Åsberg 1979"),
-    Scale("BDI-II", "bdi(_?(ii|2))?", 0, 63, "Beck 1996"),
-    Scale("BAI", "bai", 0, 63, "Beck 1988"),
-    Scale("CES-D, 20 items", "ces_?d(_?20)?", 0, 60, "Radloff 1977"),
-    Scale(
-        "HADS, one subscale",
-        "hads_?(a(nx(iety)?)?|d(ep(ression)?)?)",
-        0,
-        21,
-        "Zigmond & Snaith 1983",
-    ),
-    Scale("HADS, both subscales", "hads", 0, 42, "Zigmond & Snaith 1983"),
-    Scale("EPDS", "epds", 0, 30, "Cox 1987"),
-    Scale("PSS-10", "pss(_?10)?", 0, 40, "Cohen & Williamson 1988"),
-    Scale("PSS-14", "pss(_?14)?", 0, 56, "Cohen 1983"),
-    Scale("PCL-5", "pcl_?5", 0, 80, "Weathers 2013"),
-    Scale("Y-BOCS", "y_?bocs", 0, 40, "Goodman 1989"),
-    Scale("YMRS", "ymrs", 0, 60, "Young 1978"),
-    Scale("PANSS positive", "panss_?p(os(itive)?)?", 7, 49, "Kay 1987"),
-    Scale("PANSS negative", "panss_?n(eg(ative)?)?", 7, 49, "Kay 1987"),
-    Scale("PANSS general", "panss_?g(en(eral)?)?", 16, 112, "Kay 1987"),
-    Scale("PANSS", "panss", 30, 210, "Kay 1987"),
-    Scale("AUDIT-C", "audit_?c", 0, 12, "Bush 1998"),
-    Scale("AUDIT", "audit", 0, 40, "Saunders 1993"),
-    # sleep
-    Scale("ISI", "isi", 0, 28, "Morin 1993; Bastien 2001"),
-    Scale("PSQI", "psqi", 0, 21, "Buysse 1989"),
-    Scale("Epworth", "ess|epworth", 0, 24, "Johns 1991"),
-    # movement, stroke, sclerosis
-    Scale("MDS-UPDRS I", "mds_?updrs_?(part_?)?(i|1)", 0, 52, "Goetz 2008"),
-    Scale("MDS-UPDRS II", "mds_?updrs_?(part_?)?(ii|2)", 0, 52, "Goetz 2008"),
-    Scale("MDS-UPDRS III", "mds_?updrs_?(part_?)?(iii|3)", 0, 132, "Goetz 2008"),
-    Scale("MDS-UPDRS IV", "mds_?updrs_?(part_?)?(iv|4)", 0, 24, "Goetz 2008"),
-    Scale("MDS-UPDRS", "mds_?updrs", 0, 260, "Goetz 2008"),
-    Scale("UPDRS I", "updrs_?(part_?)?(i|1)", 0, 16, "Fahn & Elton 1987"),
-    Scale("MDS-UPDRS I", "updrs_?(part_?)?(i|1)", 0, 52, "Goetz 2008"),
-    Scale("UPDRS II", "updrs_?(part_?)?(ii|2)", 0, 52, "Fahn & Elton 1987"),
-    Scale("UPDRS III", "updrs_?(part_?)?(iii|3)", 0, 108, "Fahn & Elton 1987"),
-    Scale("MDS-UPDRS III", "updrs_?(part_?)?(iii|3)", 0, 132, "Goetz 2008"),
-    Scale("UPDRS IV", "updrs_?(part_?)?(iv|4)", 0, 23, "Fahn & Elton 1987"),
-    Scale("MDS-UPDRS IV", "updrs_?(part_?)?(iv|4)", 0, 24, "Goetz 2008"),
-    Scale("UPDRS", "updrs", 0, 199, "Fahn & Elton 1987"),
-    Scale("MDS-UPDRS", "updrs", 0, 260, "Goetz 2008"),
-    Scale("NIHSS", "nihss", 0, 42, "Brott 1989"),
-    Scale("Glasgow coma", "gcs", 3, 15, "Teasdale & Jennett 1974; 15 points since 1976"),
-    Scale("EDSS", "edss", 0, 10, "Kurtzke 1983"),
-)
+_TABLE = pd.read_csv(Path(__file__).with_name("scales.csv"), usecols=list(Scale._fields))
+SCALES = tuple(map(Scale._make, _TABLE.itertuples(index=False)))
 SF36 = Scale("SF-36 {}", "", 0, 100, "Ware & Sherbourne 1992")
 
 _ANY = re.compile(rf"({'|'.join(scale.pattern for scale in SCALES)}){_SUFFIX}")

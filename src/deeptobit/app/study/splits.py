@@ -1,7 +1,5 @@
 """Data of a comparison, and its splits into training and test rows, the same for every method."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from math import nan
@@ -52,12 +50,11 @@ class Protocol:
 
     def __post_init__(self) -> None:
         """Check shares and repeats."""
-        if not self.train_shares or not all(0.0 < share < 1.0 for share in self.train_shares):
-            raise ValueError(
-                f"train shares must lie between 0 and 1; got {list(self.train_shares)}"
-            )
-        if len(set(self.train_shares)) < len(self.train_shares):
-            raise ValueError(f"train shares must differ; got {list(self.train_shares)}")
+        shares = list(self.train_shares)
+        if not shares or not all(0.0 < share < 1.0 for share in shares):
+            raise ValueError(f"train shares must lie between 0 and 1; got {shares}")
+        if len(set(shares)) < len(shares):
+            raise ValueError(f"train shares must differ; got {shares}")
         if self.repeats < 1:
             raise ValueError(f"repeats must be at least 1; got {self.repeats}")
 
@@ -127,11 +124,9 @@ def inner_folds(
     [[1, 3], [0, 2]]
     """
     rows = np.zeros((n_rows, 1))
-    if groups is None:
-        return list(
-            KFold(min(n_folds, n_rows), shuffle=True, random_state=random_state).split(rows)
-        )
-    return list(GroupKFold(min(n_folds, len(np.unique(groups)))).split(rows, None, groups))
+    if groups is not None:
+        return list(GroupKFold(min(n_folds, len(np.unique(groups)))).split(rows, None, groups))
+    return list(KFold(min(n_folds, n_rows), shuffle=True, random_state=random_state).split(rows))
 
 
 # The data that methods are compared on, from a study or a cohort.
@@ -185,11 +180,8 @@ class EvaluationData:
 
 def data_of_study(data: StudyData, name: str) -> EvaluationData:
     """The data of a study; missing features are left for every split to fill in."""
-    columns = (
-        replace(column, means=tuple(nan for _ in column.means)) for column in data.encoder.columns
-    )
-    blank = replace(data.encoder, columns=tuple(columns))
-    X = blank.encode(data.table).to_numpy(dtype=np.float64)
+    columns = [replace(column, means=(nan,) * len(column.means)) for column in data.encoder.columns]
+    X = replace(data.encoder, columns=tuple(columns)).matrix(data.table)
     return EvaluationData(name, X, data.targets, data.groups)
 
 
@@ -204,10 +196,8 @@ def data_of_cohort(cohort: Cohort, name: str) -> EvaluationData:
     ((50, 138), (50, 30), True)
     """
     targets = CensoredTargets.from_bounds(cohort.Y, cohort.lower, cohort.upper)
-    groups = cohort.groups
-    repeated = len(set(groups)) < len(groups)
-    X = cohort.X.to_numpy(dtype=np.float64)
-    return EvaluationData(name, X, targets, groups if repeated else None)
+    groups = cohort.groups if len(set(cohort.groups)) < len(cohort.groups) else None
+    return EvaluationData(name, cohort.X.to_numpy(dtype=np.float64), targets, groups)
 
 
 # Targets that can be fitted and measured in a split.
@@ -234,26 +224,22 @@ def find_usable(
     values = np.where(targets.has_value, targets.values, np.nan)
     train, test = values[split.train], values[split.test]
     least = 2 * len(folds)
-    requirements = {
-        f"fewer than {least} values to train on": _count(train) >= least,
-        "its values to train on are all the same": np.all(
-            [_varied(train[rows]) for rows, _ in folds], axis=0
-        ),
-        f"fewer than {FEWEST} values to test on": _count(test) >= FEWEST,
-        "its values to test on are all the same": _varied(test),
+    n_train, n_test = (~np.isnan(train)).sum(axis=0), (~np.isnan(test)).sum(axis=0)
+    varied = np.all([_varied(train[rows]) for rows, _ in folds], axis=0)
+    problems = {
+        f"fewer than {least} values to train on": n_train < least,
+        "its values to train on are all the same": ~varied,
+        f"fewer than {FEWEST} values to test on": n_test < FEWEST,
+        "its values to test on are all the same": ~_varied(test),
     }
     usable, skipped = [], []
     for task, name in enumerate(targets.names):
-        reasons = [reason for reason, met in requirements.items() if not met[task]]
-        if reasons:
-            skipped.append(Skipped(*split.key, name, reasons[0]))
-        else:
+        reason = next((reason for reason, there in problems.items() if there[task]), None)
+        if reason is None:
             usable.append(task)
+        else:
+            skipped.append(Skipped(*split.key, name, reason))
     return usable, skipped
-
-
-def _count(values: FloatArray) -> NDArray[np.intp]:
-    return np.asarray((~np.isnan(values)).sum(axis=0))
 
 
 def _varied(values: FloatArray) -> NDArray[np.bool_]:

@@ -1,26 +1,15 @@
 """Fit a study to a table that does not fit in memory, and test it on held-out rows."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from deeptobit.app.study.chunks import (
-    MOST_HELD_OUT,
-    Chunk,
-    ChunkedTable,
-    FirstPass,
-    HeldOutRows,
-    Passes,
-    hash_uniform,
-    read_first_pass,
-)
+from deeptobit.app.study import chunks
 from deeptobit.app.study.config import Study, settings_text
 from deeptobit.app.study.data import Entries, as_targets, limits_by_row, read_entries
 from deeptobit.app.study.doctor import Finding, find_collinear, find_missing_bounds
@@ -34,15 +23,15 @@ from deeptobit.runtime import one_blas_thread
 from deeptobit.scale import Block, LocalSource
 from deeptobit.targets import CensoredTargets
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 _MOST_VALUES = 10_000  # of a target, to fit the null model
 
 
 def read_test_rows(
-    study: Study, table: ChunkedTable, first: FirstPass, held_out: HeldOutRows, n_held_out: int
+    study: Study,
+    table: chunks.ChunkedTable,
+    first: chunks.FirstPass,
+    held_out: chunks.HeldOutRows,
+    n_held_out: int,
 ) -> tuple[pd.DataFrame, CensoredTargets, CensoredTargets]:
     """Features and targets of held-out rows, and targets of training rows for the null model.
 
@@ -50,15 +39,13 @@ def read_test_rows(
     random sample is read. Of the training rows about 10,000 values of every target are read, the
     others are missing.
     """
-    import pandas as pd
-
     encoder = first.encoder
     tested, training, X = list[Entries](), list[Entries](), list[FloatArray]()
     for chunk in table.chunks(width=len(encoder.features)):
         entries, is_held_out = read_entries(study, chunk.table), held_out.among(chunk)
-        random = hash_uniform(chunk.rows, study.model.seed + 1)
+        random = chunks.hash_uniform(chunk.rows, study.model.seed + 1)
         known = ~np.isnan(entries.values)
-        chosen = is_held_out & (random <= MOST_HELD_OUT / n_held_out) & known.any(axis=1)
+        chosen = is_held_out & (random <= chunks.MOST_HELD_OUT / n_held_out) & known.any(axis=1)
         if chosen.any():
             tested.append(Entries(*(part[chosen] for part in entries)))
             X.append(encoder.matrix(chunk.where(chosen).table))
@@ -95,9 +82,9 @@ class TrainingRows(LocalSource):
     def __init__(
         self,
         study: Study,
-        table: ChunkedTable,
+        table: chunks.ChunkedTable,
         encoder: Encoder,
-        held_out: HeldOutRows,
+        held_out: chunks.HeldOutRows,
         n_rows: int,
     ) -> None:
         self._study, self._table, self._encoder = study, table, encoder
@@ -116,28 +103,20 @@ class TrainingRows(LocalSource):
             chunk = everyone.where(~self._held_out.among(everyone))
             n_rows = len(chunk.rows)
             if skip < n_rows:
-                yield self._block(chunk.where(np.arange(n_rows) >= skip) if skip else chunk)
+                table = (chunk.where(np.arange(n_rows) >= skip) if skip else chunk).table
+                entries = read_entries(self._study, table)
+                limits = limits_by_row(self._study, entries)
+                X = self._encoder.matrix(table)
+                first = int(table.lines[0])
+                yield Block(X, entries.values, None, *limits, table.file, first)
             skip = max(skip - n_rows, 0)
-
-    def _block(self, chunk: Chunk) -> Block:
-        entries = read_entries(self._study, chunk.table)
-        lower, upper = limits_by_row(self._study, entries)
-        return Block(
-            X=self._encoder.matrix(chunk.table),
-            Y=entries.values,
-            weight=None,
-            lower=lower,
-            upper=upper,
-            where=chunk.table.file,
-            first_row=int(chunk.table.lines[0]),
-        )
 
 
 def stream_study(
     study: Study,
     path: Path,
     *,
-    progress: Passes = lambda number, done, total: None,
+    progress: chunks.Passes = lambda number, done, total: None,
     checkpoint: Path | None = None,
 ) -> FittedStudy:
     r"""Fit the model of a study to a Parquet table that is read some rows at a time.
@@ -184,14 +163,17 @@ def stream_study(
     """
     started = perf_counter()
     network = make_network(study)
-    table = ChunkedTable(study, path, progress)
+    table = chunks.ChunkedTable(study, path, progress)
     try:
-        first = read_first_pass(study, table)
-        held_out = HeldOutRows.choose(study, table.n_rows, first.groups)
+        first = chunks.read_first_pass(study, table)
+        held_out = chunks.HeldOutRows.choose(study, table.n_rows, first.groups)
         n_held_out = held_out.count(table)
         n_training = table.n_rows - n_held_out
         rows = TrainingRows(study, table, first.encoder, held_out, n_training)
-        warned = _fit(network, rows, checkpoint)
+        with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            resume = checkpoint is not None and checkpoint.exists()
+            network.fit(rows, checkpoint=checkpoint, resume=resume)
         X, targets, training = read_test_rows(study, table, first, held_out, n_held_out)
     except StudyError:
         raise
@@ -213,22 +195,11 @@ def stream_study(
         name=study.source.path.stem,
         text=settings_text(study),
         held_out=_test(network, X, targets, training, study.evaluation.coverage),
-        findings=(*_findings(study, first.encoder, X, targets), *warned),
+        findings=(*_find(study, first.encoder, X, targets), *as_findings(caught)),
         n_groups=None if first.groups is None else first.groups.n_groups,
         facts=versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=table.n_rows,
     )
-
-
-def _fit(
-    network: SubspaceNetworkRegressor, rows: TrainingRows, checkpoint: Path | None
-) -> list[Finding]:
-    """Fit the network, and return its warnings."""
-    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        resume = checkpoint is not None and checkpoint.exists()
-        network.fit(rows, checkpoint=checkpoint, resume=resume)
-    return as_findings(caught)
 
 
 def _test(
@@ -247,14 +218,11 @@ def _test(
     return HeldOut(targets, predictive, null, tuple(stages), coverage)
 
 
-def _findings(
+def _find(
     study: Study, encoder: Encoder, X: pd.DataFrame, targets: CensoredTargets
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """What a sample of the rows can show: bounds that are not declared, features that repeat."""
     observed = np.where(targets.observed, targets.low, np.nan)
-    found = [
-        finding
-        for target, values in zip(study.targets, observed.T, strict=True)
-        for finding in find_missing_bounds(target, values)
-    ]
-    return [*found, *find_collinear(X, encoder)]
+    for target, values in zip(study.targets, observed.T, strict=True):
+        yield from find_missing_bounds(target, values)
+    yield from find_collinear(X, encoder)

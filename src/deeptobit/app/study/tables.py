@@ -1,7 +1,5 @@
 """Read tables: CSV, Excel or Parquet, people in rows, a name for every column."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os
@@ -9,19 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from deeptobit.app.study.errors import StudyError, listed
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Cells as people write them: numbers, decimal commas, blanks, yes and no.
 
@@ -31,7 +26,7 @@ YES = frozenset({"1", "1.0", "true", "t", "yes", "y", "<", ">", "below", "above"
 NO = frozenset({"0", "0.0", "false", "f", "no", "n", "=", "observed", "detected"})
 
 
-def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatArray, BoolArray]:
+def parse_numbers(cells: "pd.Series[Any]", *, decimal_comma: bool) -> tuple[FloatArray, BoolArray]:
     """Numbers of shape (N,), NaN where blank, and where a cell is neither a number nor blank.
 
     Parameters
@@ -47,8 +42,6 @@ def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatA
     >>> parse_numbers(pd.Series(["1,5", None, "x"]), decimal_comma=True)
     (array([1.5, nan, nan]), array([False, False,  True]))
     """
-    import pandas as pd
-
     text = cells.astype(object)
     known = text.notna().to_numpy()
     ambiguous = np.zeros(len(text), dtype=np.bool_)
@@ -62,7 +55,7 @@ def parse_numbers(cells: pd.Series[Any], *, decimal_comma: bool) -> tuple[FloatA
     return np.where(wrong, np.nan, values), wrong
 
 
-def parse_flags(cells: pd.Series[Any]) -> tuple[BoolArray, BoolArray]:
+def parse_flags(cells: "pd.Series[Any]") -> tuple[BoolArray, BoolArray]:
     """Which cells say yes, and which say neither yes nor no; a blank means no.
 
     Examples
@@ -76,7 +69,7 @@ def parse_flags(cells: pd.Series[Any]) -> tuple[BoolArray, BoolArray]:
     return yes, ~yes & ~(folded.isin(NO) | folded.isna()).to_numpy()
 
 
-def split_limits(cells: pd.Series[Any]) -> tuple[pd.Series[Any], BoolArray, BoolArray]:
+def split_limits(cells: "pd.Series[Any]") -> tuple["pd.Series[Any]", BoolArray, BoolArray]:
     """Cells such as ``<0.5`` and ``> 1000`` without their sign, and which cells had each sign.
 
     Examples
@@ -206,7 +199,7 @@ class Table:
         """Names of the columns, in order."""
         return [str(name) for name in self.cells.columns]
 
-    def text(self, column: str) -> pd.Series[Any]:
+    def text(self, column: str) -> "pd.Series[Any]":
         """Cells as text, None where blank."""
         cells = self.cells[column]
         if cells.dtype.kind == "O":
@@ -276,17 +269,18 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     kind = kind_of_file(path)
     if sheet is not None and kind not in EXCEL:
         raise StudyError(f"{path.name} has no sheets: sheet is for Excel files")
-    if kind in TEXT:
-        rows, separator = read_csv_rows(path)
+    if kind in (*TEXT, *EXCEL):
+        rows, separator = read_csv_rows(path) if kind in TEXT else (_excel_rows(path, sheet), "")
         table = _from_rows(rows, path.name, {*BLANKS, *missing}, separator != ",")
-    elif kind in EXCEL:
-        table = _from_rows(_excel_rows(path, sheet), path.name, {*BLANKS, *missing}, True)
     elif kind in PARQUET:
         table = _read_parquet(path, missing)
     else:
         known = ", ".join((*TEXT, *EXCEL, *PARQUET))
         raise StudyError(f"{path.name}: cannot read files of kind {kind!r}; known are {known}")
-    _check_names(table)
+    twice = [name for name, times in Counter(table.columns).items() if times > 1]
+    if twice:
+        message = "column names must differ; rename those that are called"
+        raise StudyError(f"{path.name}: {message} {listed(twice)}")
     if len(table) == 0:
         raise StudyError(f"{path.name} has a header but no row of data; add rows")
     return table
@@ -303,8 +297,6 @@ def as_text(cell: Any) -> str:
 
 
 def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> Table:
-    import pandas as pd
-
     if not rows:
         raise StudyError(f"{file} is empty: the first row must name the columns")
     names = [name.strip() for name in rows[0][1]]
@@ -328,14 +320,11 @@ def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> 
 
 def _excel_rows(path: Path, sheet: str | None) -> Rows:
     require("openpyxl", "app")
-    import pandas as pd
-
     try:
         book = pd.ExcelFile(path, engine="openpyxl")
     except (ValueError, KeyError, BadZipFile):
-        raise StudyError(
-            f"{path.name} cannot be read as an Excel file; save it again as .xlsx"
-        ) from None
+        message = f"{path.name} cannot be read as an Excel file; save it again as .xlsx"
+        raise StudyError(message) from None
     with book:
         sheets = [str(name) for name in book.sheet_names]
         if sheet is not None and sheet not in sheets:
@@ -352,8 +341,6 @@ def _excel_rows(path: Path, sheet: str | None) -> Rows:
 
 def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
     require("pyarrow", "app")
-    import pandas as pd
-
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError):
@@ -371,8 +358,6 @@ def stored_table(
     frame: pd.DataFrame, file: str, lines: NDArray[np.int64], missing: Sequence[str]
 ) -> Table:
     """A table of typed columns, all rows of a file or some; blanks and codes become missing."""
-    import pandas as pd
-
     frame.columns = pd.Index([str(name) for name in frame.columns])
     for name in frame.columns[[dtype.kind not in "biufMm" for dtype in frame.dtypes]]:
         if pd.api.types.infer_dtype(frame[name], skipna=True) == "boolean":
@@ -385,11 +370,3 @@ def stored_table(
     if codes:
         frame[numeric] = frame[numeric].mask(frame[numeric].isin(codes))
     return Table(frame, file, lines)
-
-
-def _check_names(table: Table) -> None:
-    twice = [name for name, times in Counter(table.columns).items() if times > 1]
-    if twice:
-        raise StudyError(
-            f"{table.file}: column names must differ; rename those that are called {listed(twice)}"
-        )
