@@ -9,8 +9,6 @@ for the whole cortex (atrophy thins it, head size widens it), one for the lobe, 
 region on both sides and one for this side alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -1,16 +1,12 @@
 """The HELP trial at baseline: people in detoxification, and 30 bounded outcomes."""
 
-from __future__ import annotations
+from collections.abc import Iterable
+from typing import Literal
 
-from typing import TYPE_CHECKING, Literal
+import pandas as pd
 
 from deeptobit.datasets.common import Cohort, packaged_table
 from deeptobit.extras import require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas as pd
 
 
 def load_help(*, missing: Literal["indicator", "keep"] = "indicator") -> Cohort:
@@ -91,8 +87,6 @@ def _read_baseline() -> pd.DataFrame:
 
 def _encode(people: pd.DataFrame, features: Iterable[tuple[str, str]]) -> pd.DataFrame:
     """One numeric column per feature, or per level of it other than the first."""
-    import pandas as pd
-
     columns: dict[str, pd.Series[float]] = {}
     for name, levels in features:
         if not levels:

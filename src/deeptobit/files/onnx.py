@@ -4,15 +4,13 @@ A fitted model is reduced to its scores, noise and bounds. Its prediction is wri
 array operations, which ``onnx`` or ``skl2onnx`` then reads.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -99,9 +97,9 @@ class Graph:
 
 def clip(graph: Graph, score: str, lower: FloatArray, upper: FloatArray) -> str:
     """Scores (N, T) held within their bounds (T,); a side that is open everywhere costs nothing."""
-    if not np.isneginf(lower).all():
+    if not np.isinf(lower).all():
         score = graph.add("Max", score, lower)
-    if not np.isposinf(upper).all():
+    if not np.isinf(upper).all():
         score = graph.add("Min", score, upper)
     return score
 
@@ -119,11 +117,8 @@ def censored_mean(
     ['Abs', 'Add', 'Div', 'Exp', 'Max', 'Min', 'Mul', 'Sub']
     """
     mean = clip(graph, score, lower, upper)
-    for end, is_open, raise_or_lower in (
-        (lower, np.isneginf, "Add"),
-        (upper, np.isposinf, "Sub"),
-    ):
-        if not is_open(end).all():
+    for end, raise_or_lower in ((lower, "Add"), (upper, "Sub")):
+        if not np.isinf(end).all():
             excess = graph.add("Mul", _excess(graph, score, sigma, end), sigma)
             mean = graph.add(raise_or_lower, mean, excess)
     # Rounding must not carry a prediction beyond its bounds.
@@ -136,16 +131,12 @@ def _excess(graph: Graph, score: str, sigma: FloatArray, end: FloatArray) -> str
     z = graph.add("Min", distance, _FARTHEST)
     half_square = graph.add("Mul", graph.add("Mul", z, z), -0.5)
     t = graph.add("Div", graph.add("Sub", _CENTRE, z), graph.add("Add", z, _CENTRE))
-    return graph.add("Mul", graph.add("Exp", half_square), _polynomial(graph, t))
-
-
-def _polynomial(graph: Graph, t: str) -> str:
-    """Horner's scheme."""
-    *lower_powers, last = smooth_factor().tolist()
+    constant, *between, last = smooth_factor().tolist()
     value = graph.add("Mul", t, last)
-    for coefficient in reversed(lower_powers[1:]):
+    for coefficient in reversed(between):  # Horner's scheme
         value = graph.add("Mul", graph.add("Add", value, coefficient), t)
-    return graph.add("Add", value, lower_powers[0])
+    value = graph.add("Add", value, constant)
+    return graph.add("Mul", graph.add("Exp", half_square), value)
 
 
 @cache
@@ -203,7 +194,7 @@ class CensoredScores:
     noise: str = "gaussian"
 
     @classmethod
-    def of(cls, model: Any) -> CensoredScores:
+    def of(cls, model: Any) -> Self:
         """Those of a fitted estimator."""
         check_is_fitted(model)
         if hasattr(model, "layers_"):
@@ -226,13 +217,7 @@ class CensoredScores:
 
 
 def write_prediction(
-    graph: Graph,
-    X: str,
-    model: CensoredScores,
-    kind: Kind,
-    *,
-    output: str,
-    element_type: int,
+    graph: Graph, X: str, model: CensoredScores, kind: Kind, *, output: str, element_type: int
 ) -> None:
     """Add the nodes that predict (N, T) from features (N, D).
 
@@ -266,24 +251,21 @@ def write_prediction(
             "kind='latent', which do not depend on the noise"
         )
     features = graph.add("Cast", X, to=DOUBLE)
-    first, *above = model.layers
-    score = _score(graph, features, first)
-    for layer in above:
-        below = clip(graph, score, model.lower, model.upper)
-        sees_features = len(layer.factors[0]) > len(model.sigma)
-        inputs = graph.add("Concat", below, features, axis=1) if sees_features else below
-        score = _score(graph, inputs, layer)
+    score = ""
+    for depth, layer in enumerate(model.layers):
+        inputs = features
+        if depth:
+            inputs = clip(graph, score, model.lower, model.upper)
+            if len(layer.factors[0]) > len(model.sigma):  # with a skip connection
+                inputs = graph.add("Concat", inputs, features, axis=1)
+        for factor in layer.factors:
+            inputs = graph.add("MatMul", inputs, factor)
+        score = graph.add("Add", inputs, layer.intercept)
     if kind == "clip":
         score = clip(graph, score, model.lower, model.upper)
     if kind == "mean":
         score = censored_mean(graph, score, model.sigma, model.lower, model.upper)
     graph.add("Cast", score, to=element_type, output=output)
-
-
-def _score(graph: Graph, inputs: str, layer: ScoreLayer) -> str:
-    for factor in layer.factors:
-        inputs = graph.add("MatMul", inputs, factor)
-    return graph.add("Add", inputs, layer.intercept)
 
 
 # The file.
@@ -323,13 +305,9 @@ def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes
         helper.make_tensor_value_info(name, element_type, ["batch", size])
         for name, size in sizes.items()
     )
-    nodes = [
-        helper.make_node(node.operator, node.inputs, [node.output], **node.attributes)
-        for node in graph.nodes
-    ]
-    constants = [
-        onnx.numpy_helper.from_array(value, name) for name, value in graph.constants.items()
-    ]
+    nodes = [helper.make_node(at, read, [out], **more) for at, read, out, more in graph.nodes]
+    array = onnx.numpy_helper.from_array
+    constants = [array(value, name) for name, value in graph.constants.items()]
     proto = helper.make_model(
         helper.make_graph(nodes, "deeptobit", [given], [predicted], constants),
         opset_imports=[helper.make_opsetid("", _OPERATOR_SET)],
@@ -343,20 +321,13 @@ def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes
 
 
 def _metadata(model: CensoredScores, kind: str) -> dict[str, str]:
-    lists = {
-        "feature_names": list(model.feature_names),
-        "target_names": list(model.target_names),
-        "lower": _finite(model.lower),
-        "upper": _finite(model.upper),
-        "sigma": _finite(model.sigma),
-    }
+    lists = {name: list(getattr(model, name)) for name in ("feature_names", "target_names")}
+    for name in ("lower", "upper", "sigma"):
+        values = getattr(model, name).tolist()
+        lists[name] = [value if np.isfinite(value) else None for value in values]
     as_json = {key: json.dumps(values, ensure_ascii=False) for key, values in lists.items()}
     facts = {"kind": kind, "noise": model.noise, "deeptobit_version": version("deeptobit")}
     return facts | as_json
-
-
-def _finite(values: FloatArray) -> list[float | None]:
-    return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _check_resolution(model: CensoredScores) -> None:
@@ -400,13 +371,8 @@ def register_skl2onnx() -> None:
     """
     skl2onnx = require("skl2onnx", _EXTRA)
     for cls in ESTIMATORS:
-        skl2onnx.update_registered_converter(
-            cls,
-            f"Deeptobit{cls.__name__}",
-            _set_shape,
-            _convert,
-            options={"kind": list(get_args(Kind))},
-        )
+        name, options = f"Deeptobit{cls.__name__}", {"kind": list(get_args(Kind))}
+        skl2onnx.update_registered_converter(cls, name, _set_shape, _convert, options=options)
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:

@@ -5,8 +5,6 @@ JSON and arrays have no tuples, objects or NumPy scalars. These become dicts wit
 occurs again is stored once: ``{"is": "same", "as": 3}`` is the array with number 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from numbers import Integral, Real
@@ -87,11 +85,9 @@ class Packer:
             return str(value)
         if kind in self._classes:
             name, saved = self._classes[kind]
-            fields = saved.take(value).items()
-            return {
-                "is": name,
-                "fields": {key: self.pack(item, f"{where}.{key}") for key, item in fields},
-            }
+            taken = saved.take(value).items()
+            fields = {key: self.pack(item, f"{where}.{key}") for key, item in taken}
+            return {"is": name, "fields": fields}
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             return {"is": "scalar", "value": np.asarray(value)}
         if kind is np.ma.MaskedArray:

@@ -1,7 +1,5 @@
 """Parameters, likelihood and covariance of a fitted Tobit model, in the user's units."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,17 +64,14 @@ class FittedTobit:
         n_coef = self.problem.features.rank + self.problem.fit_intercept
         return np.asarray(n_coef + self.problem.free_sigma.astype(np.float64))
 
-    def without_features(self, *, tol: float, max_iter: int) -> FittedTobit:
+    def without_features(self, *, tol: float, max_iter: int) -> "FittedTobit":
         """The intercept-only model on the same data."""
         given = None if self.problem.free_sigma.all() else self.point[-1]
+        empty, total = self.problem.without_features(), self.total_weight
         problem, result, kinds = fit_tobit(
-            self.problem.without_features(),
-            given,
-            total_weight=self.total_weight,
-            tol=tol,
-            max_iter=max_iter,
+            empty, given, total_weight=total, tol=tol, max_iter=max_iter
         )
-        return FittedTobit(problem, result.point, result.value, self.total_weight, kinds)
+        return FittedTobit(problem, result.point, result.value, total, kinds)
 
     def covariance(
         self, task: int, kind: CovarianceKind = "observed", groups: ArrayLike | None = None
