@@ -1,7 +1,5 @@
 """Arguments of the metrics: checked, brought to (N, T), and averaged over entries and tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -95,12 +93,9 @@ def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
             f"{shape}; got shape {scales.shape}"
         )
     scales = np.broadcast_to(scales, shape)
-    wrong = ~((scales > 0.0) & np.isfinite(scales))
-    for row, task in np.argwhere(wrong)[:1].tolist():
-        raise ValueError(
-            f"sigma must be positive and finite; got {scales[row, task]:g} for target "
-            f"{targets.names[task]!r}"
-        )
+    for row, task in np.argwhere(~((scales > 0.0) & np.isfinite(scales)))[:1].tolist():
+        name, found = targets.names[task], scales[row, task]
+        raise ValueError(f"sigma must be positive and finite; got {found:g} for target {name!r}")
     return scales
 
 
@@ -120,10 +115,8 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
             f"sample_weight must have shape ({n_samples},), one per row; got {weights.shape}"
         )
     for row in np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))[:1].tolist():
-        raise ValueError(
-            f"sample_weight must not be negative, NaN or infinite; got {weights[row]:g} in row "
-            f"{row}"
-        )
+        found = f"got {weights[row]:g} in row {row}"
+        raise ValueError(f"sample_weight must not be negative, NaN or infinite; {found}")
     if n_samples > 0 and not weights.any():
         raise ValueError("sample_weight is 0 in every row")
     return weights
@@ -241,9 +234,8 @@ class Recorded(NamedTuple):
 
     def predictive(self, noise: Noise, latent: FloatArray, sigma: FloatArray) -> Predictive:
         """Predictive distributions of the K entries, from latent and sigma of shape (N, T)."""
-        known = self.known
-        noise = at_entries(noise, known)
-        return Predictive(noise, latent[known], sigma[known], self.lower, self.upper)
+        at, ends = self.known, (self.lower, self.upper)
+        return Predictive(at_entries(noise, at), latent[at], sigma[at], *ends)
 
 
 def recorded(targets: CensoredTargets) -> Recorded:
@@ -274,11 +266,8 @@ def recorded(targets: CensoredTargets) -> Recorded:
 
 def bounds_at(targets: CensoredTargets, known: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Bounds in force of the K entries where ``known``, each of shape (K,)."""
-    lower, upper = (
-        np.broadcast_to(bounds, targets.shape)[known]
-        for bounds in (targets.lower_bounds, targets.upper_bounds)
-    )
-    return lower, upper
+    ends = np.broadcast_arrays(targets.lower_bounds, targets.upper_bounds, known)
+    return ends[0][known], ends[1][known]
 
 
 # Some of the targets.
@@ -295,12 +284,11 @@ def some_targets(targets: CensoredTargets, tasks: Sequence[int]) -> CensoredTarg
     (('MMSE',), array([[3.]]), array([1.]))
     """
     chosen = list(tasks)
-    fields = ("low", "high", "lower", "upper", "entry_lower", "entry_upper")
-    arrays = {name: getattr(targets, name) for name in fields}
-    columns: dict[str, Any] = {
-        name: array[..., chosen] for name, array in arrays.items() if array is not None
-    }
-    return replace(targets, names=tuple(targets.names[task] for task in chosen), **columns)
+    columns: dict[str, Any] = {"names": tuple(targets.names[task] for task in chosen)}
+    for name in ("low", "high", "lower", "upper", "entry_lower", "entry_upper"):
+        array = getattr(targets, name)
+        columns[name] = None if array is None else array[..., chosen]
+    return replace(targets, **columns)
 
 
 def some_predictive(predictive: Predictive, tasks: Sequence[int]) -> Predictive:

@@ -53,10 +53,8 @@ def principal_angles(U: ArrayLike, U_hat: ArrayLike) -> FloatArray:
     """
     truth, estimate = _read_matrix(U, "U"), _read_matrix(U_hat, "U_hat")
     if len(truth) != len(estimate):
-        raise ValueError(
-            f"U has shape {truth.shape} but U_hat has shape {estimate.shape}; both need one row "
-            "per task"
-        )
+        shapes = f"U has shape {truth.shape} but U_hat has shape {estimate.shape}"
+        raise ValueError(f"{shapes}; both need one row per task")
     _refuse_zero(truth, "U")
     _refuse_zero(estimate, "U_hat")
     smaller, larger = sorted((orth(truth), orth(estimate)), key=np.size)
