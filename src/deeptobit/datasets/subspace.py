@@ -160,8 +160,8 @@ def make_subspace(
     sizes = {"n_samples": n_samples, "n_features": n_features, "n_tasks": n_tasks}
     for name, size in (sizes | {"rank": rank, "n_layers": n_layers}).items():
         check_size(name, size)
-    if rank > min(n_features, n_tasks):
-        most = min(n_features, n_tasks)
+    most = min(n_features, n_tasks)
+    if rank > most:
         raise ValueError(f"rank must be at most min(n_features, n_tasks) = {most}, got {rank}")
     for name, scale in {"sigma": sigma, "hidden_sigma": hidden_sigma}.items():
         if not 0 <= scale < np.inf:
@@ -176,10 +176,8 @@ def make_subspace(
     X = inputs = state.standard_normal((n_samples, n_features))
     layers: list[LayerTruth] = []
     for noise_sd in [*[hidden_sigma] * (n_layers - 1), sigma]:
-        layer = LayerTruth(
-            U=state.standard_normal((n_tasks, rank)),
-            V=state.standard_normal((rank, inputs.shape[1])),
-        )
+        shapes = (n_tasks, rank), (rank, inputs.shape[1])
+        layer = LayerTruth(*map(state.standard_normal, shapes))
         latent = layer.latent(inputs)
         if latent_sd is not None:  # Scale U, and not the scores, so that the truth stays exact.
             if latent.std() == 0:

@@ -19,7 +19,7 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
@@ -99,15 +99,10 @@ class ArraySpec:
         """Bytes in the file."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
-    def describe(self) -> list[Any]:
-        """What :meth:`parse` reads."""
-        return [self.dtype, list(self.shape), self.order]
-
     def dump(self, array: AnyArray) -> memoryview:
         """The bytes of the array in its own order."""
         rows = array.T if self.order == "F" else array
-        little = np.ascontiguousarray(rows, dtype=self.dtype)
-        return little.reshape(-1).view(np.uint8).data
+        return np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1).view(np.uint8).data
 
     def load(self, file: BufferedReader) -> AnyArray:
         """Read the array; the caller knows that the file holds that many bytes."""
@@ -156,10 +151,9 @@ def _flatten(value: Any, where: str, arrays: list[AnyArray], depth: int) -> Any:
             items = enumerate(value)
             return [_flatten(at, f"{where}[{index}]", arrays, depth + 1) for index, at in items]
         case dict() if all(isinstance(key, str) for key in value):
-            found = {
-                key: _flatten(item, f"{where}[{key!r}]", arrays, depth + 1)
-                for key, item in value.items()
-            }
+            found = {}
+            for key, item in value.items():
+                found[key] = _flatten(item, f"{where}[{key!r}]", arrays, depth + 1)
             return {"$dict": found} if any(key.startswith("$") for key in found) else found
     raise TypeError(f"{where} is of type {type(value).__name__}, which a file cannot hold")
 
@@ -261,7 +255,7 @@ def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any
     """
     document, arrays = flatten(dict(state))
     specs = [ArraySpec.of(array) for array in arrays]
-    content = {"kind": kind, "arrays": [spec.describe() for spec in specs], "state": document}
+    content = {"kind": kind, "arrays": list(map(astuple, specs)), "state": document}
     header = json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
     if len(header) > _LONGEST_HEADER:
         raise ValueError(
@@ -303,10 +297,8 @@ def _read(file: BufferedReader) -> tuple[str, dict[str, Any]]:
         raise ModelFileError("the file ends too early")
     _, version, header_bytes = _BEGINNING.unpack(beginning)
     if version > _VERSION:
-        raise ModelFileError(
-            f"it has format {version}, and this version of deeptobit reads up to {_VERSION}; "
-            "upgrade deeptobit"
-        )
+        reads = f"this version of deeptobit reads up to {_VERSION}"
+        raise ModelFileError(f"it has format {version}, and {reads}; upgrade deeptobit")
     if version < 1:
         raise ModelFileError(f"there is no format {version}")
     if _digest(chain([beginning], iter(lambda: file.read(_CHUNK), b""))) != digest:

@@ -1,16 +1,15 @@
 """Predictions as ONNX: files of their own, and steps of converted pipelines.
 
-A fitted model is reduced to its scores, noise and bounds. Its prediction is written as a graph of
-array operations, which ``onnx`` or ``skl2onnx`` then reads.
+The prediction of a fitted model is written as a graph of array operations, which ``onnx`` or
+``skl2onnx`` then reads.
 """
 
 import json
 import os
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -78,15 +77,15 @@ class Graph:
         self, operator: str, *inputs: str | ArrayLike, output: str | None = None, **attributes: int
     ) -> str:
         """Append a node and return the name of its output; inputs are names, or constants."""
-        names = tuple(given if isinstance(given, str) else self._hold(given) for given in inputs)
+        names = []
+        for given in inputs:
+            name = given if isinstance(given, str) else self._name("c")
+            if not isinstance(given, str):
+                self.constants[name] = np.ascontiguousarray(given, dtype=np.float64)
+            names.append(name)
         output = output or self._name(operator)
-        self.nodes.append(Node(operator, names, output, attributes))
+        self.nodes.append(Node(operator, tuple(names), output, attributes))
         return output
-
-    def _hold(self, constant: ArrayLike) -> str:
-        name = self._name("c")
-        self.constants[name] = np.ascontiguousarray(constant, dtype=np.float64)
-        return name
 
     def _name(self, kind: str) -> str:
         return f"{self._prefix}{kind}{len(self.nodes) + len(self.constants)}"
@@ -156,115 +155,61 @@ def smooth_factor() -> FloatArray:
     return np.asarray(chebyshev.cheb2poly(chebyshev.chebfit(t, factor, _DEGREE)), dtype=np.float64)
 
 
-# What a prediction is computed from, whatever the estimator.
-
-
-class ScoreLayer(NamedTuple):
-    """Scores x ↦ xF₁F₂… + b of one layer.
-
-    ``factors`` are multiplied from the right, the first of shape (D_k, ·), the last of shape
-    (·, T); ``intercept`` has shape (T,). A layer above another sees the T outputs below, alone
-    (D_k = T) or in front of the features (D_k = T + D).
-    """
-
-    factors: tuple[FloatArray, ...]
-    intercept: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class CensoredScores:
-    """A fitted model y = clip(η_K(x) + σε, lower, upper), in the user's units.
-
-    Parameters
-    ----------
-    layers : tuple of ScoreLayer
-        Each but the last passes on its scores, clipped to the bounds.
-    sigma, lower, upper : arrays of shape (T,)
-    feature_names, target_names : tuple of str
-    noise : str
-        The family of ε.
-    """
-
-    layers: tuple[ScoreLayer, ...]
-    sigma: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    noise: str = "gaussian"
-
-    @classmethod
-    def of(cls, model: Any) -> Self:
-        """Those of a fitted estimator."""
-        check_is_fitted(model)
-        if hasattr(model, "layers_"):
-            layers = tuple(ScoreLayer((at.V.T, at.U.T), at.intercept) for at in model.layers_)
-        else:
-            layers = (ScoreLayer((model.coef_.T,), model.intercept_),)
-        default = [f"x{column}" for column in range(model.n_features_in_)]
-        return cls(
-            layers=layers,
-            sigma=model.sigma_,
-            lower=model.lower_,
-            upper=model.upper_,
-            feature_names=tuple(map(str, getattr(model, "feature_names_in_", default))),
-            target_names=tuple(model.target_names_),
-            noise=model.noise_.name,
-        )
-
-
 # From features to a prediction, node by node.
 
 
 def write_prediction(
-    graph: Graph, X: str, model: CensoredScores, kind: Kind, *, output: str, element_type: int
+    graph: Graph, X: str, model: Any, kind: Kind, *, output: str, element_type: int
 ) -> None:
     """Add the nodes that predict (N, T) from features (N, D).
 
     All is computed in double precision and rounded once, at the end: an intercept may be the
-    small difference of large numbers.
+    small difference of large numbers. Each layer but the last passes on its scores, clipped to the
+    bounds, alone or in front of the features.
 
     Parameters
     ----------
     graph : Graph
     X, output : str
         Names of what is read and written.
-    model : CensoredScores
+    model : fitted estimator
     kind : {"mean", "clip", "latent"}
     element_type : int
         Of the output, as ONNX numbers it.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> layer = ScoreLayer((np.ones((3, 1)),), np.zeros(1))
-    >>> model = CensoredScores((layer,), np.ones(1), np.zeros(1), np.full(1, 9.0), ("x",), ("y",))
+    >>> from deeptobit import TobitRegressor
+    >>> model = TobitRegressor(upper=9.0).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 3.0, 5.0, 9.0])
     >>> graph = Graph()
     >>> write_prediction(graph, "X", model, "clip", output="clip", element_type=1)
     >>> [node.operator for node in graph.nodes]
     ['Cast', 'MatMul', 'Add', 'Max', 'Min', 'Cast']
     """
-    if kind == "mean" and model.noise != "gaussian":
+    if kind == "mean" and model.noise_.name != "gaussian":
         raise ValueError(
             f"the censored mean can be exported to ONNX for Gaussian noise; this model has "
-            f"{model.noise} noise. Fit it with noise='gaussian', or export kind='clip' or "
+            f"{model.noise_.name} noise. Fit it with noise='gaussian', or export kind='clip' or "
             "kind='latent', which do not depend on the noise"
         )
-    features = graph.add("Cast", X, to=DOUBLE)
-    score = ""
-    for depth, layer in enumerate(model.layers):
-        inputs = features
+    if hasattr(model, "layers_"):
+        layers = [((layer.V.T, layer.U.T), layer.intercept) for layer in model.layers_]
+    else:
+        layers = [((model.coef_.T,), model.intercept_)]
+    score, bounds = "", (model.lower_, model.upper_)
+    features = inputs = graph.add("Cast", X, to=DOUBLE)
+    for depth, (factors, intercept) in enumerate(layers):
         if depth:
-            inputs = clip(graph, score, model.lower, model.upper)
-            if len(layer.factors[0]) > len(model.sigma):  # with a skip connection
+            inputs = clip(graph, score, *bounds)
+            if len(factors[0]) > len(intercept):  # with a skip connection
                 inputs = graph.add("Concat", inputs, features, axis=1)
-        for factor in layer.factors:
+        for factor in factors:
             inputs = graph.add("MatMul", inputs, factor)
-        score = graph.add("Add", inputs, layer.intercept)
+        score = graph.add("Add", inputs, intercept)
     if kind == "clip":
-        score = clip(graph, score, model.lower, model.upper)
+        score = clip(graph, score, *bounds)
     if kind == "mean":
-        score = censored_mean(graph, score, model.sigma, model.lower, model.upper)
+        score = censored_mean(graph, score, model.sigma_, *bounds)
     graph.add("Cast", score, to=element_type, output=output)
 
 
@@ -273,10 +218,10 @@ def write_prediction(
 
 def write_onnx(model: Any, path: str | os.PathLike[str], kind: Kind, precision: Precision) -> None:
     """Write the predictions of a fitted estimator to an ONNX file, whole or not at all."""
-    write_whole(Path(path), [onnx_bytes(CensoredScores.of(model), kind, precision)])
+    write_whole(Path(path), [onnx_bytes(model, kind, precision)])
 
 
-def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes:
+def onnx_bytes(model: Any, kind: Kind, precision: Precision) -> bytes:
     """The file: one input ``X`` of shape (batch, D), one output named by its kind, (batch, T).
 
     The metadata hold names, bounds, noise and its scales, kind and version, those that are lists
@@ -285,13 +230,13 @@ def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes
     Examples
     --------
     >>> import onnx
-    >>> layer = ScoreLayer((np.ones((2, 1)),), np.zeros(1))
-    >>> model = CensoredScores((layer,), np.ones(1), np.zeros(1), np.full(1, np.inf),
-    ...     ("age", "volume"), ("MMSE",))
+    >>> from deeptobit import TobitRegressor
+    >>> model = TobitRegressor().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 3.0, 5.0, 9.0])
     >>> read = onnx.load_from_string(onnx_bytes(model, "mean", "float32"))
     >>> {entry.key: entry.value for entry in read.metadata_props}["upper"]
     '[null]'
     """
+    check_is_fitted(model)
     element_type = {"float32": FLOAT, "float64": DOUBLE}.get(precision)
     if element_type is None:
         raise ValueError(f"dtype must be 'float32' or 'float64'; got {precision!r}")
@@ -300,11 +245,9 @@ def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes
     onnx = require("onnx", _EXTRA)
     helper, graph = onnx.helper, Graph()
     write_prediction(graph, "X", model, kind, output=kind, element_type=element_type)
-    sizes = {"X": len(model.feature_names), kind: len(model.target_names)}
-    given, predicted = (
-        helper.make_tensor_value_info(name, element_type, ["batch", size])
-        for name, size in sizes.items()
-    )
+    sizes = {"X": model.n_features_in_, kind: len(model.target_names_)}
+    info = helper.make_tensor_value_info
+    given, predicted = (info(at, element_type, ["batch", n]) for at, n in sizes.items())
     nodes = [helper.make_node(at, read, [out], **more) for at, read, out, more in graph.nodes]
     array = onnx.numpy_helper.from_array
     constants = [array(value, name) for name, value in graph.constants.items()]
@@ -320,19 +263,21 @@ def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes
     return bytes(proto.SerializeToString())
 
 
-def _metadata(model: CensoredScores, kind: str) -> dict[str, str]:
-    lists = {name: list(getattr(model, name)) for name in ("feature_names", "target_names")}
+def _metadata(model: Any, kind: str) -> dict[str, str]:
+    default = [f"x{column}" for column in range(model.n_features_in_)]
+    names = [str(name) for name in getattr(model, "feature_names_in_", default)]
+    lists = {"feature_names": names, "target_names": list(model.target_names_)}
     for name in ("lower", "upper", "sigma"):
-        values = getattr(model, name).tolist()
+        values = getattr(model, f"{name}_").tolist()
         lists[name] = [value if np.isfinite(value) else None for value in values]
     as_json = {key: json.dumps(values, ensure_ascii=False) for key, values in lists.items()}
-    facts = {"kind": kind, "noise": model.noise, "deeptobit_version": version("deeptobit")}
+    facts = {"kind": kind, "noise": model.noise_.name, "deeptobit_version": version("deeptobit")}
     return facts | as_json
 
 
-def _check_resolution(model: CensoredScores) -> None:
+def _check_resolution(model: Any) -> None:
     """Single precision must tell predictions apart as finely as is promised."""
-    for name, lower, upper in zip(model.target_names, model.lower, model.upper, strict=True):
+    for name, lower, upper in zip(model.target_names_, model.lower_, model.upper_, strict=True):
         rounding = np.finfo(np.float32).eps * max(abs(lower), abs(upper))
         if np.isfinite(rounding) and rounding > _ACCURACY * (upper - lower):
             raise ValueError(
@@ -381,14 +326,10 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     estimator, target = operator.raw_operator, operator.outputs[0]
     options = container.get_options(estimator, {"kind": None})
     graph = Graph(prefix=f"{scope.get_unique_variable_name('deeptobit')}_")
-    write_prediction(
-        graph,
-        operator.inputs[0].full_name,
-        CensoredScores.of(estimator),
-        options["kind"] or estimator.prediction,
-        output=target.full_name,
-        element_type=DOUBLE if _is_double(target) else FLOAT,
-    )
+    X, output = operator.inputs[0].full_name, target.full_name
+    kind = options["kind"] or estimator.prediction
+    element_type = DOUBLE if _is_double(target) else FLOAT
+    write_prediction(graph, X, estimator, kind, output=output, element_type=element_type)
     for name, value in graph.constants.items():
         container.add_initializer(name, DOUBLE, list(value.shape), value.ravel())
     for node in graph.nodes:
@@ -397,8 +338,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 def _set_shape(operator: Any) -> None:
     """(batch, T), in double precision if the features are, else in single."""
-    types = require("skl2onnx.common.data_types", _EXTRA)
-    features = operator.inputs[0]
+    types, features = require("skl2onnx.common.data_types", _EXTRA), operator.inputs[0]
     kind = types.DoubleTensorType if _is_double(features) else types.FloatTensorType
     n_tasks = len(operator.raw_operator.target_names_)
     operator.outputs[0].type = kind([features.get_first_dimension(), n_tasks])

@@ -68,9 +68,8 @@ class FittedTobit:
         """The intercept-only model on the same data."""
         given = None if self.problem.free_sigma.all() else self.point[-1]
         empty, total = self.problem.without_features(), self.total_weight
-        problem, result, kinds = fit_tobit(
-            empty, given, total_weight=total, tol=tol, max_iter=max_iter
-        )
+        found = fit_tobit(empty, given, total_weight=total, tol=tol, max_iter=max_iter)
+        problem, result, kinds = found
         return FittedTobit(problem, result.point, result.value, total, kinds)
 
     def covariance(
@@ -133,10 +132,8 @@ class FittedTobit:
         for rows, block in features.blocks():
             x = np.column_stack([block.dense(), np.ones(rows.stop - rows.start)])
             u = x @ self.point[:-1, task]
-            low, high = (
-                (ends[rows, task] - location) / scale
-                for ends in (problem.targets.low, problem.targets.high)
-            )
+            low = (problem.targets.low[rows, task] - location) / scale
+            high = (problem.targets.high[rows, task] - location) / scale
             weight = problem.weight[rows]
             at = likelihood.evaluate_olsen(problem.noise, low, high, u, np.full_like(u, theta))
             cross = u * at.u_u + theta * at.u_theta

@@ -51,7 +51,7 @@ def draw_predictions(
     n_columns, n_rows = style.grid_shape(len(targets.names))
     if len(targets.names) == 1:
         ax = style.axes_or_new(ax, 5.0, 4.6)
-        _draw_panel(ax, targets, 0, (predicted, low, high), coverage)
+        _draw_panel(ax, targets, 0, [predicted, low, high], coverage)
         ax.set(title=targets.names[0], xlabel=_X_LABEL, ylabel=_Y_LABEL)
         place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
         ax.legend(fontsize=SMALL, frameon=False, ncols=4, **place)
@@ -59,7 +59,7 @@ def draw_predictions(
     ax = style.axes_or_new(ax, 1.0 + 2.0 * n_columns, 1.2 + 1.9 * n_rows)
     panels = style.divide(ax, style.grid_places(len(targets.names), gap=0.35))
     for task, panel in enumerate(panels):
-        _draw_panel(panel, targets, task, (predicted, low, high), coverage)
+        _draw_panel(panel, targets, task, [predicted, low, high], coverage)
         panel.set_title(style.shorten(targets.names[task], 24), fontsize=SMALL + 1, pad=3)
         panel.tick_params(labelsize=SMALL - 1)
         panel.locator_params(nbins=4)
@@ -77,11 +77,7 @@ def draw_predictions(
 
 
 def _draw_panel(
-    ax: Axes,
-    targets: CensoredTargets,
-    task: int,
-    predictions: tuple[FloatArray, FloatArray, FloatArray],
-    coverage: float,
+    ax: Axes, targets: CensoredTargets, task: int, predictions: list[FloatArray], coverage: float
 ) -> None:
     """One target: intervals below, then the diagonal and the bounds, then the outcomes."""
     known = ~targets.missing[:, task]
@@ -114,9 +110,8 @@ def _intervals(
 
 def _outcomes(ax: Axes, targets: CensoredTargets, task: int, predicted: FloatArray) -> None:
     """Outcomes as what they are known to be: a value, at a bound, or in an interval."""
-    observed, at_lower, at_upper = (
-        kind[:, task] for kind in (targets.observed, targets.at_lower, targets.at_upper)
-    )
+    kinds = targets.observed, targets.at_lower, targets.at_upper
+    observed, at_lower, at_upper = (kind[:, task] for kind in kinds)
     for chosen, marker, color, size, label in (
         (observed, "o", BLUE, 14.0, "observed"),
         (at_lower, "v", VERMILION, 22.0, "at lower bound"),

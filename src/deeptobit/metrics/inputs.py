@@ -32,16 +32,11 @@ def read_targets(
                 "only"
             )
         return Y
-    lower_by_entry, upper_by_entry = _is_per_entry(lower, Y), _is_per_entry(upper, Y)
-    return read_bounded(
-        Y,
-        None if lower_by_entry else lower,
-        None if upper_by_entry else upper,
-        entry_lower=cast(ArrayLike, lower) if lower_by_entry else None,
-        entry_upper=cast(ArrayLike, upper) if upper_by_entry else None,
-        advice="or pass CensoredTargets.from_bounds(…, outside='clip') as Y to treat them as "
-        "censored there",
-    )
+    bounds: dict[str, Any] = {}
+    for name, bound in (("lower", lower), ("upper", upper)):
+        bounds[f"entry_{name}" if _is_per_entry(bound, Y) else name] = bound
+    advice = "or pass CensoredTargets.from_bounds(…, outside='clip') as Y"
+    return read_bounded(Y, **bounds, advice=f"{advice} to treat them as censored there")
 
 
 def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> FloatArray:
@@ -303,11 +298,6 @@ def some_predictive(predictive: Predictive, tasks: Sequence[int]) -> Predictive:
     array([3.])
     """
     chosen = list(tasks)
-    return replace(
-        predictive,
-        noise=of_tasks(predictive.noise, chosen),
-        latent=predictive.latent[:, chosen],
-        sigma=predictive.sigma[..., chosen],
-        lower=np.asarray(predictive.lower)[..., chosen],
-        upper=np.asarray(predictive.upper)[..., chosen],
-    )
+    names = "latent", "sigma", "lower", "upper"
+    columns: Any = {name: np.asarray(getattr(predictive, name))[..., chosen] for name in names}
+    return replace(predictive, noise=of_tasks(predictive.noise, chosen), **columns)
