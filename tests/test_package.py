@@ -13,8 +13,8 @@ import deeptobit
 
 ROOT = Path(__file__).parents[1]
 SURFACE = [
-    "CensoredTargets",
     "AutoTobitRegressor",
+    "CensoredTargets",
     "SubspaceNetworkCV",
     "SubspaceNetworkRegressor",
     "SubspaceTobitRegressor",
