@@ -49,9 +49,8 @@ def check_noise(noise: Noise) -> None:
     AssertionError: log_cdf stops falling far out...
     """
     if not isinstance(noise, Noise):
-        raise TypeError(
-            f"{noise!r} is not a noise family with all the functions of deeptobit.likelihood.Noise"
-        )
+        family = "a noise family with all the functions of deeptobit.likelihood.Noise"
+        raise TypeError(f"{noise!r} is not {family}")
     _check_functions(noise)
     _check_tails(noise)
     _check_intervals(noise)
@@ -197,11 +196,8 @@ def _tail_moments(log_tail: Callable[[float], FloatArray], unit: float) -> dict[
         rest, _ = quad(at, 20.0 * unit, np.inf, limit=400, epsabs=1e-12, epsrel=1e-9)
         return float(body + rest)
 
-    return {
-        "mean": integral(1.0, lambda t: 1.0),
-        "square": integral(1.0, lambda t: 2.0 * t),
-        "crps": integral(2.0, lambda t: 1.0),
-    }
+    mean, crps = integral(1.0, lambda t: 1.0), integral(2.0, lambda t: 1.0)
+    return {"mean": mean, "square": integral(1.0, lambda t: 2.0 * t), "crps": crps}
 
 
 # Penalties: what a solver relies on.

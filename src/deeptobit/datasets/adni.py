@@ -1,10 +1,7 @@
 """The ADNI study: features and bounded scores of people, joined from its files."""
 
-import math
 import re
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,7 +85,7 @@ def load_adni(
     """
     chosen = choose_scores(scores)
     names = dict.fromkeys(score.table for score in chosen)
-    scans, files = find_tables(Path(folder), names)
+    scans, files = find_tables(Path(folder), list(names))
     tables = {name: read_table(path) for name, path in files.items()}
     X = read_features(read_table(scans), canonical_visit(visit))
     columns = [read_score(tables[score.table], score) for score in chosen]
@@ -110,7 +107,7 @@ def load_adni(
 # The files.
 
 
-def find_tables(folder: Path, score_tables: Iterable[str]) -> tuple[Path, dict[str, Path]]:
+def find_tables(folder: Path, score_tables: list[str]) -> tuple[Path, dict[str, Path]]:
     """The file of the scans, and the files of the score tables by name.
 
     Raises
@@ -126,7 +123,12 @@ def find_tables(folder: Path, score_tables: Iterable[str]) -> tuple[Path, dict[s
     if not scans:
         missing.insert(0, FREESURFER_TABLES[0])
     if missing:
-        raise FileNotFoundError(_what_to_download(folder, missing))
+        tables = packaged_table("adni_tables").set_index("table")
+        place = (tables["section"] + " > " + tables["title"]).to_dict()
+        lines = [f"  {name}*.csv: {place.get(name, 'search the page for it')}" for name in missing]
+        raise FileNotFoundError(
+            f"{folder} lacks tables; download them from {DOWNLOAD}:\n" + "\n".join(lines)
+        )
     return scans[0], {name: path for name, path in found.items() if path}
 
 
@@ -156,18 +158,10 @@ def find_table(folder: Path, name: str) -> Path | None:
     return found[0] if found else None
 
 
-def _what_to_download(folder: Path, missing: list[str]) -> str:
-    tables = packaged_table("adni_tables")
-    place = dict(zip(tables["table"], tables["section"] + " > " + tables["title"], strict=True))
-    lines = [f"  {name}*.csv: {place.get(name, 'search the page for it')}" for name in missing]
-    return f"{folder} lacks tables; download them from {DOWNLOAD}:\n" + "\n".join(lines)
-
-
 # One table: text by person and visit, turned into numbers.
 
 
-@dataclass(frozen=True, eq=False)
-class AdniTable:
+class AdniTable(NamedTuple):
     """The rows of one file.
 
     Attributes
@@ -195,7 +189,7 @@ class AdniTable:
         except ValueError as error:
             raise ValueError(f"column {column} of {self.file} is not numeric: {error}") from None
         is_code = values.isin(MISSING_CODES)
-        return values.mask(is_code if math.isinf(lower) else is_code & (values < lower))
+        return values.mask(is_code if np.isinf(lower) else is_code & (values < lower))
 
     def require(self, *columns: str) -> None:
         """Raise if a column is missing; the case of letters does not matter."""
@@ -297,9 +291,8 @@ def choose_scores(scores: pd.DataFrame | Path | str | None) -> list[AdniScore]:
         scores = pd.read_csv(scores)
     missing = [name for name in COLUMNS if name not in scores.columns]
     if missing:
-        raise ValueError(
-            f"scores must have the columns {', '.join(COLUMNS)}; it lacks {', '.join(missing)}"
-        )
+        needed = ", ".join(COLUMNS)
+        raise ValueError(f"scores must have the columns {needed}; it lacks {', '.join(missing)}")
     bounds = scores.fillna({"lower": -np.inf, "upper": np.inf})
     chosen = [
         AdniScore(table, column, canonical_visit(visit), float(lower), float(upper))

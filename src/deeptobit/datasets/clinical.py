@@ -139,8 +139,8 @@ def make_clinical_cohort(
     return ClinicalCohort(
         X=pd.DataFrame(X, columns=brains.names),
         Y=Y,
-        lower=table["lower"].astype(float).to_dict(),
-        upper=table["upper"].astype(float).to_dict(),
+        lower={str(name): float(bound) for name, bound in table["lower"].items()},
+        upper={str(name): float(bound) for name, bound in table["upper"].items()},
         latent=latent,
         uncensored=uncensored,
         explained_variance=table["explained"].rename("explained_variance"),

@@ -21,7 +21,6 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from io import BufferedReader
-from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, NoReturn, Self
@@ -38,7 +37,6 @@ _VERSION = 1
 _BEGINNING = struct.Struct("<8sIQ")
 _PREFIX_BYTES = _BEGINNING.size + hashlib.sha256().digest_size
 _LONGEST_HEADER = 2**26  # 64 MiB of names and numbers; arrays have no limit but the file's size
-_CHUNK = 2**20
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]|<U[1-9][0-9]{0,5}")
 _MOST_DIMENSIONS = 32
 _LARGEST = 2**48  # entries, an empty dimension counted as 1: far beyond any file, within int64
@@ -265,7 +263,10 @@ def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any
     beginning = _BEGINNING.pack(_MAGIC, _VERSION, len(header))
     body: list[bytes | memoryview] = [header]
     body += [spec.dump(array) for spec, array in zip(specs, arrays, strict=True)]
-    write_whole(Path(path), [beginning, _digest([beginning, *body]), *body])
+    digest = hashlib.sha256(beginning)
+    for part in body:
+        digest.update(part)
+    write_whole(Path(path), [beginning, digest.digest(), *body])
 
 
 def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[str, dict[str, Any]]:
@@ -301,7 +302,7 @@ def _read(file: BufferedReader) -> tuple[str, dict[str, Any]]:
         raise ModelFileError(f"it has format {version}, and {reads}; upgrade deeptobit")
     if version < 1:
         raise ModelFileError(f"there is no format {version}")
-    if _digest(chain([beginning], iter(lambda: file.read(_CHUNK), b""))) != digest:
+    if hashlib.file_digest(file, lambda: hashlib.sha256(beginning)).digest() != digest:
         raise ModelFileError("it is damaged; its bytes do not add up to the stored checksum")
     if header_bytes > min(_LONGEST_HEADER, n_bytes - _PREFIX_BYTES):
         raise ModelFileError("its header is longer than it may be")
@@ -327,10 +328,3 @@ def _parse_header(header: bytes) -> tuple[str, list[Any], dict[str, Any]]:
 
 def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(word)
-
-
-def _digest(parts: Iterable[bytes | memoryview]) -> bytes:
-    found = hashlib.sha256()
-    for part in parts:
-        found.update(part)
-    return found.digest()

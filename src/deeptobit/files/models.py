@@ -13,15 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold
 
 from deeptobit.exceptions import ModelFileError
+from deeptobit.files import values
 from deeptobit.files.container import read_state, write_state
-from deeptobit.files.values import (
-    RANDOM_STATE,
-    Packer,
-    SavedClass,
-    Unpacker,
-    by_fields,
-    check_types,
-)
+from deeptobit.files.values import SavedClass, by_fields
 from deeptobit.layer import Step
 from deeptobit.likelihood import FAMILIES, Noise, NoiseByTask, ScoreGrid, Spread, resolve_noise
 from deeptobit.network import NetworkLayer
@@ -36,7 +30,7 @@ _FOLDS = {"n_splits": int, "shuffle": bool, "random_state": int | np.random.Rand
 CLASSES: dict[str, SavedClass] = {
     **{cls.__name__: by_fields(cls) for cls in (*FAMILIES.values(), *_RECORDS)},
     **{cls.__name__: by_fields(cls, **_FOLDS) for cls in (KFold, GroupKFold)},
-    "RandomState": RANDOM_STATE,
+    "RandomState": values.RANDOM_STATE,
 }
 ESTIMATORS: list[type] = []
 """The registered estimators."""
@@ -66,7 +60,7 @@ def register_estimator(cls: type, check: Callable[[Any], None]) -> None:
         return {"params": params, "fitted": fitted}
 
     def make(found: dict[str, Any]) -> Any:
-        check_types(found, {"params": dict, "fitted": dict})
+        values.check_types(found, {"params": dict, "fitted": dict})
         params, fitted = found["params"], found["fitted"]
         if _holds_a_model(params):  # whose text, in an error, may take for ever
             raise ValueError("a parameter is a model")
@@ -111,7 +105,7 @@ def estimator_state(model: Any) -> dict[str, Any]:
     name = type(model).__name__
     if type(model) not in ESTIMATORS:
         raise TypeError(f"an object of type {name} cannot be saved; estimators of deeptobit can")
-    state = {"version": _VERSION, "model": Packer(CLASSES).pack(model, name)}
+    state = {"version": _VERSION, "model": values.Packer(CLASSES).pack(model, name)}
     try:
         estimator_from_state(state)
     except ModelFileError as error:  # better now than when the model is needed
@@ -129,7 +123,7 @@ def estimator_from_state(state: dict[str, Any]) -> Any:
                     f"{_VERSION}; upgrade deeptobit"
                 )
             if version == _VERSION and name in {cls.__name__ for cls in ESTIMATORS}:
-                return Unpacker(CLASSES).unpack(packed)
+                return values.Unpacker(CLASSES).unpack(packed)
     raise ModelFileError("it holds no model")
 
 
@@ -142,13 +136,13 @@ def noise_state(noise: Noise) -> Any:
     >>> noise_from_state(noise_state(StudentT(2.5)))
     StudentT(df=2.5)
     """
-    return Packer(CLASSES).pack(noise, "noise")
+    return values.Packer(CLASSES).pack(noise, "noise")
 
 
 def noise_from_state(state: Any) -> Noise:
     """The noise family of a state, which may be a name."""
     try:
-        return resolve_noise(Unpacker(CLASSES).unpack(state))
+        return resolve_noise(values.Unpacker(CLASSES).unpack(state))
     except ValueError as error:
         raise ModelFileError(f"its noise is unknown: {error}") from None
 

@@ -193,9 +193,9 @@ def write_prediction(
             "kind='latent', which do not depend on the noise"
         )
     if hasattr(model, "layers_"):
-        layers = [((layer.V.T, layer.U.T), layer.intercept) for layer in model.layers_]
+        layers = [([layer.V.T, layer.U.T], layer.intercept) for layer in model.layers_]
     else:
-        layers = [((model.coef_.T,), model.intercept_)]
+        layers = [([model.coef_.T], model.intercept_)]
     score, bounds = "", (model.lower_, model.upper_)
     features = inputs = graph.add("Cast", X, to=DOUBLE)
     for depth, (factors, intercept) in enumerate(layers):

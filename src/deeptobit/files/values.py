@@ -183,11 +183,11 @@ class Unpacker:
                     array[index] = self.unpack(item)
                 return array
             case {"parts": list(parts)} if tag == "masked":
-                data, mask = self.unpack(parts) if len(parts) == 2 else (None, None)
-                arrays = isinstance(data, np.ndarray) and isinstance(mask, np.ndarray)
-                if not (arrays and mask.dtype.kind == "b" and data.shape == mask.shape):
-                    raise ModelFileError("a masked array and its mask differ in shape")
-                return np.ma.MaskedArray(data, mask=mask)
+                match self.unpack(parts):
+                    case [np.ndarray() as data, np.ndarray(dtype=np.dtype(kind="b")) as mask]:
+                        if data.shape == mask.shape:
+                            return np.ma.MaskedArray(data, mask=mask)
+                raise ModelFileError("a masked array and its mask differ in shape")
             case {"fields": dict(fields)} if tag in self._classes:
                 return self._unpack_object(tag, fields)
         raise ModelFileError(f"it holds something unknown ({tag[:80]!r})")

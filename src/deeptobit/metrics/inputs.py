@@ -106,9 +106,8 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
         return np.ones(n_samples)
     weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
     if weights.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one per row; got {weights.shape}"
-        )
+        wanted = f"sample_weight must have shape ({n_samples},), one per row"
+        raise ValueError(f"{wanted}; got {weights.shape}")
     for row in np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))[:1].tolist():
         found = f"got {weights[row]:g} in row {row}"
         raise ValueError(f"sample_weight must not be negative, NaN or infinite; {found}")
@@ -192,15 +191,11 @@ def combine_tasks(
         )
     weights = np.asarray(multioutput, dtype=np.float64)
     if weights.shape != per_task.shape:
-        raise ValueError(
-            f"multioutput must have one weight per target, shape {per_task.shape}; "
-            f"got shape {weights.shape}"
-        )
+        wanted = f"multioutput must have one weight per target, shape {per_task.shape}"
+        raise ValueError(f"{wanted}; got shape {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0.0).all() and weights.any()):
-        raise ValueError(
-            "the target weights in multioutput must be finite, not negative and not all 0; "
-            f"got {weights.tolist()}"
-        )
+        wanted = "the target weights in multioutput must be finite, not negative and not all 0"
+        raise ValueError(f"{wanted}; got {weights.tolist()}")
     counted = weights > 0.0
     return float(np.average(per_task[counted], weights=weights[counted]))
 

@@ -209,9 +209,8 @@ def _read_step(step: ArrayLike | None, targets: CensoredTargets) -> FloatArray:
     """Rounding steps, broadcast to (N, T)."""
     steps = np.asarray(0.0 if step is None else step, dtype=np.float64)
     if steps.shape not in ((), targets.shape[1:]):
-        raise ValueError(
-            f"step must be a number or one per target ({targets.shape[1]}); got shape {steps.shape}"
-        )
+        wanted = f"step must be a number or one per target ({targets.shape[1]})"
+        raise ValueError(f"{wanted}; got shape {steps.shape}")
     steps = np.broadcast_to(steps, targets.shape[1:])
     for task in np.flatnonzero(~((steps >= 0.0) & np.isfinite(steps))).tolist():
         found = f"got {steps[task]:g} for target {targets.names[task]!r}"
@@ -292,7 +291,7 @@ def bound_calibration(
     happened, predicted, weights = happened[known], predicted[known], weights[known]
     bins = np.minimum((predicted * n_bins).astype(np.intp), int(n_bins) - 1)
     _, bins = np.unique(bins, return_inverse=True)  # empty bins are left out
-    count = np.bincount(bins, weights)
+    count = np.bincount(bins, weights).astype(np.float64)
     by_bin = np.bincount(bins, weights * predicted) / count
     seen = np.bincount(bins, weights * happened) / count
     error = float(np.average(np.abs(seen - by_bin), weights=count))
@@ -306,13 +305,11 @@ def _read_shares(at_bound: ArrayLike, probability: ArrayLike) -> tuple[FloatArra
         raise ValueError(f"at_bound must be 1-d or 2-d; got {happened.ndim} dimensions")
     wrong = ~(np.isnan(happened) | (happened == 0.0) | (happened == 1.0))
     if wrong.any():
-        raise ValueError(
-            f"at_bound must hold True and False (or 1, 0 and NaN); got {happened[wrong][0]:g}"
-        )
+        found = f"{happened[wrong][0]:g}"
+        raise ValueError(f"at_bound must hold True and False (or 1, 0 and NaN); got {found}")
     if predicted.shape != happened.shape:
-        raise ValueError(
-            f"at_bound has shape {happened.shape} but probability has shape {predicted.shape}"
-        )
+        shapes = f"at_bound has shape {happened.shape} but probability has shape {predicted.shape}"
+        raise ValueError(shapes)
     wrong = ~((predicted >= 0.0) & (predicted <= 1.0))
     if wrong.any():
         raise ValueError(f"probability must lie between 0 and 1; got {predicted[wrong][0]:g}")

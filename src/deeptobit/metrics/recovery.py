@@ -131,9 +131,8 @@ def mutual_coherence(
         truth, estimate = truth.T, estimate.T
     length = truth.shape[1]
     if length != estimate.shape[1]:
-        raise ValueError(
-            f"the {axis} of U have length {length} but those of U_hat have {estimate.shape[1]}"
-        )
+        other = estimate.shape[1]
+        raise ValueError(f"the {axis} of U have length {length} but those of U_hat have {other}")
     cosines = np.abs(_unit_rows(truth, "U", axis) @ _unit_rows(estimate, "U_hat", axis).T)
     chance = np.exp(gammaln(0.5 * length) - gammaln(0.5 * (length + 1))) / np.sqrt(np.pi)
     return MutualCoherence(float(min(cosines.max(), 1.0)), float(cosines.mean()), float(chance))
