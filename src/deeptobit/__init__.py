@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     )
     from deeptobit.targets import CensoredTargets
 
-_HOME = {
-    "AutoTobitRegressor": "deeptobit.estimators",
-    "CensoredTargets": "deeptobit.targets",
-    "SubspaceNetworkCV": "deeptobit.estimators",
-    "SubspaceNetworkRegressor": "deeptobit.estimators",
-    "SubspaceTobitRegressor": "deeptobit.estimators",
-    "TobitRegressor": "deeptobit.estimators",
-    "load": "deeptobit.estimators",
-}
-_ROOMS = ("datasets", "metrics")
-
 __all__ = [
     "AutoTobitRegressor",
     "CensoredTargets",
@@ -46,14 +35,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _ROOMS:
+    if name in ("datasets", "metrics"):
         return import_module(f"deeptobit.{name}")
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'deeptobit' has no attribute {name!r}")
-    room = import_module(_HOME[name])
-    globals().update(
-        {public: getattr(room, public) for public in _HOME if _HOME[public] == _HOME[name]}
-    )
+    room = import_module("deeptobit." + ("targets" if name == "CensoredTargets" else "estimators"))
+    globals().update({public: vars(room)[public] for public in __all__ if public in vars(room)})
     return globals()[name]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import kstest
 
@@ -48,47 +49,36 @@ def check_noise(noise: Noise) -> None:
     AssertionError: log_cdf stops falling far out...
     """
     if not isinstance(noise, Noise):
-        raise TypeError(
-            f"{noise!r} is not a noise family with all the functions of deeptobit.likelihood.Noise"
-        )
-    for check in (
-        _check_sides,
-        _check_density,
-        _check_score,
-        _check_tails,
-        _check_intervals,
-        _check_moments,
-        _check_draws,
-        _check_in_a_fit,
-    ):
-        check(noise)
+        family = "a noise family with all the functions of deeptobit.likelihood.Noise"
+        raise TypeError(f"{noise!r} is not {family}")
+    _check_functions(noise)
+    _check_tails(noise)
+    _check_intervals(noise)
+    _check_moments(noise)
+    _check_draws(noise)
+    _check_in_a_fit(noise)
 
 
-def _check_sides(noise: Noise) -> None:
-    """F(z) and 1 − F(z) add up to 1, F rises, and ``ppf`` is its inverse."""
-    z = noise.ppf(_LEVELS)
-    below, above = np.exp(noise.log_cdf(z)), np.exp(noise.log_sf(z))
-    np.testing.assert_allclose(below + above, 1.0, rtol=1e-10, err_msg="log_cdf and log_sf")
-    np.testing.assert_allclose(below, _LEVELS, rtol=1e-8, err_msg="log_cdf of ppf")
-    assert (np.diff(z) > 0.0).all(), "ppf does not rise"
+def _check_functions(noise: Noise) -> None:
+    r"""F(z) and 1 − F(z) add up to 1, ``ppf`` inverts F, and f and its score are slopes.
 
-
-def _check_density(noise: Noise) -> None:
-    r"""The density is the slope of the distribution function, on both sides.
-
-    .. math:: \frac{d}{dz}\log F = \frac{f}{F}, \qquad \frac{d}{dz}\log(1 - F) = -\frac{f}{1 - F}
+    .. math:: \frac{d}{dz}\log F = \frac{f}{F}, \qquad
+        \frac{d}{dz}\log(1 - F) = -\frac{f}{1 - F}, \qquad \frac{d}{dz}\log f = -\mathrm{score}
     """
     z = noise.ppf(_LEVELS)
-    below, above = (np.exp(noise.log_pdf(z) - log(z)) for log in (noise.log_cdf, noise.log_sf))
-    _assert_slope(noise.log_cdf, z, below, "log_pdf and the slope of log_cdf")
-    _assert_slope(noise.log_sf, z, -above, "log_pdf and the slope of log_sf")
-
-
-def _check_score(noise: Noise) -> None:
-    """The score is −(log f)', and ``score_slope`` is its derivative."""
-    z = noise.ppf(_LEVELS)
-    _assert_slope(noise.log_pdf, z, -noise.score(z), "score and the slope of log_pdf")
-    _assert_slope(noise.score, z, noise.score_slope(z), "score_slope and the slope of score")
+    assert (np.diff(z) > 0.0).all(), "ppf does not rise"
+    log_pdf, log_cdf, log_sf = noise.log_pdf(z), noise.log_cdf(z), noise.log_sf(z)
+    assert_allclose(np.exp(log_cdf) + np.exp(log_sf), 1.0, rtol=1e-10, err_msg="log_cdf and log_sf")
+    assert_allclose(np.exp(log_cdf), _LEVELS, rtol=1e-8, err_msg="log_cdf of ppf")
+    for what, of, expected in (
+        ("log_pdf", "log_cdf", np.exp(log_pdf - log_cdf)),
+        ("log_pdf", "log_sf", -np.exp(log_pdf - log_sf)),
+        ("score", "log_pdf", -noise.score(z)),
+        ("score_slope", "score", noise.score_slope(z)),
+    ):
+        slope = (getattr(noise, of)(z + _STEP) - getattr(noise, of)(z - _STEP)) / (2.0 * _STEP)
+        message = f"{what} and the slope of {of} do not agree"
+        assert_allclose(expected, slope, rtol=1e-4, atol=1e-6, err_msg=message)
 
 
 def _check_tails(noise: Noise) -> None:
@@ -98,10 +88,7 @@ def _check_tails(noise: Noise) -> None:
     the latent score points to the entry.
     """
     z = np.linspace(0.0, _FAR * _unit(noise), 200)
-    for side, log_tail in (
-        ("log_cdf", noise.log_cdf(-z)),
-        ("log_sf", noise.log_sf(z)),
-    ):
+    for side, log_tail in (("log_cdf", noise.log_cdf(-z)), ("log_sf", noise.log_sf(z))):
         assert np.isfinite(log_tail).all(), f"{side} is not finite far out"
         assert (np.diff(log_tail) < 0.0).all(), f"{side} stops falling far out"
     infinity = np.full_like(z, np.inf)
@@ -118,10 +105,15 @@ def _check_intervals(noise: Noise) -> None:
 
     against central differences at η = 0 and σ = 1.
     """
-    a, b = _intervals(noise)
+    # Left-, right- and interval-censored entries, some of them narrow.
+    z = noise.ppf(_LEVELS)
+    first, second = np.triu_indices(len(z), 1)
+    infinity = np.full_like(z, np.inf)
+    a = np.concatenate([-infinity, z, z[first], z])
+    b = np.concatenate([z, infinity, z[second], z + 0.01 * _unit(noise)])
     found = noise.interval(a, b)
     mass = np.exp(noise.log_cdf(b)) - np.exp(noise.log_cdf(a))
-    np.testing.assert_allclose(np.exp(-found.nll), mass, rtol=1e-7, err_msg="interval: nll")
+    assert_allclose(np.exp(-found.nll), mass, rtol=1e-7, err_msg="interval: nll")
 
     def by_latent(step: float) -> Derivatives:
         return noise.interval(a - step, b - step)
@@ -137,13 +129,8 @@ def _check_intervals(noise: Noise) -> None:
         ("log_sigma_log_sigma", "log_sigma", by_scale),
     ):
         rise = getattr(along(_STEP), of) - getattr(along(-_STEP), of)
-        np.testing.assert_allclose(
-            getattr(found, name),
-            rise / (2.0 * _STEP),
-            rtol=1e-4,
-            atol=1e-5,
-            err_msg=f"interval: {name} is not the slope of {of}",
-        )
+        slope, message = rise / (2.0 * _STEP), f"interval: {name} is not the slope of {of}"
+        assert_allclose(getattr(found, name), slope, rtol=1e-4, atol=1e-5, err_msg=message)
 
 
 def _check_moments(noise: Noise) -> None:
@@ -164,11 +151,11 @@ def _check_moments(noise: Noise) -> None:
             for moment, expected in _tail_moments(log_tail, _unit(noise)).items():
                 name = f"{side}_{moment}"
                 found[name] = float(getattr(noise, name)(np.asarray(z)))
-                np.testing.assert_allclose(found[name], expected, rtol=1e-5, err_msg=name)
+                assert_allclose(found[name], expected, rtol=1e-5, err_msg=name)
         mean = z + found["upper_mean"] - found["lower_mean"]
         square = found["upper_square"] + found["lower_square"] - (mean - z) ** 2
-        np.testing.assert_allclose(noise.mean(), mean, atol=1e-5 * _unit(noise), err_msg="mean")
-        np.testing.assert_allclose(noise.variance(), square, rtol=1e-5, err_msg="variance")
+        assert_allclose(noise.mean(), mean, atol=1e-5 * _unit(noise), err_msg="mean")
+        assert_allclose(noise.variance(), square, rtol=1e-5, err_msg="variance")
 
 
 def _check_draws(noise: Noise) -> None:
@@ -176,7 +163,7 @@ def _check_draws(noise: Noise) -> None:
     draws = noise.sample(np.random.default_rng(0), (100, 200))
     assert draws.shape == (100, 200), f"sample returns shape {draws.shape}, not (100, 200)"
     again = noise.sample(np.random.default_rng(0), (100, 200))
-    np.testing.assert_array_equal(draws, again, err_msg="sample: the same seed, other draws")
+    assert_array_equal(draws, again, err_msg="sample: the same seed, other draws")
     fit = kstest(np.exp(noise.log_cdf(draws.ravel())), "uniform")
     assert fit.pvalue > 1e-4, f"draws do not follow log_cdf (Kolmogorov–Smirnov p={fit.pvalue:.1g})"
 
@@ -188,7 +175,7 @@ def _check_in_a_fit(noise: Noise) -> None:
     latent = X @ truth + 0.5 / _unit(noise) * noise.sample(rng, (500,))
     y = np.clip(latent, -1.5, 2.0)
     model = TobitRegressor(lower=-1.5, upper=2.0, noise=noise).fit(X, y)
-    np.testing.assert_allclose(model.coef_[0], truth, atol=0.2, err_msg="coefficients of a fit")
+    assert_allclose(model.coef_[0], truth, atol=0.2, err_msg="coefficients of a fit")
     assert np.isfinite(model.predict(1e3 * X)).all(), "predictions far out are not finite"
 
 
@@ -196,25 +183,6 @@ def _unit(noise: Noise) -> float:
     """The distance between the quartiles."""
     low, high = noise.ppf(np.array([0.25, 0.75]))
     return float(high - low)
-
-
-def _assert_slope(
-    function: Callable[[FloatArray], FloatArray], z: FloatArray, expected: FloatArray, what: str
-) -> None:
-    slope = (function(z + _STEP) - function(z - _STEP)) / (2.0 * _STEP)
-    np.testing.assert_allclose(
-        expected, slope, rtol=1e-4, atol=1e-6, err_msg=f"{what} do not agree"
-    )
-
-
-def _intervals(noise: Noise) -> tuple[FloatArray, FloatArray]:
-    """Left-, right- and interval-censored entries, some of them narrow."""
-    z = noise.ppf(_LEVELS)
-    first, second = np.triu_indices(len(z), 1)
-    infinity = np.full_like(z, np.inf)
-    starts = np.concatenate([-infinity, z, z[first], z])
-    ends = np.concatenate([z, infinity, z[second], z + 0.01 * _unit(noise)])
-    return starts, ends
 
 
 def _tail_moments(log_tail: Callable[[float], FloatArray], unit: float) -> dict[str, float]:
@@ -228,11 +196,8 @@ def _tail_moments(log_tail: Callable[[float], FloatArray], unit: float) -> dict[
         rest, _ = quad(at, 20.0 * unit, np.inf, limit=400, epsabs=1e-12, epsrel=1e-9)
         return float(body + rest)
 
-    return {
-        "mean": integral(1.0, lambda t: 1.0),
-        "square": integral(1.0, lambda t: 2.0 * t),
-        "crps": integral(2.0, lambda t: 1.0),
-    }
+    mean, crps = integral(1.0, lambda t: 1.0), integral(2.0, lambda t: 1.0)
+    return {"mean": mean, "square": integral(1.0, lambda t: 2.0 * t), "crps": crps}
 
 
 # Penalties: what a solver relies on.
@@ -287,29 +252,18 @@ def _check_derivatives(penalty: Penalty, V: FloatArray, one: FloatArray, other: 
     before = V.copy()
     ahead, behind = V + _STEP * one, V - _STEP * one
     gradient, product = penalty.gradient(V), penalty.curvature(V, one)
-    np.testing.assert_array_equal(V, before, err_msg="V was modified")
+    assert_array_equal(V, before, err_msg="V was modified")
     assert gradient.shape == product.shape == V.shape, "gradient and curvature must be of V's shape"
-    for name, found, rise in (
-        (
-            "gradient and the slope of value",
-            np.asarray((gradient * one).sum()),
-            np.asarray(penalty.value(ahead) - penalty.value(behind)),
-        ),
-        (
-            "curvature and the slope of gradient",
-            product,
-            penalty.gradient(ahead) - penalty.gradient(behind),
-        ),
+    found: Any
+    for name, of, found in (
+        ("gradient and the slope of value", penalty.value, (gradient * one).sum()),
+        ("curvature and the slope of gradient", penalty.gradient, product),
     ):
-        np.testing.assert_allclose(
-            found,
-            rise / (2.0 * _STEP),
-            rtol=1e-5,
-            atol=1e-6,
-            err_msg=f"{name} do not agree",
-        )
+        rise: Any = np.subtract(of(ahead), of(behind))
+        message = f"{name} do not agree"
+        assert_allclose(found, rise / (2.0 * _STEP), rtol=1e-5, atol=1e-6, err_msg=message)
     left, right = (product * other).sum(), (penalty.curvature(V, other) * one).sum()
-    np.testing.assert_allclose(left, right, rtol=1e-8, err_msg="curvature is not symmetric")
+    assert_allclose(left, right, rtol=1e-8, err_msg="curvature is not symmetric")
 
 
 def _check_kinks(penalty: Penalty, V: FloatArray) -> None:
@@ -320,21 +274,18 @@ def _check_kinks(penalty: Penalty, V: FloatArray) -> None:
     if not penalty.has_kinks:
         assert not zeros.any(), "zeros without has_kinks"
         return
-    np.testing.assert_array_equal(zeros, np.arange(V.shape[1]) == 1, err_msg="zeros")
+    assert_array_equal(zeros, np.arange(V.shape[1]) == 1, err_msg="zeros")
     assert not penalty.gradient(V)[:, 1].any(), "the gradient is not 0 in a column at a kink"
     size = 1e-6
     nearby = V.copy()
     nearby[0, 1] = size
     rise = (penalty.value(nearby) - penalty.value(V)) / size
-    np.testing.assert_allclose(
-        penalty.threshold(V)[1], rise, rtol=1e-3, err_msg="threshold and the slope at the kink"
-    )
-    smooth = penalty.smoothed(1e-3)
+    message = "threshold and the slope at the kink"
+    assert_allclose(penalty.threshold(V)[1], rise, rtol=1e-3, err_msg=message)
+    smooth, message = penalty.smoothed(1e-3), "value of the smoothed penalty"
     kinks = smooth.has_kinks or smooth.zeros(V).any()
     assert not kinks, "the smoothed penalty has kinks"
-    np.testing.assert_allclose(
-        smooth.value(V), penalty.value(V), rtol=0.01, err_msg="value of the smoothed penalty"
-    )
+    assert_allclose(smooth.value(V), penalty.value(V), rtol=0.01, err_msg=message)
 
 
 def _check_promises(penalty: Penalty, V: FloatArray, rng: np.random.Generator) -> None:
@@ -342,15 +293,13 @@ def _check_promises(penalty: Penalty, V: FloatArray, rng: np.random.Generator) -
     variances = penalty.variances(V)
     if variances is not None:
         value = 0.5 * (np.square(V).sum(axis=0) / variances).sum()
-        np.testing.assert_allclose(penalty.value(V), value, rtol=1e-8, err_msg="variances: value")
-        np.testing.assert_allclose(
-            penalty.gradient(V), V / variances, rtol=1e-8, err_msg="variances: gradient"
-        )
+        assert_allclose(penalty.value(V), value, rtol=1e-8, err_msg="variances: value")
+        gradient = penalty.gradient(V)
+        assert_allclose(gradient, V / variances, rtol=1e-8, err_msg="variances: gradient")
     if penalty.rotation_invariant:
         rotation, _ = np.linalg.qr(rng.normal(size=(V.shape[1], V.shape[1])))
-        np.testing.assert_allclose(
-            penalty.value(V @ rotation), penalty.value(V), rtol=1e-8, err_msg="rotation_invariant"
-        )
+        value = penalty.value(V @ rotation)
+        assert_allclose(value, penalty.value(V), rtol=1e-8, err_msg="rotation_invariant")
 
 
 # What scikit-learn's own suite may find, and why.

@@ -24,8 +24,7 @@ the extra 'brain': pip install 'deeptobit[brain]'
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        package = (error.name or module).split(".")[0]
-        raise _missing(package, extra) from None
+        raise _missing((error.name or module).split(".")[0], extra) from None
 
 
 def require_folder(package: str, extra: str) -> Path:

@@ -7,8 +7,9 @@ import numpy as np
 import onnx
 import pytest
 
+from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.files.onnx import CensoredScores, ScoreLayer, onnx_bytes, smooth_factor
+from deeptobit.files.onnx import onnx_bytes, smooth_factor
 from deeptobit.likelihood import Gaussian, Predictive
 from tests.files.runtimes import RUNTIMES
 
@@ -16,13 +17,15 @@ INF = np.inf
 BOUNDS = [(0.0, 30.0), (-INF, 1.0), (-2.0, INF), (-INF, INF), (0.0, 1e-9), (1e6, 1e6 + 1.0)]
 
 
-def identity(sigma: float) -> CensoredScores:
+def identity(sigma: float) -> Any:
     """A model whose score is its only feature, for every pair of bounds."""
     n_tasks = len(BOUNDS)
-    lower, upper = np.array(BOUNDS).T
-    layer = ScoreLayer((np.ones((1, n_tasks)),), np.zeros(n_tasks))
-    names = tuple(f"y{task}" for task in range(n_tasks))
-    return CensoredScores((layer,), np.full(n_tasks, sigma), lower, upper, ("x",), names)
+    model = TobitRegressor()
+    model.coef_, model.intercept_ = np.ones((n_tasks, 1)), np.zeros(n_tasks)
+    model.lower_, model.upper_ = np.array(BOUNDS).T
+    model.sigma_, model.n_features_in_ = np.full(n_tasks, sigma), 1
+    model.target_names_ = [f"y{task}" for task in range(n_tasks)]
+    return model
 
 
 def test_the_polynomial_against_mpmath() -> None:
@@ -43,10 +46,10 @@ def test_every_tail(sigma: float, runtime: str) -> None:
     ends = np.array([end for bounds in BOUNDS for end in bounds if np.isfinite(end)])
     X = (ends[:, None] + sigma * steps).reshape(-1, 1)
     expected = Predictive(
-        Gaussian(), np.tile(X, len(BOUNDS)), model.sigma, model.lower, model.upper
+        Gaussian(), np.tile(X, len(BOUNDS)), model.sigma_, model.lower_, model.upper_
     ).mean()
     found = RUNTIMES[runtime](onnx_bytes(model, "mean", "float64"), X)
-    assert ((found >= model.lower) & (found <= model.upper)).all()
+    assert ((found >= model.lower_) & (found <= model.upper_)).all()
     rounding = 4 * np.finfo(float).eps * (np.abs(X) + 1e6)
     assert (np.abs(found - expected) <= 1e-12 * sigma + rounding).all()
 

@@ -1,4 +1,4 @@
-"""Models that older versions saved load for ever, and predict what they predicted."""
+"""Models stored in a format load ever after, and predict what they predicted."""
 
 import json
 from pathlib import Path

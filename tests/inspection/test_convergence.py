@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from deeptobit.inspection import Stage, draw_convergence, draw_layers, draw_steps, read_convergence
+from deeptobit.inspection import draw_convergence, draw_layers, draw_steps, read_convergence
+from deeptobit.inspection.convergence import Stage
 
 ERRORS = np.array([[0.9, 0.5, 1.2], [0.8, 0.4, 1.1]])
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import deeptobit
-from paper.__main__ import main as reproduce
 from tests.privacy.canaries import canary_table, run, write_cohort
 from tests.privacy.guard.sitecustomize import FOLDER, NOTES, NetworkError
 
@@ -87,11 +86,6 @@ def test_fits_side_by_side(tmp_path: Path) -> None:
     ):
         started = start("-m", *command, "--jobs", 2)
         assert started.returncode == 0, started.stderr
-
-
-@pytest.mark.usefixtures("refused")
-def test_a_figure_of_the_paper(tmp_path: Path) -> None:
-    assert reproduce(["fig-weights", "--out", str(tmp_path / "figure")]) == 0
 
 
 @pytest.mark.usefixtures("refused")

@@ -1,22 +1,14 @@
 """The ADNI study: features and bounded scores of people, joined from its files."""
 
-from __future__ import annotations
-
-import math
 import re
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from deeptobit.datasets.common import Cohort, packaged_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas as pd
 
 # Versions of FreeSurfer measure differently, so one table is read: the first of these that exists.
 # The paper uses ADNI1, whose table is the first.
@@ -35,10 +27,7 @@ COLUMNS = ("table", "column", "visit", "lower", "upper")
 
 
 def load_adni(
-    folder: str | Path,
-    *,
-    scores: pd.DataFrame | str | Path | None = None,
-    visit: str = "bl",
+    folder: str | Path, *, scores: pd.DataFrame | str | Path | None = None, visit: str = "bl"
 ) -> Cohort:
     """Rebuild 138 cortical measurements and bounded scores from a folder of ADNI downloads.
 
@@ -94,11 +83,9 @@ def load_adni(
     >>> cohort.X.equals(people.X.rename_axis("RID"))
     True
     """
-    import pandas as pd
-
     chosen = choose_scores(scores)
     names = dict.fromkeys(score.table for score in chosen)
-    scans, files = find_tables(Path(folder), names)
+    scans, files = find_tables(Path(folder), list(names))
     tables = {name: read_table(path) for name, path in files.items()}
     X = read_features(read_table(scans), canonical_visit(visit))
     columns = [read_score(tables[score.table], score) for score in chosen]
@@ -120,7 +107,7 @@ def load_adni(
 # The files.
 
 
-def find_tables(folder: Path, score_tables: Iterable[str]) -> tuple[Path, dict[str, Path]]:
+def find_tables(folder: Path, score_tables: list[str]) -> tuple[Path, dict[str, Path]]:
     """The file of the scans, and the files of the score tables by name.
 
     Raises
@@ -136,7 +123,12 @@ def find_tables(folder: Path, score_tables: Iterable[str]) -> tuple[Path, dict[s
     if not scans:
         missing.insert(0, FREESURFER_TABLES[0])
     if missing:
-        raise FileNotFoundError(_what_to_download(folder, missing))
+        tables = packaged_table("adni_tables").set_index("table")
+        place = (tables["section"] + " > " + tables["title"]).to_dict()
+        lines = [f"  {name}*.csv: {place.get(name, 'search the page for it')}" for name in missing]
+        raise FileNotFoundError(
+            f"{folder} lacks tables; download them from {DOWNLOAD}:\n" + "\n".join(lines)
+        )
     return scans[0], {name: path for name, path in found.items() if path}
 
 
@@ -166,18 +158,10 @@ def find_table(folder: Path, name: str) -> Path | None:
     return found[0] if found else None
 
 
-def _what_to_download(folder: Path, missing: list[str]) -> str:
-    tables = packaged_table("adni_tables")
-    place = dict(zip(tables["table"], tables["section"] + " > " + tables["title"], strict=True))
-    lines = [f"  {name}*.csv: {place.get(name, 'search the page for it')}" for name in missing]
-    return f"{folder} lacks tables; download them from {DOWNLOAD}:\n" + "\n".join(lines)
-
-
 # One table: text by person and visit, turned into numbers.
 
 
-@dataclass(frozen=True, eq=False)
-class AdniTable:
+class AdniTable(NamedTuple):
     """The rows of one file.
 
     Attributes
@@ -192,14 +176,12 @@ class AdniTable:
     file: str
     rows: pd.DataFrame
 
-    def numbers(self, column: str, lower: float) -> pd.Series[float]:
+    def numbers(self, column: str, lower: float) -> "pd.Series[float]":
         """A column as numbers, with NaN for ADNI's codes of missing values.
 
         -1 and -4 are values, not codes, if ``lower``, the bound of the scale, is that low: the
         difference of two tests may well be -1.
         """
-        import pandas as pd
-
         self.require(column)
         text = self.rows[column.upper()]
         try:
@@ -207,7 +189,7 @@ class AdniTable:
         except ValueError as error:
             raise ValueError(f"column {column} of {self.file} is not numeric: {error}") from None
         is_code = values.isin(MISSING_CODES)
-        return values.mask(is_code if math.isinf(lower) else is_code & (values < lower))
+        return values.mask(is_code if np.isinf(lower) else is_code & (values < lower))
 
     def require(self, *columns: str) -> None:
         """Raise if a column is missing; the case of letters does not matter."""
@@ -236,8 +218,6 @@ def read_table(path: Path) -> AdniTable:
          m06       NaN
     Name: MMSCORE, dtype: float64
     """
-    import pandas as pd
-
     try:
         # Remarks of physicians are in any encoding; what is read here is ASCII.
         rows = pd.read_csv(path, dtype=str, encoding_errors="replace")
@@ -245,7 +225,9 @@ def read_table(path: Path) -> AdniTable:
         raise ValueError(f"{path.name} is not a table; download it again ({error})") from None
     table = AdniTable(path.name, rows.rename(columns=lambda name: name.strip().upper()))
     table.require("RID", "VISCODE")
-    rows = table.rows.assign(RID=table.numbers("RID", lower=0), CODE=_visit_codes(table.rows))
+    # VISCODE2 counts months in every phase of ADNI; VISCODE does so in ADNI1 alone.
+    code = table.rows.get("VISCODE2", table.rows["VISCODE"]).fillna(table.rows["VISCODE"])
+    rows = table.rows.assign(RID=table.numbers("RID", lower=0), CODE=code)
     rows = rows.dropna(subset=["RID", "CODE"]).astype({"RID": int})
     # Not set in place: of the hundreds of columns pandas 2 warns that they are fragmented.
     rows = rows.assign(VISIT=[canonical_visit(code) for code in rows["CODE"]])
@@ -264,17 +246,8 @@ def canonical_visit(code: str) -> str:
     return BASELINE if code in SCREENING_VISITS else code
 
 
-def _visit_codes(rows: pd.DataFrame) -> pd.Series[str]:
-    """VISCODE2 counts months in every phase of ADNI; VISCODE does so in ADNI1 alone."""
-    if "VISCODE2" not in rows.columns:
-        return rows["VISCODE"]
-    return rows["VISCODE2"].fillna(rows["VISCODE"])
-
-
 def _most_recent_last(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort by the date of processing, else of entry; on one date baseline follows screening."""
-    import pandas as pd
-
     is_baseline = rows["CODE"].str.strip().str.lower().eq(BASELINE)
     order = pd.DataFrame({"date": pd.NaT, "is_baseline": is_baseline})
     for column in ("USERDATE", "RUNDATE"):
@@ -312,27 +285,29 @@ def choose_scores(scores: pd.DataFrame | Path | str | None) -> list[AdniScore]:
     >>> len(scores), scores[0]
     (30, AdniScore(table='ADASSCORES', column='TOTAL11', visit='bl', lower=0.0, upper=70.0))
     """
-    import pandas as pd
-
     if scores is None:
         scores = packaged_table("adni_scores")
     elif isinstance(scores, str | Path):
         scores = pd.read_csv(scores)
     missing = [name for name in COLUMNS if name not in scores.columns]
     if missing:
-        raise ValueError(
-            f"scores must have the columns {', '.join(COLUMNS)}; it lacks {', '.join(missing)}"
-        )
+        needed = ", ".join(COLUMNS)
+        raise ValueError(f"scores must have the columns {needed}; it lacks {', '.join(missing)}")
     bounds = scores.fillna({"lower": -np.inf, "upper": np.inf})
     chosen = [
         AdniScore(table, column, canonical_visit(visit), float(lower), float(upper))
         for table, column, visit, lower, upper in bounds[list(COLUMNS)].to_numpy()
     ]
-    _check_names([score.name for score in chosen])
+    if not chosen:
+        raise ValueError("scores is empty; name at least one")
+    names = [score.name for score in chosen]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"scores names {', '.join(twice)} twice; a column and visit counts once")
     return chosen
 
 
-def read_score(table: AdniTable, score: AdniScore) -> pd.Series[float]:
+def read_score(table: AdniTable, score: AdniScore) -> "pd.Series[float]":
     """The last value of each person at the visit of a score; the index is RID.
 
     A row without this score does not hide an earlier row that has it: different tests are done at
@@ -351,14 +326,6 @@ def read_score(table: AdniTable, score: AdniScore) -> pd.Series[float]:
     return last.rename(score.name)
 
 
-def _check_names(names: list[str]) -> None:
-    if not names:
-        raise ValueError("scores is empty; name at least one")
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"scores names {', '.join(twice)} twice; a column and visit counts once")
-
-
 # The features: 68 thicknesses, 68 areas and 2 hemispheres of a scan.
 
 
@@ -370,46 +337,37 @@ def read_features(scans: AdniTable, visit: str) -> pd.DataFrame:
     Columns that are not cortex in every version (ST22, ST64, ST81, ST123: corpus callosum and
     unknown) are never read.
     """
-    import pandas as pd
-
     regions = packaged_table("adni_features").fillna({"newer_column": ""})
+    columns = regions[["name", "column", "newer_column"]].to_numpy()
     measured = pd.DataFrame(
-        {
-            name: _measurement(scans, column, newer)
-            for name, column, newer in zip(
-                regions["name"], regions["column"], regions["newer_column"], strict=True
-            )
-        }
+        {name: _measurement(scans, column, newer) for name, column, newer in columns}
     )
     latest = measured[~measured.index.duplicated(keep="last")]
     visits = latest.index.get_level_values("VISIT")
     if visit not in visits:
         there = ", ".join(f"{code} ({n})" for code, n in visits.value_counts().items())
         raise ValueError(f"{scans.file} has no scan at visit {visit!r}; it has {there}")
-    return _complete(latest[visits == visit].droplevel("VISIT").sort_index(), scans.file)
+    features = latest[visits == visit].droplevel("VISIT").sort_index()
+    gaps = features.isna()
+    incomplete = gaps.any(axis=1)
+    if incomplete.all():
+        raise ValueError(
+            f"no scan of {scans.file} has all 138 measurements; {gaps.sum().idxmax()} is missing "
+            f"in {gaps.sum().max()} of {len(features)}"
+        )
+    if incomplete.any():
+        first = features.index[incomplete][0]
+        warnings.warn(
+            f"{incomplete.sum()} of {len(features)} scans of {scans.file} are left out because "
+            f"they lack a measurement (RID {first}: {gaps.columns[gaps.loc[first]][0]})",
+            stacklevel=3,
+        )
+    return features[~incomplete]
 
 
-def _measurement(scans: AdniTable, column: str, newer: str) -> pd.Series[float]:
+def _measurement(scans: AdniTable, column: str, newer: str) -> "pd.Series[float]":
     """A column of the scans; newer tables have other names for the hemispheres."""
     if newer and newer in scans.rows.columns:
         older = column in scans.rows.columns and scans.numbers(column, lower=0).notna().any()
         column = column if older else newer
     return scans.numbers(column, lower=0)
-
-
-def _complete(features: pd.DataFrame, file: str) -> pd.DataFrame:
-    gaps = features.isna()
-    incomplete = gaps.any(axis=1)
-    if incomplete.all():
-        raise ValueError(
-            f"no scan of {file} has all 138 measurements; {gaps.sum().idxmax()} is missing in "
-            f"{gaps.sum().max()} of {len(features)}"
-        )
-    if incomplete.any():
-        first = features.index[incomplete][0]
-        warnings.warn(
-            f"{incomplete.sum()} of {len(features)} scans of {file} are left out because they "
-            f"lack a measurement (RID {first}: {gaps.columns[gaps.loc[first]][0]})",
-            stacklevel=4,
-        )
-    return features[~incomplete]

@@ -9,8 +9,6 @@ for the whole cortex (atrophy thins it, head size widens it), one for the lobe, 
 region on both sides and one for this side alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 
@@ -108,28 +106,21 @@ def brain_population() -> BrainPopulation:
     # Atrophy has the opposite sign of thickness, head size has that of area.
     atrophy = np.array([-np.sqrt(ATROPHY_SHARE[lobe]) for lobe in lobes])
     head_size = np.full(len(lobes), np.sqrt(SIZE_SHARE))
-    thickness_loadings = (
-        THICKNESS_VARIATION * thickness[:, None] * _regional_loadings(lobes, atrophy)
-    )
-    area_loadings = AREA_VARIATION * area[:, None] * _regional_loadings(lobes, head_size)
+    thickness_sd, area_sd = THICKNESS_VARIATION * thickness, AREA_VARIATION * area
+    thickness_loadings = thickness_sd[:, None] * _regional_loadings(lobes, atrophy)
+    area_loadings = area_sd[:, None] * _regional_loadings(lobes, head_size)
 
     hemisphere_from_areas = HEMISPHERE_EXCESS * np.kron(np.eye(2), np.ones(len(lobes)))
     loadings = block_diag(thickness_loadings, area_loadings, HEMISPHERE_ERROR * np.eye(2))
     loadings[-2:, thickness_loadings.shape[1] : -2] = hemisphere_from_areas @ area_loadings
     sides = "lh", "rh"
     measured = [(measure, side) for measure in ("thickness", "area") for side in sides]
-    return BrainPopulation(
-        names=(
-            *(f"{side}_{name}_{measure}" for measure, side in measured for name in names),
-            *(f"{side}_WhiteSurfArea_area" for side in sides),
-        ),
-        groups=(
-            *(f"{lobe} {measure}" for measure, _ in measured for lobe in lobes),
-            *["hemisphere area"] * 2,
-        ),
-        mean=np.concatenate([thickness, area, hemisphere_from_areas @ area]),
-        loadings=loadings,
-    )
+    columns = [f"{side}_{name}_{measure}" for measure, side in measured for name in names]
+    columns += [f"{side}_WhiteSurfArea_area" for side in sides]
+    groups = [f"{lobe} {measure}" for measure, _ in measured for lobe in lobes]
+    groups += ["hemisphere area"] * 2
+    mean = np.concatenate([thickness, area, hemisphere_from_areas @ area])
+    return BrainPopulation(tuple(columns), tuple(groups), mean, loadings)
 
 
 def _regional_loadings(lobes: NDArray[np.str_], cortex: FloatArray) -> FloatArray:

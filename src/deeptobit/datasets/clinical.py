@@ -1,27 +1,18 @@
 """A simulated cohort of patients: cortical measurements and bounded clinical scores."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import solve_triangular
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
+from deeptobit.datasets import common
 from deeptobit.datasets.brains import BrainPopulation, brain_population
-from deeptobit.datasets.common import (
-    Cohort,
-    RandomStateLike,
-    as_random_state,
-    check_size,
-    packaged_table,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
+from deeptobit.datasets.common import Cohort, RandomStateLike
 
 NoiseKind = Literal["gaussian", "skewed", "heavy"]
 
@@ -50,8 +41,8 @@ class ClinicalCohort(Cohort):
 
     latent: pd.DataFrame
     uncensored: pd.DataFrame
-    explained_variance: pd.Series[float]
-    noise_shape: pd.Series[str]
+    explained_variance: "pd.Series[float]"
+    noise_shape: "pd.Series[str]"
 
 
 def make_clinical_cohort(
@@ -120,12 +111,10 @@ def make_clinical_cohort(
     >>> cohort.explained_variance[["MMSE_bl", "FAQ_bl"]].to_dict()
     {'MMSE_bl': 0.3, 'FAQ_bl': 0.24}
     """
-    import pandas as pd
-
-    check_size("n_subjects", n_subjects, least=2)
+    common.check_size("n_subjects", n_subjects, least=2)
     if not 0 <= missing < 1:
         raise ValueError(f"missing must be at least 0 and below 1, got {missing}")
-    state = as_random_state(random_state)
+    state = common.as_random_state(random_state)
     brains = brain_population()
     # The population comes first, so that it does not depend on the number of subjects.
     table = _score_table()
@@ -133,8 +122,12 @@ def make_clinical_cohort(
     X = brains.sample(n_subjects, state)
     impairment = effects.of((X - brains.mean) / brains.sd, nonlinear=nonlinear)
     noise = draw_noise(n_subjects, table["noise"].tolist(), state)
+    # A share ``missing`` of all scores, more of those at month 6.
     late = (table["visit"] == "m06").to_numpy()
-    is_missing = _draw_missing(n_subjects, late, missing, state)
+    rate_late = 1 - (1 - missing) ** 2
+    rate_early = (missing - late.mean() * rate_late) / (1 - late.mean())
+    rates = np.where(late, rate_late, rate_early)
+    is_missing = state.uniform(size=noise.shape) < rates
 
     worse = table["worse"] * table["sd"]
     explained = pd.DataFrame(impairment, columns=table.index) * np.sqrt(table["explained"])
@@ -162,17 +155,8 @@ def _score_table() -> pd.DataFrame:
     brain explains the share ``explained`` of the variance. ``worse`` is the sign of impairment, +1
     if a high score is a bad one, and ``noise`` the shape of the rest.
     """
-    table = packaged_table("clinical_scores")
+    table = common.packaged_table("clinical_scores")
     return table.set_axis((table["test"] + "_" + table["visit"]).tolist(), axis=0)
-
-
-def _draw_missing(
-    n_subjects: int, late: BoolArray, missing: float, state: np.random.RandomState
-) -> BoolArray:
-    """Which scores are missing, (n, T): a share ``missing`` of all, more of the ``late`` ones."""
-    rate_late = 1 - (1 - missing) ** 2
-    rate_early = (missing - late.mean() * rate_late) / (1 - late.mean())
-    return state.uniform(size=(n_subjects, late.size)) < np.where(late, rate_late, rate_early)
 
 
 # The effects of the brain: five that all scores share, and one that each has alone.
@@ -236,7 +220,10 @@ def draw_impairment(
     # Gram-Schmidt in the metric C: the first direction keeps its meaning.
     V = solve_triangular(np.linalg.cholesky(directions @ C @ directions.T), directions, lower=True)
 
-    W = _sparse_rows(len(tests), len(brains.names), FEATURES_PER_OWN_EFFECT, state)
+    # Gaussian rows with few entries at random places.
+    W = np.zeros((len(tests), len(brains.names)))
+    places = state.uniform(size=W.shape).argsort(axis=1)[:, :FEATURES_PER_OWN_EFFECT]
+    np.put_along_axis(W, places, state.standard_normal(places.shape), axis=1)
     W -= W @ C @ V.T @ V
     W /= np.sqrt(((W @ C) * W).sum(axis=1, keepdims=True))
 
@@ -257,16 +244,6 @@ def _draw_directions(groups: tuple[str, ...], state: np.random.RandomState) -> F
     weights[0] = -np.isin(lobes, ATROPHY_LOBES).astype(np.float64)
     membership: FloatArray = np.equal.outer(lobes, groups).astype(np.float64)
     return weights @ membership * state.uniform(0.5, 1.5, (RANK, len(groups)))
-
-
-def _sparse_rows(
-    n_rows: int, n_columns: int, n_nonzero: int, state: np.random.RandomState
-) -> FloatArray:
-    """Gaussian rows with exactly ``n_nonzero`` entries at random places."""
-    rows = np.zeros((n_rows, n_columns))
-    places = state.uniform(size=rows.shape).argsort(axis=1)[:, :n_nonzero]
-    np.put_along_axis(rows, places, state.standard_normal(places.shape), axis=1)
-    return rows
 
 
 def _bend_shared(q: FloatArray) -> FloatArray:

@@ -1,18 +1,14 @@
 """What data sets share: the class of a cohort, tables in the package, seeds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib.resources import files
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
@@ -37,7 +33,7 @@ class Cohort:
     upper: dict[str, float]
 
     @property
-    def groups(self) -> NDArray[np.generic[Any]]:
+    def groups(self) -> NDArray[Any]:
         """The person of each row, (n,): the ``groups`` of scikit-learn's splitters."""
         return self.X.index.to_numpy()
 
@@ -52,8 +48,6 @@ def packaged_table(name: str) -> pd.DataFrame:
     0  ADASSCORES   TOTAL11    bl      0   70.0
     1  ADASSCORES  TOTALMOD    bl      0   85.0
     """
-    import pandas as pd
-
     with (files("deeptobit.datasets") / "data" / f"{name}.csv").open(encoding="utf-8") as stream:
         return pd.read_csv(stream)
 

@@ -1,16 +1,11 @@
 """The HELP trial at baseline: people in detoxification, and 30 bounded outcomes."""
 
-from __future__ import annotations
+from typing import Literal
 
-from typing import TYPE_CHECKING, Literal
+import pandas as pd
 
 from deeptobit.datasets.common import Cohort, packaged_table
 from deeptobit.extras import require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas as pd
 
 
 def load_help(*, missing: Literal["indicator", "keep"] = "indicator") -> Cohort:
@@ -68,14 +63,14 @@ def load_help(*, missing: Literal["indicator", "keep"] = "indicator") -> Cohort:
     if missing not in ("indicator", "keep"):
         raise ValueError(f"missing must be 'indicator' or 'keep', got {missing!r}")
     baseline = _read_baseline()
-    outcomes = packaged_table("help_outcomes").astype({"lower": float, "upper": float})
+    outcomes = packaged_table("help_outcomes").set_index("column")
     features = packaged_table("help_features").fillna({"levels": ""})
-    X = _encode(baseline, zip(features["column"], features["levels"], strict=True))
+    X = _encode(baseline, features)
     return Cohort(
         X=_fill(X) if missing == "indicator" else X,
-        Y=baseline[outcomes["column"].to_list()].astype(float),
-        lower=dict(zip(outcomes["column"], outcomes["lower"], strict=True)),
-        upper=dict(zip(outcomes["column"], outcomes["upper"], strict=True)),
+        Y=baseline[outcomes.index.to_list()].astype(float),
+        lower={str(name): float(bound) for name, bound in outcomes["lower"].items()},
+        upper={str(name): float(bound) for name, bound in outcomes["upper"].items()},
     )
 
 
@@ -89,12 +84,10 @@ def _read_baseline() -> pd.DataFrame:
     return people[people["TIME"] == 0].set_index("ID")
 
 
-def _encode(people: pd.DataFrame, features: Iterable[tuple[str, str]]) -> pd.DataFrame:
+def _encode(people: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
     """One numeric column per feature, or per level of it other than the first."""
-    import pandas as pd
-
     columns: dict[str, pd.Series[float]] = {}
-    for name, levels in features:
+    for name, levels in zip(features["column"], features["levels"], strict=True):
         if not levels:
             columns[name] = people[name].astype(float)
         for level in levels.split()[1:]:

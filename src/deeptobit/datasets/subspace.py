@@ -160,10 +160,14 @@ def make_subspace(
     sizes = {"n_samples": n_samples, "n_features": n_features, "n_tasks": n_tasks}
     for name, size in (sizes | {"rank": rank, "n_layers": n_layers}).items():
         check_size(name, size)
-    if rank > min(n_features, n_tasks):
-        most = min(n_features, n_tasks)
+    most = min(n_features, n_tasks)
+    if rank > most:
         raise ValueError(f"rank must be at most min(n_features, n_tasks) = {most}, got {rank}")
-    _check_scales(sigma, hidden_sigma, latent_sd)
+    for name, scale in {"sigma": sigma, "hidden_sigma": hidden_sigma}.items():
+        if not 0 <= scale < np.inf:
+            raise ValueError(f"{name} must be finite and not negative, got {scale}")
+    if latent_sd is not None and not 0 < latent_sd < np.inf:
+        raise ValueError(f"latent_sd must be finite and positive, got {latent_sd}")
     # The names that estimators give to the targets of an array.
     names = ["y"] if n_tasks == 1 else [f"y{task}" for task in range(n_tasks)]
     low, high = task_bounds(lower, upper, names)
@@ -172,33 +176,18 @@ def make_subspace(
     X = inputs = state.standard_normal((n_samples, n_features))
     layers: list[LayerTruth] = []
     for noise_sd in [*[hidden_sigma] * (n_layers - 1), sigma]:
-        layer = LayerTruth(
-            U=state.standard_normal((n_tasks, rank)),
-            V=state.standard_normal((rank, inputs.shape[1])),
-        )
-        if latent_sd is not None:
-            layer = _scaled(layer, inputs, latent_sd)
+        shapes = (n_tasks, rank), (rank, inputs.shape[1])
+        layer = LayerTruth(*map(state.standard_normal, shapes))
         latent = layer.latent(inputs)
+        if latent_sd is not None:  # Scale U, and not the scores, so that the truth stays exact.
+            if latent.std() == 0:
+                raise ValueError("latent_sd cannot scale a layer whose latent scores are all equal")
+            layer = LayerTruth(U=layer.U * (latent_sd / latent.std()), V=layer.V)
+            latent = layer.latent(inputs)
         Y = np.clip(latent + noise_sd * state.standard_normal(latent.shape), low, high)
         layers.append(layer)
         inputs = _next_inputs(Y, X, skip_connection)
     return X, Y, SubspaceTruth(tuple(layers), latent, sigma, low, high, skip_connection)
-
-
-def _scaled(layer: LayerTruth, inputs: FloatArray, latent_sd: float) -> LayerTruth:
-    """Scale U, and not the scores, so that the truth stays exact."""
-    sd = layer.latent(inputs).std()
-    if sd == 0:
-        raise ValueError("latent_sd cannot scale a layer whose latent scores are all equal")
-    return LayerTruth(U=layer.U * (latent_sd / sd), V=layer.V)
-
-
-def _check_scales(sigma: float, hidden_sigma: float, latent_sd: float | None) -> None:
-    for name, scale in {"sigma": sigma, "hidden_sigma": hidden_sigma}.items():
-        if not 0 <= scale < np.inf:
-            raise ValueError(f"{name} must be finite and not negative, got {scale}")
-    if latent_sd is not None and not 0 < latent_sd < np.inf:
-        raise ValueError(f"latent_sd must be finite and positive, got {latent_sd}")
 
 
 def _next_inputs(output: FloatArray, X: FloatArray, skip_connection: bool) -> FloatArray:

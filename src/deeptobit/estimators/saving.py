@@ -11,7 +11,7 @@ from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.conformal import IntervalCalibration, TargetScores
 from deeptobit.estimators.formula import SAVED_FORMULA, FormulaDesign
 from deeptobit.estimators.inputs import check_kind
-from deeptobit.estimators.lowrank import LowRankRegressor, RowsBehind
+from deeptobit.estimators.lowrank import RowsBehind
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
 from deeptobit.estimators.subspace import SubspaceTobitRegressor
@@ -22,12 +22,12 @@ from deeptobit.network import NetworkLayer
 from deeptobit.penalties import PENALTIES
 
 # What a fitted one must have, beside what all have.
-_ESTIMATORS: dict[type, str] = {
-    AutoTobitRegressor: "layers_",
-    TobitRegressor: "coef_",
-    SubspaceTobitRegressor: "V_",
-    SubspaceNetworkRegressor: "layers_",
-    SubspaceNetworkCV: "best_estimator_",
+_ESTIMATORS: dict[type, tuple[str, ...]] = {
+    AutoTobitRegressor: ("layers_",),
+    TobitRegressor: ("coef_",),
+    SubspaceTobitRegressor: ("V_", "_rows_behind"),
+    SubspaceNetworkRegressor: ("layers_", "_rows_behind"),
+    SubspaceNetworkCV: ("best_estimator_",),
 }
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
 _OPTIONAL = {"feature_scale_": "D", "log_likelihood_": "T"}
@@ -56,11 +56,8 @@ def check_model(model: Any) -> None:
     if hasattr(model, "transform"):
         ensure(fits(fitted.get("rank_"), int), "rank_ is not a number")
         check_sizes(model, sizes | {"R": model.rank_}, U_="TR", V_="RD")
-    if isinstance(model, LowRankRegressor) and "_rows_behind" not in fitted:
-        # A stream that version 0.1 saved: of its rows only the number is known.
-        model._rows_behind = RowsBehind(float(model.n_iter_), np.zeros(sizes["D"]))
-    part = _ESTIMATORS[type(model)]
-    ensure(part in fitted, f"{part} is missing")
+    for part in _ESTIMATORS[type(model)]:
+        ensure(part in fitted, f"{part} is missing")
     for name, check in _PARTS.items():
         if name in fitted:
             check(model, fitted[name], sizes)

@@ -12,7 +12,7 @@ from deeptobit.files.models import (
     register_estimator,
     save_model,
 )
-from deeptobit.files.onnx import Precision, onnx_bytes, register_skl2onnx, write_onnx
+from deeptobit.files.onnx import Precision, register_skl2onnx, write_onnx
 from deeptobit.files.values import (
     Packer,
     SavedClass,
@@ -40,7 +40,6 @@ __all__ = [
     "load",
     "noise_from_state",
     "noise_state",
-    "onnx_bytes",
     "read_state",
     "register",
     "register_estimator",

@@ -12,8 +12,6 @@ bytes   content
 ======  =====================================================================
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -21,12 +19,11 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from io import BufferedReader
-from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +34,9 @@ AnyArray = NDArray[Any]
 
 _MAGIC = b"\x89DTB\r\n\x1a\n"
 _VERSION = 1
-_BEGINNING = struct.Struct("<8sI")
-_LENGTH = struct.Struct("<Q")
-_DIGEST_BYTES = hashlib.sha256().digest_size
-_PREFIX_BYTES = _BEGINNING.size + _LENGTH.size + _DIGEST_BYTES
+_BEGINNING = struct.Struct("<8sIQ")
+_PREFIX_BYTES = _BEGINNING.size + hashlib.sha256().digest_size
 _LONGEST_HEADER = 2**26  # 64 MiB of names and numbers; arrays have no limit but the file's size
-_CHUNK = 2**20
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]|<U[1-9][0-9]{0,5}")
 _MOST_DIMENSIONS = 32
 _LARGEST = 2**48  # entries, an empty dimension counted as 1: far beyond any file, within int64
@@ -78,16 +72,17 @@ class ArraySpec:
     order: str
 
     @classmethod
-    def of(cls, array: AnyArray) -> ArraySpec:
-        """Describe an array; ``TypeError`` where its type is none of ours."""
+    def of(cls, array: AnyArray) -> Self:
+        """Describe an array; ``TypeError`` if a file cannot hold it."""
         dtype = array.dtype.newbyteorder("<").str
-        if not _DTYPES.fullmatch(dtype):
-            raise TypeError(f"an array of type {array.dtype}")
+        if not _DTYPES.fullmatch(dtype) or isinstance(array, np.ma.MaskedArray):
+            kind = "a masked array" if np.ma.isMA(array) else f"an array of type {array.dtype}"
+            raise TypeError(f"{kind}, which a file cannot hold")
         strides = np.empty_like(array, order="K").flags
         return cls(dtype, array.shape, "C" if strides.c_contiguous else "F")
 
     @classmethod
-    def parse(cls, description: Any) -> ArraySpec:
+    def parse(cls, description: Any) -> Self:
         """Read what a file says; nothing is allocated."""
         match description:
             case [str(dtype), [*shape], "C" | "F" as order] if _DTYPES.fullmatch(dtype):
@@ -102,15 +97,10 @@ class ArraySpec:
         """Bytes in the file."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
-    def describe(self) -> list[Any]:
-        """What :meth:`parse` reads."""
-        return [self.dtype, list(self.shape), self.order]
-
     def dump(self, array: AnyArray) -> memoryview:
         """The bytes of the array in its own order."""
         rows = array.T if self.order == "F" else array
-        little = np.ascontiguousarray(rows, dtype=self.dtype)
-        return little.reshape(-1).view(np.uint8).data
+        return np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1).view(np.uint8).data
 
     def load(self, file: BufferedReader) -> AnyArray:
         """Read the array; the caller knows that the file holds that many bytes."""
@@ -149,28 +139,21 @@ def _flatten(value: Any, where: str, arrays: list[AnyArray], depth: int) -> Any:
         case float():
             return float(value) if math.isfinite(value) else {"$float": str(float(value))}
         case np.ndarray():
-            _check_array(value, where)
+            try:
+                ArraySpec.of(value)
+            except TypeError as error:
+                raise TypeError(f"{where} is {error}") from None
             arrays.append(value)
             return {"$array": len(arrays) - 1}
         case list():
             items = enumerate(value)
             return [_flatten(at, f"{where}[{index}]", arrays, depth + 1) for index, at in items]
         case dict() if all(isinstance(key, str) for key in value):
-            found = {
-                key: _flatten(item, f"{where}[{key!r}]", arrays, depth + 1)
-                for key, item in value.items()
-            }
+            found = {}
+            for key, item in value.items():
+                found[key] = _flatten(item, f"{where}[{key!r}]", arrays, depth + 1)
             return {"$dict": found} if any(key.startswith("$") for key in found) else found
     raise TypeError(f"{where} is of type {type(value).__name__}, which a file cannot hold")
-
-
-def _check_array(array: AnyArray, where: str) -> None:
-    try:
-        ArraySpec.of(array)
-    except TypeError as error:
-        raise TypeError(f"{where} is {error}, which a file cannot hold") from None
-    if isinstance(array, np.ma.MaskedArray):
-        raise TypeError(f"{where} is a masked array, which a file cannot hold")
 
 
 def restore(document: Any, arrays: Sequence[AnyArray]) -> Any:
@@ -270,21 +253,20 @@ def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any
     """
     document, arrays = flatten(dict(state))
     specs = [ArraySpec.of(array) for array in arrays]
-    content = {
-        "kind": kind,
-        "arrays": [spec.describe() for spec in specs],
-        "state": document,
-    }
+    content = {"kind": kind, "arrays": list(map(astuple, specs)), "state": document}
     header = json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
     if len(header) > _LONGEST_HEADER:
         raise ValueError(
             f"the state has {len(header):,} bytes beside its arrays, more than the "
             f"{_LONGEST_HEADER:,} of a model file; store long lists as arrays"
         )
-    beginning = _BEGINNING.pack(_MAGIC, _VERSION) + _LENGTH.pack(len(header))
+    beginning = _BEGINNING.pack(_MAGIC, _VERSION, len(header))
     body: list[bytes | memoryview] = [header]
     body += [spec.dump(array) for spec, array in zip(specs, arrays, strict=True)]
-    write_whole(Path(path), [beginning, _digest([beginning, *body]), *body])
+    digest = hashlib.sha256(beginning)
+    for part in body:
+        digest.update(part)
+    write_whole(Path(path), [beginning, digest.digest(), *body])
 
 
 def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[str, dict[str, Any]]:
@@ -309,23 +291,19 @@ def read_state(path: str | os.PathLike[str], kind: str | None = None) -> tuple[s
 
 def _read(file: BufferedReader) -> tuple[str, dict[str, Any]]:
     n_bytes = os.fstat(file.fileno()).st_size
-    beginning = file.read(_BEGINNING.size)
+    beginning, digest = file.read(_BEGINNING.size), file.read(_PREFIX_BYTES - _BEGINNING.size)
     if not _MAGIC.startswith(beginning[: len(_MAGIC)]):
         raise ModelFileError("it is not a deeptobit model file")
     if n_bytes < _PREFIX_BYTES:
         raise ModelFileError("the file ends too early")
-    _, version = _BEGINNING.unpack(beginning)
+    _, version, header_bytes = _BEGINNING.unpack(beginning)
     if version > _VERSION:
-        raise ModelFileError(
-            f"it has format {version}, and this version of deeptobit reads up to {_VERSION}; "
-            "upgrade deeptobit"
-        )
+        reads = f"this version of deeptobit reads up to {_VERSION}"
+        raise ModelFileError(f"it has format {version}, and {reads}; upgrade deeptobit")
     if version < 1:
         raise ModelFileError(f"there is no format {version}")
-    length, digest = file.read(_LENGTH.size), file.read(_DIGEST_BYTES)
-    if _digest(chain([beginning, length], iter(lambda: file.read(_CHUNK), b""))) != digest:
+    if hashlib.file_digest(file, lambda: hashlib.sha256(beginning)).digest() != digest:
         raise ModelFileError("it is damaged; its bytes do not add up to the stored checksum")
-    (header_bytes,) = _LENGTH.unpack(length)
     if header_bytes > min(_LONGEST_HEADER, n_bytes - _PREFIX_BYTES):
         raise ModelFileError("its header is longer than it may be")
     file.seek(_PREFIX_BYTES)
@@ -350,10 +328,3 @@ def _parse_header(header: bytes) -> tuple[str, list[Any], dict[str, Any]]:
 
 def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(word)
-
-
-def _digest(parts: Iterable[bytes | memoryview]) -> bytes:
-    found = hashlib.sha256()
-    for part in parts:
-        found.update(part)
-    return found.digest()

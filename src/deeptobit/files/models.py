@@ -4,8 +4,6 @@ A file names classes; those in the register are made, and no others. Estimators,
 have, are registered by ``deeptobit.estimators``, which this room does not import.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any
@@ -15,16 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold
 
 from deeptobit.exceptions import ModelFileError
+from deeptobit.files import values
 from deeptobit.files.container import read_state, write_state
-from deeptobit.files.values import (
-    RANDOM_STATE,
-    Packer,
-    SavedClass,
-    Unpacker,
-    by_fields,
-    check_types,
-    ensure,
-)
+from deeptobit.files.values import SavedClass, by_fields
 from deeptobit.layer import Step
 from deeptobit.likelihood import FAMILIES, Noise, NoiseByTask, ScoreGrid, Spread, resolve_noise
 from deeptobit.network import NetworkLayer
@@ -35,18 +26,11 @@ _VERSION = 1
 
 _RECORDS: tuple[type, ...] = (NoiseByTask, ScoreGrid, Spread, NetworkLayer, Record, Step)
 _FOLDS = {"n_splits": int, "shuffle": bool, "random_state": int | np.random.RandomState | None}
-# Files of version 0.1 also hold the solver of a stream, which is read and dropped.
-_DROPPED = (
-    *("OnlineSolver", "OnlineSettings", "OnlineResult", "NetworkStream", "ContinuedNetwork"),
-    *("RecursiveTobit", "AdaptiveLearner", "PlainLearner", "Iterate", "Units", "NullModel"),
-    *("FeatureMetric", "Evidence", "History", "Pending", "RawRows"),
-)
 
 CLASSES: dict[str, SavedClass] = {
     **{cls.__name__: by_fields(cls) for cls in (*FAMILIES.values(), *_RECORDS)},
     **{cls.__name__: by_fields(cls, **_FOLDS) for cls in (KFold, GroupKFold)},
-    "RandomState": RANDOM_STATE,
-    **{name: SavedClass(type(name, (), {}), vars, lambda found: None) for name in _DROPPED},
+    "RandomState": values.RANDOM_STATE,
 }
 ESTIMATORS: list[type] = []
 """The registered estimators."""
@@ -57,11 +41,7 @@ def register(*saved: SavedClass) -> None:
     CLASSES.update({each.cls.__name__: each for each in saved})
 
 
-def register_estimator(
-    cls: type,
-    check: Callable[[Any], None],
-    update: Callable[[dict[str, Any], dict[str, Any]], None] = lambda params, fitted: None,
-) -> None:
+def register_estimator(cls: type, check: Callable[[Any], None]) -> None:
     """Let model files hold estimators of a class.
 
     They are stored as parameters and fitted attributes; training data stay behind.
@@ -71,8 +51,6 @@ def register_estimator(
     cls : type
     check : function
         Raises :class:`ModelFileError` unless the parts of a loaded estimator belong together.
-    update : function
-        Brings parameters and fitted attributes of an older file up to date, in place.
     """
 
     def take(model: Any) -> dict[str, Any]:
@@ -82,15 +60,14 @@ def register_estimator(
         return {"params": params, "fitted": fitted}
 
     def make(found: dict[str, Any]) -> Any:
-        check_types(found, {"params": dict, "fitted": dict})
+        values.check_types(found, {"params": dict, "fitted": dict})
         params, fitted = found["params"], found["fitted"]
-        update(params, fitted)
         if _holds_a_model(params):  # whose text, in an error, may take for ever
             raise ValueError("a parameter is a model")
         model = cls(**params)
-        ensure(fitted.pop("_stream", None) is None, "it holds a stream that is none")
         for name in fitted:
-            if not (isinstance(name, str) and name.isidentifier()) or hasattr(cls, name):
+            taken = name == "_stream" or hasattr(cls, str(name))
+            if not (isinstance(name, str) and name.isidentifier()) or taken:
                 raise ValueError(f"{name!r} is not an attribute of a fitted model")
         vars(model).update(fitted)
         check(model)
@@ -128,7 +105,7 @@ def estimator_state(model: Any) -> dict[str, Any]:
     name = type(model).__name__
     if type(model) not in ESTIMATORS:
         raise TypeError(f"an object of type {name} cannot be saved; estimators of deeptobit can")
-    state = {"version": _VERSION, "model": Packer(CLASSES).pack(model, name)}
+    state = {"version": _VERSION, "model": values.Packer(CLASSES).pack(model, name)}
     try:
         estimator_from_state(state)
     except ModelFileError as error:  # better now than when the model is needed
@@ -146,7 +123,7 @@ def estimator_from_state(state: dict[str, Any]) -> Any:
                     f"{_VERSION}; upgrade deeptobit"
                 )
             if version == _VERSION and name in {cls.__name__ for cls in ESTIMATORS}:
-                return Unpacker(CLASSES).unpack(packed)
+                return values.Unpacker(CLASSES).unpack(packed)
     raise ModelFileError("it holds no model")
 
 
@@ -159,13 +136,13 @@ def noise_state(noise: Noise) -> Any:
     >>> noise_from_state(noise_state(StudentT(2.5)))
     StudentT(df=2.5)
     """
-    return Packer(CLASSES).pack(noise, "noise")
+    return values.Packer(CLASSES).pack(noise, "noise")
 
 
 def noise_from_state(state: Any) -> Noise:
     """The noise family of a state, which may be a name."""
     try:
-        return resolve_noise(Unpacker(CLASSES).unpack(state))
+        return resolve_noise(values.Unpacker(CLASSES).unpack(state))
     except ValueError as error:
         raise ModelFileError(f"its noise is unknown: {error}") from None
 
@@ -176,7 +153,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load an estimator that its ``save`` wrote, by this version of deeptobit or an older one.
+    """Load an estimator that its ``save`` wrote.
 
     Nothing in the file is executed, and only classes of deeptobit are made. Predictions are those
     of the saved model to the last bit. ``partial_fit`` goes on as from a fitted model: the rows

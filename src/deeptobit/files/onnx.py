@@ -1,14 +1,11 @@
 """Predictions as ONNX: files of their own, and steps of converted pipelines.
 
-A fitted model is reduced to its scores, noise and bounds. Its prediction is written as a graph of
-array operations, which ``onnx`` or ``skl2onnx`` then reads.
+The prediction of a fitted model is written as a graph of array operations, which ``onnx`` or
+``skl2onnx`` then reads.
 """
-
-from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -80,15 +77,15 @@ class Graph:
         self, operator: str, *inputs: str | ArrayLike, output: str | None = None, **attributes: int
     ) -> str:
         """Append a node and return the name of its output; inputs are names, or constants."""
-        names = tuple(given if isinstance(given, str) else self._hold(given) for given in inputs)
+        names = []
+        for given in inputs:
+            name = given if isinstance(given, str) else self._name("c")
+            if not isinstance(given, str):
+                self.constants[name] = np.ascontiguousarray(given, dtype=np.float64)
+            names.append(name)
         output = output or self._name(operator)
-        self.nodes.append(Node(operator, names, output, attributes))
+        self.nodes.append(Node(operator, tuple(names), output, attributes))
         return output
-
-    def _hold(self, constant: ArrayLike) -> str:
-        name = self._name("c")
-        self.constants[name] = np.ascontiguousarray(constant, dtype=np.float64)
-        return name
 
     def _name(self, kind: str) -> str:
         return f"{self._prefix}{kind}{len(self.nodes) + len(self.constants)}"
@@ -99,9 +96,9 @@ class Graph:
 
 def clip(graph: Graph, score: str, lower: FloatArray, upper: FloatArray) -> str:
     """Scores (N, T) held within their bounds (T,); a side that is open everywhere costs nothing."""
-    if not np.isneginf(lower).all():
+    if not np.isinf(lower).all():
         score = graph.add("Max", score, lower)
-    if not np.isposinf(upper).all():
+    if not np.isinf(upper).all():
         score = graph.add("Min", score, upper)
     return score
 
@@ -119,11 +116,8 @@ def censored_mean(
     ['Abs', 'Add', 'Div', 'Exp', 'Max', 'Min', 'Mul', 'Sub']
     """
     mean = clip(graph, score, lower, upper)
-    for end, is_open, raise_or_lower in (
-        (lower, np.isneginf, "Add"),
-        (upper, np.isposinf, "Sub"),
-    ):
-        if not is_open(end).all():
+    for end, raise_or_lower in ((lower, "Add"), (upper, "Sub")):
+        if not np.isinf(end).all():
             excess = graph.add("Mul", _excess(graph, score, sigma, end), sigma)
             mean = graph.add(raise_or_lower, mean, excess)
     # Rounding must not carry a prediction beyond its bounds.
@@ -136,16 +130,12 @@ def _excess(graph: Graph, score: str, sigma: FloatArray, end: FloatArray) -> str
     z = graph.add("Min", distance, _FARTHEST)
     half_square = graph.add("Mul", graph.add("Mul", z, z), -0.5)
     t = graph.add("Div", graph.add("Sub", _CENTRE, z), graph.add("Add", z, _CENTRE))
-    return graph.add("Mul", graph.add("Exp", half_square), _polynomial(graph, t))
-
-
-def _polynomial(graph: Graph, t: str) -> str:
-    """Horner's scheme."""
-    *lower_powers, last = smooth_factor().tolist()
+    constant, *between, last = smooth_factor().tolist()
     value = graph.add("Mul", t, last)
-    for coefficient in reversed(lower_powers[1:]):
+    for coefficient in reversed(between):  # Horner's scheme
         value = graph.add("Mul", graph.add("Add", value, coefficient), t)
-    return graph.add("Add", value, lower_powers[0])
+    value = graph.add("Add", value, constant)
+    return graph.add("Mul", graph.add("Exp", half_square), value)
 
 
 @cache
@@ -165,125 +155,62 @@ def smooth_factor() -> FloatArray:
     return np.asarray(chebyshev.cheb2poly(chebyshev.chebfit(t, factor, _DEGREE)), dtype=np.float64)
 
 
-# What a prediction is computed from, whatever the estimator.
-
-
-class ScoreLayer(NamedTuple):
-    """Scores x ↦ xF₁F₂… + b of one layer.
-
-    ``factors`` are multiplied from the right, the first of shape (D_k, ·), the last of shape
-    (·, T); ``intercept`` has shape (T,). A layer above another sees the T outputs below, alone
-    (D_k = T) or in front of the features (D_k = T + D).
-    """
-
-    factors: tuple[FloatArray, ...]
-    intercept: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class CensoredScores:
-    """A fitted model y = clip(η_K(x) + σε, lower, upper), in the user's units.
-
-    Parameters
-    ----------
-    layers : tuple of ScoreLayer
-        Each but the last passes on its scores, clipped to the bounds.
-    sigma, lower, upper : arrays of shape (T,)
-    feature_names, target_names : tuple of str
-    noise : str
-        The family of ε.
-    """
-
-    layers: tuple[ScoreLayer, ...]
-    sigma: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    noise: str = "gaussian"
-
-    @classmethod
-    def of(cls, model: Any) -> CensoredScores:
-        """Those of a fitted estimator."""
-        check_is_fitted(model)
-        if hasattr(model, "layers_"):
-            layers = tuple(ScoreLayer((at.V.T, at.U.T), at.intercept) for at in model.layers_)
-        else:
-            layers = (ScoreLayer((model.coef_.T,), model.intercept_),)
-        default = [f"x{column}" for column in range(model.n_features_in_)]
-        return cls(
-            layers=layers,
-            sigma=model.sigma_,
-            lower=model.lower_,
-            upper=model.upper_,
-            feature_names=tuple(map(str, getattr(model, "feature_names_in_", default))),
-            target_names=tuple(model.target_names_),
-            noise=model.noise_.name,
-        )
-
-
 # From features to a prediction, node by node.
 
 
 def write_prediction(
-    graph: Graph,
-    X: str,
-    model: CensoredScores,
-    kind: Kind,
-    *,
-    output: str,
-    element_type: int,
+    graph: Graph, X: str, model: Any, kind: Kind, *, output: str, element_type: int
 ) -> None:
     """Add the nodes that predict (N, T) from features (N, D).
 
     All is computed in double precision and rounded once, at the end: an intercept may be the
-    small difference of large numbers.
+    small difference of large numbers. Each layer but the last passes on its scores, clipped to the
+    bounds, alone or in front of the features.
 
     Parameters
     ----------
     graph : Graph
     X, output : str
         Names of what is read and written.
-    model : CensoredScores
+    model : fitted estimator
     kind : {"mean", "clip", "latent"}
     element_type : int
         Of the output, as ONNX numbers it.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> layer = ScoreLayer((np.ones((3, 1)),), np.zeros(1))
-    >>> model = CensoredScores((layer,), np.ones(1), np.zeros(1), np.full(1, 9.0), ("x",), ("y",))
+    >>> from deeptobit import TobitRegressor
+    >>> model = TobitRegressor(upper=9.0).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 3.0, 5.0, 9.0])
     >>> graph = Graph()
     >>> write_prediction(graph, "X", model, "clip", output="clip", element_type=1)
     >>> [node.operator for node in graph.nodes]
     ['Cast', 'MatMul', 'Add', 'Max', 'Min', 'Cast']
     """
-    if kind == "mean" and model.noise != "gaussian":
+    if kind == "mean" and model.noise_.name != "gaussian":
         raise ValueError(
             f"the censored mean can be exported to ONNX for Gaussian noise; this model has "
-            f"{model.noise} noise. Fit it with noise='gaussian', or export kind='clip' or "
+            f"{model.noise_.name} noise. Fit it with noise='gaussian', or export kind='clip' or "
             "kind='latent', which do not depend on the noise"
         )
-    features = graph.add("Cast", X, to=DOUBLE)
-    first, *above = model.layers
-    score = _score(graph, features, first)
-    for layer in above:
-        below = clip(graph, score, model.lower, model.upper)
-        sees_features = len(layer.factors[0]) > len(model.sigma)
-        inputs = graph.add("Concat", below, features, axis=1) if sees_features else below
-        score = _score(graph, inputs, layer)
+    if hasattr(model, "layers_"):
+        layers = [([layer.V.T, layer.U.T], layer.intercept) for layer in model.layers_]
+    else:
+        layers = [([model.coef_.T], model.intercept_)]
+    score, bounds = "", (model.lower_, model.upper_)
+    features = inputs = graph.add("Cast", X, to=DOUBLE)
+    for depth, (factors, intercept) in enumerate(layers):
+        if depth:
+            inputs = clip(graph, score, *bounds)
+            if len(factors[0]) > len(intercept):  # with a skip connection
+                inputs = graph.add("Concat", inputs, features, axis=1)
+        for factor in factors:
+            inputs = graph.add("MatMul", inputs, factor)
+        score = graph.add("Add", inputs, intercept)
     if kind == "clip":
-        score = clip(graph, score, model.lower, model.upper)
+        score = clip(graph, score, *bounds)
     if kind == "mean":
-        score = censored_mean(graph, score, model.sigma, model.lower, model.upper)
+        score = censored_mean(graph, score, model.sigma_, *bounds)
     graph.add("Cast", score, to=element_type, output=output)
-
-
-def _score(graph: Graph, inputs: str, layer: ScoreLayer) -> str:
-    for factor in layer.factors:
-        inputs = graph.add("MatMul", inputs, factor)
-    return graph.add("Add", inputs, layer.intercept)
 
 
 # The file.
@@ -291,10 +218,10 @@ def _score(graph: Graph, inputs: str, layer: ScoreLayer) -> str:
 
 def write_onnx(model: Any, path: str | os.PathLike[str], kind: Kind, precision: Precision) -> None:
     """Write the predictions of a fitted estimator to an ONNX file, whole or not at all."""
-    write_whole(Path(path), [onnx_bytes(CensoredScores.of(model), kind, precision)])
+    write_whole(Path(path), [onnx_bytes(model, kind, precision)])
 
 
-def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes:
+def onnx_bytes(model: Any, kind: Kind, precision: Precision) -> bytes:
     """The file: one input ``X`` of shape (batch, D), one output named by its kind, (batch, T).
 
     The metadata hold names, bounds, noise and its scales, kind and version, those that are lists
@@ -303,13 +230,13 @@ def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes
     Examples
     --------
     >>> import onnx
-    >>> layer = ScoreLayer((np.ones((2, 1)),), np.zeros(1))
-    >>> model = CensoredScores((layer,), np.ones(1), np.zeros(1), np.full(1, np.inf),
-    ...     ("age", "volume"), ("MMSE",))
+    >>> from deeptobit import TobitRegressor
+    >>> model = TobitRegressor().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 3.0, 5.0, 9.0])
     >>> read = onnx.load_from_string(onnx_bytes(model, "mean", "float32"))
     >>> {entry.key: entry.value for entry in read.metadata_props}["upper"]
     '[null]'
     """
+    check_is_fitted(model)
     element_type = {"float32": FLOAT, "float64": DOUBLE}.get(precision)
     if element_type is None:
         raise ValueError(f"dtype must be 'float32' or 'float64'; got {precision!r}")
@@ -318,18 +245,12 @@ def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes
     onnx = require("onnx", _EXTRA)
     helper, graph = onnx.helper, Graph()
     write_prediction(graph, "X", model, kind, output=kind, element_type=element_type)
-    sizes = {"X": len(model.feature_names), kind: len(model.target_names)}
-    given, predicted = (
-        helper.make_tensor_value_info(name, element_type, ["batch", size])
-        for name, size in sizes.items()
-    )
-    nodes = [
-        helper.make_node(node.operator, node.inputs, [node.output], **node.attributes)
-        for node in graph.nodes
-    ]
-    constants = [
-        onnx.numpy_helper.from_array(value, name) for name, value in graph.constants.items()
-    ]
+    sizes = {"X": model.n_features_in_, kind: len(model.target_names_)}
+    info = helper.make_tensor_value_info
+    given, predicted = (info(at, element_type, ["batch", n]) for at, n in sizes.items())
+    nodes = [helper.make_node(at, read, [out], **more) for at, read, out, more in graph.nodes]
+    array = onnx.numpy_helper.from_array
+    constants = [array(value, name) for name, value in graph.constants.items()]
     proto = helper.make_model(
         helper.make_graph(nodes, "deeptobit", [given], [predicted], constants),
         opset_imports=[helper.make_opsetid("", _OPERATOR_SET)],
@@ -342,26 +263,21 @@ def onnx_bytes(model: CensoredScores, kind: Kind, precision: Precision) -> bytes
     return bytes(proto.SerializeToString())
 
 
-def _metadata(model: CensoredScores, kind: str) -> dict[str, str]:
-    lists = {
-        "feature_names": list(model.feature_names),
-        "target_names": list(model.target_names),
-        "lower": _finite(model.lower),
-        "upper": _finite(model.upper),
-        "sigma": _finite(model.sigma),
-    }
+def _metadata(model: Any, kind: str) -> dict[str, str]:
+    default = [f"x{column}" for column in range(model.n_features_in_)]
+    names = [str(name) for name in getattr(model, "feature_names_in_", default)]
+    lists = {"feature_names": names, "target_names": list(model.target_names_)}
+    for name in ("lower", "upper", "sigma"):
+        values = getattr(model, f"{name}_").tolist()
+        lists[name] = [value if np.isfinite(value) else None for value in values]
     as_json = {key: json.dumps(values, ensure_ascii=False) for key, values in lists.items()}
-    facts = {"kind": kind, "noise": model.noise, "deeptobit_version": version("deeptobit")}
+    facts = {"kind": kind, "noise": model.noise_.name, "deeptobit_version": version("deeptobit")}
     return facts | as_json
 
 
-def _finite(values: FloatArray) -> list[float | None]:
-    return [value if np.isfinite(value) else None for value in values.tolist()]
-
-
-def _check_resolution(model: CensoredScores) -> None:
+def _check_resolution(model: Any) -> None:
     """Single precision must tell predictions apart as finely as is promised."""
-    for name, lower, upper in zip(model.target_names, model.lower, model.upper, strict=True):
+    for name, lower, upper in zip(model.target_names_, model.lower_, model.upper_, strict=True):
         rounding = np.finfo(np.float32).eps * max(abs(lower), abs(upper))
         if np.isfinite(rounding) and rounding > _ACCURACY * (upper - lower):
             raise ValueError(
@@ -400,13 +316,8 @@ def register_skl2onnx() -> None:
     """
     skl2onnx = require("skl2onnx", _EXTRA)
     for cls in ESTIMATORS:
-        skl2onnx.update_registered_converter(
-            cls,
-            f"Deeptobit{cls.__name__}",
-            _set_shape,
-            _convert,
-            options={"kind": list(get_args(Kind))},
-        )
+        name, options = f"Deeptobit{cls.__name__}", {"kind": list(get_args(Kind))}
+        skl2onnx.update_registered_converter(cls, name, _set_shape, _convert, options=options)
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -415,14 +326,10 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     estimator, target = operator.raw_operator, operator.outputs[0]
     options = container.get_options(estimator, {"kind": None})
     graph = Graph(prefix=f"{scope.get_unique_variable_name('deeptobit')}_")
-    write_prediction(
-        graph,
-        operator.inputs[0].full_name,
-        CensoredScores.of(estimator),
-        options["kind"] or estimator.prediction,
-        output=target.full_name,
-        element_type=DOUBLE if _is_double(target) else FLOAT,
-    )
+    X, output = operator.inputs[0].full_name, target.full_name
+    kind = options["kind"] or estimator.prediction
+    element_type = DOUBLE if _is_double(target) else FLOAT
+    write_prediction(graph, X, estimator, kind, output=output, element_type=element_type)
     for name, value in graph.constants.items():
         container.add_initializer(name, DOUBLE, list(value.shape), value.ravel())
     for node in graph.nodes:
@@ -431,8 +338,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 def _set_shape(operator: Any) -> None:
     """(batch, T), in double precision if the features are, else in single."""
-    types = require("skl2onnx.common.data_types", _EXTRA)
-    features = operator.inputs[0]
+    types, features = require("skl2onnx.common.data_types", _EXTRA), operator.inputs[0]
     kind = types.DoubleTensorType if _is_double(features) else types.FloatTensorType
     n_tasks = len(operator.raw_operator.target_names_)
     operator.outputs[0].type = kind([features.get_first_dimension(), n_tasks])

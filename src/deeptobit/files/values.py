@@ -5,8 +5,6 @@ JSON and arrays have no tuples, objects or NumPy scalars. These become dicts wit
 occurs again is stored once: ``{"is": "same", "as": 3}`` is the array with number 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from numbers import Integral, Real
@@ -87,11 +85,9 @@ class Packer:
             return str(value)
         if kind in self._classes:
             name, saved = self._classes[kind]
-            fields = saved.take(value).items()
-            return {
-                "is": name,
-                "fields": {key: self.pack(item, f"{where}.{key}") for key, item in fields},
-            }
+            taken = saved.take(value).items()
+            fields = {key: self.pack(item, f"{where}.{key}") for key, item in taken}
+            return {"is": name, "fields": fields}
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             return {"is": "scalar", "value": np.asarray(value)}
         if kind is np.ma.MaskedArray:
@@ -165,11 +161,9 @@ class Unpacker:
             return [self.unpack(item) for item in plain]
         if not isinstance(plain, dict):
             return plain
-        if "is" in plain:
-            return self._unpack_tagged(plain["is"], plain)
-        return {key: self.unpack(item) for key, item in plain.items()}
-
-    def _unpack_tagged(self, tag: Any, plain: dict[str, Any]) -> Any:
+        if "is" not in plain:
+            return {key: self.unpack(item) for key, item in plain.items()}
+        tag = plain["is"]
         if not isinstance(tag, str):
             raise ModelFileError("it holds something without a name")
         match plain:
@@ -189,7 +183,11 @@ class Unpacker:
                     array[index] = self.unpack(item)
                 return array
             case {"parts": list(parts)} if tag == "masked":
-                return _masked(self.unpack(parts))
+                match self.unpack(parts):
+                    case [np.ndarray() as data, np.ndarray(dtype=np.dtype(kind="b")) as mask]:
+                        if data.shape == mask.shape:
+                            return np.ma.MaskedArray(data, mask=mask)
+                raise ModelFileError("a masked array and its mask differ in shape")
             case {"fields": dict(fields)} if tag in self._classes:
                 return self._unpack_object(tag, fields)
         raise ModelFileError(f"it holds something unknown ({tag[:80]!r})")
@@ -212,14 +210,6 @@ class Unpacker:
             raise
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
             raise ModelFileError(f"its {name} is not sound: {error}") from None
-
-
-def _masked(parts: list[Any]) -> Any:
-    match parts:
-        case [np.ndarray() as data, np.ndarray(dtype=np.dtype(kind="b")) as mask]:
-            if data.shape == mask.shape:
-                return np.ma.MaskedArray(data, mask=mask)
-    raise ModelFileError("a masked array and its mask differ in shape")
 
 
 # Whether values from a file are what their owner declares.
@@ -249,10 +239,9 @@ def fits(value: Any, hint: Any) -> bool:
         return any(fits(value, part) for part in inner)
     if origin is Literal:
         return isinstance(value, str) and value in inner
-    if hint is float:
-        return isinstance(value, Real) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, Integral) and not isinstance(value, bool)
+    if hint in (int, float):
+        number = Integral if hint is int else Real
+        return isinstance(value, number) and not isinstance(value, bool)
     if origin is np.ndarray:
         (scalar,) = get_args(inner[1])
         return type(value) is np.ndarray and value.dtype == scalar
@@ -313,11 +302,10 @@ _KEY_WORDS = 624  # of the Mersenne twister
 
 def _take_random_state(value: np.random.RandomState) -> dict[str, Any]:
     state: Any = value.get_state(legacy=False)
-    if state["bit_generator"] != "MT19937":
+    if state.pop("bit_generator") != "MT19937":
         raise TypeError("a RandomState can be saved only with its own generator, MT19937")
-    key, position = state["state"]["key"], state["state"]["pos"]
-    gauss = {name: state[name] for name in ("has_gauss", "gauss")}
-    return {"key": key, "position": position, **gauss}
+    inner = state.pop("state")
+    return {"key": inner["key"], "position": inner["pos"], **state}
 
 
 def _make_random_state(found: dict[str, Any]) -> np.random.RandomState:

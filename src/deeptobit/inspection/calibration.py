@@ -1,20 +1,14 @@
 """Calibration: whether bound probabilities and predictive distributions agree with outcomes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.inspection.style import BLUE, GREY, SMALL, VERMILION, axes_or_new, divide, open_frame
+from deeptobit.inspection import style
+from deeptobit.inspection.style import BLUE, GREY, SMALL, VERMILION, Axes
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import BoundCalibration, bound_calibration, pit
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Places of the panels: counts, reliability, histogram.
 _PLACES = [(0.0, 0.82, 0.44, 0.18), (0.0, 0.0, 0.44, 0.78), (0.58, 0.0, 0.42, 1.0)]
@@ -70,14 +64,14 @@ def draw_calibration(
     >>> reliability.lines[1].get_xydata().round(2).tolist()
     [[0.02, 0.0], [0.5, 0.67]]
     """
-    ax = axes_or_new(ax, 8.6, 4.2)
-    counts, reliability, histogram = divide(ax, _PLACES)
+    ax = style.axes_or_new(ax, 8.6, 4.2)
+    counts, reliability, histogram = style.divide(ax, _PLACES)
     found = bound_calibrations(targets, predictive, n_bins)
     _draw_reliability(reliability, counts, found, n_bins, min_count)
     values = pit_values(targets, predictive, step, random_state)
     _draw_histogram(histogram, values, n_bars or n_bins)
     for panel in (counts, reliability, histogram):
-        open_frame(panel)
+        style.open_frame(panel)
     return ax
 
 
@@ -195,10 +189,7 @@ def pit_values(
     >>> pit_values(targets, Predictive(Gaussian(), np.zeros((3, 1)), np.ones(1))).round(2)
     array([0.5 , 0.84])
     """
-    shape = predictive.latent.shape
-    latent = predictive.latent[:, 0] if targets.one_dimensional else predictive.latent
-    sigma = np.broadcast_to(predictive.sigma, shape)
-    values = pit(
-        targets, latent, sigma, noise=predictive.noise, random_state=random_state, step=step
-    )
+    latent, noise = predictive.latent, predictive.noise
+    sigma = np.broadcast_to(predictive.sigma, latent.shape)
+    values = pit(targets, latent, sigma, noise=noise, random_state=random_state, step=step)
     return np.asarray(values[~np.isnan(values)])

@@ -1,19 +1,14 @@
 """Convergence of a fit: the objective over steps of the solver, or over rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.inspection import style
 from deeptobit.inspection.heatmaps import map_height
-from deeptobit.inspection.style import BLUE, CYCLE, LIGHT, SMALL, VERMILION
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from deeptobit.inspection.style import BLUE, CYCLE, LIGHT, SMALL, VERMILION, Axes
 
 
 class Stage(NamedTuple):
@@ -150,11 +145,10 @@ def read_convergence(history: Mapping[str, Any]) -> Convergence | None:
     if not stages:
         return None
     if online:
-        return Convergence(
-            stages, "rows learned from", "mean nll per entry, before learning from it", False
-        )
+        objective = "mean nll per entry, before learning from it"
+        return Convergence(stages, "rows learned from", objective, in_turn=False)
     if tuning.get("objective"):
         undone = "" if tuning["kept"] else " (not kept)"
         values = list(tuning["objective"])
         stages.append(Stage(f"joint tuning{undone}", list(range(len(values))), values))
-    return Convergence(stages, "iteration", "objective, penalised mean nll per row", True)
+    return Convergence(stages, "iteration", "objective, penalised mean nll per row", in_turn=True)

@@ -1,7 +1,5 @@
 """Parameters, likelihood and covariance of a fitted Tobit model, in the user's units."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,17 +64,13 @@ class FittedTobit:
         n_coef = self.problem.features.rank + self.problem.fit_intercept
         return np.asarray(n_coef + self.problem.free_sigma.astype(np.float64))
 
-    def without_features(self, *, tol: float, max_iter: int) -> FittedTobit:
+    def without_features(self, *, tol: float, max_iter: int) -> "FittedTobit":
         """The intercept-only model on the same data."""
         given = None if self.problem.free_sigma.all() else self.point[-1]
-        problem, result, kinds = fit_tobit(
-            self.problem.without_features(),
-            given,
-            total_weight=self.total_weight,
-            tol=tol,
-            max_iter=max_iter,
-        )
-        return FittedTobit(problem, result.point, result.value, self.total_weight, kinds)
+        empty, total = self.problem.without_features(), self.total_weight
+        found = fit_tobit(empty, given, total_weight=total, tol=tol, max_iter=max_iter)
+        problem, result, kinds = found
+        return FittedTobit(problem, result.point, result.value, total, kinds)
 
     def covariance(
         self, task: int, kind: CovarianceKind = "observed", groups: ArrayLike | None = None
@@ -138,10 +132,8 @@ class FittedTobit:
         for rows, block in features.blocks():
             x = np.column_stack([block.dense(), np.ones(rows.stop - rows.start)])
             u = x @ self.point[:-1, task]
-            low, high = (
-                (ends[rows, task] - location) / scale
-                for ends in (problem.targets.low, problem.targets.high)
-            )
+            low = (problem.targets.low[rows, task] - location) / scale
+            high = (problem.targets.high[rows, task] - location) / scale
             weight = problem.weight[rows]
             at = likelihood.evaluate_olsen(problem.noise, low, high, u, np.full_like(u, theta))
             cross = u * at.u_u + theta * at.u_theta

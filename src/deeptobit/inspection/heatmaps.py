@@ -1,18 +1,14 @@
 """Heat maps: the components of shared directions, and similarities between targets."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.inspection.style import SMALL, axes_or_new, divide, shorten
+from deeptobit.inspection.style import SMALL, Axes, axes_or_new, divide, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.image import AxesImage
 
 # Moreland's map: its steps look equally large, and blue against red survives colour blindness.
 DIVERGING = "coolwarm"
@@ -23,8 +19,8 @@ _GAP = 0.04  # between two panels
 
 
 def draw_subspaces(
-    features: pd.DataFrame,
-    targets: pd.DataFrame,
+    features: "pd.DataFrame",
+    targets: "pd.DataFrame",
     *,
     n_features: int = 25,
     ax: Axes | None = None,
@@ -59,7 +55,10 @@ def draw_subspaces(
     n_rows, n_components = max(len(order), len(targets)), features.shape[1]
     width = 4.2 + 2.0 * min(max(0.4 * n_components, 1.2), 4.0)
     ax = axes_or_new(ax, width, 1.3 + map_height(n_rows))
-    left, right = divide(ax, _places(len(order) / n_rows, len(targets) / n_rows))
+    # Rows of both panels have the same height, and their tops are on one line.
+    half, heights = 0.5 * (1.0 - _GAP), (len(order) / n_rows, len(targets) / n_rows)
+    lefts = zip((0.0, 0.5 + 0.5 * _GAP), heights, strict=True)
+    left, right = divide(ax, [(start, 1.0 - height, half, height) for start, height in lefts])
     heat_map(left, scaled(features.iloc[order]))
     image = heat_map(right, scaled(targets))
     right.yaxis.tick_right()
@@ -72,14 +71,7 @@ def draw_subspaces(
     return ax
 
 
-def _places(*heights: float) -> list[tuple[float, float, float, float]]:
-    """Two panels side by side, their rows of the same height and their tops on one line."""
-    half = 0.5 * (1.0 - _GAP)
-    lefts = 0.0, 0.5 + 0.5 * _GAP
-    return [(left, 1.0 - height, half, height) for left, height in zip(lefts, heights, strict=True)]
-
-
-def scaled(loadings: pd.DataFrame) -> pd.DataFrame:
+def scaled(loadings: "pd.DataFrame") -> "pd.DataFrame":
     """Columns divided by their largest absolute value; columns of zeros stay.
 
     Examples
@@ -93,7 +85,7 @@ def scaled(loadings: pd.DataFrame) -> pd.DataFrame:
     return loadings / largest.where(largest > 0.0, 1.0)
 
 
-def draw_similarity(cosines: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+def draw_similarity(cosines: "pd.DataFrame", *, ax: Axes | None = None) -> Axes:
     """Heat map of the cosines between tasks, ordered by average linkage.
 
     Parameters
@@ -119,7 +111,10 @@ def draw_similarity(cosines: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     image = heat_map(ax, table)
     ax.set_aspect("equal")
     if len(table) <= _MAX_NUMBERED:
-        _write_numbers(ax, table.to_numpy())
+        for (row, column), value in np.ndenumerate(table.to_numpy()):
+            color = "white" if abs(value) > 0.8 else "black"
+            text = f"{value:.2f}".replace("-", "−")
+            ax.text(column, row, text, ha="center", va="center", fontsize=SMALL - 1, color=color)
     # Rows and columns have the same names.
     names = [label.get_text() for label in ax.get_yticklabels()]
     ax.set_xticks(ax.get_yticks(), names, fontsize=SMALL)
@@ -147,14 +142,7 @@ def similar_order(cosines: FloatArray) -> list[int]:
     return [int(task) for task in leaves_list(tree)]
 
 
-def _write_numbers(ax: Axes, values: FloatArray) -> None:
-    for (row, column), value in np.ndenumerate(values):
-        color = "white" if abs(value) > 0.8 else "black"
-        text = f"{value:.2f}".replace("-", "−")
-        ax.text(column, row, text, ha="center", va="center", fontsize=SMALL - 1, color=color)
-
-
-def heat_map(ax: Axes, table: pd.DataFrame) -> AxesImage:
+def heat_map(ax: Axes, table: "pd.DataFrame") -> Any:
     """Draw a table of values between −1 and 1, the first row on top, names at the left."""
     image = ax.imshow(
         table.to_numpy(), cmap=DIVERGING, vmin=-1.0, vmax=1.0, aspect="auto", interpolation="none"
@@ -168,7 +156,7 @@ def heat_map(ax: Axes, table: pd.DataFrame) -> AxesImage:
     return image
 
 
-def add_scale(ax: Axes, image: AxesImage, label: str) -> None:
+def add_scale(ax: Axes, image: Any, label: str) -> None:
     """A colour bar under the picture."""
     figure: Any = ax.figure
     bar = figure.colorbar(

@@ -1,19 +1,13 @@
 """Observed outcomes against their predictions, by target and by layer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.inspection import style
-from deeptobit.inspection.style import BLUE, GREY, LIGHT, SMALL, VERMILION
+from deeptobit.inspection.style import BLUE, GREY, LIGHT, SMALL, VERMILION, Axes
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
 
 _X_LABEL, _Y_LABEL = "predicted, E[y|x]", "observed"
 _MARGIN = 0.06  # of the range, so that markers at a bound are not cut
@@ -55,51 +49,35 @@ def draw_predictions(
     ['90 % interval', 'prediction', 'observed', 'at lower bound']
     """
     n_columns, n_rows = style.grid_shape(len(targets.names))
-    if (n_columns, n_rows) == (1, 1):
+    if len(targets.names) == 1:
         ax = style.axes_or_new(ax, 5.0, 4.6)
-        _draw_panel(ax, targets, 0, (predicted, low, high), coverage)
+        _draw_panel(ax, targets, 0, [predicted, low, high], coverage)
         ax.set(title=targets.names[0], xlabel=_X_LABEL, ylabel=_Y_LABEL)
-        ax.legend(
-            fontsize=SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4
-        )
+        place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
+        ax.legend(fontsize=SMALL, frameon=False, ncols=4, **place)
         return ax
     ax = style.axes_or_new(ax, 1.0 + 2.0 * n_columns, 1.2 + 1.9 * n_rows)
     panels = style.divide(ax, style.grid_places(len(targets.names), gap=0.35))
     for task, panel in enumerate(panels):
-        _draw_panel(panel, targets, task, (predicted, low, high), coverage)
+        _draw_panel(panel, targets, task, [predicted, low, high], coverage)
         panel.set_title(style.shorten(targets.names[task], 24), fontsize=SMALL + 1, pad=3)
         panel.tick_params(labelsize=SMALL - 1)
         panel.locator_params(nbins=4)
     ax.set_xlabel(_X_LABEL, labelpad=18)
     ax.set_ylabel(_Y_LABEL, labelpad=26)
-    _legend_of_all(ax, panels, n_columns + 1)
-    return ax
-
-
-def _legend_of_all(ax: Axes, panels: list[Axes], n_columns: int) -> None:
-    """One legend above the panels, with every kind of entry that occurs in any."""
-    found: dict[str, Artist] = {}
+    # One legend above the panels, with every kind of entry that occurs in any.
+    found: dict[str, Any] = {}
     for panel in panels:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    ax.legend(
-        list(found.values()),
-        list(found),
-        ncols=n_columns,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.03),
-        fontsize=SMALL + 1,
-        frameon=False,
-        markerscale=1.6,
-    )
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.03), "ncols": n_columns + 1}
+    font: Any = {"fontsize": SMALL + 1, "frameon": False, "markerscale": 1.6}
+    ax.legend(list(found.values()), list(found), **place, **font)
+    return ax
 
 
 def _draw_panel(
-    ax: Axes,
-    targets: CensoredTargets,
-    task: int,
-    predictions: tuple[FloatArray, FloatArray, FloatArray],
-    coverage: float,
+    ax: Axes, targets: CensoredTargets, task: int, predictions: list[FloatArray], coverage: float
 ) -> None:
     """One target: intervals below, then the diagonal and the bounds, then the outcomes."""
     known = ~targets.missing[:, task]
@@ -132,9 +110,8 @@ def _intervals(
 
 def _outcomes(ax: Axes, targets: CensoredTargets, task: int, predicted: FloatArray) -> None:
     """Outcomes as what they are known to be: a value, at a bound, or in an interval."""
-    observed, at_lower, at_upper = (
-        kind[:, task] for kind in (targets.observed, targets.at_lower, targets.at_upper)
-    )
+    kinds = targets.observed, targets.at_lower, targets.at_upper
+    observed, at_lower, at_upper = (kind[:, task] for kind in kinds)
     for chosen, marker, color, size, label in (
         (observed, "o", BLUE, 14.0, "observed"),
         (at_lower, "v", VERMILION, 22.0, "at lower bound"),
@@ -142,16 +119,8 @@ def _outcomes(ax: Axes, targets: CensoredTargets, task: int, predicted: FloatArr
     ):
         if chosen.any():
             points = predicted[chosen], targets.values[chosen, task]
-            ax.scatter(
-                *points,
-                s=size,
-                marker=marker,
-                color=color,
-                label=label,
-                alpha=0.5,
-                linewidths=0.0,
-                zorder=3,
-            )
+            look: Any = {"s": size, "marker": marker, "color": color, "label": label}
+            ax.scatter(*points, alpha=0.5, linewidths=0.0, zorder=3, **look)
     between = ~(observed | at_lower | at_upper)
     if between.any():
         ends = targets.low[between, task], targets.high[between, task]
@@ -200,8 +169,7 @@ def draw_layers(errors: FloatArray, *, ax: Axes | None = None) -> Axes:
     ax.bar_label(bars, [f"{mean:.3f}" for mean in means], label_type="center", fontsize=SMALL + 1)
     if n_tasks > 1:
         # A target has the same place within every bar, so that one can follow it.
-        offsets = np.linspace(-0.5, 0.5, n_tasks) * _DOTS_WIDTH
-        places = layers[:, None] + offsets
+        places = layers[:, None] + _DOTS_WIDTH * np.linspace(-0.5, 0.5, n_tasks)
         ax.scatter(places, errors, s=12, color=BLUE, linewidths=0.0, label="one target", zorder=3)
     ax.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="predicting the mean")
     ax.set(xlabel="layer", ylabel="error relative to the mean, 1 − R²", xticks=layers)

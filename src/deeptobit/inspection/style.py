@@ -1,15 +1,15 @@
 """Where pictures are drawn, and in which colours."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deeptobit.extras import require
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = Any  # of matplotlib, which is optional
 
 EXTRA = "app"  # brings matplotlib
 

@@ -1,7 +1,5 @@
 """The directions that outcomes share, in a form that does not depend on how U and V are rotated."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,7 +45,7 @@ class Subspace:
         targets = _largest(self.targets, self.target_loadings)
         return f"Subspace {self.number} ({self.share:.0%}): {features} -> {targets}"
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """All loadings, one row per (side, name), side being "feature" or "target"."""
         import pandas as pd
 
@@ -80,16 +78,9 @@ def canonical_subspaces(
     subspaces = []
     for r in range(int((strength > smallest).sum())):
         peak = right[r, np.argmax(np.abs(right[r]))]
-        subspaces.append(
-            Subspace(
-                number=r + 1,
-                share=float(strength[r] ** 2 / total),
-                features=features,
-                targets=targets,
-                feature_loadings=right[r] / peak,
-                target_loadings=left[:, r] * strength[r] * peak,
-            )
-        )
+        v, u = right[r] / peak, left[:, r] * strength[r] * peak
+        share = float(strength[r] ** 2 / total)
+        subspaces.append(Subspace(r + 1, share, features, targets, v, u))
     return subspaces
 
 

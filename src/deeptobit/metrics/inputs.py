@@ -1,7 +1,5 @@
 """Arguments of the metrics: checked, brought to (N, T), and averaged over entries and tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -34,16 +32,11 @@ def read_targets(
                 "only"
             )
         return Y
-    lower_by_entry, upper_by_entry = _is_per_entry(lower, Y), _is_per_entry(upper, Y)
-    return read_bounded(
-        Y,
-        None if lower_by_entry else lower,
-        None if upper_by_entry else upper,
-        entry_lower=cast(ArrayLike, lower) if lower_by_entry else None,
-        entry_upper=cast(ArrayLike, upper) if upper_by_entry else None,
-        advice="or pass CensoredTargets.from_bounds(…, outside='clip') as Y to treat them as "
-        "censored there",
-    )
+    bounds: dict[str, Any] = {}
+    for name, bound in (("lower", lower), ("upper", upper)):
+        bounds[f"entry_{name}" if _is_per_entry(bound, Y) else name] = bound
+    advice = "or pass CensoredTargets.from_bounds(…, outside='clip') as Y"
+    return read_bounded(Y, **bounds, advice=f"{advice} to treat them as censored there")
 
 
 def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> FloatArray:
@@ -95,12 +88,9 @@ def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
             f"{shape}; got shape {scales.shape}"
         )
     scales = np.broadcast_to(scales, shape)
-    wrong = ~((scales > 0.0) & np.isfinite(scales))
-    for row, task in np.argwhere(wrong)[:1].tolist():
-        raise ValueError(
-            f"sigma must be positive and finite; got {scales[row, task]:g} for target "
-            f"{targets.names[task]!r}"
-        )
+    for row, task in np.argwhere(~((scales > 0.0) & np.isfinite(scales)))[:1].tolist():
+        name, found = targets.names[task], scales[row, task]
+        raise ValueError(f"sigma must be positive and finite; got {found:g} for target {name!r}")
     return scales
 
 
@@ -116,14 +106,11 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
         return np.ones(n_samples)
     weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
     if weights.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one per row; got {weights.shape}"
-        )
+        wanted = f"sample_weight must have shape ({n_samples},), one per row"
+        raise ValueError(f"{wanted}; got {weights.shape}")
     for row in np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))[:1].tolist():
-        raise ValueError(
-            f"sample_weight must not be negative, NaN or infinite; got {weights[row]:g} in row "
-            f"{row}"
-        )
+        found = f"got {weights[row]:g} in row {row}"
+        raise ValueError(f"sample_weight must not be negative, NaN or infinite; {found}")
     if n_samples > 0 and not weights.any():
         raise ValueError("sample_weight is 0 in every row")
     return weights
@@ -204,15 +191,11 @@ def combine_tasks(
         )
     weights = np.asarray(multioutput, dtype=np.float64)
     if weights.shape != per_task.shape:
-        raise ValueError(
-            f"multioutput must have one weight per target, shape {per_task.shape}; "
-            f"got shape {weights.shape}"
-        )
+        wanted = f"multioutput must have one weight per target, shape {per_task.shape}"
+        raise ValueError(f"{wanted}; got shape {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0.0).all() and weights.any()):
-        raise ValueError(
-            "the target weights in multioutput must be finite, not negative and not all 0; "
-            f"got {weights.tolist()}"
-        )
+        wanted = "the target weights in multioutput must be finite, not negative and not all 0"
+        raise ValueError(f"{wanted}; got {weights.tolist()}")
     counted = weights > 0.0
     return float(np.average(per_task[counted], weights=weights[counted]))
 
@@ -241,9 +224,8 @@ class Recorded(NamedTuple):
 
     def predictive(self, noise: Noise, latent: FloatArray, sigma: FloatArray) -> Predictive:
         """Predictive distributions of the K entries, from latent and sigma of shape (N, T)."""
-        known = self.known
-        noise = at_entries(noise, known)
-        return Predictive(noise, latent[known], sigma[known], self.lower, self.upper)
+        at, ends = self.known, (self.lower, self.upper)
+        return Predictive(at_entries(noise, at), latent[at], sigma[at], *ends)
 
 
 def recorded(targets: CensoredTargets) -> Recorded:
@@ -274,11 +256,8 @@ def recorded(targets: CensoredTargets) -> Recorded:
 
 def bounds_at(targets: CensoredTargets, known: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Bounds in force of the K entries where ``known``, each of shape (K,)."""
-    lower, upper = (
-        np.broadcast_to(bounds, targets.shape)[known]
-        for bounds in (targets.lower_bounds, targets.upper_bounds)
-    )
-    return lower, upper
+    ends = np.broadcast_arrays(targets.lower_bounds, targets.upper_bounds, known)
+    return ends[0][known], ends[1][known]
 
 
 # Some of the targets.
@@ -295,12 +274,11 @@ def some_targets(targets: CensoredTargets, tasks: Sequence[int]) -> CensoredTarg
     (('MMSE',), array([[3.]]), array([1.]))
     """
     chosen = list(tasks)
-    fields = ("low", "high", "lower", "upper", "entry_lower", "entry_upper")
-    arrays = {name: getattr(targets, name) for name in fields}
-    columns: dict[str, Any] = {
-        name: array[..., chosen] for name, array in arrays.items() if array is not None
-    }
-    return replace(targets, names=tuple(targets.names[task] for task in chosen), **columns)
+    columns: dict[str, Any] = {"names": tuple(targets.names[task] for task in chosen)}
+    for name in ("low", "high", "lower", "upper", "entry_lower", "entry_upper"):
+        array = getattr(targets, name)
+        columns[name] = None if array is None else array[..., chosen]
+    return replace(targets, **columns)
 
 
 def some_predictive(predictive: Predictive, tasks: Sequence[int]) -> Predictive:
@@ -315,11 +293,6 @@ def some_predictive(predictive: Predictive, tasks: Sequence[int]) -> Predictive:
     array([3.])
     """
     chosen = list(tasks)
-    return replace(
-        predictive,
-        noise=of_tasks(predictive.noise, chosen),
-        latent=predictive.latent[:, chosen],
-        sigma=predictive.sigma[..., chosen],
-        lower=np.asarray(predictive.lower)[..., chosen],
-        upper=np.asarray(predictive.upper)[..., chosen],
-    )
+    names = "latent", "sigma", "lower", "upper"
+    columns: Any = {name: np.asarray(getattr(predictive, name))[..., chosen] for name in names}
+    return replace(predictive, noise=of_tasks(predictive.noise, chosen), **columns)

@@ -4,15 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
-from deeptobit.metrics.inputs import (
-    Multioutput,
-    TargetsLike,
-    average_rows,
-    combine_tasks,
-    read_entry_weights,
-    read_predictions,
-    read_targets,
-)
+from deeptobit.metrics import inputs
+from deeptobit.metrics.inputs import Multioutput, TargetsLike, average_rows
 
 
 def anmse(
@@ -104,9 +97,9 @@ def _relative_error(
     *,
     centred: bool,
 ) -> float | FloatArray:
-    targets = read_targets(Y)
-    predictions = read_predictions(P, targets, "P")
-    weights = read_entry_weights(sample_weight, targets.has_value, targets.names)
+    targets = inputs.read_targets(Y)
+    predictions = inputs.read_predictions(P, targets, "P")
+    weights = inputs.read_entry_weights(sample_weight, targets.has_value, targets.names)
     y = np.where(weights > 0.0, targets.values, np.nan)
     if centred:
         size = np.nanmax(y, axis=0) - np.nanmin(y, axis=0)  # 0 exactly if constant; ȳ is rounded
@@ -124,4 +117,4 @@ def _relative_error(
     with np.errstate(over="ignore"):
         error = average_rows(((y - predictions) / size) ** 2, weights)
     spread = average_rows(((y - reference) / size) ** 2, weights)
-    return combine_tasks(error / spread, multioutput, targets.names)
+    return inputs.combine_tasks(error / spread, multioutput, targets.names)

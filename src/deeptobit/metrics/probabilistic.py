@@ -7,19 +7,8 @@ from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise, Predictive, at_entries, resolve_noise
-from deeptobit.metrics.inputs import (
-    Multioutput,
-    TargetsLike,
-    average_rows,
-    bounds_at,
-    combine_tasks,
-    read_entry_weights,
-    read_predictions,
-    read_sigma,
-    read_targets,
-    read_weights,
-    recorded,
-)
+from deeptobit.metrics import inputs
+from deeptobit.metrics.inputs import Multioutput, TargetsLike
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 
@@ -73,16 +62,16 @@ def censored_log_score(
     >>> round(censored_log_score([27.0, 30.0, np.nan], [28.0, 31.0, 20.0], 2.0, upper=30), 4)
     1.053
     """
-    targets = read_targets(Y, lower, upper)
-    eta = read_predictions(latent, targets, "latent")
-    scale = read_sigma(sigma, targets)
+    targets = inputs.read_targets(Y, lower, upper)
+    eta = inputs.read_predictions(latent, targets, "latent")
+    scale = inputs.read_sigma(sigma, targets)
     known = ~targets.missing
-    weights = read_entry_weights(sample_weight, known, targets.names)
+    weights = inputs.read_entry_weights(sample_weight, known, targets.names)
     family = at_entries(resolve_noise(noise), known)
-    predictive = Predictive(family, eta[known], scale[known], *bounds_at(targets, known))
+    predictive = Predictive(family, eta[known], scale[known], *inputs.bounds_at(targets, known))
     losses = np.full(targets.shape, np.nan)
     losses[known] = -predictive.log_density(targets.low[known], targets.high[known])
-    return combine_tasks(average_rows(losses, weights), multioutput, targets.names)
+    return inputs.combine_tasks(inputs.average_rows(losses, weights), multioutput, targets.names)
 
 
 def crps(
@@ -131,14 +120,14 @@ def crps(
     >>> round(crps([27.0, 30.0, np.nan], [28.0, 31.0, 20.0], 2.0, upper=30), 4)
     0.3586
     """
-    targets = read_targets(Y, lower, upper)
-    eta = read_predictions(latent, targets, "latent")
-    scale = read_sigma(sigma, targets)
-    entries = recorded(targets)
-    weights = read_entry_weights(sample_weight, entries.known, targets.names)
+    targets = inputs.read_targets(Y, lower, upper)
+    eta = inputs.read_predictions(latent, targets, "latent")
+    scale = inputs.read_sigma(sigma, targets)
+    entries = inputs.recorded(targets)
+    weights = inputs.read_entry_weights(sample_weight, entries.known, targets.names)
     losses = np.full(targets.shape, np.nan)
     losses[entries.known] = entries.predictive(resolve_noise(noise), eta, scale).crps(entries.y)
-    return combine_tasks(average_rows(losses, weights), multioutput, targets.names)
+    return inputs.combine_tasks(inputs.average_rows(losses, weights), multioutput, targets.names)
 
 
 # The probability integral transform.
@@ -199,16 +188,18 @@ def pit(
     >>> pit(Y, latent, 2.0, upper=30, random_state=0, step=1).round(4)
     array([0.3379, 0.4353,    nan])
     """
-    targets = read_targets(Y, lower, upper)
-    eta = read_predictions(latent, targets, "latent")
-    scale = read_sigma(sigma, targets)
+    targets = inputs.read_targets(Y, lower, upper)
+    eta = inputs.read_predictions(latent, targets, "latent")
+    scale = inputs.read_sigma(sigma, targets)
     steps = _read_step(step, targets)
-    entries = recorded(targets)
+    entries = inputs.recorded(targets)
     predictive = entries.predictive(resolve_noise(noise), eta, scale)
     half = np.where(entries.on_scale, 0.5 * steps[entries.known], 0.0)
     below, _ = predictive.cdf(entries.y - half)
     _, up_to = predictive.cdf(entries.y + half)
-    known_draws = _uniform(random_state, targets.shape)[entries.known]
+    if not isinstance(random_state, (np.random.Generator, np.random.RandomState)):
+        random_state = np.random.default_rng(random_state)
+    known_draws = random_state.uniform(size=targets.shape)[entries.known]
     transformed = np.full(targets.shape, np.nan)
     transformed[entries.known] = below + known_draws * (up_to - below)
     return transformed[:, 0] if targets.one_dimensional else transformed
@@ -218,22 +209,13 @@ def _read_step(step: ArrayLike | None, targets: CensoredTargets) -> FloatArray:
     """Rounding steps, broadcast to (N, T)."""
     steps = np.asarray(0.0 if step is None else step, dtype=np.float64)
     if steps.shape not in ((), targets.shape[1:]):
-        raise ValueError(
-            f"step must be a number or one per target ({targets.shape[1]}); got shape {steps.shape}"
-        )
+        wanted = f"step must be a number or one per target ({targets.shape[1]})"
+        raise ValueError(f"{wanted}; got shape {steps.shape}")
     steps = np.broadcast_to(steps, targets.shape[1:])
     for task in np.flatnonzero(~((steps >= 0.0) & np.isfinite(steps))).tolist():
-        raise ValueError(
-            f"step must be finite and not negative; got {steps[task]:g} for target "
-            f"{targets.names[task]!r}"
-        )
+        found = f"got {steps[task]:g} for target {targets.names[task]!r}"
+        raise ValueError(f"step must be finite and not negative; {found}")
     return np.broadcast_to(steps, targets.shape)
-
-
-def _uniform(random_state: RandomStateLike, shape: tuple[int, ...]) -> FloatArray:
-    if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
-        return random_state.uniform(size=shape)
-    return np.random.default_rng(random_state).uniform(size=shape)
 
 
 # Calibration of the probability of being at a bound.
@@ -301,18 +283,17 @@ def bound_calibration(
     happened, predicted = _read_shares(at_bound, probability)
     if n_bins != int(n_bins) or n_bins < 1:
         raise ValueError(f"n_bins must be a positive whole number; got {n_bins}")
-    rows = read_weights(sample_weight, len(happened))
+    rows = inputs.read_weights(sample_weight, len(happened))
     weights = np.broadcast_to(rows.reshape(-1, *[1] * (happened.ndim - 1)), happened.shape)
     known = ~np.isnan(happened) & (weights > 0.0)
     if not known.any():
         raise ValueError("at_bound has no known entry (of positive weight)")
     happened, predicted, weights = happened[known], predicted[known], weights[known]
     bins = np.minimum((predicted * n_bins).astype(np.intp), int(n_bins) - 1)
-    totals = np.bincount(bins, weights).astype(np.float64)
-    filled = totals > 0.0
-    count = totals[filled]
-    by_bin = np.bincount(bins, weights * predicted)[filled] / count
-    seen = np.bincount(bins, weights * happened)[filled] / count
+    _, bins = np.unique(bins, return_inverse=True)  # empty bins are left out
+    count = np.bincount(bins, weights).astype(np.float64)
+    by_bin = np.bincount(bins, weights * predicted) / count
+    seen = np.bincount(bins, weights * happened) / count
     error = float(np.average(np.abs(seen - by_bin), weights=count))
     return BoundCalibration(error, by_bin, seen, count)
 
@@ -324,13 +305,11 @@ def _read_shares(at_bound: ArrayLike, probability: ArrayLike) -> tuple[FloatArra
         raise ValueError(f"at_bound must be 1-d or 2-d; got {happened.ndim} dimensions")
     wrong = ~(np.isnan(happened) | (happened == 0.0) | (happened == 1.0))
     if wrong.any():
-        raise ValueError(
-            f"at_bound must hold True and False (or 1, 0 and NaN); got {happened[wrong][0]:g}"
-        )
+        found = f"{happened[wrong][0]:g}"
+        raise ValueError(f"at_bound must hold True and False (or 1, 0 and NaN); got {found}")
     if predicted.shape != happened.shape:
-        raise ValueError(
-            f"at_bound has shape {happened.shape} but probability has shape {predicted.shape}"
-        )
+        shapes = f"at_bound has shape {happened.shape} but probability has shape {predicted.shape}"
+        raise ValueError(shapes)
     wrong = ~((predicted >= 0.0) & (predicted <= 1.0))
     if wrong.any():
         raise ValueError(f"probability must lie between 0 and 1; got {predicted[wrong][0]:g}")

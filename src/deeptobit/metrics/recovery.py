@@ -53,10 +53,8 @@ def principal_angles(U: ArrayLike, U_hat: ArrayLike) -> FloatArray:
     """
     truth, estimate = _read_matrix(U, "U"), _read_matrix(U_hat, "U_hat")
     if len(truth) != len(estimate):
-        raise ValueError(
-            f"U has shape {truth.shape} but U_hat has shape {estimate.shape}; both need one row "
-            "per task"
-        )
+        shapes = f"U has shape {truth.shape} but U_hat has shape {estimate.shape}"
+        raise ValueError(f"{shapes}; both need one row per task")
     _refuse_zero(truth, "U")
     _refuse_zero(estimate, "U_hat")
     smaller, larger = sorted((orth(truth), orth(estimate)), key=np.size)
@@ -133,9 +131,8 @@ def mutual_coherence(
         truth, estimate = truth.T, estimate.T
     length = truth.shape[1]
     if length != estimate.shape[1]:
-        raise ValueError(
-            f"the {axis} of U have length {length} but those of U_hat have {estimate.shape[1]}"
-        )
+        other = estimate.shape[1]
+        raise ValueError(f"the {axis} of U have length {length} but those of U_hat have {other}")
     cosines = np.abs(_unit_rows(truth, "U", axis) @ _unit_rows(estimate, "U_hat", axis).T)
     chance = np.exp(gammaln(0.5 * length) - gammaln(0.5 * (length + 1))) / np.sqrt(np.pi)
     return MutualCoherence(float(min(cosines.max(), 1.0)), float(cosines.mean()), float(chance))
