@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 import deeptobit as dt
 from deeptobit.app.cli import common
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _COVERAGE = 0.9
 _TRAIN_SHARE = 0.6
@@ -67,7 +64,7 @@ def demo(
 
 def _evaluate(
     cohort: dt.datasets.ClinicalCohort, seed: int
-) -> tuple[pd.DataFrame, dt.AutoTobitRegressor, int]:
+) -> tuple[Any, dt.AutoTobitRegressor, int]:
     """Measures by score on held-out subjects, the model, and the number of training subjects."""
     from sklearn.model_selection import train_test_split
 
@@ -92,10 +89,5 @@ def _evaluate(
 
 
 def _log_scores(model: Any, X: Any, test: dt.CensoredTargets) -> Any:
-    return dt.metrics.censored_log_score(
-        test,
-        model.predict(X, kind="latent"),
-        model.sigma_,
-        noise=model.noise_,
-        multioutput="raw_values",
-    )
+    latent, style = model.predict(X, kind="latent"), {"multioutput": "raw_values"}
+    return dt.metrics.censored_log_score(test, latent, model.sigma_, noise=model.noise_, **style)

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 import deeptobit
 from deeptobit.app.cli import common
@@ -59,7 +58,7 @@ def export(
     shapes += f"{len(estimator.target_names_)} target(s)"
     common.print_written(console, path, f": {shapes}; its metadata lists their names, in order.")
     for note in [] if study is None else _notes(study):
-        console.print(escape(note), soft_wrap=True)
+        console.print(note, soft_wrap=True, markup=False)
 
 
 def _load(path: Path) -> tuple[Any, studies.FittedStudy | None]:

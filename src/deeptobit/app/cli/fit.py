@@ -9,8 +9,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, ProgressColumn, Task
-from rich.table import Table
-from rich.text import Text
 
 import deeptobit
 from deeptobit.app.cli import common
@@ -142,11 +140,11 @@ def _why_streamed(study: studies.Study, check: studies.memory.MemoryCheck) -> st
 class _RowsColumn(ProgressColumn):
     """Rows read in this pass, and rows per second."""
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: Task) -> str:
         """The text of the column."""
         speed = "" if task.speed is None else f", {task.speed:,.0f} rows/s"
         total = "" if task.total is None else f" of {task.total:,.0f}"
-        return Text(f"{task.completed:,.0f}{total} rows{speed}")
+        return f"{task.completed:,.0f}{total} rows{speed}"
 
 
 # The result.
@@ -162,7 +160,7 @@ def _show(
         f"{len(model.target_names_)} target(s)[/bold]; {_what_model(fitted)}.\n"
         f"{_which_rows(fitted)}\n"
     )
-    console.print(_measures(fitted))
+    _show_measures(console, fitted)
     console.print(f"\n{_CRPS}\n", style="dim")
     useless = [str(name) for name in table.index[table["r2"] <= 0.0]]
     if useless:
@@ -175,10 +173,8 @@ def _show(
     speed = "" if rate is None else f" ({rate} rows/s)"
     names = escape(" and ".join(card.name for card in cards))
     rest = f" in {seconds:.0f} s{speed}, and its model card ({names}). Next:"
-    following = (
-        f"  {common.command_line('predict', path)} NEW.csv\n  {common.command_line('report', path)}"
-    )
-    common.print_written(console, path, f"{rest}\n{following}")
+    predict, report = (common.command_line(name, path) for name in ("predict", "report"))
+    common.print_written(console, path, f"{rest}\n  {predict} NEW.csv\n  {report}")
 
 
 def _what_model(fitted: studies.FittedStudy) -> str:
@@ -205,7 +201,7 @@ def _which_rows(fitted: studies.FittedStudy) -> str:
     )
 
 
-def _measures(fitted: studies.FittedStudy) -> Table:
+def _show_measures(console: Console, fitted: studies.FittedStudy) -> None:
     bound, measured = reports.bound, reports.measured
     coverage = f"in {fitted.held_out.coverage:.0%} interval"
     rows = [
@@ -220,7 +216,8 @@ def _measures(fitted: studies.FittedStudy) -> Table:
         )
         for name, row in fitted.held_out.table().iterrows()
     ]
-    return common.make_table(("target", "range", "values", "R²", "CRPS", "(null)", coverage), rows)
+    headings = "target", "range", "values", "R²", "CRPS", "(null)", coverage
+    console.print(common.make_table(headings, rows))
 
 
 def _show_warnings(console: Console, fitted: studies.FittedStudy, study: Path) -> None:
