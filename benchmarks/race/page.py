@@ -24,8 +24,8 @@ from benchmarks.race.tables import (
 )
 from benchmarks.race.trial import TRAIN_SHARE
 from benchmarks.report import Number
-from deeptobit.app.report.format import plural
 from deeptobit.app.report.page import template_part
+from deeptobit.app.report.words import plural
 
 TITLE = "deeptobit against what people would use instead"
 LEGEND = (

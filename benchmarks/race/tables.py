@@ -9,8 +9,8 @@ from typing import NamedTuple
 from benchmarks.race.missing import SHARES, name_of
 from benchmarks.race.ours import NAME
 from benchmarks.race.summary import RANKED, Summary
-from deeptobit.app.report.format import UNKNOWN, number, percent
-from deeptobit.app.report.format import plural as count_of
+from deeptobit.app.report.words import UNKNOWN, number, percent
+from deeptobit.app.report.words import plural as count_of
 
 # Of a method compared with deeptobit; a method that is ahead is a loss of ours.
 MARKS = {"behind": "▼", "level": "", "ahead": "▲"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deeptobit.app.cli.common import check_folder, check_output
+from deeptobit.app.cli.common import check_output
 from deeptobit.app.study import StudyError
 
 
@@ -28,7 +28,7 @@ def test_a_folder_that_takes_no_file_is_refused(
     def refuse(dir: Path) -> None:
         raise PermissionError(13, "Permission denied", str(dir / ".draft"))
 
-    check_folder(tmp_path)
+    check_output(tmp_path / "a.onnx", False)
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr("deeptobit.app.cli.common.TemporaryFile", refuse)
     refused = r"the folder .* cannot be written to \(Permission denied\); --onnx writes elsewhere$"

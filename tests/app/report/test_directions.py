@@ -14,8 +14,8 @@ from deeptobit.app.report.directions import (
     shared_directions,
     task_cosines,
 )
-from deeptobit.app.report.format import percent
 from deeptobit.app.report.pictures import drawing
+from deeptobit.app.report.words import percent
 
 
 def _fitted(n_layers: int) -> tuple[SubspaceNetworkCV, pd.DataFrame]:

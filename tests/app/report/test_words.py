@@ -1,7 +1,7 @@
 import pytest
 
-from deeptobit.app.report.directions import Similarity
-from deeptobit.app.report.words import _bounds, similarity_words
+from deeptobit.app.report.directions import Similarity, similarity_words
+from deeptobit.app.report.words import _bounds
 
 
 @pytest.mark.parametrize(

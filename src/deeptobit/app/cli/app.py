@@ -1,27 +1,38 @@
 """The list of commands. Each is a file of its own, which declares its options and does the work."""
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from deeptobit import __version__
-from deeptobit.app.cli.check import check
-from deeptobit.app.cli.convert import convert
-from deeptobit.app.cli.demo import demo
-from deeptobit.app.cli.evaluate import evaluate
-from deeptobit.app.cli.export import export
-from deeptobit.app.cli.fit import fit
-from deeptobit.app.cli.init import init
-from deeptobit.app.cli.predict import predict
-from deeptobit.app.cli.report import report
 
-COMMANDS = (init, check, fit, convert, predict, export, evaluate, report, demo)
+COMMANDS = ["init", "check", "fit", "convert", "predict", "export", "evaluate", "report", "demo"]
+
+
+class _Commands(TyperGroup):
+    """Commands whose files are imported when they are run or described."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings | {"commands": dict.fromkeys(COMMANDS)})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; None if there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        one = typer.Typer(add_completion=False)
+        one.command()(getattr(import_module(f"deeptobit.app.cli.{cmd_name}"), cmd_name))
+        return typer.main.get_command(one)
+
 
 app = typer.Typer(
-    name="deeptobit", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    name="deeptobit",
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
 )
-for command in COMMANDS:
-    app.command()(command)
 
 
 def _show_version(wanted: bool) -> None:

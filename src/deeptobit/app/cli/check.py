@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from deeptobit.app.cli import common
-
-if TYPE_CHECKING:
-    from deeptobit.app.study import Finding, StudyData
+from deeptobit.app.cli.common import reports, studies
 
 
 def check(
@@ -23,13 +21,11 @@ def check(
 
     Exit codes: 0 usable; 1 the study or its table is wrong; 2 wrong usage; 3 warnings (--strict).
     """
-    from deeptobit.app.study import build_data, diagnose, read_data, read_study
-
     console = Console(stderr=as_json)
     with common.one_sentence(as_json), console.status("Checking the study …"):
-        settings = read_study(study)
-        built = build_data(settings, read_data(settings, data))
-        findings = diagnose(settings, built)
+        settings = studies.read_study(study)
+        built = studies.build_data(settings, studies.read_data(settings, data))
+        findings = studies.diagnose(settings, built)
     if as_json:
         common.print_json(
             {
@@ -46,9 +42,8 @@ def check(
         raise typer.Exit(common.WARNED)
 
 
-def _show(console: Console, data: StudyData, findings: list[Finding]) -> None:
-    from deeptobit.app.report import bound, percent
-
+def _show(console: Console, data: studies.StudyData, findings: list[studies.Finding]) -> None:
+    bound = reports.bound
     console.print(
         f"[bold]{len(data.X)} rows, {data.X.shape[1]} features, "
         f"{len(data.targets.names)} target(s)[/bold]\n"
@@ -59,8 +54,8 @@ def _show(console: Console, data: StudyData, findings: list[Finding]) -> None:
             f"{bound(row['lower'])} – {bound(row['upper'])}",
             f"{row['entries']:.0f}",
             f"{row['missing']:.0f}",
-            percent(row["at_lower"]),
-            percent(row["at_upper"]),
+            reports.percent(row["at_lower"]),
+            reports.percent(row["at_upper"]),
         )
         for name, row in data.targets.describe().iterrows()
     ]

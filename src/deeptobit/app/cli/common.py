@@ -1,7 +1,7 @@
 """What the commands share: options, output files, errors as one sentence, tables and JSON.
 
-A command is one file: a function whose parameters are its options, listed in ``app.py``. Everything
-heavy is imported inside functions, so that ``--help`` answers at once.
+A command is one file: a function whose parameters are its options, listed in ``app.py``. Nothing
+heavy is imported before it is used, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -19,11 +20,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, ProgressColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from deeptobit.exceptions import ModelFileError
+
 if TYPE_CHECKING:
-    from deeptobit.app.study import Finding
+    from deeptobit.app import report, study
+
+    reports, studies = report, study
+else:
+
+    class _OnUse:
+        """A module that is imported when a name of it is used."""
+
+        def __init__(self, module):
+            self._module = module
+
+        def __getattr__(self, name):
+            return getattr(import_module(self._module), name)
+
+    reports, studies = _OnUse("deeptobit.app.report"), _OnUse("deeptobit.app.study")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
@@ -44,29 +61,21 @@ def check_output(path: Path, force: bool, *others: Path, option: str = "--out") 
     ``others`` are the other files that the command reads or writes; ``option`` is the one that
     sets ``path``.
     """
-    from deeptobit.app.study import StudyError
-
     if not path.parent.is_dir():
-        raise StudyError(f"{path.parent}: there is no such folder; make it first")
+        raise studies.StudyError(f"{path.parent}: there is no such folder; make it first")
     if any(path.resolve() == given.resolve() for given in others):
-        raise StudyError(f"{path} is what the command reads or writes; {option} writes elsewhere")
+        raise studies.StudyError(
+            f"{path} is what the command reads or writes; {option} writes elsewhere"
+        )
     if path.is_dir():
-        raise StudyError(f"{path} is a folder; {option} must name a file")
+        raise studies.StudyError(f"{path} is a folder; {option} must name a file")
     if path.exists() and not force:
-        raise StudyError(f"{path} exists; --force replaces it, {option} writes elsewhere")
-    check_folder(path.parent, option)
-
-
-def check_folder(folder: Path, option: str = "--out") -> None:
-    """Refuse a folder that cannot be written to; found by trying, permissions are not enough."""
-    from deeptobit.app.study import StudyError
-
-    try:
-        with TemporaryFile(dir=folder):
-            pass
+        raise studies.StudyError(f"{path} exists; --force replaces it, {option} writes elsewhere")
+    try:  # permissions are not enough to know
+        TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        raise StudyError(
-            f"the folder {folder} cannot be written to ({error.strerror}); {option} writes "
+        raise studies.StudyError(
+            f"the folder {path.parent} cannot be written to ({error.strerror}); {option} writes "
             "elsewhere"
         ) from None
 
@@ -82,12 +91,9 @@ def named(path: Path) -> Path:
 @contextmanager
 def one_sentence(as_json: bool) -> Iterator[None]:
     """Report an error in a study, a table or a file as one sentence, not as a traceback."""
-    from deeptobit.app.study import StudyError
-    from deeptobit.exceptions import ModelFileError
-
     try:
         yield
-    except (StudyError, ModelFileError, OSError) as error:
+    except (studies.StudyError, ModelFileError, OSError) as error:
         _print_error(_without_number(error), as_json)
         raise typer.Exit(WRONG) from None
     except KeyboardInterrupt:
@@ -115,12 +121,10 @@ def _print_error(error: str, as_json: bool) -> None:
 @contextmanager
 def value_errors_are_sentences() -> Iterator[None]:
     """Report values that the library refuses, and missing extras, as errors of the study."""
-    from deeptobit.app.study import StudyError
-
     try:
         yield
     except (ValueError, ImportError) as error:
-        raise StudyError(str(error)) from None
+        raise studies.StudyError(str(error)) from None
 
 
 @contextmanager
@@ -158,7 +162,7 @@ def print_written(console: Console, path: Path, rest: str) -> None:
     console.print(f"Wrote [bold]{escape(str(path))}[/bold]{rest}", soft_wrap=True)
 
 
-def print_finding(console: Console, finding: Finding) -> None:
+def print_finding(console: Console, finding: studies.Finding) -> None:
     """One line about the data or the model; what concerns the model itself has no name."""
     colour = "yellow" if finding.level == "warning" else "dim"
     about = "" if finding.about == "model" else f"{escape(finding.about)}: "
@@ -176,16 +180,21 @@ def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     return table
 
 
-def progress_bar(*columns: ProgressColumn) -> Progress:
-    """A bar with these columns and the time, on a terminal only."""
+@contextmanager
+def progress_bar(label: str, count: ProgressColumn) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on a terminal; it is told how much is done, of how much, and its label."""
     console = Console(stderr=True)
-    return Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    columns = TextColumn("{task.description}"), BarColumn(), count, TimeElapsedColumn()
+    quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+        task = bar.add_task(label, total=None)
+
+        def show(done: int, total: int, label: str) -> None:
+            if done < bar.tasks[task].completed:  # a new pass
+                bar.reset(task)
+            bar.update(task, completed=done, total=total, description=label)
+
+        yield show
 
 
 def command_line(name: str, file: Path) -> str:

@@ -1,7 +1,5 @@
 """``deeptobit convert``: write a CSV file of any size as Parquet."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +7,7 @@ import typer
 from rich.console import Console
 
 from deeptobit.app.cli import common
+from deeptobit.app.cli.common import studies
 
 
 def convert(
@@ -23,13 +22,11 @@ def convert(
 
     Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
     """
-    from deeptobit.app.study import convert_table
-
     path = out or common.named(data).with_suffix(".parquet")
     with common.one_sentence(as_json):
         common.check_output(path, force, data)
         with Console(stderr=True).status("Converting …") as status:
-            n_rows = convert_table(
+            n_rows = studies.convert_table(
                 data, path, progress=lambda rows: status.update(f"Converting … {rows:,} rows")
             )
     if as_json:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+import deeptobit as dt
 from deeptobit.app.cli import common
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from deeptobit.datasets import ClinicalCohort
-    from deeptobit.estimators import AutoTobitRegressor
-    from deeptobit.targets import CensoredTargets
 
 _COVERAGE = 0.9
 _TRAIN_SHARE = 0.6
@@ -27,12 +21,10 @@ def demo(
     as_json: common.AsJson = False,
 ) -> None:
     """Simulate a clinical cohort, fit 30 bounded scores at once, show how it does."""
-    from deeptobit.datasets import make_clinical_cohort
-
     console = Console(stderr=as_json)
     started = perf_counter()
     with console.status("Simulating a cohort …"):
-        cohort = make_clinical_cohort(random_state=seed)
+        cohort = dt.datasets.make_clinical_cohort(random_state=seed)
     with console.status("Fitting by 5-fold cross-validation …"):
         table, model, n_train = _evaluate(cohort, seed)
     seconds = perf_counter() - started
@@ -70,27 +62,25 @@ def demo(
     )
 
 
-def _evaluate(cohort: ClinicalCohort, seed: int) -> tuple[pd.DataFrame, AutoTobitRegressor, int]:
+def _evaluate(
+    cohort: dt.datasets.ClinicalCohort, seed: int
+) -> tuple[Any, dt.AutoTobitRegressor, int]:
     """Measures by score on held-out subjects, the model, and the number of training subjects."""
     from sklearn.model_selection import train_test_split
-
-    from deeptobit.estimators import AutoTobitRegressor, TobitRegressor
-    from deeptobit.metrics import centred_anmse
-    from deeptobit.targets import CensoredTargets
 
     X, X_test, Y, Y_test = train_test_split(
         cohort.X, cohort.Y, train_size=_TRAIN_SHARE, random_state=seed
     )
     bounds: dict[str, Any] = {"lower": cohort.lower, "upper": cohort.upper}
-    model = AutoTobitRegressor(**bounds, n_jobs=2, random_state=seed).fit(X, Y)
-    constant = TobitRegressor(**bounds, alpha=_NO_FEATURES).fit(X, Y)
+    model = dt.AutoTobitRegressor(**bounds, n_jobs=2, random_state=seed).fit(X, Y)
+    constant = dt.TobitRegressor(**bounds, alpha=_NO_FEATURES).fit(X, Y)
 
-    test = CensoredTargets.from_bounds(Y_test, **bounds)
+    test = dt.CensoredTargets.from_bounds(Y_test, **bounds)
     low, high = model.predict_interval(X_test, _COVERAGE)
     inside = (test.values >= low) & (test.values <= high)
-    described = CensoredTargets.from_bounds(cohort.Y, **bounds).describe()
+    described = dt.CensoredTargets.from_bounds(cohort.Y, **bounds).describe()
     table = described[["lower", "upper", "at_lower", "at_upper"]].assign(
-        r2=1.0 - centred_anmse(test, model.predict(X_test), multioutput="raw_values"),
+        r2=1.0 - dt.metrics.centred_anmse(test, model.predict(X_test), multioutput="raw_values"),
         log_score=_log_scores(model, X_test, test),
         log_score_without_features=_log_scores(constant, X_test, test),
         coverage=inside.sum(axis=0) / (~test.missing).sum(axis=0),
@@ -98,10 +88,6 @@ def _evaluate(cohort: ClinicalCohort, seed: int) -> tuple[pd.DataFrame, AutoTobi
     return table, model, len(X)
 
 
-def _log_scores(model: Any, X: Any, test: CensoredTargets) -> Any:
-    from deeptobit.metrics import censored_log_score
-
-    latent = model.predict(X, kind="latent")
-    return censored_log_score(
-        test, latent, model.sigma_, noise=model.noise_, multioutput="raw_values"
-    )
+def _log_scores(model: Any, X: Any, test: dt.CensoredTargets) -> Any:
+    latent, style = model.predict(X, kind="latent"), {"multioutput": "raw_values"}
+    return dt.metrics.censored_log_score(test, latent, model.sigma_, noise=model.noise_, **style)

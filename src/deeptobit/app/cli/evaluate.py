@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
+import deeptobit
 from deeptobit.app.cli import common
+from deeptobit.app.cli.common import studies
 
 if TYPE_CHECKING:
-    from deeptobit.app.study import EvaluationData, Protocol
-    from deeptobit.app.study.comparison import TextTable
     from deeptobit.app.study.evaluate import Evaluation
 
-    Problem = tuple[EvaluationData, Protocol, Any]
+    Problem = tuple[studies.EvaluationData, studies.Protocol, Any]
 
 
 def evaluate(
@@ -56,7 +56,6 @@ def evaluate(
         raise typer.BadParameter("name a study file, or a cohort with --dataset, not both")
     if study is None and data is not None:
         raise typer.BadParameter("--data goes with a study file")
-    from deeptobit.app.study import evaluate, make_methods, open_store, write_summary
 
     console = Console(stderr=as_json)
     with common.one_sentence(as_json), common.value_errors_are_sentences():
@@ -65,12 +64,21 @@ def evaluate(
             problem, protocol, network = read
         protocol = _change(protocol, repeats, train_shares)
         names = None if methods is None else [name.strip() for name in methods.split(",")]
-        chosen = make_methods(names, network=network, seed=protocol.seed)
-        store = None if out is None else open_store(out, problem, chosen, protocol)
-        with common.stoppable(out), _bar(console) as progress:
-            found = evaluate(problem, chosen, protocol, n_jobs=jobs, store=store, progress=progress)
+        chosen = studies.make_methods(names, network=network, seed=protocol.seed)
+        store = None if out is None else studies.open_store(out, problem, chosen, protocol)
+        with common.stoppable(out), common.progress_bar("", MofNCompleteColumn()) as show:
+
+            def progress(done: int, total: int, label: str) -> None:
+                if done and not label:
+                    more = "; continuing" if done < total else ""
+                    console.print(f"{done} of {total} fits were done before{more}.")
+                show(done, total, label)
+
+            found = studies.evaluate(
+                problem, chosen, protocol, n_jobs=jobs, store=store, progress=progress
+            )
         if out is not None:
-            write_summary(out, found, problem.name)
+            studies.write_summary(out, found, problem.name)
     if as_json:
         _print_json(problem, found)
     else:
@@ -78,50 +86,37 @@ def evaluate(
 
 
 def _of_study(path: Path, table: Path | None) -> Problem:
-    from deeptobit.app.study import (
-        Protocol,
-        build_data,
-        data_of_study,
-        make_model,
-        read_data,
-        read_study,
-    )
-
-    study = read_study(path)
-    data = data_of_study(build_data(study, read_data(study, table)), path.stem)
-    protocol = Protocol(**asdict(study.evaluation), inner_folds=study.model.cv)
-    return data, protocol, make_model(study)
+    study = studies.read_study(path)
+    built = studies.build_data(study, studies.read_data(study, table))
+    protocol = studies.Protocol(**asdict(study.evaluation), inner_folds=study.model.cv)
+    return studies.data_of_study(built, path.stem), protocol, studies.make_model(study)
 
 
 def _of_dataset(dataset: str | None, path: Path | None) -> Problem:
-    from deeptobit.app.study import Protocol, StudyError, data_of_cohort
-    from deeptobit.datasets import load_adni, load_help
-
     if dataset == "help":
-        return data_of_cohort(load_help(), "HELP"), Protocol(), None
-    if path is None:
-        raise StudyError("--dataset adni needs --path, the folder of your ADNI downloads")
-    return data_of_cohort(load_adni(path), "ADNI"), Protocol(), None
+        cohort, name = deeptobit.datasets.load_help(), "HELP"
+    elif path is not None:
+        cohort, name = deeptobit.datasets.load_adni(path), "ADNI"
+    else:
+        raise studies.StudyError("--dataset adni needs --path, the folder of your ADNI downloads")
+    return studies.data_of_cohort(cohort, name), studies.Protocol(), None
 
 
-def _change(protocol: Protocol, repeats: int | None, train_shares: str | None) -> Protocol:
+def _change(
+    protocol: studies.Protocol, repeats: int | None, train_shares: str | None
+) -> studies.Protocol:
     """The protocol with the random splits of the command line."""
     if repeats is not None:
         protocol = replace(protocol, method="splits", repeats=repeats)
-    if train_shares is not None:
-        protocol = replace(protocol, method="splits", train_shares=_read_shares(train_shares))
-    return protocol
-
-
-def _read_shares(text: str) -> tuple[float, ...]:
-    from deeptobit.app.study import StudyError
-
+    if train_shares is None:
+        return protocol
     try:
-        return tuple(float(part) for part in text.split(","))
+        shares = tuple(float(part) for part in train_shares.split(","))
     except ValueError:
-        raise StudyError(
-            f"--train-shares must be numbers such as 0.4,0.6,0.8; got {text!r}"
+        raise studies.StudyError(
+            f"--train-shares must be numbers such as 0.4,0.6,0.8; got {train_shares!r}"
         ) from None
+    return replace(protocol, method="splits", train_shares=shares)
 
 
 @contextmanager
@@ -134,38 +129,19 @@ def _print_warnings(console: Console) -> Iterator[None]:
         console.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
 
 
-@contextmanager
-def _bar(console: Console) -> Iterator[Callable[[int, int, str], None]]:
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def show(done: int, total: int, label: str) -> None:
-            if done and not label:
-                more = "; continuing" if done < total else ""
-                console.print(f"{done} of {total} fits were done before{more}.")
-            bar.update(task, completed=done, total=total, description=label)
-
-        yield show
-
-
-def _show(console: Console, data: EvaluationData, found: Evaluation, out: Path | None) -> None:
-    from deeptobit.app.study.comparison import notes, table_by_share, table_of_measures
-
+def _show(
+    console: Console, data: studies.EvaluationData, found: Evaluation, out: Path | None
+) -> None:
+    comparison = studies.comparison
     n_rows, n_targets = data.targets.shape
     console.print(
         f"[bold]{escape(data.name)}: {n_rows} rows, {data.X.shape[1]} features, "
         f"{n_targets} target(s)[/bold]\n"
     )
-    for table in (table_by_share(found, "anmse"), table_of_measures(found)):
+    for table in (comparison.table_by_share(found, "anmse"), comparison.table_of_measures(found)):
         console.print(_as_rich(table))
         console.print()
-    for line in notes(found):
+    for line in comparison.notes(found):
         console.print(escape(line), highlight=False)
     if out is not None:
         console.print(
@@ -174,7 +150,7 @@ def _show(console: Console, data: EvaluationData, found: Evaluation, out: Path |
         )
 
 
-def _as_rich(table: TextTable) -> Table:
+def _as_rich(table: studies.comparison.TextTable) -> Table:
     shown = Table(title=table.title, header_style="bold", box=None, pad_edge=False)
     head, *rows = table.format(escape, "[bold green]{}[/]")
     for position, name in enumerate(head):
@@ -184,16 +160,13 @@ def _as_rich(table: TextTable) -> Table:
     return shown
 
 
-def _print_json(data: EvaluationData, found: Evaluation) -> None:
-    from deeptobit.app.study import summarise
-    from deeptobit.app.study.comparison import notes
-
+def _print_json(data: studies.EvaluationData, found: Evaluation) -> None:
     common.print_json(
         {
             "data": data.name,
             "protocol": asdict(found.protocol),
-            "summary": summarise(found).to_dict(orient="records"),
+            "summary": studies.summarise(found).to_dict(orient="records"),
             "skipped": [skipped._asdict() for skipped in found.skipped],
-            "notes": notes(found),
+            "notes": studies.comparison.notes(found),
         }
     )

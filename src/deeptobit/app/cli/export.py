@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
+import deeptobit
 from deeptobit.app.cli import common
-
-if TYPE_CHECKING:
-    from deeptobit.app.study import FittedStudy
+from deeptobit.app.cli.common import studies
 
 
 def export(
@@ -35,14 +33,12 @@ def export(
 
     Exit codes: 0 written; 1 the model cannot be read or exported; 2 wrong usage.
     """
-    from deeptobit.app.study import StudyError
-
     path = onnx or common.named(model).with_suffix(".onnx")
     with common.one_sentence(as_json):
         common.check_output(path, force, model, option="--onnx")
         estimator, study = _load(model)
         if kind == "mean" and estimator.noise_.name != "gaussian":
-            raise StudyError(
+            raise studies.StudyError(
                 f"{model} cannot be exported: its noise is not Gaussian, and ONNX has the mean "
                 "E[y|x] of Gaussian noise only. Export --kind clip or --kind latent, which do not "
                 'depend on the noise, or fit the study with noise = "gaussian" under [model]'
@@ -50,7 +46,7 @@ def export(
         try:
             estimator.to_onnx(path, kind, dtype=dtype)
         except ValueError as error:
-            raise StudyError(f"{model} cannot be exported: {error}") from None
+            raise studies.StudyError(f"{model} cannot be exported: {error}") from None
     features = _features(estimator) if study is None else study.encoder.features
     if as_json:
         encoding = None if study is None else study.encoder.to_state()["columns"]
@@ -62,19 +58,17 @@ def export(
     shapes += f"{len(estimator.target_names_)} target(s)"
     common.print_written(console, path, f": {shapes}; its metadata lists their names, in order.")
     for note in [] if study is None else _notes(study):
-        console.print(escape(note), soft_wrap=True)
+        console.print(note, soft_wrap=True, markup=False)
 
 
-def _load(path: Path) -> tuple[Any, FittedStudy | None]:
+def _load(path: Path) -> tuple[Any, studies.FittedStudy | None]:
     """An estimator that ``save`` wrote, or the one of a fitted study and that study."""
-    from deeptobit import load
-    from deeptobit.app.study import load_fitted
     from deeptobit.files import read_state
 
     kind, _ = read_state(path)
     if kind != "study":
-        return load(path), None
-    study = load_fitted(path)
+        return deeptobit.load(path), None
+    study = studies.load_fitted(path)
     return study.model, study
 
 
@@ -83,7 +77,7 @@ def _features(estimator: Any) -> list[str]:
     return list(getattr(estimator, "feature_names_in_", unnamed))
 
 
-def _notes(study: FittedStudy) -> list[str]:
+def _notes(study: studies.FittedStudy) -> list[str]:
     """What the ONNX file does not do."""
     notes = []
     if study.encoder.features != [column.name for column in study.encoder.columns]:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
-from rich.table import Table
-from rich.text import Text
+from rich.progress import MofNCompleteColumn, ProgressColumn, Task
 
+import deeptobit
 from deeptobit.app.cli import common
-
-if TYPE_CHECKING:
-    from deeptobit.app.study import FittedStudy, Study
-    from deeptobit.app.study.chunks import Passes
-    from deeptobit.app.study.fitting import Progress
-    from deeptobit.app.study.memory import MemoryCheck
+from deeptobit.app.cli.common import reports, studies
 
 _SUFFIX = ".deeptobit"
 _CRPS = "CRPS: error of the predicted distribution, in units of the target; null: without features."
@@ -57,30 +49,27 @@ def fit(
 
     Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
     """
-    from deeptobit.app.report import card_files, study_card, write_card
-    from deeptobit.app.study import check_memory, read_study, save_fitted
-    from deeptobit.app.study.memory import available_memory, read_bytes
-
     path = out or common.named(study).with_suffix(_SUFFIX)
-    cards = card_files(path)
+    cards = reports.card_files(path)
     with common.one_sentence(as_json):
-        settings = read_study(study)
+        settings = studies.read_study(study)
         table = data or settings.data_path
         for file in (path, *cards):
             common.check_output(file, force, study, table)
         if checkpoint is not None:
             common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
-        limit = read_bytes(memory) if memory else available_memory()
-        check = check_memory(settings, table, limit, jobs)
+        limits = studies.memory
+        limit = limits.read_bytes(memory) if memory else limits.available_memory()
+        check = studies.check_memory(settings, table, limit, jobs)
         if check is None or check.enough:
             fitted = _fit_in_memory(settings, table, jobs)
         elif check.streamable:
             fitted = _fit_streamed(settings, check, checkpoint)
         else:
             raise check.error()
-        card = study_card(fitted)  # before the model is written: both appear, or neither
-        save_fitted(fitted, path)
-        write_card(card, path)
+        card = reports.study_card(fitted)  # before the model is written: both appear, or neither
+        studies.save_fitted(fitted, path)
+        reports.write_card(card, path)
         if checkpoint is not None and fitted.streamed:
             checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
     if as_json:
@@ -108,42 +97,34 @@ def fit(
 # Fitting, with progress on a terminal.
 
 
-def _fit_in_memory(study: Study, table: Path, jobs: int) -> FittedStudy:
-    from deeptobit.app.study import build_data, fit_study, read_data
-
+def _fit_in_memory(study: studies.Study, table: Path, jobs: int) -> studies.FittedStudy:
     with Console(stderr=True).status("Reading the table …"):
-        built = build_data(study, read_data(study, table))
-    with _fold_bar() as progress:
-        return fit_study(study, built, n_jobs=jobs, progress=progress)
+        built = studies.build_data(study, studies.read_data(study, table))
+    label = "Fitting the model"
+    with common.progress_bar(label, MofNCompleteColumn()) as show:
+
+        def progress(done: int, total: int) -> None:
+            show(done, total, f"{label}, and one for each of {total - 1} folds")
+
+        return studies.fit_study(study, built, n_jobs=jobs, progress=progress)
 
 
-@contextmanager
-def _fold_bar() -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with common.progress_bar(*columns) as bar:
-        task = bar.add_task("Fitting the model", total=None)
-
-        def show(done: int, total: int) -> None:
-            folds = f"Fitting the model, and one for each of {total - 1} folds"
-            bar.update(task, completed=done, total=total, description=folds)
-
-        yield show
-
-
-def _fit_streamed(study: Study, check: MemoryCheck, checkpoint: Path | None) -> FittedStudy:
-    from deeptobit.app.study import stream_study
-
+def _fit_streamed(
+    study: studies.Study, check: studies.memory.MemoryCheck, checkpoint: Path | None
+) -> studies.FittedStudy:
     console = Console(stderr=True)
     console.print(escape(_why_streamed(study, check)), soft_wrap=True, highlight=False)
-    with _pass_bar() as progress:
-        return stream_study(study, check.path, progress=progress, checkpoint=checkpoint)
+    with common.progress_bar("Pass 1", _RowsColumn()) as show:
+
+        def progress(number: int, done: int, total: int) -> None:
+            show(done, total, f"Pass {number}")
+
+        return studies.stream_study(study, check.path, progress=progress, checkpoint=checkpoint)
 
 
-def _why_streamed(study: Study, check: MemoryCheck) -> str:
+def _why_streamed(study: studies.Study, check: studies.memory.MemoryCheck) -> str:
     """Why rows are streamed, which model is fitted then, and which rows it is measured on."""
-    from deeptobit.app.study.fitting import make_network
-
-    network = make_network(study)
+    network = studies.fitting.make_network(study)
     depth = "1 layer" if network.n_layers == 1 else f"up to {network.n_layers} layers"
     group = study.data.group
     held_out = "10,000 rows (a tenth, if that is less)"
@@ -156,37 +137,21 @@ def _why_streamed(study: Study, check: MemoryCheck) -> str:
     )
 
 
-@contextmanager
-def _pass_bar() -> Iterator[Passes]:
-    with common.progress_bar(TextColumn("{task.description}"), BarColumn(), _RowsColumn()) as bar:
-        task = bar.add_task("Pass 1", total=None)
-        shown = 1
-
-        def show(number: int, done: int, total: int) -> None:
-            nonlocal shown
-            if number != shown:
-                bar.reset(task)
-                shown = number
-            bar.update(task, completed=done, total=total, description=f"Pass {number}")
-
-        yield show
-
-
 class _RowsColumn(ProgressColumn):
     """Rows read in this pass, and rows per second."""
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: Task) -> str:
         """The text of the column."""
         speed = "" if task.speed is None else f", {task.speed:,.0f} rows/s"
         total = "" if task.total is None else f" of {task.total:,.0f}"
-        return Text(f"{task.completed:,.0f}{total} rows{speed}")
+        return f"{task.completed:,.0f}{total} rows{speed}"
 
 
 # The result.
 
 
 def _show(
-    console: Console, fitted: FittedStudy, study: Path, path: Path, cards: tuple[Path, ...]
+    console: Console, fitted: studies.FittedStudy, study: Path, path: Path, cards: tuple[Path, ...]
 ) -> None:
     """What was chosen, its measures on held-out rows, warnings, and what to do next."""
     model, table = fitted.model, fitted.held_out.table()
@@ -195,7 +160,7 @@ def _show(
         f"{len(model.target_names_)} target(s)[/bold]; {_what_model(fitted)}.\n"
         f"{_which_rows(fitted)}\n"
     )
-    console.print(_measures(fitted))
+    _show_measures(console, fitted)
     console.print(f"\n{_CRPS}\n", style="dim")
     useless = [str(name) for name in table.index[table["r2"] <= 0.0]]
     if useless:
@@ -208,17 +173,13 @@ def _show(
     speed = "" if rate is None else f" ({rate} rows/s)"
     names = escape(" and ".join(card.name for card in cards))
     rest = f" in {seconds:.0f} s{speed}, and its model card ({names}). Next:"
-    following = (
-        f"  {common.command_line('predict', path)} NEW.csv\n  {common.command_line('report', path)}"
-    )
-    common.print_written(console, path, f"{rest}\n{following}")
+    predict, report = (common.command_line(name, path) for name in ("predict", "report"))
+    common.print_written(console, path, f"{rest}\n  {predict} NEW.csv\n  {report}")
 
 
-def _what_model(fitted: FittedStudy) -> str:
+def _what_model(fitted: studies.FittedStudy) -> str:
     """The model in a few words."""
-    from deeptobit.estimators import TobitRegressor
-
-    if isinstance(fitted.model, TobitRegressor):
+    if isinstance(fitted.model, deeptobit.TobitRegressor):
         return "a Tobit regression of every target"
     n_layers = fitted.model.n_layers_
     how = "streaming them gave" if fitted.streamed else "cross-validation chose"
@@ -226,7 +187,7 @@ def _what_model(fitted: FittedStudy) -> str:
     return f"{how} {layers} of rank {fitted.model.rank_}"
 
 
-def _which_rows(fitted: FittedStudy) -> str:
+def _which_rows(fitted: studies.FittedStudy) -> str:
     """Which rows the measures are computed on."""
     group = fitted.study.data.group
     if fitted.streamed:
@@ -240,9 +201,8 @@ def _which_rows(fitted: FittedStudy) -> str:
     )
 
 
-def _measures(fitted: FittedStudy) -> Table:
-    from deeptobit.app.report import bound, measured
-
+def _show_measures(console: Console, fitted: studies.FittedStudy) -> None:
+    bound, measured = reports.bound, reports.measured
     coverage = f"in {fitted.held_out.coverage:.0%} interval"
     rows = [
         (
@@ -256,10 +216,11 @@ def _measures(fitted: FittedStudy) -> Table:
         )
         for name, row in fitted.held_out.table().iterrows()
     ]
-    return common.make_table(("target", "range", "values", "R²", "CRPS", "(null)", coverage), rows)
+    headings = "target", "range", "values", "R²", "CRPS", "(null)", coverage
+    console.print(common.make_table(headings, rows))
 
 
-def _show_warnings(console: Console, fitted: FittedStudy, study: Path) -> None:
+def _show_warnings(console: Console, fitted: studies.FittedStudy, study: Path) -> None:
     """Warnings about the model; those about the study only if 'check' cannot show them."""
     warned = [finding for finding in fitted.findings if finding.level == "warning"]
     of_study = [finding for finding in warned if finding.about != "model"]

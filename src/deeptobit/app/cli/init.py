@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,10 +12,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from deeptobit.app.cli import common
-
-if TYPE_CHECKING:
-    from deeptobit.app.study import Table
-    from deeptobit.app.study.propose import Proposal, ProposedTarget
+from deeptobit.app.cli.common import studies
 
 _SHOWN = 12  # targets or columns in one line; a table may have thousands
 
@@ -32,21 +29,18 @@ def init(
 
     Exit codes: 0 written; 1 the table cannot be used, or the study file exists; 2 wrong usage.
     """
-    from deeptobit.app.study import propose_study, read_table, write_whole
-    from deeptobit.app.study.doctor import find_codes
-
     console = Console(stderr=as_json)
     with common.one_sentence(as_json):
         path = out or common.named(data).with_suffix(".toml")
         common.check_output(path, force, data)
         file = _relative(data, path)
         with console.status("Reading the table …"):
-            table = read_table(data)
-            codes = find_codes(table)
+            table = studies.read_table(data)
+            codes = studies.doctor.find_codes(table)
             if codes:
-                table = read_table(data, missing=codes)
-            text, proposal = propose_study(table, file, missing=codes)
-        write_whole(path, text)
+                table = studies.read_table(data, missing=codes)
+            text, proposal = studies.propose_study(table, file, missing=codes)
+        studies.write_whole(path, text)
     if as_json:
         targets = [target.column for target in proposal.targets if target.certain]
         found = {"id": proposal.id, "group": proposal.group, "targets": targets, "missing": codes}
@@ -57,18 +51,20 @@ def init(
 
 def _relative(data: Path, study: Path) -> str:
     """The path of the table as the study file writes it."""
-    from deeptobit.app.study import StudyError
-
     folder = study.resolve().parent
     if not data.resolve().is_relative_to(folder):
-        raise StudyError(
+        raise studies.StudyError(
             f"the study file must lie in the folder of {data.name} or above it; {study} does not"
         )
     return data.resolve().relative_to(folder).as_posix()
 
 
 def _show(
-    console: Console, table: Table, proposal: Proposal, codes: Sequence[str], path: Path
+    console: Console,
+    table: studies.Table,
+    proposal: studies.propose.Proposal,
+    codes: Sequence[str],
+    path: Path,
 ) -> None:
     """What was guessed, and what to do next."""
     targets = [_target(target) for target in proposal.targets if target.certain]
@@ -91,7 +87,7 @@ def _show(
     console.print(f"\n{first}, then: {common.command_line('check', path)}", soft_wrap=True)
 
 
-def _target(target: ProposedTarget) -> str:
+def _target(target: studies.propose.ProposedTarget) -> str:
     ends = [target.bounds.get(side) for side in ("lower", "upper")]
     lower, upper = (
         "open" if end is None else end if isinstance(end, str) else f"{end:g}" for end in ends

@@ -1,7 +1,5 @@
 """``deeptobit predict``: predict the rows of a table with a fitted study."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from deeptobit.app.cli import common
+from deeptobit.app.cli.common import studies
 
 
 def predict(
@@ -30,19 +29,16 @@ def predict(
 
     Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
     """
-    from deeptobit.app.study import load_fitted, predict_table, read_data, write_table
-    from deeptobit.app.study.output import check_writable
-
     path = out or common.named(data).with_name(f"{common.named(data).stem}-predictions.csv")
     with common.one_sentence(as_json), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         common.check_output(path, force, model, data)
-        check_writable(path)
+        studies.output.check_writable(path)
         with Console(stderr=True).status("Predicting …"):
-            fitted = load_fitted(model)
-            table = read_data(fitted.study, data)
-            predictions = predict_table(fitted, table, coverage=coverage)
-        write_table(predictions, path)
+            fitted = studies.load_fitted(model)
+            table = studies.read_data(fitted.study, data)
+            predictions = studies.predict_table(fitted, table, coverage=coverage)
+        studies.write_table(predictions, path)
     messages = [str(warning.message) for warning in caught]
     coverage = coverage or fitted.study.evaluation.coverage
     if as_json:

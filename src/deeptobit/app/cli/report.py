@@ -1,7 +1,5 @@
 """``deeptobit report``: write the report of a fitted study."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +7,7 @@ import typer
 from rich.console import Console
 
 from deeptobit.app.cli import common
+from deeptobit.app.cli.common import reports, studies
 
 _MARK = b'<meta name="generator" content="deeptobit">'
 
@@ -30,26 +29,22 @@ def report(
 
     Exit codes: 0 written; 1 the model cannot be read or the page not be written; 2 wrong usage.
     """
-    from deeptobit.app.report import render_report
-    from deeptobit.app.study import load_fitted, write_whole
-
     console = Console(stderr=as_json)
     with common.one_sentence(as_json):
         path = out or common.named(model).with_suffix(".html")
         common.check_output(path, force or _is_report(path), model)
         with console.status("Reading the model …"):
-            fitted = load_fitted(model)
+            fitted = studies.load_fitted(model)
         with console.status("Drawing the report …"):
-            page = render_report(fitted, small_counts=small_counts or None)
-        write_whole(path, page)
+            page = reports.render_report(fitted, small_counts=small_counts or None)
+        studies.write_whole(path, page)
     n_targets, size = len(fitted.summary), path.stat().st_size
     if as_json:
-        common.print_json(
-            {"report": str(path), "study": fitted.name, "targets": n_targets, "bytes": size}
-        )
+        about = {"report": str(path), "study": fitted.name, "targets": n_targets, "bytes": size}
+        common.print_json(about)
         return
-    about = f"{n_targets} target(s), {size / 1e6:.1f} MB"
-    common.print_written(console, path, f": {about}. Open it in any browser; it needs no network.")
+    rest = f": {n_targets} target(s), {size / 1e6:.1f} MB. Open it in any browser; it needs "
+    common.print_written(console, path, f"{rest}no network.")
 
 
 def _is_report(path: Path) -> bool:

@@ -1,27 +1,21 @@
 """What names of columns say about the brain: hemisphere, region and measure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import packaged_table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 SIDES = ("left", "right")
 NO_CORTEX = 0  # the medial wall; region k of region_names() is k + 1
 
-_HEMISPHERES = dict.fromkeys(("lh", "l", "left"), "left") | dict.fromkeys(
-    ("rh", "r", "right"), "right"
-)
+_HEMISPHERES = {word: side for side in SIDES for word in (f"{side[0]}h", side[0], side)}
 _ADNI_MEASURES = {"ta": "thickness", "ts": "thicknessstd", "sa": "area", "cv": "volume"}
 # FreeSurfer's words, and what ENIGMA and others write for them.
 _SYNONYMS = {
@@ -127,8 +121,6 @@ def recognise_regions(names: Iterable[str]) -> Regions:
     >>> found.measures, found.totals, found.unknown
     (['thickness', 'value'], ('rh_WhiteSurfArea',), ('age', 'lh_bankssts_thickness (missing)'))
     """
-    import pandas as pd
-
     places = [(str(name), read_place(str(name))) for name in names]
     others = [name for name, place in places if not place]
     table = pd.DataFrame(

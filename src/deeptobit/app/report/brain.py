@@ -8,6 +8,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from deeptobit.app.report.atlas import SIDES, Regions, recognise_regions, regional_values
 from deeptobit.app.report.directions import Directions, in_words
@@ -18,7 +19,6 @@ from deeptobit.exceptions import MissingExtraError
 from deeptobit.extras import require
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 # White in the middle, so that 0 and "no value" differ; red and blue survive colour blindness.
@@ -87,9 +87,8 @@ def draw_brain_maps(
     width = _MAPS_WIDTH + letters * _LETTER_WIDTH
     note = _note(by_region, regions, int(width / _LETTER_WIDTH))
     height = len(by_region) * _ROW_HEIGHT + _FRAME + note.count("\n") * _LINE_HEIGHT
-    figure: Figure = require("matplotlib.figure", EXTRA).Figure(
-        (width, height), layout="constrained"
-    )
+    new_figure = require("matplotlib.figure", EXTRA).Figure
+    figure: Figure = new_figure((width, height), layout="constrained")
     axes = figure.subplots(len(by_region), len(VIEWS), squeeze=False)
     _draw_cortex(axes, by_region)
     for ax, label in zip(axes[:, 0], labels, strict=True):
@@ -133,34 +132,23 @@ def _draw_cortex(axes: Any, by_region: FloatArray) -> None:
 def _colours(values: FloatArray) -> FloatArray:
     """Red, green and blue of values between −1 and 1, (..., 3); grey where there is none."""
     colour_map = require("matplotlib", EXTRA).colormaps[_COLOURS]
-    return np.where(
-        np.isnan(values)[..., None], _NO_VALUE, colour_map((values + 1.0) / 2.0)[..., :3]
-    )
+    painted = colour_map((values + 1.0) / 2.0)[..., :3]
+    return np.where(np.isnan(values)[..., None], _NO_VALUE, painted)
 
 
 def _labels(names: pd.Index, tasks: Sequence[str] | None) -> list[str]:
     """The name of each component, and below it what it predicts."""
     texts = [""] * len(names) if tasks is None else tasks
-    return [
-        "\n".join(
-            _wrapped(line, _LABEL_WIDTH) for line in [*str(name).splitlines(), *text.splitlines()]
-        )
-        for name, text in zip(names, texts, strict=True)
-    ]
+    lines = [[*str(n).splitlines(), *t.splitlines()] for n, t in zip(names, texts, strict=True)]
+    return ["\n".join(_wrapped(line, _LABEL_WIDTH) for line in label) for label in lines]
 
 
 def _add_scale(figure: Figure, axes: Any, label: str) -> None:
     colors = require("matplotlib.colors", EXTRA)
     scale = require("matplotlib.cm", EXTRA).ScalarMappable(colors.Normalize(-1.0, 1.0), _COLOURS)
-    bar = figure.colorbar(
-        scale,
-        ax=axes.ravel().tolist(),
-        location="bottom",
-        shrink=0.45,
-        aspect=35,
-        pad=0.02,
-        ticks=[-1.0, -0.5, 0.0, 0.5, 1.0],
-    )
+    place: dict[str, Any] = {"location": "bottom", "shrink": 0.45, "aspect": 35, "pad": 0.02}
+    ticks = [-1.0, -0.5, 0.0, 0.5, 1.0]
+    bar = figure.colorbar(scale, ax=axes.ravel().tolist(), ticks=ticks, **place)
     bar.ax.tick_params(labelsize=_SMALL, length=2)
     bar.set_label(label, fontsize=_SMALL)
     bar.outline.set_visible(False)

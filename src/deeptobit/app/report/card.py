@@ -4,32 +4,25 @@ A card consists of dicts, lists, text, numbers and None, the same in JSON and in
 ids, no count from 1 to 4, and nothing that would reveal one, unless small counts are wanted.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.app.report import privacy
-from deeptobit.app.report.format import UNKNOWN, bound, percent, plural
-from deeptobit.app.report.words import cautions, held_out_at_random
-from deeptobit.app.study import MEASURES, measure, versions, write_whole
+from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_at_random, percent, plural
+from deeptobit.app.study import MEASURES, FittedStudy, measure, versions, write_whole
 from deeptobit.app.study.columns import reveals_small_count
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from deeptobit.app.study import FittedStudy
 
 Card = dict[str, Any]
 
@@ -146,13 +139,11 @@ def model_card(
     if (X is None) != (Y is None):
         raise ValueError("a card describes rows by X and Y together; pass both, or neither")
     min_count = privacy.smallest_count(small_counts)
-    data: Card = {}
-    scores: Card = {}
+    data, scores = Card(), Card()
     if hasattr(model, "best_score_"):
         scores[f"cross_validated_{model.scoring}"] = _rounded(model.best_score_)
     if Y is not None:
-        targets = _read_targets(model, Y)
-        table = targets.describe().assign(**_measure(model, X, targets))
+        targets, table = _measured(model, X, Y)
         data["rows"] = _count(len(targets), min_count)
         data["targets"] = _target_rows(table, len(targets), min_count)
         scores["how"] = (
@@ -178,20 +169,17 @@ def _left_out(small_counts: bool) -> str:
     return f"No ids are in this card, and no counts from 1 to {privacy.smallest_count(False) - 1}."
 
 
-def _read_targets(model: Any, Y: Any) -> CensoredTargets:
-    if isinstance(Y, CensoredTargets):
-        return Y
-    return CensoredTargets.from_bounds(
-        Y, model.lower_, model.upper_, names=model.target_names_, outside=model.outside
-    )
-
-
-def _measure(model: Any, X: Any, targets: CensoredTargets) -> dict[str, FloatArray]:
-    """Measures of an estimator, each of shape (T,)."""
+def _measured(model: Any, X: Any, Y: Any) -> tuple[CensoredTargets, pd.DataFrame]:
+    """The targets of some rows, and a table that describes them with the measures of a model."""
+    targets = Y
+    if not isinstance(Y, CensoredTargets):
+        targets = CensoredTargets.from_bounds(
+            Y, model.lower_, model.upper_, names=model.target_names_, outside=model.outside
+        )
     latent = model.predict(X, kind="latent").reshape(targets.shape)
     sigma = np.broadcast_to(model.sigma_, targets.shape)
-    bounds = targets.lower_bounds, targets.upper_bounds
-    return measure(targets, Predictive(model.noise_, latent, sigma, *bounds), _COVERAGE)
+    predictive = Predictive(model.noise_, latent, sigma, targets.lower_bounds, targets.upper_bounds)
+    return targets, targets.describe().assign(**measure(targets, predictive, _COVERAGE))
 
 
 # The parts of a card.
@@ -253,10 +241,8 @@ def _target_rows(table: pd.DataFrame, n_rows: int, min_count: int) -> list[Card]
     rows = []
     for name, row in table.iterrows():
         entries = int(row["entries"])
-        found: Card = {
-            "name": str(name),
-            "values": privacy.hidden_part(entries, n_rows, min_count) or entries,
-        }
+        values = privacy.hidden_part(entries, n_rows, min_count) or entries
+        found: Card = {"name": str(name), "values": values}
         for side in ("at_lower", "at_upper"):
             share = float(row[side])
             found[side] = privacy.hidden_share(share, entries, min_count) or round(share, 2)

@@ -1,21 +1,17 @@
 """The directions that outcomes share, and which outcomes the features move alike."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from deeptobit.app.report.format import percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from deeptobit.app.study.fitted import StudyModel
+from deeptobit.app.report.words import number, percent
+from deeptobit.app.study.fitted import StudyModel
 
 _LISTED = 5  # loadings of each kind in a sentence
 _SMALLEST_SHARE = 0.005  # a component below it would be shown as 0 %
+_OPPOSITE = -0.5  # of three outcomes, two have at least this cosine
 
 
 class Directions(NamedTuple):
@@ -58,8 +54,6 @@ def shared_directions(
 
     ``rare`` maps features to the names that are shown in place of theirs.
     """
-    import pandas as pd
-
     # Two rows that have the standard deviations of the table stand for all of it.
     spread = np.vstack([model.feature_scale_, -model.feature_scale_])
     rows = pd.DataFrame(spread, columns=model.feature_names_in_)
@@ -85,7 +79,7 @@ def in_words(directions: Directions) -> list[Component]:
     ]
 
 
-def _largest(loadings: pd.Series[float]) -> list[str]:
+def _largest(loadings: "pd.Series[float]") -> list[str]:
     """Names and signs of loadings of at least a tenth of the largest."""
     sizes = loadings.abs()
     order = np.argsort(-sizes.to_numpy(), kind="stable")[:_LISTED]
@@ -95,8 +89,6 @@ def _largest(loadings: pd.Series[float]) -> list[str]:
 
 def task_cosines(model: StudyModel) -> pd.DataFrame:
     """Cosines between the effects of the features on two outcomes, in the first layer, (T, T)."""
-    import pandas as pd
-
     effects = model.coef_ * model.feature_scale_
     lengths = np.linalg.norm(effects, axis=1, keepdims=True)
     unit = effects / np.where(lengths > 0.0, lengths, 1.0)
@@ -112,3 +104,16 @@ def most_similar(cosines: pd.DataFrame) -> Similarity | None:
     np.fill_diagonal(values, -np.inf)
     first, second = sorted(int(k) for k in np.unravel_index(values.argmax(), values.shape))
     return Similarity(str(cosines.index[first]), str(cosines.index[second]), values[first, second])
+
+
+def similarity_words(most: Similarity) -> str:
+    """Which outcomes go together, if any do."""
+    both, cosine = f"{most.first} and {most.second}", f"(cosine {number(most.cosine)})"
+    if most.cosine < _OPPOSITE:
+        return (
+            f"The features move {both} in opposite directions {cosine}: what raises one lowers the "
+            "other."
+        )
+    if most.cosine <= 0.0:
+        return f"The features move no two outcomes alike; {both} come closest {cosine}."
+    return f"The features move {both} most alike {cosine}."

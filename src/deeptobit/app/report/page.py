@@ -1,26 +1,21 @@
 """The report: one HTML page that needs no other file."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from deeptobit.app.report import directions, pictures, privacy, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import noise_words, study_settings
-from deeptobit.app.report.format import UNKNOWN, bound, listed, measured, percent, plural
-from deeptobit.app.study import FEWEST, MEASURES
+from deeptobit.app.report.words import UNKNOWN, bound, listed, measured, percent, plural
+from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
+from deeptobit.app.study.fitted import StudyModel
 from deeptobit.estimators import AutoTobitRegressor, SubspaceNetworkRegressor, TobitRegressor
 from deeptobit.extras import require
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from deeptobit.app.study import FittedStudy
-    from deeptobit.app.study.fitted import StudyModel
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
 _N_COMPONENTS = 5
@@ -66,15 +61,23 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     min_count = privacy.smallest_count(shown)
     with pictures.drawing():
         content = _content(fitted, table, rare, min_count)
-        content |= _pictures(fitted, table, rare, min_count)
     return str(environment().get_template("report.html.j2").render(content))
 
 
 def _content(
     fitted: FittedStudy, table: pd.DataFrame, rare: dict[str, str], min_count: int
 ) -> dict[str, Any]:
-    coverage = fitted.held_out.coverage
-    script = template_part("sort.js")
+    held_out, model, script = fitted.held_out, fitted.model, template_part("sort.js")
+    outcomes = pictures.draw_outcomes(held_out, table, min_count)
+    at_bounds = privacy.bound_errors(held_out.targets, held_out.predictive, min_count)
+    reliability = words.reliability_words(at_bounds)
+    errors = pictures.layer_errors(held_out, table)
+    components = directions.shared_directions(model, _N_COMPONENTS, rare)
+    cosines = directions.task_cosines(model)
+    most = directions.most_similar(cosines)
+    similarity = directions.similarity_words(most) if most else ""
+    curves = pictures.draw_reliability(held_out, f"Reliability curves. {reliability}", min_count)
+    heat_map = pictures.draw_similarity(cosines, f"Heat map. {similarity}") if most else None
     return {
         "name": fitted.name,
         "script": script,
@@ -84,32 +87,14 @@ def _content(
         "result": words.the_result(table),
         "figures": words.key_figures(fitted, table),
         "cautions": words.cautions(fitted, table),
-        "coverage": percent(coverage),
+        "coverage": percent(held_out.coverage),
         "measures": [measure for measure in MEASURES.values() if measure.reported],
-        "rows": outcome_rows(table, fitted.n_held_out, coverage, min_count),
+        "rows": outcome_rows(table, fitted.n_held_out, held_out.coverage, min_count),
         "findings": privacy.published(fitted.findings, rare, min_count),
         "min_count": min_count,
         "small_counts": min_count < FEWEST,
         "card": _card(fitted, min_count),
         "features": [column.name for column in fitted.encoder.columns],
-    }
-
-
-def _pictures(
-    fitted: FittedStudy, table: pd.DataFrame, rare: dict[str, str], min_count: int
-) -> dict[str, Any]:
-    held_out, model = fitted.held_out, fitted.model
-    outcomes = pictures.draw_outcomes(held_out, table, min_count)
-    at_bounds = privacy.bound_errors(held_out.targets, held_out.predictive, min_count)
-    reliability = words.reliability_words(at_bounds)
-    errors = pictures.layer_errors(held_out, table)
-    components = directions.shared_directions(model, _N_COMPONENTS, rare)
-    cosines = directions.task_cosines(model)
-    most = directions.most_similar(cosines)
-    similarity = words.similarity_words(most) if most else ""
-    curves = pictures.draw_reliability(held_out, f"Reliability curves. {reliability}", min_count)
-    heat_map = pictures.draw_similarity(cosines, f"Heat map. {similarity}") if most else None
-    return {
         "outcomes": outcomes[:_SHOWN_FIRST],
         "more_outcomes": outcomes[_SHOWN_FIRST:],
         "reliability": curves,

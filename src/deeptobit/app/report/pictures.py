@@ -12,26 +12,24 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 from deeptobit import inspection as plots
 from deeptobit.app.report.directions import Directions
-from deeptobit.app.report.format import bound, number, plural
 from deeptobit.app.report.privacy import N_BINS, histogram_bins
-from deeptobit.app.study import FEWEST
+from deeptobit.app.report.words import bound, number, plural
+from deeptobit.app.study import FEWEST, HeldOut
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
+from deeptobit.targets import CensoredTargets
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from deeptobit.app.study import HeldOut
-    from deeptobit.targets import CensoredTargets
 
 
 # Figures as SVG inside the page: text stays text, and colours follow the page.
@@ -84,9 +82,7 @@ def drawing() -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
     """A figure that belongs to no window, its size in inches, and its Axes."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = require("matplotlib.figure", "app").Figure((width, height), layout="constrained")
     return figure, figure.subplots()
 
 
@@ -218,11 +214,8 @@ def layer_errors(held_out: HeldOut, table: pd.DataFrame) -> FloatArray:
     """1 − R² after every layer of the outcomes that vary, (K, T)."""
     varied = np.flatnonzero(table["r2"].notna()).tolist()
     targets = replace(some_targets(held_out.targets, varied), one_dimensional=False)
-    errors = [
-        centred_anmse(targets, stage[:, varied], multioutput="raw_values")
-        for stage in held_out.stages
-    ]
-    return np.asarray(errors)
+    stages = [stage[:, varied] for stage in held_out.stages]
+    return np.array([centred_anmse(targets, s, multioutput="raw_values") for s in stages])
 
 
 def draw_layers(errors: FloatArray) -> Picture:

@@ -5,8 +5,6 @@ share of few rows, a bin of a histogram. ``min_count`` is the smallest count tha
 everything.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

