@@ -1,7 +1,7 @@
 """Calibrated intervals.
 
-A deep network that was tuned on 300 rows is too sure of itself. Calibrated on 200 rows of their
-own its intervals hold what they promise; they are wider, which is what they should have been.
+A deep network that was tuned on 300 rows is overconfident: its intervals are too narrow. After
+calibration on 200 held-out rows they are wider and have the nominal coverage.
 """
 
 import matplotlib.pyplot as plt
@@ -25,15 +25,15 @@ def held(model: SubspaceNetworkRegressor) -> list[float]:
 model = SubspaceNetworkRegressor(rank=10, n_layers=3).fit(X[fit], Y[fit])
 by_model = held(model)
 by_calibration = held(model.calibrate_intervals(X[calibrate], Y[calibrate]))
-print("promised  model  calibrated")
+print(" nominal  model  calibrated")
 for row in zip(levels, by_model, by_calibration, strict=True):
     print("{:8.0%} {:6.1%} {:11.1%}".format(*row))
-print("Where many outcomes are 0, intervals that reach 0 hold more than they promise.")
+print("Where many outcomes are 0, intervals that reach 0 cover more than the nominal share.")
 
 figure, ax = plt.subplots(figsize=(4.6, 4.4), layout="constrained")
 ax.plot([0.5, 1], [0.5, 1], color="0.7", lw=1)
 ax.plot(levels, by_model, marker="o", color="tab:red", label="by the model")
 ax.plot(levels, by_calibration, marker="o", color="tab:green", label="calibrated")
-ax.set(xlabel="promised coverage", ylabel="share of the new outcomes that is held")
+ax.set(xlabel="nominal coverage", ylabel="share of the new outcomes that is covered")
 ax.legend(frameon=False)
 figure.savefig("calibrated_intervals.png", dpi=120)

@@ -1,7 +1,7 @@
 """A clinical cohort.
 
 Thirty bounded scores of 400 simulated patients from 138 regions of the brain. `AutoTobitRegressor`
-is told the bounds and nothing else; the table is about 160 people that it has not seen.
+needs only the bounds; the table is about 160 held-out people.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """A limit of detection.
 
 An assay reports nothing below a limit, and the limit fell when the laboratory changed its kit.
-Filling in half of the limit, or dropping what was not detected, bends the line; the censored
+Filling in half of the limit, or dropping samples below it, biases the slope; the censored
 likelihood does not.
 """
 

@@ -1,8 +1,7 @@
 """Missing outcomes.
 
-Every patient lacks some of twelve related scores. Methods that need complete rows soon have none;
-a likelihood skips the missing entries and learns from the rest of the row, and what scores share
-carries over from one to the others.
+Every patient lacks some of twelve related scores. Soon no row is complete. A likelihood skips the
+missing entries and uses the rest of the row, and related scores inform one another.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """ONNX.
 
 A network becomes a graph that a service, a phone or a spreadsheet plug-in runs without Python.
-Here onnxruntime plays the other system; both say the same to single precision.
+Here onnxruntime is the other system; both agree to single precision.
 """
 
 import json

@@ -1,8 +1,7 @@
 """A pipeline.
 
-A table with words, gaps and numbers, a score with a ceiling, and scikit-learn's own tools.
-`ColumnTransformer` encodes, `Pipeline` holds it together, and `GridSearchCV` chooses the penalty
-on folds.
+A table with words, numbers and missing cells, a score with a ceiling, and scikit-learn's own tools.
+`ColumnTransformer` encodes, `Pipeline` combines the steps, and `GridSearchCV` chooses the penalty.
 """
 
 import matplotlib.pyplot as plt

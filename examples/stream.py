@@ -1,7 +1,7 @@
 """A stream of rows.
 
 Rows arrive in batches and are not kept. `partial_fit` learns them in one pass, without a step
-size to tune, and closes in on the subspace that forty outcomes share.
+size to tune, and converges to the subspace that forty outcomes share.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Subspaces.
 
-Nine scores depend on twenty regions through two directions. The directions are found, up to a
-rotation that no data can tell, and their canonical form says which regions move which scores.
+Nine scores depend on twenty regions through two directions. They are found up to a
+rotation, which no data can determine; their canonical form says which regions move which scores.
 """
 
 import matplotlib.pyplot as plt

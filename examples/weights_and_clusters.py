@@ -1,8 +1,8 @@
 """Weights and clusters.
 
-Four visits of each of 80 people are not 320 people. Standard errors that take them for such are
-too small; cluster-robust ones are not, as 200 repetitions of the study show. Weights make up for
-who was invited less often.
+Four visits of each of 80 people are not 320 people. Standard errors that ignore this are too
+small; cluster-robust ones are not, as 200 repetitions of the study show. Weights correct for people
+who were less likely to be invited.
 """
 
 import matplotlib.pyplot as plt

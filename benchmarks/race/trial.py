@@ -55,7 +55,7 @@ def draw_trials(data: EvaluationData, n_splits: int, seed: int = SEED) -> Iterat
     Examples
     --------
     >>> from deeptobit.datasets import make_clinical_cohort
-    >>> from deeptobit.experiments import data_of_cohort
+    >>> from deeptobit.app.study import data_of_cohort
     >>> data = data_of_cohort(make_clinical_cohort(100, random_state=0), "simulated")
     >>> [(trial.problem.X.shape, trial.Y.shape) for trial in draw_trials(data, 2)]
     [((60, 138), (40, 30)), ((60, 138), (40, 30))]
