@@ -56,7 +56,6 @@ def evaluate(
         raise typer.BadParameter("name a study file, or a cohort with --dataset, not both")
     if study is None and data is not None:
         raise typer.BadParameter("--data goes with a study file")
-
     console = Console(stderr=as_json)
     with common.one_sentence(as_json), common.value_errors_are_sentences():
         with console.status("Reading the data …"), _print_warnings(console):
@@ -144,10 +143,7 @@ def _show(
     for line in comparison.notes(found):
         console.print(escape(line), highlight=False)
     if out is not None:
-        console.print(
-            f"Wrote [bold]{escape(str(out))}[/bold]: results.parquet, summary.md, summary.html.",
-            highlight=False,
-        )
+        common.print_written(console, out, ": results.parquet, summary.md, summary.html.")
 
 
 def _as_rich(table: studies.comparison.TextTable) -> Table:

@@ -88,8 +88,7 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 def _remove_legend(ax: Axes) -> None:
     """The page explains the marks once, in its own words."""
-    legend = ax.get_legend()
-    if legend is not None:
+    if (legend := ax.get_legend()) is not None:
         legend.remove()
 
 
@@ -171,13 +170,10 @@ def _drawn_rows(targets: CensoredTargets, task: int, min_count: int) -> Rows:
 
 
 def _some_rows(predictive: Predictive, rows: Rows) -> Predictive:
+    parts = {name: getattr(predictive, name) for name in ("latent", "sigma", "lower", "upper")}
     shape = predictive.latent.shape
-    sigma, lower, upper = (
-        np.broadcast_to(part, shape)[rows]
-        for part in (predictive.sigma, predictive.lower, predictive.upper)
-    )
-    latent = predictive.latent[rows]
-    return replace(predictive, latent=latent, sigma=sigma, lower=lower, upper=upper)
+    chosen = {name: np.broadcast_to(part, shape)[rows] for name, part in parts.items()}
+    return replace(predictive, **chosen)
 
 
 def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
