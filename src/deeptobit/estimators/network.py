@@ -22,6 +22,7 @@ from deeptobit.estimators.source import SourceFit, SourceTraining
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Noise, evaluate, one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork
+from deeptobit.online import OnlineSettings
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import end_progress, show_progress
 from deeptobit.targets import BoundsLike, CensoredTargets
@@ -247,14 +248,14 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         self.tol = tol
 
     def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
-        self._check_network(targets)
+        online = self._check_network(targets)
         needed = self.n_features_in_ if self.alpha == 0.0 else 0
         diagnosis.check_determined(targets, weight, needed, self.alpha_)
         diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
         n_layers, validation = int(self.n_layers), None
         if self.early_stopping:
-            n_layers, validation = validated_depth(self, matrix, targets, weight)
-        network, alphas, history = train_network(self, matrix, targets, weight, n_layers)
+            n_layers, validation = validated_depth(self, online, matrix, targets, weight)
+        network, alphas, history = train_network(self, online, matrix, targets, weight, n_layers)
         self.history_ = history | {"validation": validation}
         if network.kinds is not None:
             given = not isinstance(self.sigma, str)
@@ -282,12 +283,12 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         return fit
 
     def _begun(self, targets: CensoredTargets) -> NetworkStream:
-        self._check_network(targets)
+        online = self._check_network(targets)
         if self._calibrates:
             raise ValueError("sigma='calibrate' needs all rows at once; call fit, or use 'mle'")
         self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
         return NetworkStream(
-            self._online_settings(targets.names),
+            online,
             targets.lower,
             targets.upper,
             n_features=self.n_features_in_,
@@ -311,9 +312,8 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         """Whether σ comes from the residuals of each layer."""
         return isinstance(self.sigma, str) and self.sigma == "calibrate"
 
-    def _check_network(self, targets: CensoredTargets) -> None:
-        """Check the settings that a single layer does not have, and those of either solver."""
-        self._online_settings(targets.names)
+    def _check_network(self, targets: CensoredTargets) -> OnlineSettings:
+        """Check the settings that a single layer does not have; returns the online solver's."""
         inputs.check_count("n_layers", self.n_layers)
         if self.joint_tuning not in ("auto", True, False):
             raise ValueError(f"joint_tuning must be 'auto' or a bool; got {self.joint_tuning!r}")
@@ -325,6 +325,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
                 UserWarning,
                 stacklevel=4,
             )
+        return self._online_settings(targets.names)
 
     def _warn_of_convergence(self) -> None:
         stuck = [
@@ -342,7 +343,12 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
 
 
 def train_network(
-    model: Any, X: Any, targets: CensoredTargets, weight: FloatArray, n_layers: int
+    model: Any,
+    online: OnlineSettings,
+    X: Any,
+    targets: CensoredTargets,
+    weight: FloatArray,
+    n_layers: int,
 ) -> tuple[TrainedNetwork, tuple[float, ...], dict[str, Any]]:
     """Train a network of ``n_layers`` with the settings of a :class:`SubspaceNetworkRegressor`.
 
@@ -370,7 +376,7 @@ def train_network(
             X,
             targets,
             weight,
-            model._online_settings(targets.names),
+            online,
             n_layers=n_layers,
             skip_connection=model.skip_connection,
             n_passes=model.n_passes,
@@ -457,7 +463,7 @@ def _show(model: Any, text: str) -> None:
 
 
 def validated_depth(
-    model: Any, matrix: Any, targets: CensoredTargets, weight: FloatArray
+    model: Any, online: OnlineSettings, matrix: Any, targets: CensoredTargets, weight: FloatArray
 ) -> tuple[int, list[float]]:
     """The depth up to which the prediction of held-out rows improves (early stopping).
 
@@ -477,7 +483,7 @@ def validated_depth(
     diagnosis.check_determined(targets[rest], weight[rest], 0, 1.0)
     scores: list[float] = []
     for depth in range(1, model.n_layers + 1):
-        network, *_ = train_network(model, matrix[rest], targets[rest], weight[rest], depth)
+        network, *_ = train_network(model, online, matrix[rest], targets[rest], weight[rest], depth)
         *_, latent = networks.latents(
             network.layers, matrix[held_out], targets.lower, targets.upper
         )
