@@ -170,10 +170,13 @@ def _drawn_rows(targets: CensoredTargets, task: int, min_count: int) -> Rows:
 
 
 def _some_rows(predictive: Predictive, rows: Rows) -> Predictive:
-    parts = {name: getattr(predictive, name) for name in ("latent", "sigma", "lower", "upper")}
     shape = predictive.latent.shape
-    chosen = {name: np.broadcast_to(part, shape)[rows] for name, part in parts.items()}
-    return replace(predictive, **chosen)
+    sigma, lower, upper = (
+        np.broadcast_to(part, shape)[rows]
+        for part in (predictive.sigma, predictive.lower, predictive.upper)
+    )
+    latent = predictive.latent[rows]
+    return replace(predictive, latent=latent, sigma=sigma, lower=lower, upper=upper)
 
 
 def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:
