@@ -1,7 +1,5 @@
 """The Gaussian Tobit likelihood, one fused pass over the entries."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
