@@ -1,7 +1,5 @@
 """Folds of rows, and how well held-out rows are predicted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral

@@ -1,7 +1,5 @@
 """The error model: recalibration and noise family of every task, estimated on held-out rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Layers under priors learned by EM, from separate tasks to tasks that share effects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Stacking: layers under learned priors, averaged and recalibrated by held-out rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter

@@ -18,8 +18,6 @@ only where that is so. Entries whose own σ is smaller, as their spread changes 
 the term of h = 1.5 σ: their mean may be off by part of a step.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

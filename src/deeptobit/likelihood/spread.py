@@ -1,7 +1,5 @@
 """Noise whose spread changes with the score."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Self

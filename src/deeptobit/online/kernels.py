@@ -13,6 +13,7 @@ from deeptobit.likelihood.kernels import (
     TABLE_START,
     is_finite,
     jit,
+    jit_inside,
     jit_sums,
     log_ndtr_mills_excess,
     table_log_ndtr_mills,
@@ -30,7 +31,7 @@ _NARROW = 1e-5  # the density is constant over the interval
 _SHORT, _LEVEL = 2.0, 8.0  # 16 nodes are exact below, and nothing cancels above
 
 
-@jit_sums
+@jit_inside
 def row_entries(
     edge: FloatArray,
     sign: FloatArray,

@@ -1,7 +1,5 @@
 """What both learners share: iterate, average, and steps that are halved if they diverge."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Recursive estimation: a fitted layer goes on learning from new rows."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

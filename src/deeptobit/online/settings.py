@@ -1,7 +1,5 @@
 """Settings of the online solver, and the record it keeps of a run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 

@@ -1,7 +1,5 @@
 """The online solver: learns from rows as they come, and gives a model at any time."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass

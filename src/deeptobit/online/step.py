@@ -5,13 +5,13 @@ import math
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood.kernels import is_finite, jit_sums
+from deeptobit.likelihood.kernels import is_finite, jit_inside, jit_sums
 from deeptobit.online.kernels import fill_closed, fill_scores, row_entries
 from deeptobit.online.reference import LEAST_CURVATURE, REACH
 from deeptobit.online.rows import Block, GradientPlan, Iterate, RowPlan
 
 
-@jit_sums
+@jit_inside
 def sketch(
     V: FloatArray,
     Ut: FloatArray,
@@ -46,7 +46,7 @@ def sketch(
             V[r, j] -= length * z[j]
 
 
-@jit_sums
+@jit_inside
 def refine(
     Ut: FloatArray,
     intercept: FloatArray,
@@ -98,7 +98,7 @@ def refine(
     return total * square
 
 
-@jit_sums
+@jit_inside
 def sigma_factor(fade: float, by_log_sigma: float, bounded: float) -> float:
     """Twin of ``reference.sigma_factor``."""
     change = -0.5 * fade * by_log_sigma / max(bounded, 0.05)
@@ -106,7 +106,7 @@ def sigma_factor(fade: float, by_log_sigma: float, bounded: float) -> float:
     return 1.0 + change
 
 
-@jit_sums
+@jit_inside
 def evaluate_row(
     V: FloatArray,
     Ut: FloatArray,
