@@ -40,7 +40,7 @@ def separated(n_samples: int = 200, n_wards: int = 8) -> tuple[pd.DataFrame, Flo
 )
 def test_a_dummy_of_censored_rows_alone_is_named(n_samples: int, settings: dict[str, Any]) -> None:
     X, y = separated(n_samples)
-    with pytest.warns(SeparationWarning, match=r"target 'y': .*\('ward'\) tells censored from"):
+    with pytest.warns(SeparationWarning, match=r"target 'y': .*\('ward'\) separates censored from"):
         model = TobitRegressor(**settings).fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert model.coef_[0, 2] < -3.0
