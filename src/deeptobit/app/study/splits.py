@@ -185,7 +185,7 @@ def data_of_study(data: StudyData, name: str) -> EvaluationData:
     return EvaluationData(name, X, data.targets, data.groups)
 
 
-def data_of_cohort(cohort: deeptobit.datasets.Cohort, name: str) -> EvaluationData:
+def data_of_cohort(cohort: "deeptobit.datasets.Cohort", name: str) -> EvaluationData:
     """The data of a cohort; several rows of a person form a group.
 
     Examples
