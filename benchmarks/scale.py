@@ -26,7 +26,6 @@ from benchmarks.scale_data import N_TASKS, RANK, rows, source, true_coef
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.scale import ParquetRows
-from deeptobit.scale.cluster import DaskRows
 from deeptobit.scale.rounds import ShardedEvaluation, ShardedProblem
 
 N_ROWS = int(os.environ.get("DEEPTOBIT_BENCH_ROWS", "2000000"))
@@ -180,7 +179,7 @@ def _layer(**settings: Any) -> SubspaceTobitRegressor:
     return SubspaceTobitRegressor(RANK, solver="batch", **settings)
 
 
-def timed_fit(table: ParquetRows | DaskRows) -> tuple[SubspaceTobitRegressor, float]:
+def timed_fit(table: RowSource) -> tuple[SubspaceTobitRegressor, float]:
     """A fit, and the seconds of the least of some, which other work disturbs least."""
     seconds = []
     for _ in range(_REPEATS):

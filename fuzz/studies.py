@@ -40,10 +40,11 @@ lower = "limit"
 below = "low"
 
 [model]
+kind = "network"
 max_layers = 2
 cv = 5
 scoring = "log"
-noise = "auto"
+noise = "gaussian"
 ranks = [1, 2]
 alphas = [0.1, 1e-3]
 feature_sparsities = [0.0, 0.5]

@@ -96,7 +96,8 @@ def _run(options: argparse.Namespace) -> None:
     files = []
     if out is not None:
         with console.status("Drawing the page …"):
-            files = write_page(out, sections, options.names[0] if len(names) == 1 else "index")
+            one = len(names) == 1 and ALL not in options.names
+            files = write_page(out, sections, names[0] if one else "index")
     if options.json:
         print(json.dumps([_as_json(section) for section in sections], indent=2))
         return

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from distributed import LocalCluster
 
+from deeptobit.app.study import MEASURES
 from scripts.site_docstrings import to_markdown
 from tests.app.study.cohorts import write_cohort
 from tests.pages import Reader, read_blocks, read_commands
@@ -43,6 +44,15 @@ SLOW = {
     "docs/report.md",
     "docs/tutorial.md",
 }
+
+
+@pytest.fixture(autouse=True)
+def _restore_measures() -> Iterator[None]:
+    """A page adds a measure, which other tests must not see."""
+    before = dict(MEASURES)
+    yield
+    MEASURES.clear()
+    MEASURES.update(before)
 
 
 def write_table(folder: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_piece_may_have_no_weight_but_not_the_first(model: Any) -> None:
     expected = model.fit(X[:100], Y[:100]).partial_fit(X[150:], Y[150:]).predict(X)
     model.fit(X[:100], Y[:100]).partial_fit(X[100:150], Y[100:150], sample_weight=np.zeros(50))
     np.testing.assert_array_equal(model.partial_fit(X[150:], Y[150:]).predict(X), expected)
-    with pytest.raises(ValueError, match="no row has an outcome and a weight"):
+    with pytest.raises(ValueError, match="no row has both an outcome and a positive weight"):
         type(model)(upper=UPPER).partial_fit(X[:9], np.full((9, 3), np.nan))
 
 
