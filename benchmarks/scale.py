@@ -25,7 +25,7 @@ from benchmarks.report import Number
 from benchmarks.scale_data import N_TASKS, RANK, rows, source, true_coef
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.scale import ParquetRows
+from deeptobit.scale import ParquetRows, RowSource
 from deeptobit.scale.rounds import ShardedEvaluation, ShardedProblem
 
 N_ROWS = int(os.environ.get("DEEPTOBIT_BENCH_ROWS", "2000000"))
