@@ -1,31 +1,19 @@
 """An empirical-Bayes layer: its data, the posterior of its coefficients, and the E-step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 from scipy.sparse import issparse
 
-from deeptobit import likelihood
+from deeptobit import layer, likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer import (
-    SIGMA_FLOOR,
-    BasisFeatures,
-    CensoringKinds,
-    Design,
-    OlsenProblem,
-    TargetScaling,
-    fit_tobit,
-)
-from deeptobit.likelihood import Gaussian
+from deeptobit.layer import CensoringKinds, Design, TargetScaling
 from deeptobit.targets import CensoredTargets
 
 _MAX_DENSE = 2e8  # entries of X that may be stored densely
-_RELATIVE_RANK = 1e-11  # of the largest eigenvalue
 
 
 @dataclass(frozen=True)
@@ -73,7 +61,7 @@ class EvidenceProblem:
         *,
         fit_intercept: bool = True,
         standardize: bool = True,
-    ) -> EvidenceProblem:
+    ) -> Self:
         """Standardise, fit the intercept-only model, set tasks without a maximum to missing.
 
         Examples
@@ -85,16 +73,16 @@ class EvidenceProblem:
         share = weight / weight.sum()
         design = Design.build(_dense(X), share, center=fit_intercept, standardize=standardize)
         scaling = TargetScaling.build(targets, share, center=fit_intercept)
-        constant = OlsenProblem(
-            features=BasisFeatures.none(design),
+        constant = layer.OlsenProblem(
+            features=layer.BasisFeatures.none(design),
             targets=targets,
             scaling=scaling,
-            noise=Gaussian(),
+            noise=likelihood.Gaussian(),
             fit_intercept=fit_intercept,
             free_sigma=np.ones(targets.shape[1], dtype=np.bool_),
-            max_theta=1.0 / SIGMA_FLOOR,
+            max_theta=1.0 / layer.SIGMA_FLOOR,
         )
-        constant, fit, kinds = fit_tobit(
+        constant, fit, kinds = layer.fit_tobit(
             constant, None, total_weight=float(weight.sum()), tol=1e-8, max_iter=100
         )
         aside = np.where(kinds.one_sided, np.nan, 0.0)
@@ -175,7 +163,7 @@ class Spectrum:
     directions: FloatArray
 
     @classmethod
-    def build(cls, problem: EvidenceProblem, feature_variance: FloatArray) -> Spectrum:
+    def build(cls, problem: EvidenceProblem, feature_variance: FloatArray) -> Self:
         """Diagonalise D × D, or N × N if there are more features than rows.
 
         Examples
@@ -196,9 +184,9 @@ class Spectrum:
         directions = rows.T @ vectors / np.sqrt(values) if wide else vectors
         return cls(feature_variance, values, directions)
 
-    def scaled(self, factor: float) -> Spectrum:
+    def scaled(self, factor: float) -> Self:
         """The same directions with all prior variances multiplied by a factor."""
-        return Spectrum(self.feature_variance * factor, self.values * factor, self.directions)
+        return type(self)(self.feature_variance * factor, self.values * factor, self.directions)
 
 
 @dataclass(frozen=True)
@@ -236,7 +224,7 @@ class Posterior:
         moments: FloatArray,
         task_covariance: FloatArray,
         noise_correlation: FloatArray,
-    ) -> Posterior:
+    ) -> Self:
         """Condition on the moments XᵀWZ (D, T) of the features with the latents.
 
         Examples

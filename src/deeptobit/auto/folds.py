@@ -43,7 +43,15 @@ def make_folds(
             f"groups must hold one label per row, shape ({n_rows},); got shape {labels.shape}"
         )
     if isinstance(cv, Integral):
-        cv = _splitter(int(cv), n_rows, labels, random_state)
+        what, number = ("rows", n_rows) if labels is None else ("groups", len(np.unique(labels)))
+        if cv < 2:
+            raise ValueError(f"cv must be at least 2; got {cv}")
+        if cv > number:
+            raise ValueError(
+                f"cv={cv} needs at least {cv} {what}, and there are {number}; choose a smaller cv"
+            )
+        shuffled = KFold(int(cv), shuffle=True, random_state=random_state)
+        cv = shuffled if labels is None else GroupKFold(int(cv))
     if hasattr(cv, "split") and not isinstance(cv, str):
         try:
             cv = list(cv.split(np.zeros((n_rows, 1)), None, labels))
@@ -61,21 +69,6 @@ def make_folds(
     if not folds:
         raise ValueError("cv has no folds")
     return folds
-
-
-def _splitter(
-    cv: int, n_rows: int, labels: NDArray[Any] | None, random_state: Any
-) -> KFold | GroupKFold:
-    what, number = ("rows", n_rows) if labels is None else ("groups", len(np.unique(labels)))
-    if cv < 2:
-        raise ValueError(f"cv must be at least 2; got {cv}")
-    if cv > number:
-        raise ValueError(
-            f"cv={cv} needs at least {cv} {what}, and there are {number}; choose a smaller cv"
-        )
-    if labels is None:
-        return KFold(cv, shuffle=True, random_state=random_state)
-    return GroupKFold(cv)
 
 
 def check_folds(targets: CensoredTargets, weight: FloatArray, folds: list[Fold]) -> None:

@@ -6,28 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
-from deeptobit.auto.recalibration import (
-    HeldOutScores,
-    Recalibration,
-    estimate_growth,
-    recalibrate,
-    unbias_mean,
-)
-from deeptobit.likelihood import (
-    Gaussian,
-    Logistic,
-    Noise,
-    NoiseByTask,
-    StudentT,
-    SymmetricNoise,
-    TwoPiece,
-    grid_of,
-    join_families,
-    with_grid,
-    with_one_spread,
-    with_spread,
-)
+from deeptobit.auto import recalibration
+from deeptobit.auto.recalibration import HeldOutScores, Recalibration, recalibrate
+from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, SymmetricNoise, TwoPiece
 
 TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
 _SKEWS = (-1.05, -0.7, -0.35, 0.35, 0.7, 1.05)
@@ -72,16 +55,22 @@ def fit_error_model(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorMo
     (Gaussian(), TwoPiece(StudentT(df=2.5), skew=1.05))
     """
     if len(families) == 1:
-        scores = replace(scores, grid=grid_of(families[0]))
-        noise, start = with_one_spread(families[0]), None
+        scores = replace(scores, grid=likelihood.grid_of(families[0]))
+        noise, start = likelihood.with_one_spread(families[0]), None
         grows = noise is not families[0]
     else:
         noise, start = _select_families(scores, families)
         grows = True
-    scores = _with_growth_prior(scores, noise, start) if grows else scores.without_growth()
+    if grows:  # the prior of growths is estimated from all tasks
+        alone = scores.without_means()
+        found, _ = recalibrate(alone, noise, start)
+        sd = growth_prior_sd(*recalibration.estimate_growth(alone, noise, found))
+        scores, grows = replace(scores, growth_sd=sd), sd > _GROWTH_SDS[0]
+    scores = scores if grows else scores.without_growth()
     found, _ = recalibrate(scores, noise, start)
-    found = unbias_mean(scores, noise, found)
-    return ErrorModel(found, with_grid(with_spread(noise, scores.spread(found)), scores.grid))
+    found = recalibration.unbias_mean(scores, noise, found)
+    noise = likelihood.with_spread(noise, scores.spread(found))
+    return ErrorModel(found, likelihood.with_grid(noise, scores.grid))
 
 
 def _select_families(
@@ -98,7 +87,7 @@ def _select_families(
     if any(skews):
         for tail in families:
             selection.compare([_skewed(tail, skew) for skew in skews])
-    return join_families(selection.families), selection.found
+    return likelihood.join_families(selection.families), selection.found
 
 
 class _Selection:
@@ -125,7 +114,7 @@ class _Selection:
 
     def _try(self, families: list[Noise]) -> tuple[Recalibration, FloatArray]:
         start = match_quartiles(self.found, self.families, families)
-        return recalibrate(self._scores, NoiseByTask(families), start, _FEW_STEPS)
+        return recalibrate(self._scores, likelihood.NoiseByTask(families), start, _FEW_STEPS)
 
     def _take(self, families: list[Noise], found: Recalibration, loss: FloatArray) -> None:
         skews = np.array([_skew(family) for family in families])
@@ -212,13 +201,3 @@ def growth_prior_sd(growth: FloatArray, variance: FloatArray) -> float:
     belief = np.maximum(_GROWTH_SDS, _GROWTH_SDS[1])  # which has nothing against no growth at all
     fits += _PRIOR_TASKS * (2.0 * np.log(belief) + (_GROWTH_SD / belief) ** 2)
     return float(_GROWTH_SDS[np.argmin(fits)])
-
-
-def _with_growth_prior(
-    scores: HeldOutScores, noise: Noise, start: Recalibration | None
-) -> HeldOutScores:
-    """The same scores with the prior of growths estimated from all tasks; none if none grows."""
-    likelihood = scores.without_means()
-    found, _ = recalibrate(likelihood, noise, start)
-    sd = growth_prior_sd(*estimate_growth(likelihood, noise, found))
-    return scores.without_growth() if sd == _GROWTH_SDS[0] else replace(scores, growth_sd=sd)

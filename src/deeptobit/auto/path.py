@@ -8,14 +8,8 @@ import numpy as np
 
 from deeptobit import likelihood
 from deeptobit.arrays import FloatArray
-from deeptobit.auto.evidence import (
-    EvidenceProblem,
-    Latents,
-    Posterior,
-    Spectrum,
-    impute,
-    noise_correlation,
-)
+from deeptobit.auto import evidence
+from deeptobit.auto.evidence import EvidenceProblem, Latents, Posterior, Spectrum
 from deeptobit.layer import SIGMA_FLOOR
 
 STRENGTHS = (0.3, 0.6, 1.2)
@@ -94,7 +88,7 @@ def em_step(
     state, latents = _update_sigma(problem, state)
     noise, errors = np.eye(len(state.sigma)), latents.residual
     if sharing.correlated:
-        noise = noise_correlation(latents, problem.weight)
+        noise = evidence.noise_correlation(latents, problem.weight)
     if problem.missing.any():
         errors = likelihood.missing_noise(errors, problem.missing, noise)
     weighted = problem.weight[:, None] * (latents.fitted + errors)
@@ -118,7 +112,7 @@ def _update_sigma(problem: EvidenceProblem, state: EvidenceState) -> tuple[Evide
     :math:`\sigma^2 \leftarrow \sigma^2 (\sum_i w_i E[e_i^2] + \mathrm{freedom})/n` over the known
     entries. Without the degrees of freedom σ would run to 0 as soon as D ≥ N.
     """
-    latents = impute(problem, state.coef, state.intercept, state.sigma)
+    latents = evidence.impute(problem, state.coef, state.intercept, state.sigma)
     known = problem.known_weight
     left = problem.weight @ (np.square(latents.residual) + latents.variance)
     left -= problem.total_weight - known  # missing entries have variance 1
@@ -230,27 +224,20 @@ def _members(
     problem: EvidenceProblem, state: EvidenceState, sharing: Sharing, feature_variance: str
 ) -> Iterator[EvidenceMember]:
     """The layer under narrower and wider priors."""
+    design, scaling = problem.design, problem.scaling
+    noise = "correlated" if sharing.correlated else "independent"
     for strength in STRENGTHS:
         settings = {
             "feature_variance": feature_variance,
-            "noise": "either"  # the branches differ further on
-            if sharing == _SEPARATE
-            else ("correlated" if sharing.correlated else "independent"),
+            "noise": "either" if sharing == _SEPARATE else noise,  # the branches differ further on
             "shrinkage": sharing.shrinkage,
             "strength": strength,
         }
         polished = replace(state, spectrum=state.spectrum.scaled(strength))
         for _ in range(_POLISH_STEPS):
             polished, _ = em_step(problem, polished, sharing)
-        yield _in_user_units(problem, polished, settings)
-
-
-def _in_user_units(
-    problem: EvidenceProblem, state: EvidenceState, settings: dict[str, Any]
-) -> EvidenceMember:
-    design, scaling = problem.design, problem.scaling
-    sigma = scaling.scale * state.sigma
-    coef = (state.coef * sigma / design.scale[:, None]).T
-    intercept = scaling.location + sigma * state.intercept - coef @ design.mean
-    width = problem.total_weight * float(state.spectrum.feature_variance.mean())
-    return EvidenceMember(coef, intercept, sigma, 1.0 / width, settings)
+        sigma = scaling.scale * polished.sigma
+        coef = (polished.coef * sigma / design.scale[:, None]).T
+        intercept = scaling.location + sigma * polished.intercept - coef @ design.mean
+        width = problem.total_weight * float(polished.spectrum.feature_variance.mean())
+        yield EvidenceMember(coef, intercept, sigma, 1.0 / width, settings)

@@ -1,11 +1,9 @@
 """Recalibration: intercept, slope and noise scale of every task, estimated on held-out rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -13,16 +11,7 @@ from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.auto.folds import HeldOut
 from deeptobit.layer import CensoringKinds, Objective, minimize_each, positive_inverse
-from deeptobit.likelihood import (
-    Derivatives,
-    Gaussian,
-    Noise,
-    Predictive,
-    ScoreGrid,
-    Spread,
-    bend,
-    with_grid,
-)
+from deeptobit.likelihood import Noise, Predictive, ScoreGrid, Spread
 from deeptobit.targets import CensoredTargets, find_step
 
 _GROWTH_SD = 0.1  # of the prior of growths around 0, before it is estimated from all tasks
@@ -105,7 +94,7 @@ class HeldOutScores:
         free: BoolArray,
         *,
         fit_intercept: bool,
-    ) -> HeldOutScores:
+    ) -> Self:
         """From latent scores and outcomes in the user's units.
 
         Parameters
@@ -128,7 +117,7 @@ class HeldOutScores:
         x, y = standard(latent), standard(targets.values)
         lower, upper = standard(targets.lower_bounds), standard(targets.upper_bounds)
         share = np.where(targets.has_value & free, weight[:, None], 0.0)
-        mean = Predictive(Gaussian(), x, np.ones_like(sigma), lower, upper).mean()
+        mean = Predictive(likelihood.Gaussian(), x, np.ones_like(sigma), lower, upper).mean()
         total = share.sum(axis=0)
         squares = (share * np.where(share > 0.0, y - mean, 0.0) ** 2).sum(axis=0)
         per_square = np.where(squares > 0.0, total / np.where(squares > 0.0, squares, 1.0), 0.0)
@@ -161,7 +150,7 @@ class HeldOutScores:
         kinds: CensoringKinds,
         *,
         fit_intercept: bool,
-    ) -> HeldOutScores:
+    ) -> Self:
         """The latent scores of the rows that each fold holds out, one after the other.
 
         Tasks of which every entry is censored keep their scores and σ.
@@ -183,7 +172,7 @@ class HeldOutScores:
         (2, N, T) each.
         """
         one = np.ones_like(self.x)
-        bent = bend((self.x - self.middle) / self.width)
+        bent = likelihood.bend((self.x - self.middle) / self.width)
         return np.stack([one, self.x]), np.stack([one, bent])
 
     @cached_property
@@ -200,14 +189,14 @@ class HeldOutScores:
         if growth.any():
             sigma = sigma * np.exp(growth * self.directions[1][1])
         latent = intercept + slope * self.x
-        noise = with_grid(noise, self.standard_grid)
+        noise = likelihood.with_grid(noise, self.standard_grid)
         return Predictive(noise, latent, sigma, self.lower, self.upper)
 
-    def without_means(self) -> HeldOutScores:
+    def without_means(self) -> Self:
         """The same without squared errors: the likelihood alone."""
         return replace(self, mean_weight=np.zeros_like(self.mean_weight))
 
-    def without_growth(self) -> HeldOutScores:
+    def without_growth(self) -> Self:
         """The same with one σ at all scores."""
         return replace(self, free=self.free & np.array([[True], [True], [True], [False]]))
 
@@ -366,7 +355,7 @@ class _Evaluation(NamedTuple):
 
     point: FloatArray
     loss: FloatArray
-    at: Derivatives
+    at: likelihood.Derivatives
     predictive: Predictive
     residual: FloatArray
 

@@ -209,12 +209,7 @@ def _member_scores(
 
 
 def truncate_rank(
-    member: EvidenceMember,
-    X: Any,
-    weight: FloatArray,
-    scale: FloatArray,
-    *,
-    fit_intercept: bool,
+    member: EvidenceMember, X: Any, weight: FloatArray, scale: FloatArray, *, fit_intercept: bool
 ) -> NetworkLayer:
     r"""W ≈ UV, with the task directions that explain 99.9 % of the variance of the fitted scores.
 

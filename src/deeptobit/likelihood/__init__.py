@@ -1,23 +1,17 @@
 """Noise families, the censored likelihood at the latent score, and predictive distributions."""
 
 from deeptobit.likelihood.evaluate import (
-    OlsenRows,
     evaluate,
     evaluate_olsen,
     missing_noise,
     olsen_rows,
     reference_evaluate,
-    reference_olsen_rows,
     truncated_moments,
 )
 from deeptobit.likelihood.gaussian import FAMILIES, Gaussian, one_family, resolve_noise
 from deeptobit.likelihood.logistic import Logistic
 from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
-from deeptobit.likelihood.normal import (
-    log_ndtr,
-    mills,
-    mills_excess,
-)
+from deeptobit.likelihood.normal import log_ndtr, mills, mills_excess
 from deeptobit.likelihood.predictive import Predictive
 from deeptobit.likelihood.skewed import TwoPiece
 from deeptobit.likelihood.spread import ScoreGrid, Spread, bend
@@ -42,7 +36,6 @@ __all__ = [
     "Logistic",
     "Noise",
     "NoiseByTask",
-    "OlsenRows",
     "Predictive",
     "ScoreGrid",
     "Spread",
@@ -66,7 +59,6 @@ __all__ = [
     "olsen_rows",
     "one_family",
     "reference_evaluate",
-    "reference_olsen_rows",
     "resolve_noise",
     "truncated_moments",
     "with_grid",

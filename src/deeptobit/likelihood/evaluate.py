@@ -1,15 +1,12 @@
 """The negative log likelihood of every kind of entry, at the latent score and the noise scale."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray, SingleArray
 from deeptobit.likelihood.gaussian import Gaussian
-from deeptobit.likelihood.noise import Derivatives, Noise, observed_entry
+from deeptobit.likelihood.noise import Derivatives, Noise, fill, observed_entry
 from deeptobit.likelihood.tasks import at_entries, at_scores
 
 
@@ -53,29 +50,27 @@ def reference_evaluate(
     """
     noise, sigma = at_scores(noise, latent, sigma)
     low, high, latent, sigma = np.broadcast_arrays(low, high, latent, sigma)
-    out = Derivatives(*(np.zeros(latent.shape) for _ in Derivatives._fields))
     exact = low == high
     narrow = _is_narrow(low, high, latent, sigma) & ~exact
     wide = ~exact & ~narrow & ~np.isnan(low)
-
-    def place(where: BoolArray, entries: Derivatives, shift: FloatArray | float) -> None:
-        scale = sigma[where]
-        out.nll[where] = entries.nll + shift
-        out.latent[where] = entries.latent / scale
-        out.log_sigma[where] = entries.log_sigma
-        out.latent_latent[where] = entries.latent_latent / scale / scale  # a square may overflow
-        out.latent_log_sigma[where] = entries.latent_log_sigma / scale
-        out.log_sigma_log_sigma[where] = entries.log_sigma_log_sigma
-
-    z = (low[exact] - latent[exact]) / sigma[exact]
-    place(exact, observed_entry(at_entries(noise, exact), z), np.log(sigma[exact]))
     width = high[narrow] - low[narrow]
-    middle = (low[narrow] + 0.5 * width - latent[narrow]) / sigma[narrow]
-    density = observed_entry(at_entries(noise, narrow), middle)
-    place(narrow, density, np.log(sigma[narrow]) - np.log(width))
-    a, b = ((end[wide] - latent[wide]) / sigma[wide] for end in (low, high))
-    place(wide, at_entries(noise, wide).interval(a, b), 0.0)
-    return out
+    middle = low[narrow] + 0.5 * width
+
+    def standard(where: BoolArray, value: FloatArray) -> FloatArray:
+        return np.asarray((value - latent[where]) / sigma[where])
+
+    at = Derivatives(*np.zeros((len(Derivatives._fields), *latent.shape)))
+    fill(at, exact, observed_entry(at_entries(noise, exact), standard(exact, low[exact])))
+    fill(at, narrow, observed_entry(at_entries(noise, narrow), standard(narrow, middle)))
+    ends = standard(wide, low[wide]), standard(wide, high[wide])
+    fill(at, wide, at_entries(noise, wide).interval(*ends))
+    at.nll[exact] += np.log(sigma[exact])
+    at.nll[narrow] += np.log(sigma[narrow]) - np.log(width)
+    return at._replace(
+        latent=at.latent / sigma,
+        latent_latent=at.latent_latent / sigma / sigma,  # a square may overflow
+        latent_log_sigma=at.latent_log_sigma / sigma,
+    )
 
 
 def _is_narrow(
@@ -129,11 +124,8 @@ def evaluate_olsen(
     """
     sigma = 1.0 / theta
     latent = u * sigma
-    return _from_latent(reference_evaluate(noise, low, high, latent, sigma), latent, sigma)
-
-
-def _from_latent(at: Derivatives, latent: FloatArray, sigma: FloatArray) -> OlsenDerivatives:
-    """Chain rule from (η, log σ) to (u, θ), where η = u/θ and log σ = −log θ."""
+    at = reference_evaluate(noise, low, high, latent, sigma)
+    # The chain rule from (η, log σ) to (u, θ), where η = u/θ and log σ = −log θ.
     square = sigma**2
     pull = latent * at.latent
     bend = latent * at.latent_latent + at.latent_log_sigma
@@ -189,8 +181,7 @@ def closed_intervals(low: FloatArray, high: FloatArray) -> BoolArray:
 # Sums over rows of the likelihood in Olsen's coordinates, as a Newton step needs them.
 
 
-@dataclass(frozen=True)
-class OlsenRows:
+class OlsenRows(NamedTuple):
     """Some rows' weighted contributions at (u, θ); τ is the change of log θ at a fixed line.
 
     Parameters
@@ -207,15 +198,6 @@ class OlsenRows:
     u_u: SingleArray
     u_tau: SingleArray
     sums: FloatArray
-
-    def __add__(self, other: OlsenRows) -> OlsenRows:
-        """Entry-wise sum."""
-        return OlsenRows(
-            self.pull + other.pull,
-            self.u_u + other.u_u,
-            self.u_tau + other.u_tau,
-            self.sums + other.sums,
-        )
 
 
 def olsen_rows(
@@ -255,7 +237,8 @@ def olsen_rows(
     if add_olsen(low, high, u, theta, weight, rows.pull, rows.u_u, rows.u_tau, rows.sums):
         closed = closed_intervals(low, high)
         low, high = np.where(closed, low, np.nan), np.where(closed, high, np.nan)
-        rows += reference_olsen_rows(noise, low, high, u, theta, weight)
+        rest = reference_olsen_rows(noise, low, high, u, theta, weight)
+        rows = OlsenRows(*(part + other for part, other in zip(rows, rest, strict=True)))
     return rows
 
 
@@ -283,8 +266,6 @@ def reference_olsen_rows(
 
 
 # Moments of Gaussian noise that is known to lie in an interval.
-
-_GAUSSIAN = Gaussian()
 
 
 def truncated_moments(
@@ -314,9 +295,8 @@ def truncated_moments(
     mean, variance = np.empty(latent.shape), np.empty(latent.shape)
     if fill_moments(low, high, latent, mean, variance):
         closed = closed_intervals(low, high)
-        at = reference_evaluate(
-            _GAUSSIAN, low[closed], high[closed], latent[closed], np.ones(int(closed.sum()))
-        )
+        ends, one = (low[closed], high[closed]), np.ones(int(closed.sum()))
+        at = reference_evaluate(Gaussian(), *ends, latent[closed], one)
         mean[closed] = -at.latent
         variance[closed] = np.maximum(1.0 - at.latent_latent, 0.0)
     return mean, variance

@@ -65,22 +65,17 @@ class Gaussian(SymmetricNoise):
         around_the_score = (a < -1.0) & (b > 1.0)
         return np.asarray((b - a <= 12.0) & ~around_the_score)
 
-    def _left(self, b: FloatArray) -> Derivatives:
-        ratio, excess = mills(b), mills_excess(b)
-        bend = ratio * (1.0 - b * excess)
+    def _one_sided(self, end: FloatArray, sign: float) -> Derivatives:
+        z = sign * end
+        ratio, excess = mills(z), mills_excess(z)
+        bend = ratio * (1.0 - z * excess)
         return Derivatives(
-            nll=-log_ndtr(b),
-            latent=ratio,
-            log_sigma=b * ratio,
+            nll=-log_ndtr(z),
+            latent=sign * ratio,
+            log_sigma=z * ratio,
             latent_latent=ratio * excess,
-            latent_log_sigma=-bend,
-            log_sigma_log_sigma=-b * bend,
-        )
-
-    def _right(self, a: FloatArray) -> Derivatives:
-        mirrored = self._left(-a)
-        return mirrored._replace(
-            latent=-mirrored.latent, latent_log_sigma=-mirrored.latent_log_sigma
+            latent_log_sigma=-sign * bend,
+            log_sigma_log_sigma=-z * bend,
         )
 
     def _log_mass(self, a: FloatArray, b: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """Noise families: the protocol they satisfy, and base classes that implement most of it."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -38,69 +38,65 @@ class Noise(Protocol):
 
     name: str
 
+    @abstractmethod
     def log_pdf(self, z: FloatArray) -> FloatArray:
         """Log density log f(z)."""
-        ...
 
+    @abstractmethod
     def score(self, z: FloatArray) -> FloatArray:
         """−f'(z)/f(z); z itself for the Gaussian."""
-        ...
 
+    @abstractmethod
     def score_slope(self, z: FloatArray) -> FloatArray:
         """Derivative of the score; non-negative everywhere if and only if f is log-concave."""
-        ...
 
+    @abstractmethod
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Log F(z), accurate in the lower tail."""
-        ...
 
+    @abstractmethod
     def log_sf(self, z: FloatArray) -> FloatArray:
         """Log (1 − F(z)), accurate in the upper tail."""
-        ...
 
+    @abstractmethod
     def ppf(self, q: FloatArray) -> FloatArray:
         """Quantile function F⁻¹(q)."""
-        ...
 
     def interval(self, a: FloatArray, b: FloatArray) -> Derivatives:
         """−log(F(b) − F(a)) and its derivatives; ``a`` may be −inf, ``b`` may be +inf."""
-        ...
 
     def mean(self) -> float | FloatArray:
         """E[ε]; of every task, (T,), where tasks differ."""
-        ...
 
     def variance(self) -> float | FloatArray:
         """Var[ε], likewise."""
-        ...
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊], the integral of 1 − F above z."""
-        ...
 
     def lower_mean(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊], the integral of F below z."""
-        ...
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊²]."""
-        ...
 
     def lower_square(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊²]."""
-        ...
 
     def upper_crps(self, z: FloatArray) -> FloatArray:
         """Integral of (1 − F)² above z."""
-        ...
 
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """Integral of F² below z."""
-        ...
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         """Independent draws of ε."""
-        ...
+
+
+def fill(out: Derivatives, where: BoolArray, entries: Derivatives) -> None:
+    """Write the derivatives of some entries to their places."""
+    for field, values in zip(out, entries, strict=True):
+        field[where] = values
 
 
 # The likelihood of an entry that is known exactly.
@@ -150,39 +146,13 @@ def over_half_line(log_tail: Callable[[FloatArray], FloatArray], power: int) -> 
 _NARROWEST = 1e-150  # its square does not vanish
 
 
-class StandardNoise(ABC):
-    """Base of the noise families: implements :class:`Noise` from its six abstract functions.
+class StandardNoise(Noise):
+    """Base of the noise families: implements :class:`Noise` but for its six abstract functions.
 
     The moments by quadrature are good to ten digits for tails like those of the Gaussian or the
     logistic; for tails as heavy as a Student t with 2.5 degrees of freedom second moments are 1 %
     off, and a closed form should replace them.
     """
-
-    name: str
-
-    @abstractmethod
-    def log_pdf(self, z: FloatArray) -> FloatArray:
-        """Log density log f(z)."""
-
-    @abstractmethod
-    def score(self, z: FloatArray) -> FloatArray:
-        """−f'(z)/f(z)."""
-
-    @abstractmethod
-    def score_slope(self, z: FloatArray) -> FloatArray:
-        """Derivative of the score."""
-
-    @abstractmethod
-    def log_cdf(self, z: FloatArray) -> FloatArray:
-        """Log F(z)."""
-
-    @abstractmethod
-    def log_sf(self, z: FloatArray) -> FloatArray:
-        """Log (1 − F(z))."""
-
-    @abstractmethod
-    def ppf(self, q: FloatArray) -> FloatArray:
-        """Quantile function F⁻¹(q)."""
 
     def __repr__(self) -> str:
         """Name the family."""
@@ -202,19 +172,18 @@ class StandardNoise(ABC):
         """−log(F(b) − F(a)) and its derivatives, by whichever formula does not cancel."""
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         shape, a, b = a.shape, a.ravel(), b.ravel()
-        out = Derivatives(*(np.empty(a.shape) for _ in Derivatives._fields))
+        # An interval without ends is certain: it keeps the zeros.
+        out = Derivatives(*np.zeros((len(Derivatives._fields), len(a))))
         open_below, open_above = np.isneginf(a), np.isposinf(b)
         closed = ~open_below & ~open_above
         left, right = open_below & ~open_above, open_above & ~open_below
         short = closed.copy()
         short[closed] = self.is_short(a[closed], b[closed])
         wide = closed & ~short
-        certain = Derivatives(*(np.zeros(1) for _ in Derivatives._fields))
-        _fill(out, open_below & open_above, certain)
-        _fill(out, left, self._left(b[left]))
-        _fill(out, right, self._right(a[right]))
-        _fill(out, short, self._short(a[short], b[short]))
-        _fill(out, wide, self._wide(a[wide], b[wide]))
+        fill(out, left, self._one_sided(b[left], 1.0))
+        fill(out, right, self._one_sided(a[right], -1.0))
+        fill(out, short, self._short(a[short], b[short]))
+        fill(out, wide, self._wide(a[wide], b[wide]))
         return Derivatives(*(field.reshape(shape) for field in out))
 
     def is_short(self, a: FloatArray, b: FloatArray) -> BoolArray:
@@ -224,32 +193,18 @@ class StandardNoise(ABC):
         """
         return np.asarray(b - a <= np.maximum(1.0, 0.5 * np.abs(a + b)))
 
-    def _left(self, b: FloatArray) -> Derivatives:
-        """−log F(b)."""
-        log_mass = self.log_cdf(b)
-        ratio = np.exp(self.log_pdf(b) - log_mass)
-        curvature = ratio * (ratio + self.score(b))
+    def _one_sided(self, end: FloatArray, sign: float) -> Derivatives:
+        """−log F(end) for sign 1, −log(1 − F(end)) for sign −1."""
+        log_mass = self.log_cdf(end) if sign > 0.0 else self.log_sf(end)
+        ratio = sign * np.exp(self.log_pdf(end) - log_mass)
+        curvature = ratio * (ratio + self.score(end))
         return Derivatives(
             nll=-log_mass,
             latent=ratio,
-            log_sigma=b * ratio,
+            log_sigma=end * ratio,
             latent_latent=curvature,
-            latent_log_sigma=b * curvature - ratio,
-            log_sigma_log_sigma=b * (b * curvature - ratio),
-        )
-
-    def _right(self, a: FloatArray) -> Derivatives:
-        """−log(1 − F(a))."""
-        log_mass = self.log_sf(a)
-        ratio = np.exp(self.log_pdf(a) - log_mass)
-        curvature = ratio * (ratio - self.score(a))
-        return Derivatives(
-            nll=-log_mass,
-            latent=-ratio,
-            log_sigma=-a * ratio,
-            latent_latent=curvature,
-            latent_log_sigma=a * curvature + ratio,
-            log_sigma_log_sigma=a * (a * curvature + ratio),
+            latent_log_sigma=end * curvature - ratio,
+            log_sigma_log_sigma=end * (end * curvature - ratio),
         )
 
     def _wide(self, a: FloatArray, b: FloatArray) -> Derivatives:
@@ -386,11 +341,6 @@ def width_between(a: FloatArray, b: FloatArray) -> FloatArray:
     Far out both ends may round to one number, which is not to say that nothing lies between.
     """
     return np.maximum(b - a, np.maximum(np.spacing(np.abs(a)), _NARROWEST))
-
-
-def _fill(out: Derivatives, where: BoolArray, part: Derivatives) -> None:
-    for field, values in zip(out, part, strict=True):
-        field[where] = values
 
 
 class SymmetricNoise(StandardNoise):

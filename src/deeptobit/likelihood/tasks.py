@@ -79,12 +79,10 @@ class NoiseOfEntries:
         """−log(F(b) − F(a)) and its derivatives."""
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         self.check_tasks(a.shape)
-        out = Derivatives(*(np.empty(a.shape) for _ in Derivatives._fields))
+        out = np.empty((len(Derivatives._fields), *a.shape))
         for noise, tasks in self._groups():
-            part = noise.interval(a[..., tasks], b[..., tasks])
-            for field, values in zip(out, part, strict=True):
-                field[..., tasks] = values
-        return out
+            out[..., tasks] = noise.interval(a[..., tasks], b[..., tasks])
+        return Derivatives(*out)
 
     def mean(self) -> FloatArray:
         """E[ε] of every task, (T,)."""
@@ -172,10 +170,7 @@ class NoiseByTask(NoiseOfEntries):
     """
 
     def __init__(
-        self,
-        families: Sequence[Noise],
-        spread: Spread | None = None,
-        grid: ScoreGrid | None = None,
+        self, families: Sequence[Noise], spread: Spread | None = None, grid: ScoreGrid | None = None
     ) -> None:
         self.families = tuple(families)
         if any(isinstance(family, NoiseByTask) for family in self.families):
@@ -205,17 +200,15 @@ class NoiseByTask(NoiseOfEntries):
 
     def __eq__(self, other: object) -> bool:
         """Whether all tasks have the same families, spreads and scores."""
-        if not isinstance(other, NoiseByTask):
-            return False
-        return (self.families, self.spread, self.grid) == (
-            other.families,
-            other.spread,
-            other.grid,
-        )
+        return isinstance(other, NoiseByTask) and self._state == other._state
 
     def __hash__(self) -> int:
         """By the families."""
         return hash(self.families)
+
+    @property
+    def _state(self) -> tuple[object, ...]:
+        return self.families, self.spread, self.grid
 
 
 # The noise of some tasks or entries, its spread and its score grid.

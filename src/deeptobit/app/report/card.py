@@ -99,12 +99,7 @@ def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card
 
 
 def model_card(
-    model: Any,
-    X: Any = None,
-    Y: Any = None,
-    *,
-    name: str | None = None,
-    small_counts: bool = False,
+    model: Any, X: Any = None, Y: Any = None, *, name: str | None = None, small_counts: bool = False
 ) -> Card:
     """The model card of a fitted estimator; with X and Y, also of these rows and its scores there.
 
