@@ -80,7 +80,6 @@ class EvidenceProblem:
             noise=likelihood.Gaussian(),
             fit_intercept=fit_intercept,
             free_sigma=np.ones(targets.shape[1], dtype=np.bool_),
-            max_theta=1.0 / layer.SIGMA_FLOOR,
         )
         constant, fit, kinds = layer.fit_tobit(
             constant, None, total_weight=float(weight.sum()), tol=1e-8, max_iter=100

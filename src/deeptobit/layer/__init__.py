@@ -14,7 +14,6 @@ from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProbl
 from deeptobit.layer.solve import (
     NullLayer,
     Step,
-    SubspaceFit,
     null_layer,
     relative_gradient,
     solve_path,
@@ -35,7 +34,6 @@ __all__ = [
     "Objective",
     "OlsenProblem",
     "Step",
-    "SubspaceFit",
     "SubspaceProblem",
     "TargetScaling",
     "features_for",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer.features import AlignedFeatures, Layer
+from deeptobit.layer.features import AlignedFeatures, BasisFeatures, Layer
 from deeptobit.layer.newton import NewtonResult, solve_newton
 from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProblem
 from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit_tobit
@@ -58,15 +58,9 @@ class NullLayer:
 
 def null_layer(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullLayer:
     """Fit intercepts and noise scales alone, and set tasks without a maximum to missing."""
-    olsen = OlsenProblem(
-        problem.features,
-        problem.targets,
-        problem.scaling,
-        problem.noise,
-        problem.fit_intercept,
-        problem.free_sigma,
-        1.0 / SIGMA_FLOOR,
-    ).without_features()
+    features, targets = BasisFeatures.none(problem.features.design), problem.targets
+    data = features, targets, problem.scaling, problem.noise
+    olsen = OlsenProblem(*data, problem.fit_intercept, problem.free_sigma)
     fixed = None if problem.free_sigma.all() else np.exp(-problem.fixed_log_sigma)
     olsen, result, kinds = fit_tobit(
         olsen, fixed, total_weight=problem.total_weight, tol=tol, max_iter=100
@@ -78,7 +72,7 @@ def null_layer(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullLayer:
         result.point[-2] / theta,
         -np.log(theta),
     )
-    targets, aside = problem.targets, np.where(kinds.one_sided, np.nan, 0.0)
+    aside = np.where(kinds.one_sided, np.nan, 0.0)
     entries = problem.total_weight * (problem.weight @ ~targets.missing)
     problem = replace(
         problem,

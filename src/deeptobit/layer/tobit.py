@@ -53,7 +53,7 @@ class OlsenProblem:
     noise: likelihood.Noise
     fit_intercept: bool
     free_sigma: BoolArray
-    max_theta: float
+    max_theta: float = 1.0 / SIGMA_FLOOR
 
     @property
     def weight(self) -> FloatArray:

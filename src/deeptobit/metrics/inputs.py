@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from deeptobit.arrays import BoolArray, FloatArray, without_mask
 from deeptobit.likelihood import Noise, Predictive, at_entries, of_tasks
-from deeptobit.targets import BoundsLike, CensoredTargets, read_bounded
+from deeptobit.targets import BoundsLike, CensoredTargets
 
 TargetsLike: TypeAlias = ArrayLike | CensoredTargets
 
@@ -36,7 +36,8 @@ def read_targets(
     for name, bound in (("lower", lower), ("upper", upper)):
         bounds[f"entry_{name}" if _is_per_entry(bound, Y) else name] = bound
     advice = "or pass CensoredTargets.from_bounds(…, outside='clip') as Y"
-    return read_bounded(Y, **bounds, advice=f"{advice} to treat them as censored there")
+    advice = f"{advice} to treat them as censored there"
+    return CensoredTargets.from_bounds(Y, **bounds, _advice=advice)
 
 
 def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> FloatArray:

@@ -13,7 +13,6 @@ from deeptobit.targets.censored import (
     OFF_GRID,
     CensoredTargets,
     find_step,
-    read_bounded,
     recorded_values,
 )
 
@@ -27,7 +26,6 @@ __all__ = [
     "default_names",
     "entry_bounds",
     "find_step",
-    "read_bounded",
     "recorded_values",
     "task_bounds",
 ]

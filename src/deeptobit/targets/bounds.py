@@ -108,7 +108,12 @@ def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: s
     array([[0.5],
            [0.1]])
     """
-    _refuse_other_order(bound, names, side)
+    columns = [str(name) for name in getattr(bound, "columns", names)]
+    if columns != list(names) and sorted(columns) == sorted(names):
+        raise ValueError(
+            f"the columns of {side} are {', '.join(columns)}, but the targets are "
+            f"{', '.join(names)}, in this order"
+        )
     shape = (n_samples, len(names))
     entries = np.array(_bounds_as_floats(bound, side, -np.inf if side == "lower" else np.inf))
     if entries.ndim == 1 and shape[1] == 1:
@@ -132,7 +137,13 @@ def _one_per_task(
 ) -> FloatArray:
     bound = by_target(bound, names, side)
     if isinstance(bound, dict):
-        bound = _from_mapping(bound, names, side)
+        unknown = [name for name in bound if name not in names]
+        if unknown:
+            raise ValueError(
+                f"{side} names unknown target(s) {', '.join(map(repr, unknown))}; "
+                f"the targets are {', '.join(map(repr, names))}"
+            )
+        bound = [bound.get(name) for name in names]
     values = _bounds_as_floats(bound, side, open_side)
     if values.ndim == 0:
         values = np.full(len(names), values)
@@ -159,28 +170,6 @@ def _refuse_large(bounds: FloatArray, names: Sequence[str], side: str) -> None:
         raise ValueError(
             f"{side} bound of target {names[task]!r} is too large ({bounds[row, task]:g}); use "
             "None for an open side, or rescale the target"
-        )
-
-
-def _from_mapping(
-    bound: Mapping[str, float | None], names: Sequence[str], side: str
-) -> list[float | None]:
-    unknown = [name for name in bound if name not in names]
-    if unknown:
-        raise ValueError(
-            f"{side} names unknown target(s) {', '.join(map(repr, unknown))}; "
-            f"the targets are {', '.join(map(repr, names))}"
-        )
-    return [bound.get(name) for name in names]
-
-
-def _refuse_other_order(bound: object, names: Sequence[str], side: str) -> None:
-    """A data frame of bounds must not hold the targets in another order than Y does."""
-    columns = [str(name) for name in getattr(bound, "columns", names)]
-    if columns != list(names) and sorted(columns) == sorted(names):
-        raise ValueError(
-            f"the columns of {side} are {', '.join(columns)}, but the targets are "
-            f"{', '.join(names)}, in this order"
         )
 
 

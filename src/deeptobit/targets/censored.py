@@ -10,16 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.targets.bounds import (
-    BoundsLike,
-    censor,
-    check_intervals,
-    check_order,
-    entry_bounds,
-    read_outcomes,
-    refuse_outside,
-    task_bounds,
-)
+from deeptobit.targets import bounds
+from deeptobit.targets.bounds import BoundsLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,6 +127,7 @@ class CensoredTargets:
         entry_upper: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         outside: Literal["raise", "clip"] = "raise",
+        _advice: str = "or pass outside='clip' to treat them as censored there",
     ) -> CensoredTargets:
         """Outcomes on bounded scales: a value at its bound is censored there, NaN is missing.
 
@@ -151,8 +144,23 @@ class CensoredTargets:
         outside : {"raise", "clip"}
             A value beyond its bound is an error, or is treated as censored at the bound.
         """
-        rows: dict[str, Any] = {"entry_lower": entry_lower, "entry_upper": entry_upper}
-        return read_bounded(Y, lower, upper, **rows, names=names, outside=outside)
+        values, found_names, one_dimensional = bounds.read_outcomes(Y, names)
+        task_lower, task_upper = bounds.task_bounds(lower, upper, found_names)
+        row_lower, row_upper = (
+            None if given is None else bounds.entry_bounds(given, len(values), found_names, side)
+            for given, side in [(entry_lower, "lower"), (entry_upper, "upper")]
+        )
+        lower_at = task_lower if row_lower is None else row_lower
+        upper_at = task_upper if row_upper is None else row_upper
+        bounds.check_order(lower_at, upper_at, found_names)
+        if outside == "raise":
+            bounds.refuse_outside(values, lower_at, upper_at, found_names, _advice)
+        elif outside != "clip":
+            raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
+        low, high = bounds.censor(values, lower_at, upper_at)
+        return cls(
+            low, high, task_lower, task_upper, found_names, row_lower, row_upper, one_dimensional
+        )
 
     @classmethod
     def from_intervals(
@@ -176,8 +184,10 @@ class CensoredTargets:
         names : sequence of str, optional
             Target names; a DataFrame ``low`` brings its own.
         """
-        starts, found_names, one_dimensional = read_outcomes(low, names, what="low", infinite=True)
-        ends, high_names, _ = read_outcomes(high, None, what="high", infinite=True)
+        starts, found_names, one_dimensional = bounds.read_outcomes(
+            low, names, what="low", infinite=True
+        )
+        ends, high_names, _ = bounds.read_outcomes(high, None, what="high", infinite=True)
         if hasattr(high, "columns") and high_names != found_names:
             raise ValueError(
                 f"the columns of low and high differ: {', '.join(found_names)} against "
@@ -187,11 +197,11 @@ class CensoredTargets:
             raise ValueError(f"low has shape {starts.shape} but high has {ends.shape}")
         unknown = np.isneginf(starts) & np.isposinf(ends)
         missing = (np.isnan(starts) & np.isnan(ends)) | unknown
-        check_intervals(starts, ends, missing, found_names)
+        bounds.check_intervals(starts, ends, missing, found_names)
         starts, ends = np.where(missing, np.nan, starts), np.where(missing, np.nan, ends)
-        task_lower, task_upper = task_bounds(lower, upper, found_names)
+        task_lower, task_upper = bounds.task_bounds(lower, upper, found_names)
         exact = np.where(starts == ends, starts, np.nan)
-        refuse_outside(exact, task_lower, task_upper, found_names, _OPEN)
+        bounds.refuse_outside(exact, task_lower, task_upper, found_names, _OPEN)
         return cls(
             starts, ends, task_lower, task_upper, found_names, one_dimensional=one_dimensional
         )
@@ -289,45 +299,6 @@ def _percent(entries: BoolArray) -> str:
     return "<1 %" if percent < 0.5 else f"{percent:.0f} %"
 
 
-def read_bounded(
-    Y: Any,
-    lower: BoundsLike = None,
-    upper: BoundsLike = None,
-    *,
-    entry_lower: ArrayLike | None = None,
-    entry_upper: ArrayLike | None = None,
-    names: Sequence[str] | None = None,
-    outside: Literal["raise", "clip"] = "raise",
-    advice: str = "or pass outside='clip' to treat them as censored there",
-) -> CensoredTargets:
-    """Outcomes and their bounds, checked; see :meth:`CensoredTargets.from_bounds`.
-
-    ``advice`` says what a caller can do about values beyond a bound, beside correcting either.
-
-    Examples
-    --------
-    >>> read_bounded([0.0, 4.0], lower=0).low.ravel()
-    array([-inf,   4.])
-    """
-    values, found_names, one_dimensional = read_outcomes(Y, names)
-    task_lower, task_upper = task_bounds(lower, upper, found_names)
-    row_lower, row_upper = (
-        None if given is None else entry_bounds(given, len(values), found_names, side)
-        for given, side in [(entry_lower, "lower"), (entry_upper, "upper")]
-    )
-    lower_at = task_lower if row_lower is None else row_lower
-    upper_at = task_upper if row_upper is None else row_upper
-    check_order(lower_at, upper_at, found_names)
-    if outside == "raise":
-        refuse_outside(values, lower_at, upper_at, found_names, advice)
-    elif outside != "clip":
-        raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
-    low, high = censor(values, lower_at, upper_at)
-    return CensoredTargets(
-        low, high, task_lower, task_upper, found_names, row_lower, row_upper, one_dimensional
-    )
-
-
 def recorded_values(low: FloatArray, high: FloatArray) -> FloatArray:
     """Y where observed, the bound where censored, the middle of an interval; NaN where missing.
 
@@ -341,14 +312,13 @@ def recorded_values(low: FloatArray, high: FloatArray) -> FloatArray:
     return np.asarray(start + 0.5 * (end - start))
 
 
-def _per_task(bounds: FloatArray) -> FloatArray:
+def _per_task(ends: FloatArray) -> FloatArray:
     """Bounds per task; NaN where they differ from row to row."""
-    if bounds.ndim == 1:
-        return bounds
-    if len(bounds) == 0:
-        return np.full(bounds.shape[1], np.nan)
-    same = (bounds == bounds[:1]).all(axis=0)
-    return np.where(same, bounds[0], np.nan)
+    if ends.ndim == 1:
+        return ends
+    if len(ends) == 0:
+        return np.full(ends.shape[1], np.nan)
+    return np.where((ends == ends[0]).all(axis=0), ends[0], np.nan)
 
 
 OFF_GRID = 0.01  # of a step: thirds of 100 are recorded as 33.33 and 66.67

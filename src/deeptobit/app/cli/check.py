@@ -43,25 +43,17 @@ def check(
 
 
 def _show(console: Console, data: studies.StudyData, findings: list[studies.Finding]) -> None:
-    bound = reports.bound
     console.print(
         f"[bold]{len(data.X)} rows, {data.X.shape[1]} features, "
         f"{len(data.targets.names)} target(s)[/bold]\n"
     )
-    rows = [
-        (
-            str(name),
-            f"{bound(row['lower'])} – {bound(row['upper'])}",
-            f"{row['entries']:.0f}",
-            f"{row['missing']:.0f}",
-            reports.percent(row["at_lower"]),
-            reports.percent(row["at_upper"]),
-        )
-        for name, row in data.targets.describe().iterrows()
-    ]
-    console.print(
-        common.make_table(("target", "range", "values", "missing", "at lower", "at upper"), rows)
-    )
+    columns = {
+        "values": ("entries", "{:.0f}".format),
+        "missing": ("missing", "{:.0f}".format),
+        "at lower": ("at_lower", reports.percent),
+        "at upper": ("at_upper", reports.percent),
+    }
+    console.print(common.target_table(data.targets.describe(), columns))
     console.print()
     for finding in findings:
         common.print_finding(console, finding)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from math import isfinite
@@ -47,6 +47,9 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an existing file."
 OtherData = Annotated[
     Path | None, typer.Option(help="Another table in place of the one the study names.")
 ]
+OutFile = Annotated[
+    Path | None, typer.Option(help="The file to write; by default beside the one that is read.")
+]
 StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 
 WRONG, WARNED, INTERRUPTED = 1, 3, 130  # exit codes; 2 is typer's, for wrong usage
@@ -63,21 +66,18 @@ def check_output(path: Path, force: bool, *others: Path, option: str = "--out") 
     """
     if not path.parent.is_dir():
         raise studies.StudyError(f"{path.parent}: there is no such folder; make it first")
+    elsewhere = f"{option} writes elsewhere"
     if any(path.resolve() == given.resolve() for given in others):
-        raise studies.StudyError(
-            f"{path} is what the command reads or writes; {option} writes elsewhere"
-        )
+        raise studies.StudyError(f"{path} is what the command reads or writes; {elsewhere}")
     if path.is_dir():
         raise studies.StudyError(f"{path} is a folder; {option} must name a file")
     if path.exists() and not force:
-        raise studies.StudyError(f"{path} exists; --force replaces it, {option} writes elsewhere")
+        raise studies.StudyError(f"{path} exists; --force replaces it, {elsewhere}")
     try:  # permissions are not enough to know
         TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        raise studies.StudyError(
-            f"the folder {path.parent} cannot be written to ({error.strerror}); {option} writes "
-            "elsewhere"
-        ) from None
+        why = f"the folder {path.parent} cannot be written to ({error.strerror}); {elsewhere}"
+        raise studies.StudyError(why) from None
 
 
 def named(path: Path) -> Path:
@@ -89,15 +89,22 @@ def named(path: Path) -> Path:
 
 
 @contextmanager
-def one_sentence(as_json: bool) -> Iterator[None]:
-    """Report an error in a study, a table or a file as one sentence, not as a traceback."""
+def one_sentence(
+    as_json: bool,
+    refused: tuple[type[Exception], ...] = (),
+    interrupted: str = "interrupted; no file was changed",
+) -> Iterator[None]:
+    """Report an error in a study, a table or a file as one sentence, not as a traceback.
+
+    ``refused`` are other errors that are reported so, ``interrupted`` is the answer to Ctrl-C.
+    """
     try:
         yield
-    except (studies.StudyError, ModelFileError, OSError) as error:
+    except (studies.StudyError, ModelFileError, OSError, *refused) as error:
         _print_error(_without_number(error), as_json)
         raise typer.Exit(WRONG) from None
     except KeyboardInterrupt:
-        _print_error("interrupted; no file was changed", as_json)
+        _print_error(interrupted, as_json)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -116,28 +123,6 @@ def _print_error(error: str, as_json: bool) -> None:
         print_json({"error": error})
     else:
         print(f"deeptobit: {error}", file=sys.stderr)
-
-
-@contextmanager
-def value_errors_are_sentences() -> Iterator[None]:
-    """Report values that the library refuses, and missing extras, as errors of the study."""
-    try:
-        yield
-    except (ValueError, ImportError) as error:
-        raise studies.StudyError(str(error)) from None
-
-
-@contextmanager
-def stoppable(out: Path | None) -> Iterator[None]:
-    """Answer Ctrl-C in a long command with one line that says how to continue."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        saved = "nothing was saved: --out DIR saves what is done"
-        if out is not None:
-            saved = f"what is done is saved in {out}; the same command continues"
-        typer.echo(f"deeptobit: stopped; {saved}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
 
 
 # What is printed.
@@ -169,15 +154,22 @@ def print_finding(console: Console, finding: studies.Finding) -> None:
     console.print(f"[{colour}]{finding.level}[/{colour}] {about}{escape(finding.message)}")
 
 
-def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table without lines: names in the first column, numbers in the others."""
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    table.add_column(headings[0])
-    for heading in headings[1:]:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(escape(cell).replace(" %", "%") for cell in row))  # columns are narrow
-    return table
+def target_table(
+    table: Any, columns: dict[str, tuple[str, Callable[[float], str]]], first: str = "target"
+) -> Table:
+    """A table without lines: name and range of every target, and some numbers.
+
+    ``columns`` are headings, each with a column of the ``table`` and its format.
+    """
+    shown = Table(header_style="bold", box=None, pad_edge=False)
+    shown.add_column(first)
+    for heading in ("range", *columns):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for name, row in table.iterrows():
+        ends = f"{reports.bound(row['lower'])} – {reports.bound(row['upper'])}"
+        cells = [text(row[column]) for column, text in columns.values()]
+        shown.add_row(escape(str(name)), ends, *(cell.replace(" %", "%") for cell in cells))
+    return shown
 
 
 @contextmanager

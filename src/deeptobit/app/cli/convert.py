@@ -12,9 +12,7 @@ from deeptobit.app.cli.common import studies
 
 def convert(
     data: Annotated[Path, typer.Argument(help="A CSV file, of any size.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The Parquet file to write; by default beside the data.")
-    ] = None,
+    out: common.OutFile = None,
     force: common.Force = False,
     as_json: common.AsJson = False,
 ) -> None:

@@ -40,21 +40,15 @@ def demo(
         f"AutoTobitRegressor on {n_train} subjects: {layers}, rank {model.rank_}; "
         f"tested on the other {len(cohort.X) - n_train}.\n"
     )
-    rows = [
-        (
-            str(row.Index),
-            f"{row.lower:g} – {row.upper:g}",
-            f"{row.at_lower:.0%}",
-            f"{row.at_upper:.0%}",
-            f"{row.r2:.3f}",
-            f"{row.log_score:.3f}",
-            f"{row.log_score_without_features:.3f}",
-            f"{row.coverage:.0%}",
-        )
-        for row in table.itertuples()
-    ]
-    headings = "score", "range", "at lower", "at upper", "R²", "log score", "(null)", "coverage"
-    console.print(common.make_table(headings, rows))
+    columns = {
+        "at lower": ("at_lower", "{:.0%}".format),
+        "at upper": ("at_upper", "{:.0%}".format),
+        "R²": ("r2", "{:.3f}".format),
+        "log score": ("log_score", "{:.3f}".format),
+        "(null)": ("log_score_without_features", "{:.3f}".format),
+        "coverage": ("coverage", "{:.0%}".format),
+    }
+    console.print(common.target_table(table, columns, first="score"))
     console.print(
         f"\nMean R² {table['r2'].mean():.3f}. Log score {table['log_score'].mean():.3f}, without "
         f"features (null) {table['log_score_without_features'].mean():.3f}; lower is better.\n"

@@ -57,7 +57,10 @@ def evaluate(
     if study is None and data is not None:
         raise typer.BadParameter("--data goes with a study file")
     console = Console(stderr=as_json)
-    with common.one_sentence(as_json), common.value_errors_are_sentences():
+    stopped = "stopped; nothing was saved: --out DIR saves what is done"
+    if out is not None:
+        stopped = f"stopped; what is done is saved in {out}; the same command continues"
+    with common.one_sentence(as_json, (ValueError, ImportError), stopped):
         with console.status("Reading the data …"), _print_warnings(console):
             read = _of_dataset(dataset, path) if study is None else _of_study(study, data)
             problem, protocol, network = read
@@ -65,7 +68,7 @@ def evaluate(
         names = None if methods is None else [name.strip() for name in methods.split(",")]
         chosen = studies.make_methods(names, network=network, seed=protocol.seed)
         store = None if out is None else studies.open_store(out, problem, chosen, protocol)
-        with common.stoppable(out), common.progress_bar("", MofNCompleteColumn()) as show:
+        with common.progress_bar("", MofNCompleteColumn()) as show:
 
             def progress(done: int, total: int, label: str) -> None:
                 if done and not label:
@@ -79,7 +82,15 @@ def evaluate(
         if out is not None:
             studies.write_summary(out, found, problem.name)
     if as_json:
-        _print_json(problem, found)
+        common.print_json(
+            {
+                "data": problem.name,
+                "protocol": asdict(found.protocol),
+                "summary": studies.summarise(found).to_dict(orient="records"),
+                "skipped": [skipped._asdict() for skipped in found.skipped],
+                "notes": studies.comparison.notes(found),
+            }
+        )
     else:
         _show(console, problem, found, out)
 
@@ -154,15 +165,3 @@ def _as_rich(table: studies.comparison.TextTable) -> Table:
     for row in rows:
         shown.add_row(*row)
     return shown
-
-
-def _print_json(data: studies.EvaluationData, found: Evaluation) -> None:
-    common.print_json(
-        {
-            "data": data.name,
-            "protocol": asdict(found.protocol),
-            "summary": studies.summarise(found).to_dict(orient="records"),
-            "skipped": [skipped._asdict() for skipped in found.skipped],
-            "notes": studies.comparison.notes(found),
-        }
-    )

@@ -15,9 +15,7 @@ from deeptobit.app.cli.common import studies
 
 def export(
     model: Annotated[Path, typer.Argument(help="A model file, written by fit or by save.")],
-    onnx: Annotated[
-        Path | None, typer.Option(help="The ONNX file to write; by default beside the model.")
-    ] = None,
+    onnx: common.OutFile = None,
     kind: Annotated[
         Literal["mean", "clip", "latent"],
         typer.Option(help=r"E\[y|x], the score clipped to the bounds, or the score."),
@@ -47,7 +45,8 @@ def export(
             estimator.to_onnx(path, kind, dtype=dtype)
         except ValueError as error:
             raise studies.StudyError(f"{model} cannot be exported: {error}") from None
-    features = _features(estimator) if study is None else study.encoder.features
+    unnamed = [f"x{column}" for column in range(estimator.n_features_in_)]
+    features = list(getattr(estimator, "feature_names_in_", unnamed))
     if as_json:
         encoding = None if study is None else study.encoder.to_state()["columns"]
         about = {"onnx": str(path), "kind": kind, "dtype": dtype, "features": features}
@@ -70,11 +69,6 @@ def _load(path: Path) -> tuple[Any, studies.FittedStudy | None]:
         return deeptobit.load(path), None
     study = studies.load_fitted(path)
     return study.model, study
-
-
-def _features(estimator: Any) -> list[str]:
-    unnamed = [f"x{column}" for column in range(estimator.n_features_in_)]
-    return list(getattr(estimator, "feature_names_in_", unnamed))
 
 
 def _notes(study: studies.FittedStudy) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,6 @@ import deeptobit
 from deeptobit.app.cli import common
 from deeptobit.app.cli.common import reports, studies
 
-_SUFFIX = ".deeptobit"
 _CRPS = "CRPS: error of the predicted distribution, in units of the target; null: without features."
 
 
@@ -26,9 +26,7 @@ def _some_jobs(jobs: int) -> int:
 
 def fit(
     study: common.StudyFile,
-    out: Annotated[
-        Path | None, typer.Option(help="The model file to write; by default beside the study.")
-    ] = None,
+    out: common.OutFile = None,
     data: common.OtherData = None,
     jobs: Annotated[
         int, typer.Option(callback=_some_jobs, help="Processes; -1 takes all cores.")
@@ -49,7 +47,7 @@ def fit(
 
     Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
     """
-    path = out or common.named(study).with_suffix(_SUFFIX)
+    path = out or common.named(study).with_suffix(".deeptobit")
     cards = reports.card_files(path)
     with common.one_sentence(as_json):
         settings = studies.read_study(study)
@@ -127,9 +125,8 @@ def _why_streamed(study: studies.Study, check: studies.memory.MemoryCheck) -> st
     network = studies.fitting.make_network(study)
     depth = "1 layer" if network.n_layers == 1 else f"up to {network.n_layers} layers"
     group = study.data.group
-    held_out = "10,000 rows (a tenth, if that is less)"
-    if group is not None:
-        held_out = f"a tenth of the groups of {group!r}"
+    groups = f"a tenth of the groups of {group!r}"
+    held_out = "10,000 rows (a tenth, if that is less)" if group is None else groups
     return (
         f"{check.shortage}, so its rows are streamed: a {type(network).__name__} of {depth} and "
         f"rank {network.rank} at most is fitted without cross-validation, and measured on "
@@ -160,7 +157,15 @@ def _show(
         f"{len(model.target_names_)} target(s)[/bold]; {_what_model(fitted)}.\n"
         f"{_which_rows(fitted)}\n"
     )
-    _show_measures(console, fitted)
+    measured, coverage = reports.measured, f"in {fitted.held_out.coverage:.0%} interval"
+    columns = {
+        "values": ("entries", "{:.0f}".format),
+        "R²": ("r2", partial(measured, "r2")),
+        "CRPS": ("crps", partial(measured, "crps")),
+        "(null)": ("null_crps", partial(measured, "crps")),
+        coverage: ("coverage", partial(measured, "coverage")),
+    }
+    console.print(common.target_table(table, columns))
     console.print(f"\n{_CRPS}\n", style="dim")
     useless = [str(name) for name in table.index[table["r2"] <= 0.0]]
     if useless:
@@ -199,25 +204,6 @@ def _which_rows(fitted: studies.FittedStudy) -> str:
         f"Every row below was predicted by a model fitted to other {others} "
         f"({fitted.facts['folds']} folds)."
     )
-
-
-def _show_measures(console: Console, fitted: studies.FittedStudy) -> None:
-    bound, measured = reports.bound, reports.measured
-    coverage = f"in {fitted.held_out.coverage:.0%} interval"
-    rows = [
-        (
-            str(name),
-            f"{bound(row['lower'])} – {bound(row['upper'])}",
-            f"{row['entries']:.0f}",
-            measured("r2", row["r2"]),
-            measured("crps", row["crps"]),
-            measured("crps", row["null_crps"]),
-            measured("coverage", row["coverage"]),
-        )
-        for name, row in fitted.held_out.table().iterrows()
-    ]
-    headings = "target", "range", "values", "R²", "CRPS", "(null)", coverage
-    console.print(common.make_table(headings, rows))
 
 
 def _show_warnings(console: Console, fitted: studies.FittedStudy, study: Path) -> None:

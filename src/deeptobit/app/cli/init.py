@@ -19,9 +19,7 @@ _SHOWN = 12  # targets or columns in one line; a table may have thousands
 
 def init(
     data: Annotated[Path, typer.Argument(help="A CSV, Excel or Parquet file, one person per row.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The study file to write; by default beside the data.")
-    ] = None,
+    out: common.OutFile = None,
     force: common.Force = False,
     as_json: common.AsJson = False,
 ) -> None:

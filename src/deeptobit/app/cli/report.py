@@ -14,9 +14,7 @@ _MARK = b'<meta name="generator" content="deeptobit">'
 
 def report(
     model: Annotated[Path, typer.Argument(help="A model file, written by fit.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The page to write; by default beside the model.")
-    ] = None,
+    out: common.OutFile = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file that is not a report.")
     ] = False,

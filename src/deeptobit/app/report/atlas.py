@@ -292,11 +292,8 @@ def _freesurfer_place(words: list[str]) -> Place | None:
     for end in range(len(words), 1, -1):
         region, rest = "".join(words[1:end]), words[end:]
         if region in region_names() and not (rest and rest[0].isdigit()):
-            return Place(_HEMISPHERES[words[0]], region, *_measure(rest))
+            measure, suffix = " ".join(rest) or _UNNAMED, ""
+            if rest and rest[0] in _MEASURES:
+                measure, suffix = _MEASURES[rest[0]], " ".join(rest[1:])
+            return Place(_HEMISPHERES[words[0]], region, measure, suffix)
     return None
-
-
-def _measure(words: list[str]) -> tuple[str, str]:
-    if words and words[0] in _MEASURES:
-        return _MEASURES[words[0]], " ".join(words[1:])
-    return " ".join(words) or _UNNAMED, ""

@@ -118,22 +118,17 @@ def _chosen_measure(regions: Regions, measure: str | None) -> str:
 
 
 def _draw_cortex(axes: Any, by_region: FloatArray) -> None:
-    colours = _colours(by_region)
+    """Values between −1 and 1 in colour, regions without a value in grey."""
+    painted = require("matplotlib", EXTRA).colormaps[_COLOURS]((by_region + 1.0) / 2.0)[..., :3]
+    colours = np.where(np.isnan(by_region)[..., None], _NO_VALUE, painted)
     for column, (side, face) in enumerate(VIEWS):
         view = cortex_view(side, face)
         axes[0, column].set_title(f"{side} {face}", fontsize=_LABEL_SIZE)
-        for ax, painted in zip(axes[:, column], colours[:, SIDES.index(side)], strict=True):
-            ax.imshow(view.paint(painted, _LINE))
+        for ax, of_side in zip(axes[:, column], colours[:, SIDES.index(side)], strict=True):
+            ax.imshow(view.paint(of_side, _LINE))
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
             ax.patch.set_visible(False)
-
-
-def _colours(values: FloatArray) -> FloatArray:
-    """Red, green and blue of values between −1 and 1, (..., 3); grey where there is none."""
-    colour_map = require("matplotlib", EXTRA).colormaps[_COLOURS]
-    painted = colour_map((values + 1.0) / 2.0)[..., :3]
-    return np.where(np.isnan(values)[..., None], _NO_VALUE, painted)
 
 
 def _labels(names: pd.Index, tasks: Sequence[str] | None) -> list[str]:

@@ -6,7 +6,7 @@ ids, no count from 1 to 4, and nothing that would reveal one, unless small count
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
 from pathlib import Path
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csc_array, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.app.report import privacy
 from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_at_random, percent, plural
-from deeptobit.app.study import MEASURES, FittedStudy, measure, versions, write_whole
+from deeptobit.app.study import FEWEST, MEASURES, FittedStudy, measure, versions, write_whole
 from deeptobit.app.study.columns import reveals_small_count
-from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
 from deeptobit.targets import CensoredTargets
 
@@ -66,7 +66,7 @@ def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card
     """
     table = fitted.held_out.table()
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
-    min_count, rare = privacy.smallest_count(shown), {} if shown else fitted.encoder.rare
+    min_count, rare = (1, {}) if shown else (FEWEST, fitted.encoder.rare)
     data: Card = {"rows": _count(fitted.n_rows, min_count)}
     if fitted.streamed:
         data["held_out_rows"] = _count(fitted.n_held_out, min_count)
@@ -133,12 +133,21 @@ def model_card(
     check_is_fitted(model)
     if (X is None) != (Y is None):
         raise ValueError("a card describes rows by X and Y together; pass both, or neither")
-    min_count = privacy.smallest_count(small_counts)
+    min_count = 1 if small_counts else FEWEST
     data, scores = Card(), Card()
     if hasattr(model, "best_score_"):
         scores[f"cross_validated_{model.scoring}"] = _rounded(model.best_score_)
     if Y is not None:
-        targets, table = _measured(model, X, Y)
+        targets = Y
+        if not isinstance(Y, CensoredTargets):
+            names = model.target_names_
+            targets = CensoredTargets.from_bounds(
+                Y, model.lower_, model.upper_, names=names, outside=model.outside
+            )
+        latent = model.predict(X, kind="latent").reshape(targets.shape)
+        bounds = targets.lower_bounds, targets.upper_bounds
+        predictive = Predictive(model.noise_, latent, model.sigma_, *bounds)
+        table = targets.describe().assign(**measure(targets, predictive, _COVERAGE))
         data["rows"] = _count(len(targets), min_count)
         data["targets"] = _target_rows(table, len(targets), min_count)
         scores["how"] = (
@@ -161,20 +170,7 @@ def model_card(
 def _left_out(small_counts: bool) -> str:
     if small_counts:
         return "No ids are in this card; small counts are, so it is not for publication."
-    return f"No ids are in this card, and no counts from 1 to {privacy.smallest_count(False) - 1}."
-
-
-def _measured(model: Any, X: Any, Y: Any) -> tuple[CensoredTargets, pd.DataFrame]:
-    """The targets of some rows, and a table that describes them with the measures of a model."""
-    targets = Y
-    if not isinstance(Y, CensoredTargets):
-        targets = CensoredTargets.from_bounds(
-            Y, model.lower_, model.upper_, names=model.target_names_, outside=model.outside
-        )
-    latent = model.predict(X, kind="latent").reshape(targets.shape)
-    sigma = np.broadcast_to(model.sigma_, targets.shape)
-    predictive = Predictive(model.noise_, latent, sigma, targets.lower_bounds, targets.upper_bounds)
-    return targets, targets.describe().assign(**measure(targets, predictive, _COVERAGE))
+    return f"No ids are in this card, and no counts from 1 to {FEWEST - 1}."
 
 
 # The parts of a card.
@@ -294,18 +290,13 @@ def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
     deviations = getattr(model, "feature_scale_", [None] * len(names))
     hidden = [min_count > 1] * len(names)
     if min_count > 1 and X is not None and not hasattr(model, "formula_"):
-        hidden = [reveals_small_count(column) for column in _columns(X)]
+        matrix = csc_array(X if issparse(X) else np.asarray(X, dtype=np.float64))
+        columns = (matrix[:, [at]].toarray().ravel() for at in range(matrix.shape[1]))
+        hidden = [reveals_small_count(column) for column in columns]
     return [
         {"name": str(name), "sd": None if hide or deviation is None else _rounded(deviation)}
         for name, deviation, hide in zip(names, deviations, hidden, strict=True)
     ]
-
-
-def _columns(X: Any) -> Iterator[FloatArray]:
-    if hasattr(X, "tocsc"):  # sparse
-        by_column = X.tocsc()
-        return (by_column[:, [at]].toarray().ravel() for at in range(by_column.shape[1]))
-    return iter(np.asarray(X, dtype=np.float64).T)
 
 
 def study_settings(fitted: FittedStudy) -> Card:

@@ -57,18 +57,8 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     """
     table = fitted.held_out.table()
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
-    rare = {} if shown else fitted.encoder.rare
-    min_count = privacy.smallest_count(shown)
-    with pictures.drawing():
-        content = _content(fitted, table, rare, min_count)
-    return str(environment().get_template("report.html.j2").render(content))
-
-
-def _content(
-    fitted: FittedStudy, table: pd.DataFrame, rare: dict[str, str], min_count: int
-) -> dict[str, Any]:
+    min_count, rare = (1, {}) if shown else (FEWEST, fitted.encoder.rare)
     held_out, model, script = fitted.held_out, fitted.model, template_part("sort.js")
-    outcomes = pictures.draw_outcomes(held_out, table, min_count)
     at_bounds = privacy.bound_errors(held_out.targets, held_out.predictive, min_count)
     reliability = words.reliability_words(at_bounds)
     errors = pictures.layer_errors(held_out, table)
@@ -76,9 +66,19 @@ def _content(
     cosines = directions.task_cosines(model)
     most = directions.most_similar(cosines)
     similarity = directions.similarity_words(most) if most else ""
-    curves = pictures.draw_reliability(held_out, f"Reliability curves. {reliability}", min_count)
-    heat_map = pictures.draw_similarity(cosines, f"Heat map. {similarity}") if most else None
-    return {
+    with pictures.drawing():
+        outcomes = pictures.draw_outcomes(held_out, table, min_count)
+        curves, heat_map = f"Reliability curves. {reliability}", f"Heat map. {similarity}"
+        drawn = {
+            "outcomes": outcomes[:_SHOWN_FIRST],
+            "more_outcomes": outcomes[_SHOWN_FIRST:],
+            "reliability": pictures.draw_reliability(held_out, curves, min_count),
+            "layers": pictures.draw_layers(errors) if errors.size else None,
+            "subspaces": pictures.draw_subspaces(components) if components else None,
+            "brain": draw_cortex(components) if components else None,
+            "similarity": pictures.draw_similarity(cosines, heat_map) if most else None,
+        }
+    content = drawn | {
         "name": fitted.name,
         "script": script,
         "style": template_part("style.css"),
@@ -95,21 +95,15 @@ def _content(
         "small_counts": min_count < FEWEST,
         "card": _card(fitted, min_count),
         "features": [column.name for column in fitted.encoder.columns],
-        "outcomes": outcomes[:_SHOWN_FIRST],
-        "more_outcomes": outcomes[_SHOWN_FIRST:],
-        "reliability": curves,
         "reliability_words": reliability,
-        "layers": pictures.draw_layers(errors) if errors.size else None,
         "layer_words": words.layer_words(errors) if errors.size else "",
         "deep": getattr(model, "n_layers_", 1) > 1,
-        "subspaces": pictures.draw_subspaces(components) if components else None,
         "components": directions.in_words(components) if components else [],
-        "brain": draw_cortex(components) if components else None,
         "n_features": len(model.feature_names_in_),
         "n_hidden": max(len(model.feature_names_in_) - pictures.N_FEATURES, 0),
-        "similarity": heat_map,
         "similarity_words": similarity,
     }
+    return str(environment().get_template("report.html.j2").render(content))
 
 
 def _policy(script: str) -> str:
@@ -146,6 +140,9 @@ def outcome_rows(
     """A row for each outcome, without counts that could point to a person."""
     useless = set(words.without_gain(table))
     narrow = set(words.undercovered(table, coverage))
+    # A share with more digits than are shown would reveal the number of rows.
+    digits = {"percent": 2}
+    reported = {name: digits.get(m.style, 6) for name, m in MEASURES.items() if m.reported}
     rows = []
     for label, row in table.iterrows():
         name, entries = str(label), int(row["entries"])
@@ -156,19 +153,15 @@ def outcome_rows(
             Cell(hidden or f"{entries:,}", coarse if hidden else entries),
             *(_share(float(row[side]), entries, min_count) for side in ("at_lower", "at_upper")),
         ]
-        for measure in (name for name, measure in MEASURES.items() if measure.reported):
+        for measure, digits in reported.items():
             for value in (row[measure], row[f"null_{measure}"]):
                 hide = entries < min_count  # measures of few values would reveal them
-                cells.append(Cell(UNKNOWN, None) if hide else _measured(measure, value))
+                shown = Cell(measured(measure, value), _key(value, digits))
+                cells.append(Cell(UNKNOWN, None) if hide else shown)
         remarks = ["no gain"] * (name in useless) + ["intervals too narrow"] * (name in narrow)
         filled = min(max(float(row["r2"]), 0.0), 1.0) if row["r2"] == row["r2"] else 0.0
         rows.append(Row(name, cells, round(filled, 3), remarks))
     return rows
-
-
-def _measured(name: str, value: float) -> Cell:
-    """A measure; a share with more digits than are shown would reveal the number of rows."""
-    return Cell(measured(name, value), _key(value, 2 if MEASURES[name].style == "percent" else 6))
 
 
 def _share(fraction: float, entries: int, min_count: int) -> Cell:

@@ -23,7 +23,6 @@ from deeptobit.app.report.words import bound, number, plural
 from deeptobit.app.study import FEWEST, HeldOut
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
-from deeptobit.likelihood import Predictive
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
 from deeptobit.targets import CensoredTargets
 
@@ -133,7 +132,10 @@ def draw_outcomes(held_out: HeldOut, table: pd.DataFrame, min_count: int = FEWES
 
 def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int, rows: Rows) -> Picture:
     targets = some_targets(held_out.targets, [task])[rows]
-    predictive = _some_rows(some_predictive(held_out.predictive, [task]), rows)
+    predictive = some_predictive(held_out.predictive, [task])
+    shape, names = predictive.latent.shape, ("latent", "sigma", "lower", "upper")
+    parts = {name: np.broadcast_to(getattr(predictive, name), shape)[rows] for name in names}
+    predictive = replace(predictive, **parts)
     predicted, tail = predictive.mean(), 0.5 * (1.0 - held_out.coverage)
     low, high = predictive.quantile([tail, 1.0 - tail])
     by_row = targets.entry_lower is not None or targets.entry_upper is not None
@@ -167,16 +169,6 @@ def _drawn_rows(targets: CensoredTargets, task: int, min_count: int) -> Rows:
     if len(drawn) <= _MOST_POINTS:
         return drawn
     return drawn[np.linspace(0, len(drawn) - 1, _MOST_POINTS).astype(np.intp)]
-
-
-def _some_rows(predictive: Predictive, rows: Rows) -> Predictive:
-    shape = predictive.latent.shape
-    sigma, lower, upper = (
-        np.broadcast_to(part, shape)[rows]
-        for part in (predictive.sigma, predictive.lower, predictive.upper)
-    )
-    latent = predictive.latent[rows]
-    return replace(predictive, latent=latent, sigma=sigma, lower=lower, upper=upper)
 
 
 def _smooth(predicted: FloatArray, end: FloatArray) -> FloatArray:

@@ -19,17 +19,6 @@ N_BINS = 10  # of probabilities
 _COARSER_BINS = (N_BINS, 5, 2, 1)  # of the histogram, each made by merging neighbours
 
 
-def smallest_count(small_counts: bool) -> int:
-    """The smallest count that is shown: five, or one if small counts are wanted.
-
-    Examples
-    --------
-    >>> smallest_count(False), smallest_count(True)
-    (5, 1)
-    """
-    return 1 if small_counts else FEWEST
-
-
 def hidden_count(value: int, min_count: int = FEWEST) -> str:
     """What is shown in place of a count; empty if the count itself may be shown.
 
@@ -173,8 +162,6 @@ def histogram_bins(
     (2, 10)
     """
     values = inspection.pit_values(targets, predictive)
-    for n_bins in _COARSER_BINS:
-        counts, _ = np.histogram(values, n_bins, (0.0, 1.0))
-        if not ((counts > 0) & (counts < min_count)).any():
-            return n_bins
-    return 1
+    counts = {n_bins: np.histogram(values, n_bins, (0.0, 1.0))[0] for n_bins in _COARSER_BINS}
+    small = {n_bins for n_bins, of in counts.items() if ((of > 0) & (of < min_count)).any()}
+    return max(set(counts) - small, default=1)

@@ -81,8 +81,7 @@ def _light(normals: FloatArray, sulci: FloatArray) -> FloatArray:
     """Brightness at pixels: full towards the light, less at the rim and in sulci."""
     towards = normals @ (_LIGHT / np.linalg.norm(_LIGHT)) / np.linalg.norm(normals, axis=1)
     shading = 0.70 + 0.30 * np.clip(towards, 0.0, 1.0)
-    result: FloatArray = shading * (1.0 - 0.08 * (1.0 / (1.0 + np.exp(-6.0 * sulci))))
-    return result
+    return np.asarray(shading * (1.0 - 0.08 * (1.0 / (1.0 + np.exp(-6.0 * sulci)))))
 
 
 def _normals(points: FloatArray, faces: IntArray) -> FloatArray:
@@ -171,8 +170,7 @@ def _read_labels(side: str) -> IntArray:
     for key, name in labels.labeltable.get_labels_as_dict().items():
         if name in region_names():
             numbers[key] = region_names().index(name) + 1
-    regions: IntArray = numbers[keys]
-    return regions
+    return np.asarray(numbers[keys])
 
 
 # From triangles to pixels.
@@ -201,8 +199,7 @@ class Raster:
 
     def interpolate(self, values: FloatArray) -> FloatArray:
         """Values at vertices, (V, C), to values at pixels, (P, C)."""
-        result: FloatArray = np.einsum("pk,pkc->pc", self.weights, values[self.corners])
-        return result
+        return np.asarray(np.einsum("pk,pkc->pc", self.weights, values[self.corners]))
 
     def picture(self, values: NDArray[Any], background: Any) -> NDArray[Any]:
         """Values at pixels, (P, ...), as a picture of shape (rows, columns, ...)."""
@@ -262,8 +259,7 @@ def _candidates(corners: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
 def _doubled_area(corners: FloatArray) -> FloatArray:
     """Of triangles (F, 3, 2); negative if their corners run clockwise."""
     (ax, ay), (bx, by) = (corners[:, 1:] - corners[:, :1]).transpose(1, 2, 0)
-    area: FloatArray = ax * by - ay * bx
-    return area
+    return np.asarray(ax * by - ay * bx)
 
 
 def _barycentric(corners: FloatArray, face: IntArray, x: IntArray, y: IntArray) -> FloatArray:

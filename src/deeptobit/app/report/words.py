@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import isfinite, isnan
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -103,13 +102,6 @@ def plural(value: int, noun: str) -> str:
     return f"{value:,} {noun}" if value == 1 else f"{value:,} {noun}s"
 
 
-class KeyFigure(NamedTuple):
-    """A number that stands out at the top of the page."""
-
-    value: str
-    label: str
-
-
 # What was done.
 
 
@@ -199,20 +191,20 @@ def _explains(r2: float, name: str) -> str:
     return f"explains {percent(r2)} of the variance of {name} (without features: 0 %)"
 
 
-def key_figures(fitted: FittedStudy, table: pd.DataFrame) -> list[KeyFigure]:
-    """Four numbers that a reader should remember."""
+def key_figures(fitted: FittedStudy, table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Four numbers that a reader should remember, and what they are."""
     change = (table["crps"] / table["null_crps"].where(table["null_crps"] > 0.0)).mean() - 1.0
     improved = len(table) - len(without_gain(table))
     nominal = percent(fitted.held_out.coverage)
     return [
-        KeyFigure(number(table["r2"].mean()), "mean R², the share of variance explained"),
-        KeyFigure(f"{improved} of {len(table)}", "outcomes predicted better than without features"),
-        KeyFigure(
+        (number(table["r2"].mean()), "mean R², the share of variance explained"),
+        (f"{improved} of {len(table)}", "outcomes predicted better than without features"),
+        (
             percent(abs(change), 1),
             f"{'higher' if change > 0.0 else 'lower'} CRPS, the error of the predicted "
             "distribution, than without features",
         ),
-        KeyFigure(percent(table["coverage"].mean()), f"of values inside their {nominal} interval"),
+        (percent(table["coverage"].mean()), f"of values inside their {nominal} interval"),
     ]
 
 
