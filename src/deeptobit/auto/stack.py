@@ -179,16 +179,12 @@ def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceM
     used = np.flatnonzero(weights > 0.0)
     chosen, weights = [members[index] for index in used.tolist()], weights[used]
 
-    def mean(values: list[FloatArray]) -> FloatArray:
-        return np.asarray(np.tensordot(weights, np.stack(values), axes=1))
-
-    return EvidenceMember(
-        coef=mean([member.coef for member in chosen]),
-        intercept=mean([member.intercept for member in chosen]),
-        sigma=mean([member.sigma for member in chosen]),
-        alpha=float(np.exp(weights @ np.log([member.alpha for member in chosen]))),
-        settings={},
-    )
+    mean = {
+        name: np.tensordot(weights, np.stack([getattr(one, name) for one in chosen]), axes=1)
+        for name in ("coef", "intercept", "sigma")
+    }
+    alpha = float(np.exp(weights @ np.log([member.alpha for member in chosen])))
+    return EvidenceMember(**mean, alpha=alpha, settings={})
 
 
 def _member_scores(

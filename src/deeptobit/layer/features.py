@@ -58,7 +58,11 @@ class Design:
             X = X.tocsr().astype(np.float64)
             mean, variance = mean_variance_axis(X, axis=0, weights=weight)
         else:
-            mean, variance = _dense_moments(X, weight)
+            mean = weight @ X
+            variance = np.zeros_like(mean)
+            for rows in row_blocks(len(X), sparse=False):
+                known = weight[rows] > 0.0  # squares of others may overflow; 0 times that is NaN
+                variance += weight[rows][known] @ np.square(X[rows][known] - mean)
         design = cls.of_moments(mean, variance, center=center, standardize=standardize)
         if sparse:
             return replace(design, matrix=X, weight=weight)
@@ -113,15 +117,6 @@ def row_blocks(n_samples: int, *, sparse: bool) -> Iterator[slice]:
     size = _SPARSE_BLOCK_ROWS if sparse else _BLOCK_ROWS
     for start in range(0, n_samples, size):
         yield slice(start, min(start + size, n_samples))
-
-
-def _dense_moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    mean = weight @ X
-    variance = np.zeros_like(mean)
-    for rows in row_blocks(len(X), sparse=False):
-        counted = weight[rows] > 0.0  # squares of others may overflow, and 0 times that is NaN
-        variance += weight[rows][counted] @ np.square(X[rows][counted] - mean)
-    return mean, variance
 
 
 _MAX_GRAM = 4000  # above this an eigendecomposition costs more than the iterations it saves

@@ -330,18 +330,3 @@ def missing_noise(noise: FloatArray, missing: BoolArray, correlation: FloatArray
     filled = noise.copy()
     fill_missing(filled, missing, np.asarray(np.linalg.inv(correlation), dtype=np.float64))
     return filled
-
-
-def reference_missing_noise(
-    noise: FloatArray, missing: BoolArray, correlation: FloatArray
-) -> FloatArray:
-    r"""NumPy reference of :func:`missing_noise`, by the correlation instead of its inverse.
-
-    .. math:: E[\varepsilon_m \mid \varepsilon_k] = R_{mk} R_{kk}^{-1} \varepsilon_k
-    """
-    filled = noise.copy()
-    for row, gone in enumerate(missing):
-        between = correlation[np.ix_(gone, ~gone)]
-        within = correlation[np.ix_(~gone, ~gone)]
-        filled[row, gone] = between @ np.linalg.solve(within, noise[row, ~gone])
-    return filled

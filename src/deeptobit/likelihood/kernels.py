@@ -259,7 +259,11 @@ def fill_missing(residual: FloatArray, missing: BoolArray, precision: FloatArray
     tasks = np.empty(n_tasks, dtype=np.int64)
     right, root = np.empty(n_tasks), np.empty((n_tasks, n_tasks))
     for row in range(n_rows):
-        n_missing = _list_missing(missing[row], tasks)
+        n_missing = 0
+        for task in range(n_tasks):
+            if missing[row, task]:
+                tasks[n_missing] = task
+                n_missing += 1
         if n_missing in (0, n_tasks):
             continue
         for i in range(n_missing):
@@ -269,17 +273,6 @@ def fill_missing(residual: FloatArray, missing: BoolArray, precision: FloatArray
         _solve(precision, tasks[:n_missing], root, right)
         for i in range(n_missing):
             residual[row, tasks[i]] = right[i]
-
-
-@jit
-def _list_missing(missing: BoolArray, tasks: NDArray[np.int64]) -> int:
-    """Write the indices of missing tasks to the beginning of ``tasks``; returns their number."""
-    count = 0
-    for task in range(len(missing)):
-        if missing[task]:
-            tasks[count] = task
-            count += 1
-    return count
 
 
 @jit

@@ -297,7 +297,12 @@ def read_outcomes(
     Y: Any, names: Sequence[str] | None, *, what: str = "Y", infinite: bool = False
 ) -> tuple[FloatArray, tuple[str, ...], bool]:
     """Outcomes as a fresh (N, T) float array, their names, and whether they were 1-d."""
-    found = _names_of(Y) if names is None else tuple(str(name) for name in names)
+    if names is None:
+        name = getattr(Y, "name", None)
+        single = [name] if isinstance(name, str) and name else []  # polars writes "" for no name
+        columns = column_names(Y)
+        names = single if columns is None else columns
+    found = tuple(str(name) for name in names)
     values = _outcomes_as_floats(Y, what)
     one_dimensional = values.ndim == 1
     if one_dimensional:
@@ -329,14 +334,6 @@ def read_outcomes(
 def default_names(n_tasks: int) -> tuple[str, ...]:
     """Names of targets that came without any."""
     return ("y",) if n_tasks == 1 else tuple(f"y{task}" for task in range(n_tasks))
-
-
-def _names_of(Y: Any) -> tuple[str, ...]:
-    columns = column_names(Y)
-    if columns is not None:
-        return tuple(columns)
-    name = getattr(Y, "name", None)
-    return (name,) if isinstance(name, str) and name else ()  # polars writes "" for no name
 
 
 def _outcomes_as_floats(Y: Any, what: str) -> FloatArray:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn
 from rich.table import Table
+from typer import Argument, BadParameter, Option
 
 import deeptobit
 from deeptobit.app.cli import common
@@ -26,26 +24,22 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    study: Annotated[Path | None, typer.Argument(help="A study file.")] = None,
+    study: Annotated[Path | None, Argument(help="A study file.")] = None,
     data: common.OtherData = None,
     dataset: Annotated[
-        Literal["help", "adni"] | None, typer.Option(help="A real cohort in place of a study.")
+        Literal["help", "adni"] | None, Option(help="A real cohort in place of a study.")
     ] = None,
-    path: Annotated[Path | None, typer.Option(help="Folder of your ADNI downloads.")] = None,
+    path: Annotated[Path | None, Option(help="Folder of your ADNI downloads.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for results; a stopped run continues there.")
+        Path | None, Option(help="Folder for results; a stopped run continues there.")
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Some of null,ridge,lasso,mt-lasso,forest,tobit,network; default: all."),
+        Option(help="Some of null,ridge,lasso,mt-lasso,forest,tobit,network; default: all."),
     ] = None,
-    repeats: Annotated[
-        int | None, typer.Option(min=1, help="Random splits for each training share.")
-    ] = None,
-    train_shares: Annotated[
-        str | None, typer.Option(help="Shares of rows to train on, such as 0.4,0.6,0.8.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Fits in parallel.")] = 1,
+    repeats: Annotated[int | None, Option(min=1, help="Random splits per training share.")] = None,
+    train_shares: Annotated[str | None, Option(help="Training shares, like 0.4,0.6,0.8.")] = None,
+    jobs: Annotated[int, Option(min=1, help="Fits in parallel.")] = 1,
     as_json: common.AsJson = False,
 ) -> None:
     """Compare the network with other methods on rows that none of them has seen.
@@ -53,17 +47,20 @@ def evaluate(
     Exit codes: 0 done; 1 the data or settings are wrong; 2 wrong usage; 130 stopped by Ctrl-C.
     """
     if (study is None) == (dataset is None):
-        raise typer.BadParameter("name a study file, or a cohort with --dataset, not both")
+        raise BadParameter("name a study file, or a cohort with --dataset, not both")
     if study is None and data is not None:
-        raise typer.BadParameter("--data goes with a study file")
+        raise BadParameter("--data goes with a study file")
     console = Console(stderr=as_json)
     stopped = "stopped; nothing was saved: --out DIR saves what is done"
     if out is not None:
         stopped = f"stopped; what is done is saved in {out}; the same command continues"
     with common.one_sentence(as_json, (ValueError, ImportError), stopped):
-        with console.status("Reading the data …"), _print_warnings(console):
+        with console.status("Reading the data …"), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             read = _of_dataset(dataset, path) if study is None else _of_study(study, data)
             problem, protocol, network = read
+        for warning in caught:  # as lines, without the code that raised them
+            console.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
         protocol = _change(protocol, repeats, train_shares)
         names = None if methods is None else [name.strip() for name in methods.split(",")]
         chosen = studies.make_methods(names, network=network, seed=protocol.seed)
@@ -129,16 +126,6 @@ def _change(
     return replace(protocol, method="splits", train_shares=shares)
 
 
-@contextmanager
-def _print_warnings(console: Console) -> Iterator[None]:
-    """Print warnings of a loader as lines, without the code that raised them."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        console.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
-
-
 def _show(
     console: Console, data: studies.EvaluationData, found: Evaluation, out: Path | None
 ) -> None:
@@ -149,19 +136,15 @@ def _show(
         f"{n_targets} target(s)[/bold]\n"
     )
     for table in (comparison.table_by_share(found, "anmse"), comparison.table_of_measures(found)):
-        console.print(_as_rich(table))
+        shown = Table(title=table.title, header_style="bold", box=None, pad_edge=False)
+        head, *rows = table.format(escape, "[bold green]{}[/]")
+        for position, name in enumerate(head):
+            shown.add_column(name, justify="right" if position else "left")
+        for row in rows:
+            shown.add_row(*row)
+        console.print(shown)
         console.print()
     for line in comparison.notes(found):
         console.print(escape(line), highlight=False)
     if out is not None:
         common.print_written(console, out, ": results.parquet, summary.md, summary.html.")
-
-
-def _as_rich(table: studies.comparison.TextTable) -> Table:
-    shown = Table(title=table.title, header_style="bold", box=None, pad_edge=False)
-    head, *rows = table.format(escape, "[bold green]{}[/]")
-    for position, name in enumerate(head):
-        shown.add_column(name, justify="right" if position else "left")
-    for row in rows:
-        shown.add_row(*row)
-    return shown

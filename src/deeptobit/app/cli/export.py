@@ -31,10 +31,13 @@ def export(
 
     Exit codes: 0 written; 1 the model cannot be read or exported; 2 wrong usage.
     """
+    from deeptobit.files import read_state
+
     path = onnx or common.named(model).with_suffix(".onnx")
     with common.one_sentence(as_json):
         common.check_output(path, force, model, option="--onnx")
-        estimator, study = _load(model)
+        study = studies.load_fitted(model) if read_state(model)[0] == "study" else None
+        estimator: Any = deeptobit.load(model) if study is None else study.model
         if kind == "mean" and estimator.noise_.name != "gaussian":
             raise studies.StudyError(
                 f"{model} cannot be exported: its noise is not Gaussian, and ONNX has the mean "
@@ -58,17 +61,6 @@ def export(
     common.print_written(console, path, f": {shapes}; its metadata lists their names, in order.")
     for note in [] if study is None else _notes(study):
         console.print(note, soft_wrap=True, markup=False)
-
-
-def _load(path: Path) -> tuple[Any, studies.FittedStudy | None]:
-    """An estimator that ``save`` wrote, or the one of a fitted study and that study."""
-    from deeptobit.files import read_state
-
-    kind, _ = read_state(path)
-    if kind != "study":
-        return deeptobit.load(path), None
-    study = studies.load_fitted(path)
-    return study.model, study
 
 
 def _notes(study: studies.FittedStudy) -> list[str]:

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, ProgressColumn, Task
+from typer import BadParameter, Option
 
 import deeptobit
 from deeptobit.app.cli import common
@@ -20,7 +20,7 @@ _CRPS = "CRPS: error of the predicted distribution, in units of the target; null
 
 def _some_jobs(jobs: int) -> int:
     if jobs == 0:
-        raise typer.BadParameter("0 processes do nothing; name at least 1, or -1 for all cores")
+        raise BadParameter("0 processes do nothing; name at least 1, or -1 for all cores")
     return jobs
 
 
@@ -28,15 +28,10 @@ def fit(
     study: common.StudyFile,
     out: common.OutFile = None,
     data: common.OtherData = None,
-    jobs: Annotated[
-        int, typer.Option(callback=_some_jobs, help="Processes; -1 takes all cores.")
-    ] = -1,
-    memory: Annotated[
-        str | None, typer.Option(help="Memory limit, such as 4GB; by default what is free.")
-    ] = None,
+    jobs: Annotated[int, Option(callback=_some_jobs, help="Processes; -1 takes all cores.")] = -1,
+    memory: Annotated[str | None, Option(help="Memory limit, such as 4GB; default: free.")] = None,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Where a streamed fit saves its progress, to continue if stopped."),
+        Path | None, Option(help="Where a streamed fit saves its progress, to continue if stopped.")
     ] = None,
     force: common.Force = False,
     as_json: common.AsJson = False,

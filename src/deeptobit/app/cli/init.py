@@ -31,7 +31,12 @@ def init(
     with common.one_sentence(as_json):
         path = out or common.named(data).with_suffix(".toml")
         common.check_output(path, force, data)
-        file = _relative(data, path)
+        folder, whole = path.resolve().parent, data.resolve()
+        if not whole.is_relative_to(folder):
+            raise studies.StudyError(
+                f"the study file must lie in the folder of {data.name} or above it; {path} does not"
+            )
+        file = whole.relative_to(folder).as_posix()  # as the study file writes it
         with console.status("Reading the table …"):
             table = studies.read_table(data)
             codes = studies.doctor.find_codes(table)
@@ -44,29 +49,15 @@ def init(
         found = {"id": proposal.id, "group": proposal.group, "targets": targets, "missing": codes}
         common.print_json({"study": str(path), **found, "excluded": proposal.excluded})
     else:
-        _show(console, table, proposal, codes, path)
-
-
-def _relative(data: Path, study: Path) -> str:
-    """The path of the table as the study file writes it."""
-    folder = study.resolve().parent
-    if not data.resolve().is_relative_to(folder):
-        raise studies.StudyError(
-            f"the study file must lie in the folder of {data.name} or above it; {study} does not"
-        )
-    return data.resolve().relative_to(folder).as_posix()
+        size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"
+        _show(console, path, size, proposal, codes)
 
 
 def _show(
-    console: Console,
-    table: studies.Table,
-    proposal: studies.propose.Proposal,
-    codes: Sequence[str],
-    path: Path,
+    console: Console, path: Path, size: str, proposal: studies.propose.Proposal, codes: list[str]
 ) -> None:
     """What was guessed, and what to do next."""
     targets = [_target(target) for target in proposal.targets if target.certain]
-    size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"
     common.print_written(console, path, f" from {size}:\n")
     excluded = [f"{name} ({why.split(';')[0]})" for name, why in proposal.excluded.items()]
     entries = {

@@ -4,24 +4,22 @@ import warnings
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
+from typer import Argument, Option
 
 from deeptobit.app.cli import common
 from deeptobit.app.cli.common import studies
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model file, written by fit.")],
-    data: Annotated[Path, typer.Argument(help="A table with the features of the model.")],
+    model: Annotated[Path, Argument(help="A model file, written by fit.")],
+    data: Annotated[Path, Argument(help="A table with the features of the model.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="A .csv, .xlsx or .parquet file to write; by default beside the data."),
+        Option(help="A .csv, .xlsx or .parquet file to write; by default beside the data."),
     ] = None,
-    coverage: Annotated[
-        float | None, typer.Option(help="Of the intervals; by default that of the study.")
-    ] = None,
+    coverage: Annotated[float | None, Option(help="Of intervals; default: the study's.")] = None,
     force: common.Force = False,
     as_json: common.AsJson = False,
 ) -> None:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
+from typer import Argument, Option
 
 from deeptobit.app.cli import common
 from deeptobit.app.cli.common import reports, studies
@@ -13,13 +13,11 @@ _MARK = b'<meta name="generator" content="deeptobit">'
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="A model file, written by fit.")],
+    model: Annotated[Path, Argument(help="A model file, written by fit.")],
     out: common.OutFile = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a file that is not a report.")
-    ] = False,
+    force: Annotated[bool, Option("--force", help="Replace a file that is not a report.")] = False,
     small_counts: Annotated[
-        bool, typer.Option("--small-counts", help="Show counts under five and rare categories.")
+        bool, Option("--small-counts", help="Show counts under five and rare categories.")
     ] = False,
     as_json: common.AsJson = False,
 ) -> None:

@@ -184,11 +184,10 @@ def draw_cortex(directions: Directions) -> Cortex | None:
         maps = [draw_brain_maps(values, measure=name, tasks=tasks) for name in regions.measures]
     except MissingExtraError as error:
         return Cortex([], f"The features are regions of the cortex, but {error}.")
-    return Cortex([_with_caption(*numbered) for numbered in enumerate(maps)], "")
-
-
-def _with_caption(number: int, figure: Figure) -> Picture:
-    """A map with its note as a caption of the page, which screen readers read."""
-    caption = figure.get_supxlabel().replace("\n", " ")
-    figure.supxlabel("")
-    return as_picture(figure, f"brain{number}", f"Loadings on the cortex. {caption}", caption)
+    pictures = []
+    for place, figure in enumerate(maps):  # the note becomes a caption, which screen readers read
+        caption = figure.get_supxlabel().replace("\n", " ")
+        figure.supxlabel("")
+        alt = f"Loadings on the cortex. {caption}"
+        pictures.append(as_picture(figure, f"brain{place}", alt, caption))
+    return Cortex(pictures, "")

