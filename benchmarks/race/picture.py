@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.race.critical_difference import RankTest
 from benchmarks.race.ours import NAME
@@ -11,7 +11,6 @@ from deeptobit.app.report.pictures import Picture, as_picture, drawing, new_figu
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 _BLUE, _GREY, _BAND = "#0072b2", "#5f5f5f", "#c8c8c8"
 _ROW = 0.27  # inches
@@ -36,7 +35,7 @@ def ranks_as_png(ranks: pd.DataFrame, found: RankTest, what: str) -> bytes:
     return buffer.getvalue()
 
 
-def _figure(ranks: pd.DataFrame, found: RankTest, what: str) -> Figure:
+def _figure(ranks: pd.DataFrame, found: RankTest, what: str) -> Any:
     n_methods = len(found.names)
     figure, ax = new_figure(8.6, 1.0 + _ROW * n_methods)
     for row, name in enumerate(found.names):

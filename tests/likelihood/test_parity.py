@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,7 +129,8 @@ def test_a_row_of_weight_two_is_the_row_twice() -> None:
     u, theta, once = latent / SIGMA, 1.0 / SIGMA, np.ones(len(low))
     heavy = olsen_rows(Gaussian(), low, high, u, theta, 2.0 * once)
     single = olsen_rows(Gaussian(), low, high, u, theta, once)
-    assert_same_rows(heavy, OlsenRows(*(part + part for part in single)))
+    twice: Any = [part + part for part in single]
+    assert_same_rows(heavy, OlsenRows(*twice))
 
 
 @pytest.mark.parametrize("noise", [Logistic(), StudentT(), Gumbel()], ids=repr)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -42,7 +41,7 @@ def make_folds(
         raise ValueError(
             f"groups must hold one label per row, shape ({n_rows},); got shape {labels.shape}"
         )
-    if isinstance(cv, Integral):
+    if isinstance(cv, (int, np.integer)):
         what, number = ("rows", n_rows) if labels is None else ("groups", len(np.unique(labels)))
         if cv < 2:
             raise ValueError(f"cv must be at least 2; got {cv}")

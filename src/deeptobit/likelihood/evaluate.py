@@ -1,6 +1,6 @@
 """The negative log likelihood of every kind of entry, at the latent score and the noise scale."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -238,7 +238,8 @@ def olsen_rows(
         closed = closed_intervals(low, high)
         low, high = np.where(closed, low, np.nan), np.where(closed, high, np.nan)
         rest = reference_olsen_rows(noise, low, high, u, theta, weight)
-        rows = OlsenRows(*(part + other for part, other in zip(rows, rest, strict=True)))
+        pairs: Any = zip(rows, rest, strict=True)
+        rows = OlsenRows(*(part + other for part, other in pairs))
     return rows
 
 

@@ -10,8 +10,8 @@ from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.directions import (
     Directions,
     in_words,
-    most_similar,
     shared_directions,
+    similarity_words,
     task_cosines,
 )
 from deeptobit.app.report.pictures import drawing
@@ -70,8 +70,8 @@ def test_a_component_without_a_share_is_left_out() -> None:
 def test_the_most_alike_are_not_the_same_outcome() -> None:
     names = ["a", "b", "c"]
     cosines = pd.DataFrame([[1, 0.2, -0.9], [0.2, 1, 0.3], [-0.9, 0.3, 1]], names, names)
-    assert most_similar(cosines) == ("b", "c", 0.3)
-    assert most_similar(cosines.iloc[:1, :1]) is None
+    assert similarity_words(cosines) == "The features move b and c most alike (cosine 0.30)."
+    assert similarity_words(cosines.iloc[:1, :1]) == ""
 
 
 def _directions(*features: str) -> Directions:

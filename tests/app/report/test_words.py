@@ -1,6 +1,7 @@
+import pandas as pd
 import pytest
 
-from deeptobit.app.report.directions import Similarity, similarity_words
+from deeptobit.app.report.directions import similarity_words
 from deeptobit.app.report.words import _bounds
 
 
@@ -20,7 +21,8 @@ from deeptobit.app.report.words import _bounds
     ],
 )
 def test_opposite_outcomes_are_not_alike(cosine: float, said: str) -> None:
-    assert similarity_words(Similarity("MMSE", "CDR", cosine)) == said
+    names = ["MMSE", "CDR"]
+    assert similarity_words(pd.DataFrame([[1.0, cosine], [cosine, 1.0]], names, names)) == said
 
 
 @pytest.mark.parametrize(

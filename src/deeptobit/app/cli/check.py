@@ -47,7 +47,7 @@ def _show(console: Console, data: studies.StudyData, findings: list[studies.Find
         f"[bold]{len(data.X)} rows, {data.X.shape[1]} features, "
         f"{len(data.targets.names)} target(s)[/bold]\n"
     )
-    columns = {
+    columns: common.Columns = {
         "values": ("entries", "{:.0f}".format),
         "missing": ("missing", "{:.0f}".format),
         "at lower": ("at_lower", reports.percent),

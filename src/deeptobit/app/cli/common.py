@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,9 +97,11 @@ def one_sentence(
 
     ``refused`` are other errors that are reported so, ``interrupted`` is the answer to Ctrl-C.
     """
+    errors = studies.StudyError, ModelFileError, OSError
+    expected: tuple[type[Exception], ...] = (*errors, *refused)
     try:
         yield
-    except (studies.StudyError, ModelFileError, OSError, *refused) as error:
+    except expected as error:
         _print_error(_without_number(error), as_json)
         raise typer.Exit(WRONG) from None
     except KeyboardInterrupt:
@@ -130,16 +131,7 @@ def _print_error(error: str, as_json: bool) -> None:
 
 def print_json(value: Any) -> None:
     """Print JSON; an infinite or missing number is null."""
-    print(json.dumps(finite(value), indent=2))
-
-
-def finite(value: Any) -> Any:
-    """A value with None in place of numbers that JSON does not have, also inside it."""
-    if isinstance(value, dict):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
+    print(json.dumps(reports.card.json_value(value), indent=2))
 
 
 def print_written(console: Console, path: Path, rest: str) -> None:
@@ -154,9 +146,10 @@ def print_finding(console: Console, finding: studies.Finding) -> None:
     console.print(f"[{colour}]{finding.level}[/{colour}] {about}{escape(finding.message)}")
 
 
-def target_table(
-    table: Any, columns: dict[str, tuple[str, Callable[[float], str]]], first: str = "target"
-) -> Table:
+Columns = Mapping[str, tuple[str, Callable[[float], str]]]
+
+
+def target_table(table: Any, columns: Columns, first: str = "target") -> Table:
     """A table without lines: name and range of every target, and some numbers.
 
     ``columns`` are headings, each with a column of the ``table`` and its format.

@@ -153,7 +153,7 @@ def _show(
         f"{_which_rows(fitted)}\n"
     )
     measured, coverage = reports.measured, f"in {fitted.held_out.coverage:.0%} interval"
-    columns = {
+    columns: common.Columns = {
         "values": ("entries", "{:.0f}".format),
         "R²": ("r2", partial(measured, "r2")),
         "CRPS": ("crps", partial(measured, "crps")),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csc_array, issparse
+from scipy.sparse import csc_array
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.app.report import privacy
@@ -162,7 +162,7 @@ def model_card(
         "model": _model(model, model.lower_, model.upper_),
         "data": data,
         "scores": scores,
-        "settings": {key: _plain(value) for key, value in model.get_params(deep=False).items()},
+        "settings": {key: json_value(value) for key, value in model.get_params(deep=False).items()},
         "made_with": versions(),
     }
 
@@ -290,7 +290,7 @@ def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
     deviations = getattr(model, "feature_scale_", [None] * len(names))
     hidden = [min_count > 1] * len(names)
     if min_count > 1 and X is not None and not hasattr(model, "formula_"):
-        matrix = csc_array(X if issparse(X) else np.asarray(X, dtype=np.float64))
+        matrix = csc_array(X if hasattr(X, "tocsc") else np.asarray(X, dtype=np.float64))
         columns = (matrix[:, [at]].toarray().ravel() for at in range(matrix.shape[1]))
         hidden = [reveals_small_count(column) for column in columns]
     return [
@@ -302,7 +302,7 @@ def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
 def study_settings(fitted: FittedStudy) -> Card:
     """The settings of a study, also those left at their defaults, without the table's name."""
     return {
-        f"{title}.{field.name}": _plain(getattr(section, field.name))
+        f"{title}.{field.name}": json_value(getattr(section, field.name))
         for title in ("data", "features", "model")
         for section in [getattr(fitted.study, title)]
         for field in fields(section)
@@ -310,14 +310,14 @@ def study_settings(fitted: FittedStudy) -> Card:
     }
 
 
-def _plain(value: Any) -> Any:
-    """A setting in the types of JSON; an object as its repr."""
+def json_value(value: Any) -> Any:
+    """A value in the types of JSON: None for NaN and infinity, the repr of other objects."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [json_value(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value if value is None or isinstance(value, (bool, int, str)) else repr(value)

@@ -39,14 +39,6 @@ class Component(NamedTuple):
     targets: list[str]
 
 
-class Similarity(NamedTuple):
-    """Two outcomes, and the cosine between the effects of the features on them."""
-
-    first: str
-    second: str
-    cosine: float
-
-
 def shared_directions(
     model: StudyModel, n_components: int, rare: Mapping[str, str] | None = None
 ) -> Directions | None:
@@ -96,24 +88,20 @@ def task_cosines(model: StudyModel) -> pd.DataFrame:
     return pd.DataFrame(np.clip(unit @ unit.T, -1.0, 1.0), index=names, columns=names)
 
 
-def most_similar(cosines: pd.DataFrame) -> Similarity | None:
-    """The two outcomes with the largest cosine; None if there is only one outcome."""
+def similarity_words(cosines: pd.DataFrame) -> str:
+    """Which two outcomes are most alike, if any are; empty if there is only one outcome."""
     values = cosines.to_numpy().copy()
     if len(values) < 2:
-        return None
+        return ""
     np.fill_diagonal(values, -np.inf)
     first, second = sorted(int(k) for k in np.unravel_index(values.argmax(), values.shape))
-    return Similarity(str(cosines.index[first]), str(cosines.index[second]), values[first, second])
-
-
-def similarity_words(most: Similarity) -> str:
-    """Which outcomes go together, if any do."""
-    both, cosine = f"{most.first} and {most.second}", f"(cosine {number(most.cosine)})"
-    if most.cosine < _OPPOSITE:
+    most = float(values[first, second])
+    both, cosine = f"{cosines.index[first]} and {cosines.index[second]}", f"(cosine {number(most)})"
+    if most < _OPPOSITE:
         return (
             f"The features move {both} in opposite directions {cosine}: what raises one lowers the "
             "other."
         )
-    if most.cosine <= 0.0:
+    if most <= 0.0:
         return f"The features move no two outcomes alike; {both} come closest {cosine}."
     return f"The features move {both} most alike {cosine}."

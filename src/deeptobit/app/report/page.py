@@ -64,8 +64,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     errors = pictures.layer_errors(held_out, table)
     components = directions.shared_directions(model, _N_COMPONENTS, rare)
     cosines = directions.task_cosines(model)
-    most = directions.most_similar(cosines)
-    similarity = directions.similarity_words(most) if most else ""
+    similarity = directions.similarity_words(cosines)
     with pictures.drawing():
         outcomes = pictures.draw_outcomes(held_out, table, min_count)
         curves, heat_map = f"Reliability curves. {reliability}", f"Heat map. {similarity}"
@@ -76,7 +75,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
             "layers": pictures.draw_layers(errors) if errors.size else None,
             "subspaces": pictures.draw_subspaces(components) if components else None,
             "brain": draw_cortex(components) if components else None,
-            "similarity": pictures.draw_similarity(cosines, heat_map) if most else None,
+            "similarity": pictures.draw_similarity(cosines, heat_map) if similarity else None,
         }
     content = drawn | {
         "name": fitted.name,
@@ -131,9 +130,7 @@ def outcome_rows(
     """A row for each outcome, without counts that could point to a person."""
     useless = set(words.without_gain(table))
     narrow = set(words.undercovered(table, coverage))
-    # A share with more digits than are shown would reveal the number of rows.
-    digits = {"percent": 2}
-    reported = {name: digits.get(m.style, 6) for name, m in MEASURES.items() if m.reported}
+    reported = {name: one.style for name, one in MEASURES.items() if one.reported}
     rows = []
     for label, row in table.iterrows():
         name, entries = str(label), int(row["entries"])
@@ -144,7 +141,8 @@ def outcome_rows(
             Cell(hidden or f"{entries:,}", coarse if hidden else entries),
             *(_share(float(row[side]), entries, min_count) for side in ("at_lower", "at_upper")),
         ]
-        for measure, digits in reported.items():
+        for measure, style in reported.items():
+            digits = 2 if style == "percent" else 6  # more of a share reveal the number of rows
             for value in (row[measure], row[f"null_{measure}"]):
                 hide = entries < min_count  # measures of few values would reveal them
                 shown = Cell(measured(measure, value), _key(value, digits))

@@ -1,7 +1,5 @@
 """The pictures of a report: figures of matplotlib as SVG inside the page."""
 
-from __future__ import annotations
-
 import io
 import re
 import warnings
@@ -9,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,13 +21,9 @@ from deeptobit.app.report.words import bound, number, plural
 from deeptobit.app.study import FEWEST, HeldOut
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
+from deeptobit.inspection.style import Axes
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 # Figures as SVG inside the page: text stays text, and colours follow the page.
 
@@ -79,7 +73,7 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
+def new_figure(width: float, height: float) -> tuple[Any, Axes]:
     """A figure that belongs to no window, its size in inches, and its Axes."""
     figure = require("matplotlib.figure", "app").Figure((width, height), layout="constrained")
     return figure, figure.subplots()
@@ -91,7 +85,7 @@ def _remove_legend(ax: Axes) -> None:
         legend.remove()
 
 
-def as_picture(figure: Figure, name: str, alt: str, caption: str = "") -> Picture:
+def as_picture(figure: Any, name: str, alt: str, caption: str = "") -> Picture:
     """A figure as inline SVG on the background of the page; its ids begin with ``name``."""
     figure.patch.set_visible(False)
     buffer = io.StringIO()
@@ -134,7 +128,7 @@ def _draw_outcome(held_out: HeldOut, table: pd.DataFrame, task: int, rows: Rows)
     targets = some_targets(held_out.targets, [task])[rows]
     predictive = some_predictive(held_out.predictive, [task])
     shape, names = predictive.latent.shape, ("latent", "sigma", "lower", "upper")
-    parts = {name: np.broadcast_to(getattr(predictive, name), shape)[rows] for name in names}
+    parts: Any = {name: np.broadcast_to(getattr(predictive, name), shape)[rows] for name in names}
     predictive = replace(predictive, **parts)
     predicted, tail = predictive.mean(), 0.5 * (1.0 - held_out.coverage)
     low, high = predictive.quantile([tail, 1.0 - tail])
