@@ -73,14 +73,9 @@ class EvidenceProblem:
         share = weight / weight.sum()
         design = Design.build(_dense(X), share, center=fit_intercept, standardize=standardize)
         scaling = TargetScaling.build(targets, share, center=fit_intercept)
-        constant = layer.OlsenProblem(
-            features=layer.BasisFeatures.none(design),
-            targets=targets,
-            scaling=scaling,
-            noise=likelihood.Gaussian(),
-            fit_intercept=fit_intercept,
-            free_sigma=np.ones(targets.shape[1], dtype=np.bool_),
-        )
+        free, nothing = np.ones(targets.shape[1], dtype=np.bool_), layer.BasisFeatures.none(design)
+        data = nothing, targets, scaling, likelihood.Gaussian()
+        constant = layer.OlsenProblem(*data, fit_intercept, free)
         constant, fit, kinds = layer.fit_tobit(
             constant, None, total_weight=float(weight.sum()), tol=1e-8, max_iter=100
         )

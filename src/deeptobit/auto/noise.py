@@ -198,6 +198,6 @@ def growth_prior_sd(growth: FloatArray, variance: FloatArray) -> float:
     known = np.isfinite(variance)
     total = np.square(_GROWTH_SDS)[:, None] + variance[known]
     fits = (np.log(total) + np.square(growth[known]) / total).sum(axis=1)
-    belief = np.maximum(_GROWTH_SDS, _GROWTH_SDS[1])  # which has nothing against no growth at all
+    belief = np.maximum(_GROWTH_SDS, _GROWTH_SDS[1])  # no growth is as credible as the least
     fits += _PRIOR_TASKS * (2.0 * np.log(belief) + (_GROWTH_SD / belief) ** 2)
     return float(_GROWTH_SDS[np.argmin(fits)])

@@ -15,7 +15,6 @@ from deeptobit.likelihood import Noise, Predictive, ScoreGrid, Spread
 from deeptobit.targets import CensoredTargets, find_step
 
 _GROWTH_SD = 0.1  # of the prior of growths around 0, before it is estimated from all tasks
-_MEAN_WEIGHT = 1.0  # of squared errors of E[y|x], beside the likelihood
 _NO_WIDTH = 1e-9  # of scores, in units of σ: they do not vary
 _FINEST_STEP = 0.02  # between whole outcomes, in units of σ: finer ones make no difference
 _COARSEST_STEP = 1.0
@@ -57,7 +56,7 @@ class HeldOutScores:
     mean_weight : array of shape (N, T)
         Weight of the squared error of an entry, 0 where it has no value.
     centre, scale : arrays of shape (T,)
-        What was subtracted, and by what was divided.
+        Subtracted from scores and outcomes, and divided by.
     middle, width : arrays of shape (T,)
         Mean and standard deviation of ``x``.
     free : bool array of shape (4, T)
@@ -132,7 +131,7 @@ class HeldOutScores:
             lower=lower,
             upper=upper,
             weight=weight,
-            mean_weight=_MEAN_WEIGHT * share * per_square,
+            mean_weight=share * per_square,
             centre=centre,
             scale=sigma,
             middle=middle,
@@ -156,14 +155,9 @@ class HeldOutScores:
         Tasks of which every entry is censored keep their scores and σ.
         """
         rows = np.concatenate([fold.test for fold in held_out.folds])
-        return cls.build(
-            np.concatenate(latents),
-            held_out.targets[rows],
-            held_out.weight[rows],
-            sigma,
-            ~(kinds.one_sided | kinds.two_sided),
-            fit_intercept=fit_intercept,
-        )
+        data = np.concatenate(latents), held_out.targets[rows], held_out.weight[rows]
+        free = ~(kinds.one_sided | kinds.two_sided)
+        return cls.build(*data, sigma, free, fit_intercept=fit_intercept)
 
     @cached_property
     def directions(self) -> tuple[FloatArray, FloatArray]:
@@ -380,19 +374,14 @@ def _derivatives(scores: HeldOutScores, here: _Evaluation) -> tuple[FloatArray, 
     """Gradient (4, T) and Hessian (4, 4, T) by the free parameters."""
     weight = scores.weight[:, None]
     by_latent, by_log_sigma = scores.directions
-    gradient = np.concatenate(
-        [
-            (by_latent * (weight * here.at.latent)).sum(axis=1),
-            (by_log_sigma * (weight * here.at.log_sigma)).sum(axis=1),
-        ]
-    )
+    slopes = by_latent * (weight * here.at.latent), by_log_sigma * (weight * here.at.log_sigma)
+    gradient = np.concatenate([part.sum(axis=1) for part in slopes])
     gradient += _prior_precision(scores)[:, None] * (here.point - _IDENTITY)
     hessian = _likelihood_hessian(scores, here)
     if scores.mean_weight.any():
         slope, sigma_slope = here.predictive.mean_slopes()
-        mean = np.concatenate(
-            [by_latent * slope, by_log_sigma * here.predictive.sigma * sigma_slope]
-        )
+        by_sigma = by_log_sigma * here.predictive.sigma * sigma_slope
+        mean = np.concatenate([by_latent * slope, by_sigma])
         gradient -= (mean * scores.mean_weight * here.residual).sum(axis=1)
         hessian += _weighted_products(mean, scores.mean_weight, mean)
     return np.where(scores.free, gradient, 0.0), _of_free(scores, hessian)

@@ -95,12 +95,10 @@ def fit_stack(
     layers = [average(path.members, weights) for path in paths]
     latents = [layer.latent(X[fold.test]) for fold, layer in zip(folds, layers, strict=True)]
     layer = average(whole.members, weights)
-    recalibration, noise = fit_error_model(
-        HeldOutScores.of_folds(
-            held_out, latents, layer.sigma, whole.kinds, fit_intercept=fit_intercept
-        ),
-        families,
+    scores = HeldOutScores.of_folds(
+        held_out, latents, layer.sigma, whole.kinds, fit_intercept=fit_intercept
     )
+    recalibration, noise = fit_error_model(scores, families)
     coef, intercept = recalibration.apply(layer.coef, layer.intercept)
     layer = replace(layer, coef=coef, intercept=intercept, sigma=recalibration.sigma)
     scored = zip(folds, latents, layers, strict=True)

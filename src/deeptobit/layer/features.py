@@ -68,7 +68,7 @@ class Design:
             return replace(design, matrix=X, weight=weight)
         matrix = X - design.mean
         matrix[:, design.vanishing] = 0.0
-        matrix[weight == 0.0] = 0.0  # in units of the others, what such rows hold may be anything
+        matrix[weight == 0.0] = 0.0  # rows without weight may hold anything in these units
         matrix /= design.scale
         return replace(design, matrix=matrix, weight=weight)
 

@@ -78,7 +78,7 @@ class LayerProblem(ABC):
 
     @abstractmethod
     def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> "LayerEvaluation":
-        """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
+        """Objective, gradient and curvature at a point; ``tasks`` has one element, the layer."""
 
     @property
     def n_tasks(self) -> int:
@@ -282,7 +282,7 @@ class SubspaceProblem(LayerProblem):
         return self.features.design.weight
 
     def evaluate(self, point: FloatArray, tasks: Tasks = ONLY) -> "SubspaceEvaluation":
-        """Objective, gradient and curvature at a point; ``tasks`` is the only problem there is."""
+        """Objective, gradient and curvature at a point; ``tasks`` has one element, the layer."""
         layer = self.unpack(point)
         shape = self.targets.shape
         by_latent, curvature, cross = np.empty((3, *shape), dtype=np.float32)

@@ -66,12 +66,8 @@ def null_layer(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullLayer:
         olsen, fixed, total_weight=problem.total_weight, tol=tol, max_iter=100
     )
     theta = result.point[-1]
-    layer = Layer(
-        np.zeros((problem.n_tasks, problem.rank)),
-        np.zeros((problem.features.rank, problem.rank)),
-        result.point[-2] / theta,
-        -np.log(theta),
-    )
+    U, Z = (np.zeros((n, problem.rank)) for n in (problem.n_tasks, problem.features.rank))
+    layer = Layer(U, Z, result.point[-2] / theta, -np.log(theta))
     aside = np.where(kinds.one_sided, np.nan, 0.0)
     entries = problem.total_weight * (problem.weight @ ~targets.missing)
     problem = replace(
@@ -154,7 +150,7 @@ class Step:
 
 @dataclass
 class StepLog:
-    """Steps as they are taken; ``watch`` is told of each, ``keep`` of the layer it led to."""
+    """Steps as they are taken; ``watch`` is called with each, ``keep`` with the layer after it."""
 
     gradient_scale: float
     watch: Callable[[Step], None] | None = None

@@ -16,7 +16,7 @@ from deeptobit.layer.newton import NewtonResult, Tasks, solve_newton
 from deeptobit.targets import CensoredTargets
 
 SIGMA_FLOOR = 1e-6  # of the task's standard deviation: reached when a task is fitted exactly
-_NO_CURVATURE = 1e-30  # below this, entries say nothing of the scale of a step
+_NO_CURVATURE = 1e-30  # below this, the curvature does not set the scale of a step
 _LEAST_FLATTENING = 0.1
 
 

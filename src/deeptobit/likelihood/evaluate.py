@@ -228,12 +228,8 @@ def olsen_rows(
         return reference_olsen_rows(noise, low, high, u, theta, weight)
     from deeptobit.likelihood.kernels import add_olsen
 
-    rows = OlsenRows(
-        np.empty(u.shape),
-        np.empty(u.shape, dtype=np.float32),
-        np.empty(u.shape, dtype=np.float32),
-        np.zeros((3, len(theta))),
-    )
+    single = np.empty((2, *u.shape), dtype=np.float32)
+    rows = OlsenRows(np.empty(u.shape), *single, np.zeros((3, len(theta))))
     if add_olsen(low, high, u, theta, weight, rows.pull, rows.u_u, rows.u_tau, rows.sums):
         closed = closed_intervals(low, high)
         low, high = np.where(closed, low, np.nan), np.where(closed, high, np.nan)

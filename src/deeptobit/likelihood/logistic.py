@@ -51,18 +51,14 @@ class Logistic(SymmetricNoise):
         above, below = expit(-b), expit(a)  # 1 − F(b), F(a): 0 at an open end
         a_end, b_end = np.where(np.isfinite(a), a, 0.0), np.where(np.isfinite(b), b, 0.0)
         at_a, at_b = a_end * _density(a), b_end * _density(b)
-        latent = above - below
+        latent, stretch = above - below, a_end * (at_a + below) + b_end * (at_b - above)
         return Derivatives(
             nll=-log_expit(b) - log_expit(-a) - np.where(closed, np.log(-np.expm1(-width)), 0.0),
             latent=latent,
             log_sigma=b_end * above - a_end * below + np.where(closed, join, 0.0),
             latent_latent=_density(a) + _density(b),
             latent_log_sigma=at_a + at_b - latent,
-            log_sigma_log_sigma=(
-                a_end * (at_a + below)
-                + b_end * (at_b - above)
-                - np.where(closed, width * slope, 0.0)
-            ),
+            log_sigma_log_sigma=stretch - np.where(closed, width * slope, 0.0),
         )
 
     def variance(self) -> float:

@@ -303,23 +303,15 @@ class StandardNoise(Noise):
     def upper_crps(self, z: FloatArray) -> FloatArray:
         """Integral of (1 − F)² above z; below 0 from (1 − F)² = 1 − 2F + F²."""
         up, down, zero = np.maximum(z, 0.0), np.minimum(z, 0.0), np.zeros(())
-        below = (
-            self._upper_tail(zero, 0)
-            - down
-            - 2.0 * (self._lower_tail(zero, 1) - self._lower_tail(down, 1))
-            + (self._lower_tail(zero, 0) - self._lower_tail(down, 0))
-        )
+        F2, F = (self._lower_tail(zero, power) - self._lower_tail(down, power) for power in (0, 1))
+        below = self._upper_tail(zero, 0) - down - 2.0 * F + F2
         return np.where(z > 0.0, self._upper_tail(up, 0), below)
 
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """Integral of F² below z; above 0 from F² = 1 − 2(1 − F) + (1 − F)²."""
         up, down, zero = np.maximum(z, 0.0), np.minimum(z, 0.0), np.zeros(())
-        above = (
-            self._lower_tail(zero, 0)
-            + up
-            - 2.0 * (self._upper_tail(zero, 1) - self._upper_tail(up, 1))
-            + (self._upper_tail(zero, 0) - self._upper_tail(up, 0))
-        )
+        S2, S = (self._upper_tail(zero, power) - self._upper_tail(up, power) for power in (0, 1))
+        above = self._lower_tail(zero, 0) + up - 2.0 * S + S2
         return np.where(z > 0.0, above, self._lower_tail(down, 0))
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:

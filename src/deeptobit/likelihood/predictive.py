@@ -117,15 +117,10 @@ class Clipped:
         high_square = np.where(np.isfinite(b), noise.upper_square(b_end), 0.0)
         cut_above = high_square + 2.0 * (b_end - centre) * high_mean
         cut_below = low_square + 2.0 * (centre - a_end) * low_mean
-        whole = np.where(
-            a > 0.0,
-            noise.upper_square(np.maximum(a_end, 0.0)) - cut_above,
-            np.where(
-                b < 0.0,
-                noise.lower_square(np.minimum(b_end, 0.0)) - cut_below,
-                noise.variance() + noise.mean() ** 2 - cut_above - cut_below,
-            ),
-        )
+        from_lower = noise.upper_square(np.maximum(a_end, 0.0)) - cut_above
+        from_upper = noise.lower_square(np.minimum(b_end, 0.0)) - cut_below
+        inside = noise.variance() + noise.mean() ** 2 - cut_above - cut_below
+        whole = np.where(a > 0.0, from_lower, np.where(b < 0.0, from_upper, inside))
         shift = (self.mean() - self.latent) / self.sigma - centre
         return np.asarray(np.square(self.sigma) * np.maximum(whole - shift**2, 0.0))
 
@@ -225,7 +220,7 @@ class Predictive(Clipped):
     def _between(self) -> Clipped:
         """The scores between the bounds, before they are rounded."""
         first = self.lower + self.step
-        # If there is but one, rounding may tell apart what is the same.
+        # With a single score between the bounds, rounding may put the last below the first.
         last = np.maximum(self.upper - self.step, first)
         return Clipped(self.noise, self.latent, self.sigma, first, last)
 
@@ -313,8 +308,8 @@ class Predictive(Clipped):
     def log_density(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Log density of observed entries, log mass of censored ones, 0 where missing.
 
-        The density of a score is its probability over the step. Censored entries tell of the
-        latent, whatever it would be recorded as.
+        The density of a score is its probability over the step. The interval of a censored entry
+        is one of the latent, whatever score that would be recorded as.
         """
         if self._grid is None:
             return super().log_density(low, high)
