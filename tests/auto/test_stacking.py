@@ -113,8 +113,9 @@ def test_recalibration_is_the_penalised_maximum(noise: Noise, grows: bool) -> No
 def test_without_the_prior_it_is_the_tobit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deeptobit.auto.recalibration._SLOPE_PRECISION", 0.0)
     latent, targets, weight = _held_out()
-    monkeypatch.setattr("deeptobit.auto.recalibration._MEAN_WEIGHT", 0.0)
-    found = _refit(latent, targets, weight, np.ones(2), Gaussian(), np.ones(2, dtype=bool))
+    free = np.ones(2, dtype=bool)
+    scores = HeldOutScores.build(latent, targets, weight, np.ones(2), free, fit_intercept=True)
+    found, _ = recalibrate(scores.without_means().without_growth(), Gaussian())
     tobit = TobitRegressor().fit(latent[:, [1]], targets[:, ...], sample_weight=weight)
     np.testing.assert_allclose(found.slope[1], tobit.coef_[1, 0], rtol=1e-6)
     np.testing.assert_allclose(found.intercept[1], tobit.intercept_[1], rtol=1e-6)

@@ -228,8 +228,8 @@ def olsen_rows(
         return reference_olsen_rows(noise, low, high, u, theta, weight)
     from deeptobit.likelihood.kernels import add_olsen
 
-    single = np.empty((2, *u.shape), dtype=np.float32)
-    rows = OlsenRows(np.empty(u.shape), *single, np.zeros((3, len(theta))))
+    u_u, u_tau = np.empty((2, *u.shape), dtype=np.float32)
+    rows = OlsenRows(np.empty(u.shape), u_u, u_tau, np.zeros((3, len(theta))))
     if add_olsen(low, high, u, theta, weight, rows.pull, rows.u_u, rows.u_tau, rows.sums):
         closed = closed_intervals(low, high)
         low, high = np.where(closed, low, np.nan), np.where(closed, high, np.nan)

@@ -144,23 +144,21 @@ class CensoredTargets:
         outside : {"raise", "clip"}
             A value beyond its bound is an error, or is treated as censored at the bound.
         """
-        values, found_names, one_dimensional = bounds.read_outcomes(Y, names)
-        task_lower, task_upper = bounds.task_bounds(lower, upper, found_names)
+        values, names, one_dimensional = bounds.read_outcomes(Y, names)
+        task_lower, task_upper = bounds.task_bounds(lower, upper, names)
         row_lower, row_upper = (
-            None if given is None else bounds.entry_bounds(given, len(values), found_names, side)
+            None if given is None else bounds.entry_bounds(given, len(values), names, side)
             for given, side in [(entry_lower, "lower"), (entry_upper, "upper")]
         )
         lower_at = task_lower if row_lower is None else row_lower
         upper_at = task_upper if row_upper is None else row_upper
-        bounds.check_order(lower_at, upper_at, found_names)
+        bounds.check_order(lower_at, upper_at, names)
         if outside == "raise":
-            bounds.refuse_outside(values, lower_at, upper_at, found_names, _advice)
+            bounds.refuse_outside(values, lower_at, upper_at, names, _advice)
         elif outside != "clip":
             raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
         low, high = bounds.censor(values, lower_at, upper_at)
-        return cls(
-            low, high, task_lower, task_upper, found_names, row_lower, row_upper, one_dimensional
-        )
+        return cls(low, high, task_lower, task_upper, names, row_lower, row_upper, one_dimensional)
 
     @classmethod
     def from_intervals(
@@ -184,27 +182,23 @@ class CensoredTargets:
         names : sequence of str, optional
             Target names; a DataFrame ``low`` brings its own.
         """
-        starts, found_names, one_dimensional = bounds.read_outcomes(
-            low, names, what="low", infinite=True
-        )
+        starts, names, one_dimensional = bounds.read_outcomes(low, names, what="low", infinite=True)
         ends, high_names, _ = bounds.read_outcomes(high, None, what="high", infinite=True)
-        if hasattr(high, "columns") and high_names != found_names:
+        if hasattr(high, "columns") and high_names != names:
             raise ValueError(
-                f"the columns of low and high differ: {', '.join(found_names)} against "
+                f"the columns of low and high differ: {', '.join(names)} against "
                 f"{', '.join(high_names)}"
             )
         if starts.shape != ends.shape:
             raise ValueError(f"low has shape {starts.shape} but high has {ends.shape}")
         unknown = np.isneginf(starts) & np.isposinf(ends)
         missing = (np.isnan(starts) & np.isnan(ends)) | unknown
-        bounds.check_intervals(starts, ends, missing, found_names)
+        bounds.check_intervals(starts, ends, missing, names)
         starts, ends = np.where(missing, np.nan, starts), np.where(missing, np.nan, ends)
-        task_lower, task_upper = bounds.task_bounds(lower, upper, found_names)
+        task_lower, task_upper = bounds.task_bounds(lower, upper, names)
         exact = np.where(starts == ends, starts, np.nan)
-        bounds.refuse_outside(exact, task_lower, task_upper, found_names, _OPEN)
-        return cls(
-            starts, ends, task_lower, task_upper, found_names, one_dimensional=one_dimensional
-        )
+        bounds.refuse_outside(exact, task_lower, task_upper, names, _OPEN)
+        return cls(starts, ends, task_lower, task_upper, names, one_dimensional=one_dimensional)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -248,7 +248,10 @@ def read_place(name: str) -> Place | None:
     """
     if not _PLAIN.fullmatch(name):
         return None
-    return _adni_place(name.lower()) or _freesurfer_place(_words(name))
+    code = _ADNI.fullmatch(name.lower())
+    if code and code[1] in atlas() and code[2] in _ADNI_MEASURES:
+        return Place(*atlas()[code[1]], _ADNI_MEASURES[code[2]], code[3] or "")
+    return _freesurfer_place(_words(name))
 
 
 def is_total(name: str) -> bool:
@@ -270,14 +273,6 @@ def is_total(name: str) -> bool:
 
 def _words(name: str) -> list[str]:
     return [word for word in _SEPARATOR.split(name.lower()) if word]
-
-
-def _adni_place(name: str) -> Place | None:
-    code = _ADNI.fullmatch(name)
-    if not code or code[1] not in atlas() or code[2] not in _ADNI_MEASURES:
-        return None
-    hemisphere, region = atlas()[code[1]]
-    return Place(hemisphere, region, _ADNI_MEASURES[code[2]], code[3] or "")
 
 
 def _freesurfer_place(words: list[str]) -> Place | None:

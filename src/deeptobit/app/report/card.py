@@ -18,7 +18,7 @@ from scipy.sparse import csc_array
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.app.report import privacy
-from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_at_random, percent, plural
+from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_rows, percent, plural
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy, measure, versions, write_whole
 from deeptobit.app.study.columns import reveals_small_count
 from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
@@ -68,13 +68,10 @@ def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
     min_count, rare = (1, {}) if shown else (FEWEST, fitted.encoder.rare)
     data: Card = {"rows": _count(fitted.n_rows, min_count)}
+    how = f"{held_out_rows(fitted, min_count)}, in {fitted.facts.get('folds')} folds."
     if fitted.streamed:
         data["held_out_rows"] = _count(fitted.n_held_out, min_count)
-        how = f"{held_out_at_random(fitted)}. Values, shares and scores are theirs."
-    else:
-        groups = "" if fitted.n_groups is None else ", nor any other row of its group"
-        how = f"Every row was predicted by a model that had not seen it{groups} "
-        how += f"({fitted.facts['folds']} folds)."
+        how = f"{held_out_rows(fitted)}. Values, shares and scores are theirs."
     data["groups"] = None if fitted.n_groups is None else _count(fitted.n_groups, min_count)
     data["targets"] = _target_rows(table, fitted.n_held_out, min_count)
     data["features"] = _column_rows(fitted, min_count)

@@ -112,11 +112,13 @@ def the_study(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST)
     ends = table[["lower", "upper"]]
     bounded = (np.isfinite(ends) | ends.isna()).any(axis=1)  # NaN: bounds differ from row to row
     often = (table["at_lower"] + table["at_upper"]) >= _OFTEN
+    about = "from these held-out predictions. The model itself was then refitted to all rows."
+    about = "about them." if fitted.streamed else about
     return (
         f"The study predicts {plural(len(table), 'outcome')} from "
         f"{plural(n_columns, 'feature')}{encoded} in {count(fitted.n_rows, min_count)} rows. "
         f"{_bounds(len(table), int(bounded.sum()), int(often.sum()))}"
-        f"{_held_out(fitted, min_count)}"
+        f"{held_out_rows(fitted, min_count)}; every number below is {about}"
     )
 
 
@@ -136,26 +138,16 @@ def _bounds(n_outcomes: int, bounded: int, often: int) -> str:
     )
 
 
-def _held_out(fitted: FittedStudy, min_count: int) -> str:
+def held_out_rows(fitted: FittedStudy, min_count: int = FEWEST) -> str:
+    """Which rows a model is measured on, without a full stop."""
+    n_groups = fitted.n_groups
     if fitted.streamed:
-        return f"{held_out_at_random(fitted)}; every number below is about them."
-    groups = ""
-    if fitted.n_groups is not None:
-        together = f"{count(fitted.n_groups, min_count)} groups kept together"
-        groups = f", nor any other row of its group ({together})"
-    return (
-        f"Each row was predicted by a model that had not seen it{groups}; every number below is "
-        "from these held-out predictions. The model itself was then refitted to all rows."
-    )
-
-
-def held_out_at_random(fitted: FittedStudy) -> str:
-    """Which rows a streamed model is measured on, without a full stop."""
-    groups = "" if fitted.n_groups is None else ", nor any other row of their groups"
-    return (
-        f"Of the rows, {fitted.n_held_out:,} were held out at random: the model has not seen "
-        f"them{groups}"
-    )
+        others = "" if n_groups is None else ", nor any other row of their groups"
+        rows = f"Of the rows, {fitted.n_held_out:,} were held out at random: the model has not seen"
+        return f"{rows} them{others}"
+    kept = "" if n_groups is None else f"{count(n_groups, min_count)} groups kept together"
+    others = f", nor any other row of its group ({kept})" if kept else ""
+    return f"Each row was predicted by a model that had not seen it{others}"
 
 
 # How well it went.
