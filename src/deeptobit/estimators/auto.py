@@ -14,8 +14,8 @@ from deeptobit.auto import TAILS, EvidenceStack, HeldOutScores, Scoring, fit_err
 from deeptobit.estimators.diagnosis import warn_of_censoring
 from deeptobit.estimators.inputs import feature_scale
 from deeptobit.estimators.network import LayeredRegressor
+from deeptobit.estimators.networkcv import Candidate, Search
 from deeptobit.estimators.prediction import PredictionKind
-from deeptobit.estimators.search import Candidate, Search
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.targets import BoundsLike
 
