@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import TAILS, EvidenceStack, HeldOutScores, Scoring, fit_error_model, fit_stack
 from deeptobit.estimators.diagnosis import warn_of_censoring
-from deeptobit.estimators.inputs import feature_scale
+from deeptobit.estimators.inputs import PredictionKind, feature_scale
 from deeptobit.estimators.network import LayeredRegressor
 from deeptobit.estimators.networkcv import Candidate, Search
-from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.targets import BoundsLike
 

@@ -2,16 +2,16 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from scipy.stats import chi2, norm
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray
+from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import feature_names
 from deeptobit.exceptions import CensoringWarning
@@ -163,13 +163,11 @@ class InferenceMixin(CensoredRegressor):
         if self.alpha != 0.0 or (restricted is not None and restricted.alpha != 0.0):
             raise ValueError("a likelihood-ratio test needs unpenalised models (alpha = 0)")
         if restricted is None:
-            other = trained.without_features(tol=self.tol, max_iter=self.max_iter)
+            other, extra = trained.without_features(tol=self.tol, max_iter=self.max_iter), set()
         else:
-            check_is_fitted(restricted)
             other = restricted._training()
+            extra = {*feature_names(restricted)} - {*feature_names(self)}
         _check_nested(trained, other)
-        extra = set() if restricted is None else {*feature_names(restricted)}
-        extra -= {*feature_names(self)}
         if extra:
             raise ValueError(
                 f"the models are not nested: {', '.join(map(repr, sorted(extra)))} is not among "
@@ -229,18 +227,15 @@ class InferenceMixin(CensoredRegressor):
         target feature
         y      x0        0.489    0.033
         """
-        if kind not in ("latent", "mean", "uncensored"):
-            raise ValueError(f"kind must be 'latent', 'mean' or 'uncensored'; got {kind!r}")
+        inputs.check_choice("kind", kind, get_args(EffectKind))
         check_is_fitted(self)
         x = self._with_intercept(X)
-        factor = _effect_factor(self._predictive(X, lower, upper), kind)
+        factor, by_latent, by_log_sigma = _effect_factor(self._predictive(X, lower, upper), kind)
         parts = []
         for task, beta in enumerate(self.coef_):
             # Effect of d: β_d m with m the average factor; m itself moves with all parameters.
-            level = factor.value[:, task].mean()
-            slope = np.r_[
-                factor.by_latent[:, task] @ x / len(x), factor.by_log_sigma[:, task].mean()
-            ]
+            level = factor[:, task].mean()
+            slope = np.r_[by_latent[:, task] @ x / len(x), by_log_sigma[:, task].mean()]
             jacobian = np.outer(beta, slope)
             jacobian[:, : len(beta)] += level * np.eye(len(beta))
             covariance = self._covariance(task, cov_type, groups)
@@ -279,9 +274,8 @@ class InferenceMixin(CensoredRegressor):
     def _with_intercept(self, X: Any) -> FloatArray:
         """Features and a column of ones, (n, D + 1)."""
         matrix = self._read_features(X)
-        sparse = bool(issparse(matrix))
-        ones = np.ones(matrix.shape[0])
-        return np.column_stack([matrix.toarray() if sparse else matrix, ones])
+        dense = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        return np.column_stack([dense, np.ones(len(dense))])
 
     def _training(self) -> FittedTobit:
         check_is_fitted(self)
@@ -296,10 +290,7 @@ class InferenceMixin(CensoredRegressor):
         self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None
     ) -> FloatArray:
         """Covariance of (β, intercept, log σ), NaN with a warning where it is not determined."""
-        if cov_type not in ("observed", "robust", "cluster"):
-            raise ValueError(
-                f"cov_type must be 'observed', 'robust' or 'cluster'; got {cov_type!r}"
-            )
+        inputs.check_choice("cov_type", cov_type, get_args(CovarianceKind))
         covariance = self._training().covariance(task, cov_type, groups)
         if np.isnan(covariance).any():
             warnings.warn(
@@ -374,29 +365,23 @@ def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:
         raise ValueError("the restricted model has more parameters than this one; swap them")
 
 
-class _Factor(NamedTuple):
-    """A factor m(η, σ) with its derivatives by η and log σ, each (n, T)."""
+def _effect_factor(
+    predictive: Predictive, kind: EffectKind
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What β is multiplied with in the effect on the latent, the mean or P(uncensored).
 
-    value: FloatArray
-    by_latent: FloatArray
-    by_log_sigma: FloatArray
-
-
-def _effect_factor(predictive: Predictive, kind: EffectKind) -> _Factor:
-    """What β is multiplied with in the effect on the latent, the mean or P(uncensored)."""
+    A factor m(η, σ) with its derivatives by η and log σ, each (n, T).
+    """
     sigma = np.broadcast_to(predictive.sigma, predictive.latent.shape)
     if kind == "latent":
-        return _Factor(np.ones_like(sigma), np.zeros_like(sigma), np.zeros_like(sigma))
+        return np.ones_like(sigma), np.zeros_like(sigma), np.zeros_like(sigma)
     noise, a, b = predictive.noise, predictive.a, predictive.b
     a_end, b_end = np.where(np.isfinite(a), a, 0.0), np.where(np.isfinite(b), b, 0.0)
     at_a = np.where(np.isfinite(a), np.exp(noise.log_pdf(a_end)), 0.0)
     at_b = np.where(np.isfinite(b), np.exp(noise.log_pdf(b_end)), 0.0)
     by_latent = (at_a - at_b) / sigma
     if kind == "mean":
-        return _Factor(predictive.uncensored(), by_latent, a_end * at_a - b_end * at_b)
+        return predictive.uncensored(), by_latent, a_end * at_a - b_end * at_b
     bend_a, bend_b = noise.score(a_end) * at_a, noise.score(b_end) * at_b
-    return _Factor(
-        by_latent,
-        (bend_a - bend_b) / sigma**2,
-        (a_end * bend_a - b_end * bend_b) / sigma - by_latent,
-    )
+    by_log_sigma = (a_end * bend_a - b_end * bend_b) / sigma - by_latent
+    return by_latent, (bend_a - bend_b) / sigma**2, by_log_sigma

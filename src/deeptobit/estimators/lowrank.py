@@ -7,16 +7,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray, is_dask
+from deeptobit.arrays import FloatArray, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.prediction import SubspaceMixin
 from deeptobit.estimators.source import SourceFit, SourceTraining
 from deeptobit.likelihood import one_family
-from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream
+from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, RecursiveTobit
 from deeptobit.penalties import Penalty, resolve_penalty
 from deeptobit.scale import DaskRows, RowSource
@@ -35,8 +35,7 @@ class RowsBehind(NamedTuple):
         if added == 0.0:
             return self
         share = weight / weight.max()  # large weights would overflow
-        sparse = bool(issparse(matrix))
-        if sparse:
+        if inputs.is_sparse(matrix):
             squares = matrix.multiply(matrix).T @ share
         else:
             squares = np.einsum("ij,ij,i->j", matrix, matrix, share, dtype=np.float64)
@@ -46,9 +45,23 @@ class RowsBehind(NamedTuple):
 
 
 class SubspaceEstimator(SubspaceMixin, CensoredRegressor):
-    """Stores the layers that share a subspace."""
+    """Stores the layers that share a subspace, and gives the coordinates of rows in it."""
 
     rank_: int
+
+    def transform(self, X: Any, layer: int = -1) -> FloatArray:
+        """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
+        check_is_fitted(self)
+        depth = inputs.read_layer(layer, len(self.layers_))
+        matrix = self._read_features(X)
+        return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
+
+    def _below(self, matrix: Any, depth: int) -> FloatArray | None:
+        """What the layer at a depth sees beside x: the outputs of the one below, (N, T)."""
+        below = None
+        for latent in latents(self.layers_[:depth], matrix, self.lower_, self.upper_):
+            below = np.clip(latent, self.lower_, self.upper_)
+        return below
 
     def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
         """Keep a network: the coefficients of its first layer, the noise of its last."""
@@ -69,7 +82,6 @@ class LowRankRegressor(SubspaceEstimator):
     alpha_: float
     n_features_in_: int
     n_iter_: int
-    history_: dict[str, Any]
     _rows_behind: RowsBehind
     _stream: OnlineSolver | RecursiveTobit | NetworkStream | ContinuedNetwork
     _words_for_sigma: tuple[str, ...] = ("mle",)

@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import network as networks
-from deeptobit.arrays import FloatArray, in_precision_of
+from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.effects import LayerEffects
+from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator
-from deeptobit.estimators.prediction import PredictionKind, of_kind
+from deeptobit.estimators.prediction import of_kind
 from deeptobit.estimators.source import SourceFit, SourceTraining
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Noise, evaluate, one_family
@@ -50,17 +50,10 @@ class LayeredRegressor(SubspaceEstimator):
         """
         check_is_fitted(self)
         kind = self.prediction if kind is None else kind
-        inputs.check_kind(kind)
+        inputs.check_choice("kind", kind, inputs.KINDS)
         matrix = self._read_features(X)
         for predictive in self._predictive_by_layer(self.layers_, matrix, lower, upper):
             yield self._drop_task_axis(of_kind(predictive, kind), X)
-
-    def transform(self, X: Any, layer: int = -1) -> FloatArray:
-        """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
-        check_is_fitted(self)
-        depth = inputs.read_layer(layer, len(self.layers_))
-        matrix = self._read_features(X)
-        return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
 
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         """Mean effect of one standard deviation of each feature on the last score, (T, D)."""
@@ -70,7 +63,7 @@ class LayeredRegressor(SubspaceEstimator):
         slopes = networks.mean_slopes(self.layers_, matrix, self.lower_, self.upper_)
         return slopes * inputs.feature_scale(matrix)
 
-    def _layer_effects(self, layer: int, X: Any) -> LayerEffects:
+    def _layer_effects(self, layer: int, X: Any) -> tuple[list[str], FloatArray]:
         """Effects of a layer's inputs: the outputs below, which have the targets' names, and x."""
         if len(self.layers_) == 1:
             return super()._layer_effects(layer, X)
@@ -84,14 +77,7 @@ class LayeredRegressor(SubspaceEstimator):
         if chosen.V.shape[1] > len(scale):
             names = names + inputs.feature_names(self)
             scale = np.append(scale, inputs.feature_scale(matrix))
-        return LayerEffects(tuple(names), chosen.coef * scale / chosen.sigma[:, None])
-
-    def _below(self, matrix: Any, depth: int) -> FloatArray | None:
-        """What the layer at a depth sees beside x: the outputs of the one below, (N, T)."""
-        below = None
-        for latent in networks.latents(self.layers_[:depth], matrix, self.lower_, self.upper_):
-            below = np.clip(latent, self.lower_, self.upper_)
-        return below
+        return names, chosen.coef * scale / chosen.sigma[:, None]
 
     def _read_rows_to_explain(self, X: Any) -> Any:
         if X is None:

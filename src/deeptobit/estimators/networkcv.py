@@ -20,7 +20,6 @@ from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.formula import FormulaDesign
 from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
-from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.estimators.subspace import null_of
 from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.likelihood import Noise, one_family
@@ -122,7 +121,7 @@ class SubspaceNetworkCV(LayeredRegressor):
         noise: str | Noise = "gaussian",
         fit_intercept: bool = True,
         standardize: bool = True,
-        prediction: PredictionKind = "mean",
+        prediction: inputs.PredictionKind = "mean",
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
@@ -293,8 +292,7 @@ class Search:
     ) -> Self:
         """Check the settings and the data of an estimator that searches."""
         inputs.check_settings(model.get_params(deep=False))
-        if model.scoring not in ("r2", "log"):
-            raise ValueError(f"scoring must be 'r2' or 'log'; got {model.scoring!r}")
+        inputs.check_choice("scoring", model.scoring, ("r2", "log"))
         noise = model._layer_noise()
         matrix, targets, weight = model._read_rows(X, y, sample_weight, lower, upper)
         diagnosis.check_determined(targets, weight, 0, 1.0)

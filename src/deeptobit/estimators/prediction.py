@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -18,14 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, in_precision_of, is_dask
 from deeptobit.estimators import inputs
+from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive, some_targets
 from deeptobit.network import NetworkLayer, latents
 from deeptobit.scale import predict_lazily
 from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
-
-PredictionKind = Literal["mean", "clip", "latent"]
-
 
 # What a new fit discards, by the attribute whose assignment marks it: parameters, or features
 # (``partial_fit`` keeps the features it began with).
@@ -59,6 +56,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
     target_names_: list[str]
     formula_: Any
     feature_names_in_: Any
+    history_: dict[str, Any]
     _one_dimensional: bool
     _chosen_noise: Noise
 
@@ -108,7 +106,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
             For a Dask collection X a lazy one, partitioned as X is.
         """
         kind = self.prediction if kind is None else kind
-        inputs.check_kind(kind)
+        inputs.check_choice("kind", kind, inputs.KINDS)
         if is_dask(X):
             check_is_fitted(self)
             if lower is not None or upper is not None:
@@ -247,8 +245,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
     ) -> tuple[Any, CensoredTargets, FloatArray]:
         """Features (N, D), outcomes (N, T) and weights (N,) of a first fit, checked."""
         matrix = inputs.read_features(self, X, reset=True)
-        rows: dict[str, Any] = {"entry_lower": lower, "entry_upper": upper}
-        targets = inputs.read_targets(y, self.lower, self.upper, **rows, outside=self.outside)
+        bounds, limits = (self.lower, self.upper), (lower, upper)
+        targets = inputs.read_targets(y, bounds, limits, outside=self.outside)
         inputs.check_lengths(matrix, targets)
         return matrix, targets, inputs.read_weights(sample_weight, len(targets))
 
@@ -277,15 +275,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
                 f"y has {found} target(s), but the model was fitted to {len(names)}: "
                 f"{', '.join(names)}"
             )
-        targets = inputs.read_targets(
-            Y,
-            self.lower_,
-            self.upper_,
-            entry_lower=lower,
-            entry_upper=upper,
-            names=None if isinstance(Y, CensoredTargets) else names,
-            outside=self.outside,
-        )
+        bounds, limits = (self.lower_, self.upper_), (lower, upper)
+        targets = inputs.read_targets(Y, bounds, limits, names=names, outside=self.outside)
         return replace(targets, names=tuple(names))
 
     def _store_targets(self, targets: CensoredTargets) -> None:
@@ -347,12 +338,7 @@ def _varying(targets: CensoredTargets, weight: FloatArray) -> NDArray[np.intp]:
 
 def _all_non_negative(lower: Any) -> bool:
     """Whether a constructor's lower bounds are known to be non-negative for every task."""
-    if isinstance(lower, Real):
-        return float(lower) >= 0.0
-    lower = by_name(lower)
-    if lower is None or isinstance(lower, dict):
-        return False
-    try:
-        return bool(np.all(np.asarray(lower, dtype=np.float64) >= 0.0))
-    except (TypeError, ValueError):
+    try:  # None is NaN
+        return bool(np.all(np.asarray(by_name(lower), dtype=np.float64) >= 0.0))
+    except (TypeError, ValueError):  # such as a dict by name
         return False

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from deeptobit.estimators import inputs
 from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.conformal import IntervalCalibration, TargetScores
 from deeptobit.estimators.formula import SAVED_FORMULA, FormulaDesign
-from deeptobit.estimators.inputs import check_kind
 from deeptobit.estimators.lowrank import RowsBehind
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
@@ -38,7 +38,7 @@ Sizes = dict[str, int]
 
 def check_model(model: Any) -> None:
     """Refuse an estimator whose parts do not belong together; an unfitted one has none."""
-    check_kind(model.prediction)
+    inputs.check_choice("prediction", model.prediction, inputs.KINDS)
     model._layer_noise()  # refuses an unknown noise
     fitted = vars(model)
     if "sigma_" not in fitted:
@@ -80,8 +80,8 @@ def _check_layers(model: Any, layers: Any, sizes: Sizes) -> None:
     ensure(vars(model).get("n_layers_") == len(layers), "n_layers_ is not their number")
     allowed = {sizes["D"]}
     for layer in layers:
-        inputs = check_sizes(layer, {"T": sizes["T"]}, **_LAYER)["I"]
-        ensure(inputs in allowed, "a layer has the wrong inputs")
+        n_inputs = check_sizes(layer, {"T": sizes["T"]}, **_LAYER)["I"]
+        ensure(n_inputs in allowed, "a layer has the wrong inputs")
         allowed = {sizes["T"], sizes["T"] + sizes["D"]}  # without skip connection, and with it
 
 

@@ -9,10 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import layer as batch
-from deeptobit.arrays import FloatArray, in_precision_of
+from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.lowrank import LowRankRegressor
-from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.estimators.source import SourceFit, SourceTraining
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import NetworkLayer
@@ -134,7 +133,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         sigma: Any = "mle",
         fit_intercept: bool = True,
         standardize: bool = True,
-        prediction: PredictionKind = "mean",
+        prediction: inputs.PredictionKind = "mean",
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
@@ -172,13 +171,6 @@ class SubspaceTobitRegressor(LowRankRegressor):
     def n_layers_(self) -> int:
         """1."""
         return len(self.layers_)
-
-    def transform(self, X: Any, layer: int = -1) -> FloatArray:
-        """Coordinates Vx of the rows in the shared subspace, (N, R)."""
-        check_is_fitted(self)
-        if layer not in (-1, 0):
-            raise ValueError(f"there is one layer; layer must be 0 or -1, got {layer}")
-        return in_precision_of(X, self._read_features(X) @ self.V_.T)
 
     def relative_gradient(
         self,

@@ -9,7 +9,6 @@ from deeptobit import layer
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceMixin
-from deeptobit.estimators.prediction import PredictionKind
 from deeptobit.inspection import FittedTobit
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.targets import BoundsLike, CensoredTargets
@@ -111,7 +110,7 @@ class TobitRegressor(InferenceMixin):
         sigma: Any = "mle",
         fit_intercept: bool = True,
         standardize: bool = True,
-        prediction: PredictionKind = "mean",
+        prediction: inputs.PredictionKind = "mean",
         max_iter: int = 100,
         tol: float = 1e-8,
     ) -> None:
