@@ -185,6 +185,19 @@ def warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: i
         )
 
 
+def warn_of_layers(layers: Sequence[dict[str, Any]], tol: float) -> None:
+    """Name the layers that did not converge, by their ``history_``."""
+    for depth, layer in enumerate(layers, 1):
+        if not layer.get("converged", True):
+            warnings.warn(
+                f"layer {depth} did not converge after {len(layer['course'])} steps (relative "
+                f"gradient norm {layer['gradient_norm']:.1e}, tol {tol:.1e}); increase max_iter, "
+                "loosen tol, or set a larger alpha",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
 def regression_rows(problem: OlsenProblem) -> FloatArray:
     """Features in the basis of the problem and, with an intercept, ones, (N, r or r + 1)."""
     rows = np.vstack([block.dense() for _, block in problem.features.blocks()])

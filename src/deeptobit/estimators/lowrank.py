@@ -131,6 +131,7 @@ class LowRankRegressor(SubspaceEstimator):
             self._fit(matrix, targets, weight)
             self._rows_behind = RowsBehind(0.0, np.zeros(matrix.shape[1])).more(matrix, weight)
         self.__dict__.pop("_stream", None)
+        diagnosis.warn_of_layers(self.history_.get("layers", [self.history_]), self.tol)
         return self
 
     def partial_fit(

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -246,7 +245,6 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         if network.kinds is not None:
             given = not isinstance(self.sigma, str)
             diagnosis.warn_of_censoring(network.kinds, targets, given_sigma=given)
-        self._warn_of_convergence()
         self.alpha_ = alphas[0]
         n_steps = sum(layer.n_iter for layer in network.grown) + len(network.tuning)
         self.n_iter_ = max(n_steps, 1)
@@ -312,20 +310,6 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
                 stacklevel=4,
             )
         return self._online_settings(targets.names)
-
-    def _warn_of_convergence(self) -> None:
-        stuck = [
-            str(depth)
-            for depth, layer in enumerate(self.history_["layers"], 1)
-            if not layer.get("converged", True)
-        ]
-        if stuck:
-            warnings.warn(
-                f"layer {', '.join(stuck)} did not converge after {self.max_iter} Newton steps; "
-                "increase max_iter, loosen tol, or set a larger alpha",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
 
 def train_network(

@@ -1,21 +1,19 @@
 """Fitting to rows that are not in memory: Parquet files, and Dask collections on a cluster."""
 
 import time
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit import scale
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.layer import CensoringKinds, Step
 from deeptobit.network import NetworkLayer, grow, prune
 from deeptobit.runtime import end_progress, show_progress
-from deeptobit.scale import DataSummary, FinishedLayer, Moments, Progress, RowSource
+from deeptobit.scale import DataSummary, Moments, Progress, RowSource
 from deeptobit.targets import CensoredTargets
 
 
@@ -87,7 +85,10 @@ class SourceTraining:
             end_progress()
         finished, summary = fit_layer.progress.finished, fit_layer.progress.summary
         assert summary is not None
-        self._diagnose(finished, summary)
+        names, given = targets.names, not isinstance(model.sigma, str)
+        diagnosis.check_counts(round(summary.n_rows), summary.known, names, n_features=0)
+        kinds = CensoringKinds(summary.one_sided, summary.two_sided)
+        diagnosis.warn_of_censoring(kinds, targets, given_sigma=given)
         layers, nlls = [layer.layer for layer in finished], tuple(layer.nll for layer in finished)
         depth, pruned = prune(layers, nlls, summary.weight, skip_connection=skip_connection)
         history = {
@@ -126,22 +127,6 @@ class SourceTraining:
         needed, names = 0 if alpha > 0.0 else n_inputs, self.targets.names
         diagnosis.check_counts(round(moments.n_rows), moments.known, names, n_features=needed)
         return alpha
-
-    def _diagnose(self, finished: Sequence[FinishedLayer], summary: DataSummary) -> None:
-        """Warn of what the data do not determine, and of layers that did not converge."""
-        model, targets = self._model, self.targets
-        diagnosis.check_counts(round(summary.n_rows), summary.known, targets.names, n_features=0)
-        kinds = CensoringKinds(summary.one_sided, summary.two_sided)
-        diagnosis.warn_of_censoring(kinds, targets, given_sigma=not isinstance(model.sigma, str))
-        for depth, layer in enumerate(finished):
-            if not layer.history.get("converged", True):
-                warnings.warn(
-                    f"layer {depth + 1} did not converge after {layer.n_iter} steps (relative "
-                    f"gradient norm {layer.history['gradient_norm']:.1e}, tol {model.tol:.1e}); "
-                    "increase max_iter, loosen tol, or set a larger alpha",
-                    ConvergenceWarning,
-                    stacklevel=5,
-                )
 
     def _show_step(self, depth: int, step: Step) -> None:
         if self._model.verbose:

@@ -1,11 +1,9 @@
 """One layer: many censored outcomes that share a low-rank subspace, W = UV."""
 
-import warnings
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import layer as batch
@@ -230,27 +228,13 @@ class SubspaceTobitRegressor(LowRankRegressor):
         )
         if self.verbose:
             end_progress()
-        if not fit.converged:
-            warnings.warn(
-                f"no convergence after {fit.n_iter} Newton steps (relative gradient norm "
-                f"{fit.gradient_norm:.1e}, tol {self.tol:.1e}); increase max_iter, loosen tol, or "
-                "set a larger alpha",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
         features, scaling = null.problem.features, null.problem.scaling
         layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))
         self._store((layer,), targets)
         self.n_iter_ = max(fit.n_iter, 1)
-        self.history_ |= {
-            "objective": fit.objective,
-            "gradient_norm": fit.gradient_norm,
-            "certificate": fit.certificate,
-            "alpha_max": null.alpha_max,
-            "converged": fit.converged,
-            "n_features_used": int(layer.V.any(axis=0).sum()),
-            "course": list(fit.steps),
-        }
+        self.history_ |= fit.history
+        self.history_["alpha_max"] = null.alpha_max
+        self.history_["n_features_used"] = int(layer.V.any(axis=0).sum())
 
     def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
         """The layer without effects, where the batch solver begins."""
