@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import TAILS, EvidenceStack, HeldOutScores, Scoring, fit_error_model, fit_stack
 from deeptobit.estimators.diagnosis import warn_of_censoring
-from deeptobit.estimators.inputs import PredictionKind, feature_scale
+from deeptobit.estimators.inputs import Limits, PredictionKind, feature_scale
 from deeptobit.estimators.network import LayeredRegressor
 from deeptobit.estimators.networkcv import Candidate, Search
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
@@ -146,8 +146,8 @@ class AutoTobitRegressor(LayeredRegressor):
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
         groups: ArrayLike | None = None,
     ) -> Self:
         """Compare the members on held-out rows, and take the best one, fitted to all rows.
@@ -259,13 +259,10 @@ class AutoTobitRegressor(LayeredRegressor):
 
 
 def _read_members(members: Any) -> tuple[str, ...]:
-    if isinstance(members, str):
-        if members == "auto":
-            return MEMBERS
-    elif isinstance(members, Sequence):
-        names = tuple(members)
-        if names and all(name in MEMBERS for name in names):
-            return names
+    names = MEMBERS if isinstance(members, str) and members == "auto" else members
+    listed = isinstance(names, Sequence) and not isinstance(names, str)
+    if listed and names and all(name in MEMBERS for name in names):
+        return tuple(names)
     raise ValueError(f"members must be 'auto' or some of {MEMBERS}; got {members!r}")
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
-from deeptobit.estimators.inputs import feature_names
+from deeptobit.estimators.inputs import Limits, feature_names
 from deeptobit.exceptions import CensoringWarning
 from deeptobit.inspection import CovarianceKind, FittedTobit
 from deeptobit.likelihood import Predictive
@@ -134,9 +134,16 @@ class InferenceMixin(CensoredRegressor):
             Per target: ``statistic`` (χ²), ``df``, ``p_value``.
         """
         check_is_fitted(self)
+        names = feature_names(self)
         features = [features] if isinstance(features, str) else features
-        chosen = self._columns(feature_names(self) if features is None else features)
-        rows = []
+        features = names if features is None else features
+        unknown = [name for name in features if name not in names]
+        if unknown:
+            raise ValueError(
+                f"unknown feature(s) {', '.join(map(repr, unknown))}; the features are "
+                f"{', '.join(map(repr, names))}"
+            )
+        chosen, rows = [names.index(name) for name in features], []
         for task, beta in enumerate(self.coef_[:, chosen]):
             covariance = self._covariance(task, cov_type, groups)
             rows.append(_wald(beta, covariance[np.ix_(chosen, chosen)]))
@@ -189,8 +196,8 @@ class InferenceMixin(CensoredRegressor):
         X: Any,
         kind: EffectKind = "mean",
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
         confidence: float = 0.95,
@@ -249,8 +256,8 @@ class InferenceMixin(CensoredRegressor):
         X: Any,
         confidence: float = 0.95,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
     ) -> tuple[FloatArray, FloatArray]:
@@ -300,16 +307,6 @@ class InferenceMixin(CensoredRegressor):
                 stacklevel=3,
             )
         return covariance
-
-    def _columns(self, features: Sequence[str]) -> list[int]:
-        names = feature_names(self)
-        unknown = [name for name in features if name not in names]
-        if unknown:
-            raise ValueError(
-                f"unknown feature(s) {', '.join(map(repr, unknown))}; the features are "
-                f"{', '.join(map(repr, names))}"
-            )
-        return [names.index(name) for name in features]
 
 
 def estimate_table(

@@ -1,25 +1,26 @@
 """What a layer and a network of low rank have in common: inputs, settings, and how they learn."""
 
 import os
+import sys
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.base import CensoredRegressor
-from deeptobit.estimators.prediction import SubspaceMixin
-from deeptobit.estimators.source import SourceFit, SourceTraining
+from deeptobit.estimators.source import SourceTraining
 from deeptobit.likelihood import one_family
 from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, RecursiveTobit
 from deeptobit.penalties import Penalty, resolve_penalty
-from deeptobit.scale import DaskRows, RowSource
+from deeptobit.scale import DaskRows, DataSummary, RowSource
 from deeptobit.targets import CensoredTargets
 
 
@@ -44,10 +45,16 @@ class RowsBehind(NamedTuple):
         return RowsBehind(total, self.mean_squares + change)
 
 
-class SubspaceEstimator(SubspaceMixin, CensoredRegressor):
-    """Stores the layers that share a subspace, and gives the coordinates of rows in it."""
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CensoredRegressor):
+    """Stores the layers that share a subspace, in which ``transform`` gives R coordinates."""
 
     rank_: int
+
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
         """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
@@ -92,8 +99,8 @@ class LowRankRegressor(SubspaceEstimator):
         y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
     ) -> Self:
@@ -116,11 +123,8 @@ class LowRankRegressor(SubspaceEstimator):
         """
         source = self._source(X, y, sample_weight, lower, upper)
         if source is not None:
-            fit = self._fit_source(SourceTraining(self, source), checkpoint, resume)
-            self.alpha_, self.n_iter_ = fit.alpha, max(fit.n_iter, 1)
-            self._store(fit.layers, fit.targets)
-            self.feature_scale_ = fit.summary.scale
-            self._rows_behind = RowsBehind(fit.summary.weight, fit.summary.mean_squares)
+            summary = self._fit_source(SourceTraining(self, source), checkpoint, resume)
+            self._rows_behind = RowsBehind(summary.weight, summary.mean_squares)
         elif checkpoint is not None or resume:
             raise ValueError(
                 "checkpoint and resume are for rows beyond memory, deeptobit.scale.ParquetRows or "
@@ -140,8 +144,8 @@ class LowRankRegressor(SubspaceEstimator):
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
     ) -> Self:
         """Learn from some more rows, in constant memory.
 
@@ -171,8 +175,8 @@ class LowRankRegressor(SubspaceEstimator):
         """Fit to rows in memory."""
 
     @abstractmethod
-    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> SourceFit:
-        """Fit to rows beyond memory, and set ``history_``."""
+    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
+        """Fit to rows beyond memory."""
 
     @abstractmethod
     def _begun(self, targets: CensoredTargets) -> Any:
@@ -186,6 +190,11 @@ class LowRankRegressor(SubspaceEstimator):
     def _store_stream(self, targets: CensoredTargets) -> None:
         """Keep what the stream has learned."""
 
+    def _show_progress(self, text: str = "") -> None:
+        """If ``verbose``, write over the line of progress on stderr; without text, end it."""
+        if self.verbose:
+            print(f"\r{text:<70}" if text else "", end="" if text else "\n", file=sys.stderr)
+
     def _read(
         self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any, *, reset: bool
     ) -> tuple[Any, CensoredTargets, FloatArray]:
@@ -196,25 +205,16 @@ class LowRankRegressor(SubspaceEstimator):
         given = 0.0 if automatic else self.alpha
         inputs.check_settings(self.get_params(deep=False) | {"alpha": given})
         self._read_penalty()
-        if not reset:
-            return self._read_more(X, y, sample_weight, lower, upper)
-        rows = self._read_rows(X, y, sample_weight, lower, upper)
-        inputs.check_count("rank", self.rank)
-        self.rank_ = min(int(self.rank), self.n_features_in_, len(rows[1].names))
-        self.alpha_ = float(given)
-        return rows
-
-    def _read_more(
-        self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any
-    ) -> tuple[Any, CensoredTargets, FloatArray]:
-        """More rows of the same features and targets, whose names and bounds stay as they are."""
-        matrix = self._read_features(X)
-        targets = replace(
-            self._read_again(y, lower, upper),
-            lower=self.lower_,
-            upper=self.upper_,
-            one_dimensional=self._one_dimensional,
-        )
+        if reset:
+            rows = self._read_rows(X, y, sample_weight, lower, upper)
+            inputs.check_count("rank", self.rank)
+            self.rank_ = min(int(self.rank), self.n_features_in_, len(rows[1].names))
+            self.alpha_ = float(given)
+            return rows
+        # More rows of the same features and targets, whose names and bounds stay as they are.
+        matrix, targets = self._read_features(X), self._read_again(y, lower, upper)
+        kept: Any = {"lower": self.lower_, "upper": self.upper_}
+        targets = replace(targets, **kept, one_dimensional=self._one_dimensional)
         inputs.check_lengths(matrix, targets)
         return matrix, targets, inputs.read_weights(sample_weight, len(targets), may_be_zero=True)
 

@@ -7,23 +7,22 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import network as networks
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.inputs import PredictionKind
+from deeptobit.estimators.inputs import Limits, PredictionKind
 from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator
 from deeptobit.estimators.prediction import of_kind
-from deeptobit.estimators.source import SourceFit, SourceTraining
+from deeptobit.estimators.source import SourceTraining
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Noise, evaluate, one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork
 from deeptobit.online import OnlineSettings
 from deeptobit.penalties import Penalty
-from deeptobit.runtime import end_progress, show_progress
+from deeptobit.scale import DataSummary
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 _CHUNK_ROWS = 8192
@@ -39,8 +38,8 @@ class LayeredRegressor(SubspaceEstimator):
         X: Any,
         kind: PredictionKind | None = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> Iterator[FloatArray]:
         """The prediction of every layer in turn, the last being that of ``predict``.
 
@@ -250,7 +249,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         self.n_iter_ = max(n_steps, 1)
         self._store(network.layers, targets)
 
-    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> SourceFit:
+    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
         self._check_network(training.targets)
         wanted = {
             "joint_tuning=True": self.joint_tuning is True,
@@ -260,11 +259,8 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         for setting, asked_for in wanted.items():
             if asked_for:
                 raise ValueError(f"{setting} needs all rows in memory; leave it at its default")
-        fit = training.run(
-            self.n_layers, checkpoint, resume=resume, skip_connection=self.skip_connection
-        )
-        self.history_ = fit.history
-        return fit
+        skip = self.skip_connection
+        return training.run(self.n_layers, checkpoint, resume=resume, skip_connection=skip)
 
     def _begun(self, targets: CensoredTargets) -> NetworkStream:
         online = self._check_network(targets)
@@ -351,8 +347,8 @@ def train_network(
             skip_connection=model.skip_connection,
             n_passes=model.n_passes,
             calibrated=model._calibrates,
-            progress=lambda layer, done: _show(
-                model, f"layer {layer + 1}: {done:,} of {total:,} rows"
+            progress=lambda layer, done: model._show_progress(
+                f"layer {layer + 1}: {done:,} of {total:,} rows"
             ),
         )
         grown = network.grown
@@ -365,8 +361,8 @@ def train_network(
             joint_tuning=tuning,
             tol=model.tol,
             max_iter=model.max_iter,
-            progress=lambda stage, step, objective: _show(
-                model, f"{stage}: step {step}, objective {objective:.4f}"
+            progress=lambda stage, step, objective: model._show_progress(
+                f"{stage}: step {step}, objective {objective:.4f}"
             ),
         )
         network = replace(network, layers=networks.to_user(network.layers, *units))
@@ -378,8 +374,7 @@ def train_network(
         "paying_depth": network.depth,
         "tuning": {"kept": network.tuned, "objective": network.tuning},
     }
-    if model.verbose:
-        end_progress()
+    model._show_progress()
     return network, alphas, history
 
 
@@ -425,11 +420,6 @@ def _pose(
         # Layers that are tuned together share one budget, unless the user set the penalty.
         tuning_share=1.0 / len(alphas) if isinstance(model.alpha, str) else 1.0,
     )
-
-
-def _show(model: Any, text: str) -> None:
-    if model.verbose:
-        show_progress(text)
 
 
 def validated_depth(

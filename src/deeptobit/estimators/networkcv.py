@@ -150,8 +150,8 @@ class SubspaceNetworkCV(LayeredRegressor):
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
         groups: ArrayLike | None = None,
     ) -> Self:
         """Compare the candidates on held-out rows, and fit the best one to all rows.

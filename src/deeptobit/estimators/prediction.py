@@ -5,19 +5,14 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    RegressorMixin,
-    TransformerMixin,
-)
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, in_precision_of, is_dask
 from deeptobit.estimators import inputs
-from deeptobit.estimators.inputs import PredictionKind
+from deeptobit.estimators.inputs import Limits, PredictionKind
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive, some_targets
 from deeptobit.network import NetworkLayer, latents
@@ -85,8 +80,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         X: Any,
         kind: PredictionKind | None = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> FloatArray:
         r"""Predict Y.
 
@@ -114,24 +109,19 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
                     "bounds per entry need rows in memory; predict the partitions by hand"
                 )
             names, one = self.target_names_, self._one_dimensional
-            lazy: Any = predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
+            lazy = predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
             return cast(FloatArray, lazy)
         return self._drop_task_axis(of_kind(self._predictive(X, lower, upper), kind), X)
 
     def predict_bound_proba(
-        self, X: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+        self, X: Any, *, lower: Limits = None, upper: Limits = None
     ) -> tuple[FloatArray, FloatArray]:
         """P(y at its lower bound) and P(y at its upper bound), each (N, T); 0 at an open side."""
         y = self._predictive(X, lower, upper)
         return self._drop_task_axis(y.at_lower(), X), self._drop_task_axis(y.at_upper(), X)
 
     def predict_quantile(
-        self,
-        X: Any,
-        q: ArrayLike,
-        *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        self, X: Any, q: ArrayLike, *, lower: Limits = None, upper: Limits = None
     ) -> FloatArray:
         """Quantiles of y given x: (N, T) for a scalar q, (Q, N, T) for a vector."""
         return self._drop_task_axis(self._predictive(X, lower, upper).quantile(q), X)
@@ -142,8 +132,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         n_samples: int = 1,
         random_state: Any = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> FloatArray:
         """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
         inputs.check_count("n_samples", n_samples)
@@ -158,8 +148,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> float:
         """R² of E[y|x] over observed and at-bound entries, averaged over tasks.
 
@@ -167,7 +157,10 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         """
         targets = self._read_again(y, lower, upper)
         weight = inputs.read_weights(sample_weight, len(targets))
-        tasks = _varying(targets, weight)
+        # Tasks that have two different outcomes of some weight.
+        known = targets.has_value & (weight > 0.0)[:, None]
+        least = np.where(known, targets.values, np.inf).min(axis=0)
+        tasks = np.flatnonzero(least < np.where(known, targets.values, -np.inf).max(axis=0))
         mean = _as_recorded(self._predictive_for(X, targets), targets).mean()
         if tasks.size:
             targets, mean = some_targets(targets, tasks.tolist()), mean[:, tasks]
@@ -179,8 +172,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> float:
         """Mean log density per entry, averaged over tasks; higher is better.
 
@@ -300,16 +293,6 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         return in_precision_of(X, result)
 
 
-class SubspaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """For an estimator whose tasks share a subspace, in which ``transform`` gives R coordinates."""
-
-    def __sklearn_tags__(self) -> Any:
-        """Coordinates in single precision for features in single precision."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
 def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
     """One number for every entry: its mean, its clipped score or its score, (N, T)."""
     if kind == "latent":
@@ -326,14 +309,6 @@ def _as_recorded(predictive: Predictive, targets: CensoredTargets) -> Predictive
         lower=np.where(targets.at_lower, targets.values, predictive.lower),
         upper=np.where(targets.at_upper, targets.values, predictive.upper),
     )
-
-
-def _varying(targets: CensoredTargets, weight: FloatArray) -> NDArray[np.intp]:
-    """Tasks that have two different outcomes of some weight."""
-    known = targets.has_value & (weight > 0.0)[:, None]
-    least = np.where(known, targets.values, np.inf).min(axis=0)
-    largest = np.where(known, targets.values, -np.inf).max(axis=0)
-    return np.flatnonzero(least < largest)
 
 
 def _all_non_negative(lower: Any) -> bool:

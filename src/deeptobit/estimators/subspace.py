@@ -10,12 +10,12 @@ from deeptobit import layer as batch
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.lowrank import LowRankRegressor
-from deeptobit.estimators.source import SourceFit, SourceTraining
+from deeptobit.estimators.source import SourceTraining
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import NetworkLayer
 from deeptobit.online import OnlineSolver, RecursiveTobit, learn_passes
 from deeptobit.penalties import Penalty
-from deeptobit.runtime import end_progress, show_progress
+from deeptobit.scale import DataSummary
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 
@@ -176,8 +176,8 @@ class SubspaceTobitRegressor(LowRankRegressor):
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
     ) -> float:
         """Norm of the objective's gradient at the fitted model, relative to that by W at W = 0.
 
@@ -207,11 +207,11 @@ class SubspaceTobitRegressor(LowRankRegressor):
         else:
             self._fit_online(matrix, targets, weight)
 
-    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> SourceFit:
-        fit = training.run(1, checkpoint, resume=resume)
-        (course,) = fit.history.pop("layers")
-        self.history_ = fit.history | course
-        return fit
+    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
+        summary = training.run(1, checkpoint, resume=resume)
+        (course,) = self.history_.pop("layers")
+        self.history_ |= course
+        return summary
 
     def _fit_batch(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
@@ -224,10 +224,9 @@ class SubspaceTobitRegressor(LowRankRegressor):
             alpha=self.alpha_,
             tol=self.tol,
             max_iter=self.max_iter,
-            watch=_show_step if self.verbose else None,
+            watch=self._show_step if self.verbose else None,
         )
-        if self.verbose:
-            end_progress()
+        self._show_progress()
         features, scaling = null.problem.features, null.problem.scaling
         layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))
         self._store((layer,), targets)
@@ -235,6 +234,13 @@ class SubspaceTobitRegressor(LowRankRegressor):
         self.history_ |= fit.history
         self.history_["alpha_max"] = null.alpha_max
         self.history_["n_features_used"] = int(layer.V.any(axis=0).sum())
+
+    def _show_step(self, step: batch.Step) -> None:
+        """Progress of the batch solver."""
+        self._show_progress(
+            f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
+            f"relative gradient norm {step.gradient_norm:.1e}"
+        )
 
     def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
         """The layer without effects, where the batch solver begins."""
@@ -244,12 +250,10 @@ class SubspaceTobitRegressor(LowRankRegressor):
 
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         solver = self._stream = self._online_solver(targets.names)
+        total = self.n_passes * len(targets)
         for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
-            if self.verbose:
-                total = self.n_passes * len(targets)
-                show_progress(f"{done:,} of {total:,} rows ({done / total:.0%})")
-        if self.verbose:
-            end_progress()
+            self._show_progress(f"{done:,} of {total:,} rows ({done / total:.0%})")
+        self._show_progress()
         self._store_stream(targets)
 
     def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:
@@ -306,11 +310,3 @@ def null_of(
         penalty=penalty,
     )
     return batch.null_layer(problem)
-
-
-def _show_step(step: batch.Step) -> None:
-    """Progress of the batch solver."""
-    show_progress(
-        f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
-        f"relative gradient norm {step.gradient_norm:.1e}"
-    )

@@ -132,8 +132,8 @@ class TobitRegressor(InferenceMixin):
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
     ) -> Self:
         """Fit all tasks.
 
@@ -165,7 +165,10 @@ class TobitRegressor(InferenceMixin):
             max_iter=self.max_iter,
         )
         point = diagnosis.take_minimum_norm(problem, result.point, undetermined)
-        self._store(FittedTobit(problem, point, result.value, float(weight.sum()), kinds))
+        self._trained = FittedTobit(problem, point, result.value, float(weight.sum()), kinds)
+        self._store_targets(problem.targets)
+        self.coef_, self.intercept_, self.sigma_ = self._trained.in_user_units()
+        self.log_likelihood_ = self._trained.log_likelihood()
         self.n_iter_ = max(int(result.n_iter.max()), 1)
         self.history_ = {
             "n_iter": result.n_iter,
@@ -199,14 +202,6 @@ class TobitRegressor(InferenceMixin):
             max_theta=1.0 / layer.SIGMA_FLOOR if given is None else np.inf,
         )
         return problem, None if given is None else scaling.scale / given
-
-    def _store(self, trained: FittedTobit) -> None:
-        """Keep the fit, in the user's units."""
-        targets = trained.problem.targets
-        self._trained = trained
-        self._store_targets(targets)
-        self.coef_, self.intercept_, self.sigma_ = trained.in_user_units()
-        self.log_likelihood_ = trained.log_likelihood()
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the training data: a model that is passed on must not carry them along."""

@@ -94,6 +94,14 @@ def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
     return scales
 
 
+def read_forecast(
+    Y: TargetsLike, latent: ArrayLike, sigma: ArrayLike, lower: BoundsLike, upper: BoundsLike
+) -> tuple[CensoredTargets, FloatArray, FloatArray]:
+    """Outcomes, their predicted scores and noise scales, each (N, T)."""
+    targets = read_targets(Y, lower, upper)
+    return targets, read_predictions(latent, targets, "latent"), read_sigma(sigma, targets)
+
+
 def read_weights(
     sample_weight: ArrayLike | None, n_samples: int, *, may_be_zero: bool = False
 ) -> FloatArray:
