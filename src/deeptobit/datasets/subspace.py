@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.arrays import FloatArray
-from deeptobit.datasets.common import RandomStateLike, as_random_state, check_size
+from deeptobit.arrays import FloatArray, check_count
+from deeptobit.datasets.common import RandomStateLike, as_random_state
 from deeptobit.targets import BoundsLike, task_bounds
 
 
@@ -159,7 +159,7 @@ def make_subspace(
     hidden_sigma = sigma if hidden_sigma is None else hidden_sigma
     sizes = {"n_samples": n_samples, "n_features": n_features, "n_tasks": n_tasks}
     for name, size in (sizes | {"rank": rank, "n_layers": n_layers}).items():
-        check_size(name, size)
+        check_count(name, size)
     most = min(n_features, n_tasks)
     if rank > most:
         raise ValueError(f"rank must be at most min(n_features, n_tasks) = {most}, got {rank}")

@@ -186,11 +186,9 @@ class AutoTobitRegressor(LayeredRegressor):
         (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
         if self.verbose:
             print(self.members_.to_string(), file=sys.stderr)
-        if took_network:
-            assert deeper is not None
+        if deeper is not None and took_network:
             self._take_network(search, deeper)
-        else:
-            assert stack is not None
+        elif stack is not None:
             self._take_stack(search, stack)
         self.feature_scale_ = feature_scale(search.X, search.held_out.weight)
         return self
@@ -225,7 +223,7 @@ class AutoTobitRegressor(LayeredRegressor):
 
     def _take_stack(self, search: Search, stack: EvidenceStack) -> None:
         self.rank_, self.alpha_, self.n_iter_ = stack.layer.U.shape[1], stack.alpha, 1
-        self.history_: dict[str, Any] = {
+        self.history_ = {
             "solver": "evidence",
             "reason": "the prior was learned and held-out rows chose its width",
             "weights": stack.weights,

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import inspection as plots
+from deeptobit.arrays import check_count
 from deeptobit.estimators.conformal import ConformalMixin
 from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
-from deeptobit.estimators.inputs import KINDS, PredictionKind, check_choice, check_count
+from deeptobit.estimators.inputs import KINDS, PredictionKind, check_choice
 from deeptobit.files import Precision, save_model, write_onnx
 from deeptobit.inspection import Axes
 from deeptobit.likelihood import Predictive

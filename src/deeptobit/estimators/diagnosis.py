@@ -190,9 +190,9 @@ def warn_of_layers(layers: Sequence[dict[str, Any]], tol: float) -> None:
     for depth, layer in enumerate(layers, 1):
         if not layer.get("converged", True):
             warnings.warn(
-                f"layer {depth} did not converge after {len(layer['course'])} steps (relative "
-                f"gradient norm {layer['gradient_norm']:.1e}, tol {tol:.1e}); increase max_iter, "
-                "loosen tol, or set a larger alpha",
+                f"layer {depth} did not converge after {len(layer['course'])} Newton steps "
+                f"(relative gradient norm {layer['gradient_norm']:.1e}, tol {tol:.1e}); increase "
+                "max_iter, loosen tol, or set a larger alpha",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators import inputs
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.inspection import Subspace, canonical_subspaces
@@ -93,7 +93,7 @@ class ExplainMixin(PredictiveRegressor):
         inputs.check_choice("scoring", scoring, ("log", "r2"))
         if X is None or y is None:
             raise ValueError("kind='permutation' needs X and y: rows on which the loss is measured")
-        inputs.check_count("n_repeats", n_repeats)
+        check_count("n_repeats", n_repeats)
         losses = self._permutation_losses(X, y, scoring, n_repeats, random_state)
         return self._by_feature(np.vstack([losses, losses.mean(axis=0)]))
 

@@ -239,26 +239,13 @@ def check_settings(params: Mapping[str, Any]) -> None:
         raise ValueError(f"alpha must be a finite number, at least 0; got {alpha!r}")
     if not (isinstance(tol, Real) and float(tol) > 0.0):
         raise ValueError(f"tol must be positive; got {tol!r}")
-    check_count("max_iter", params["max_iter"])
+    arrays.check_count("max_iter", params["max_iter"])
     for name in _SWITCHES:
         if name in params and not isinstance(params[name], (bool, np.bool_)):
             raise ValueError(f"{name} must be True or False; got {params[name]!r}")
     sparsity = params.get("feature_sparsity", 0.0)
     if not (isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0):
         raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
-
-
-def check_count(name: str, count: Any) -> None:
-    """A whole number from 1; the name is that of the parameter.
-
-    Examples
-    --------
-    >>> check_count("rank", 2.5)
-    Traceback (most recent call last):
-    ValueError: rank must be a whole number, at least 1; got 2.5
-    """
-    if not (isinstance(count, Integral) and int(count) >= 1):
-        raise ValueError(f"{name} must be a whole number, at least 1; got {count!r}")
 
 
 def read_threads(n_jobs: Any) -> int:

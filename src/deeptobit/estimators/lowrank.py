@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray, in_precision_of, is_dask
+from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.source import SourceTraining
@@ -207,7 +207,7 @@ class LowRankRegressor(SubspaceEstimator):
         self._read_penalty()
         if reset:
             rows = self._read_rows(X, y, sample_weight, lower, upper)
-            inputs.check_count("rank", self.rank)
+            check_count("rank", self.rank)
             self.rank_ = min(int(self.rank), self.n_features_in_, len(rows[1].names))
             self.alpha_ = float(given)
             return rows
@@ -228,8 +228,8 @@ class LowRankRegressor(SubspaceEstimator):
 
     def _online_settings(self, names: tuple[str, ...], **others: Any) -> OnlineSettings:
         """Settings of the online solver for targets of these names."""
-        inputs.check_count("batch_size", self.batch_size)
-        inputs.check_count("n_passes", self.n_passes)
+        check_count("batch_size", self.batch_size)
+        check_count("n_passes", self.n_passes)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         automatic: Any = "data" if isinstance(self.step_size, str) else "random"
         return OnlineSettings(

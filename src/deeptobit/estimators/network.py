@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import network as networks
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inputs import Limits, PredictionKind
 from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator
@@ -294,7 +294,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
 
     def _check_network(self, targets: CensoredTargets) -> OnlineSettings:
         """Check the settings that a single layer does not have; returns the online solver's."""
-        inputs.check_count("n_layers", self.n_layers)
+        check_count("n_layers", self.n_layers)
         if self.joint_tuning not in ("auto", True, False):
             raise ValueError(f"joint_tuning must be 'auto' or a bool; got {self.joint_tuning!r}")
         bounded = np.isfinite(targets.lower) | np.isfinite(targets.upper)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.formula import FormulaDesign
@@ -167,7 +167,7 @@ class SubspaceNetworkCV(LayeredRegressor):
         groups : array of shape (N,), optional
             Rows with the same label are never split between training and held-out rows.
         """
-        inputs.check_count("max_layers", self.max_layers)
+        check_count("max_layers", self.max_layers)
         search = Search.of(self, X, y, sample_weight, lower, upper, groups)
         candidates = search.one_layer(self.ranks, self.alphas, self.feature_sparsities)
         if self.max_layers > 1 and search.bounded:

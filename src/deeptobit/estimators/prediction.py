@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray, in_precision_of, is_dask
+from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import inputs
 from deeptobit.estimators.inputs import Limits, PredictionKind
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
@@ -136,7 +136,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         upper: Limits = None,
     ) -> FloatArray:
         """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
-        inputs.check_count("n_samples", n_samples)
+        check_count("n_samples", n_samples)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
         draws = draws[:, 0] if self._one_dimensional else draws
