@@ -214,6 +214,7 @@ def _name_what_is_no_number(X: Any, error: Exception) -> str:
 # Constructor parameters that estimators share, checked when they are first used.
 
 Limits = ArrayLike | None  # bounds per entry, (N, T)
+Rows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes and weights, checked
 PredictionKind = Literal["mean", "clip", "latent"]
 KINDS = get_args(PredictionKind)
 _SWITCHES = (

@@ -197,7 +197,7 @@ class LowRankRegressor(SubspaceEstimator):
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any, *, reset: bool
-    ) -> tuple[Any, CensoredTargets, FloatArray]:
+    ) -> inputs.Rows:
         """Checked inputs; sets ``rank_`` and ``alpha_`` (0 where alpha is automatic)."""
         automatic = isinstance(self.alpha, str)
         if automatic and self.alpha != "auto":

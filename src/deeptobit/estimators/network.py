@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit import network as networks
 from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.inputs import Limits, PredictionKind
+from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
 from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator
 from deeptobit.estimators.prediction import of_kind
 from deeptobit.estimators.source import SourceTraining
@@ -238,8 +238,9 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
         n_layers, validation = int(self.n_layers), None
         if self.early_stopping:
-            n_layers, validation = validated_depth(self, online, matrix, targets, weight)
-        network, alphas, history = train_network(self, online, matrix, targets, weight, n_layers)
+            n_layers, validation = validated_depth(self, online, (matrix, targets, weight))
+        rows = matrix, targets, weight
+        network, alphas, history = train_network(self, online, rows, n_layers)
         self.history_ = history | {"validation": validation}
         if network.kinds is not None:
             given = not isinstance(self.sigma, str)
@@ -309,12 +310,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
 
 
 def train_network(
-    model: Any,
-    online: OnlineSettings,
-    X: Any,
-    targets: CensoredTargets,
-    weight: FloatArray,
-    n_layers: int,
+    model: Any, online: OnlineSettings, rows: Rows, n_layers: int
 ) -> tuple[TrainedNetwork, tuple[float, ...], dict[str, Any]]:
     """Train a network of ``n_layers`` with the settings of a :class:`SubspaceNetworkRegressor`.
 
@@ -326,22 +322,20 @@ def train_network(
         The penalty of each layer while it was grown.
     history : dict
     """
-    penalty, n_tasks = model._read_penalty(), targets.shape[1]
-    given = model.joint_tuning
+    X, targets, weight = rows
+    penalty, given = model._read_penalty(), model.joint_tuning
     tuning: networks.JointTuning = "auto" if isinstance(given, str) else bool(given)
-    solver, reason = inputs.choose_solver(model.solver, X.shape, n_tasks, penalty)
-    alphas = _alphas(model, solver, targets, weight, X.shape[1], n_layers)
+    solver, reason = inputs.choose_solver(model.solver, X.shape, targets.shape[1], penalty)
+    alphas = _alphas(model, solver, rows, n_layers)
     history: dict[str, Any] = {"solver": solver, "reason": reason}
     grown: tuple[networks.GrownLayer, ...] = ()
     if solver == "online":
         known = (weight > 0.0) & ~targets.missing.all(axis=1)
         if not known.all():
-            X, targets, weight = X[known], targets[known], weight[known]
-        total = model.n_passes * len(targets)
+            rows = X[known], targets[known], weight[known]
+        total = model.n_passes * len(rows[1])
         network = networks.grow_online(
-            X,
-            targets,
-            weight,
+            *rows,
             online,
             n_layers=n_layers,
             skip_connection=model.skip_connection,
@@ -353,7 +347,7 @@ def train_network(
         )
         grown = network.grown
     if solver == "batch" or tuning is True:
-        problem = _pose(model, X, targets, weight, alphas)
+        problem = _pose(model, rows, alphas)
         units = problem.design, problem.scaling
         network = networks.train(
             problem,
@@ -378,29 +372,22 @@ def train_network(
     return network, alphas, history
 
 
-def _alphas(
-    model: Any,
-    solver: str,
-    targets: CensoredTargets,
-    weight: FloatArray,
-    n_features: int,
-    n_layers: int,
-) -> tuple[float, ...]:
+def _alphas(model: Any, solver: str, rows: Rows, n_layers: int) -> tuple[float, ...]:
     """The penalty of each layer while it is grown."""
     if not isinstance(model.alpha, str):
         return (float(model.alpha),) * n_layers
     if solver == "online":
         return (0.0,) * n_layers
+    X, targets, weight = rows
     known, n_rows = weight @ ~targets.missing, float(weight.sum())
-    above = targets.shape[1] + (n_features if model.skip_connection else 0)
-    widths = [n_features, *[above] * (n_layers - 1)]
+    above = targets.shape[1] + (X.shape[1] if model.skip_connection else 0)
+    widths = [X.shape[1], *[above] * (n_layers - 1)]
     return tuple(inputs.automatic_alpha(known, n_rows, width) for width in widths)
 
 
-def _pose(
-    model: Any, X: Any, targets: CensoredTargets, weight: FloatArray, alphas: tuple[float, ...]
-) -> NetworkProblem:
+def _pose(model: Any, rows: Rows, alphas: tuple[float, ...]) -> NetworkProblem:
     """The problem in standard units."""
+    X, targets, weight = rows
     share, center = weight / weight.sum(), model.fit_intercept
     scaling = TargetScaling.build(targets, share, center=center)
     sigma = model._given_sigma(targets.names)
@@ -422,9 +409,7 @@ def _pose(
     )
 
 
-def validated_depth(
-    model: Any, online: OnlineSettings, matrix: Any, targets: CensoredTargets, weight: FloatArray
-) -> tuple[int, list[float]]:
+def validated_depth(model: Any, online: OnlineSettings, rows: Rows) -> tuple[int, list[float]]:
     """The depth up to which the prediction of held-out rows improves (early stopping).
 
     Returns
@@ -434,19 +419,18 @@ def validated_depth(
     scores : list of float
         Negative log likelihood of the held-out rows, for every depth that was tried.
     """
-    fraction = model.validation_fraction
+    (matrix, targets, weight), fraction = rows, model.validation_fraction
     if not (isinstance(fraction, Real) and 0.0 < float(fraction) < 1.0):
         raise ValueError(f"validation_fraction must lie between 0 and 1; got {fraction!r}")
     order = check_random_state(model.random_state).permutation(np.flatnonzero(weight))
     n_held_out = max(1, round(float(fraction) * len(order)))
     held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
     diagnosis.check_determined(targets[rest], weight[rest], 0, 1.0)
+    rows, bounds = (matrix[rest], targets[rest], weight[rest]), (targets.lower, targets.upper)
     scores: list[float] = []
     for depth in range(1, model.n_layers + 1):
-        network, *_ = train_network(model, online, matrix[rest], targets[rest], weight[rest], depth)
-        *_, latent = networks.latents(
-            network.layers, matrix[held_out], targets.lower, targets.upper
-        )
+        network, *_ = train_network(model, online, rows, depth)
+        *_, latent = networks.latents(network.layers, matrix[held_out], *bounds)
         sigma = network.layers[-1].sigma
         scores.append(_loss(model, targets[held_out], weight[held_out], latent, sigma))
         if depth > 1 and scores[-1] >= scores[-2]:

@@ -172,8 +172,7 @@ class SubspaceNetworkCV(LayeredRegressor):
         candidates = search.one_layer(self.ranks, self.alphas, self.feature_sparsities)
         if self.max_layers > 1 and search.bounded:
             layer = best_of(candidates)
-            params = {name: value for name, value in layer.params.items() if name != "n_layers"}
-            candidates += search.deeper(range(2, self.max_layers + 1), params, layer.scores)
+            candidates += search.deeper(range(2, self.max_layers + 1), layer.params, layer.scores)
         for candidate in candidates if self.verbose else ():
             print(candidate, file=sys.stderr)
         best = best_of(candidates)
@@ -342,12 +341,10 @@ class Search:
         One that is behind the ``rival`` scores of a single layer on both of the first two folds is
         abandoned, and has no score on the others.
         """
-        networks = []
-        for depth in depths:
-            network = self._network(n_layers=depth, **params)
+        networks = [self._network(**params | {"n_layers": depth}) for depth in depths]
+        for network in networks:
             if not isinstance(network.alpha, str):
-                network.set_params(alpha=network.alpha / depth)
-            networks.append(network)
+                network.set_params(alpha=network.alpha / network.n_layers)
         folds = self.held_out.folds
         trials = self._try(networks, folds[:_PROBATION])
         promising = [
@@ -379,10 +376,9 @@ class Search:
 
     def null(self, rows: Any, rank: int, sparsity: float) -> NullLayer:
         """The layer without effects on some rows, where paths of alphas begin."""
-        X, targets = self.X[rows], self.held_out.targets[rows]
-        weight, penalty = self.held_out.weight[rows], resolve_penalty("ridge", sparsity)
-        rank = min(rank, X.shape[1], targets.shape[1])
-        return null_of(self.template, X, targets, weight, penalty, rank=rank, alpha=1.0)
+        X, targets, weight = self.X[rows], self.held_out.targets[rows], self.held_out.weight[rows]
+        penalty, rank = resolve_penalty("ridge", sparsity), min(rank, X.shape[1], targets.shape[1])
+        return null_of(self.template, (X, targets, weight), penalty, rank, 1.0, None)
 
     def _network(self, **params: Any) -> SubspaceNetworkRegressor:
         network: SubspaceNetworkRegressor = clone(self.template)

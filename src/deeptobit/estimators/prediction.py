@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import inputs
-from deeptobit.estimators.inputs import Limits, PredictionKind
+from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive, some_targets
 from deeptobit.network import NetworkLayer, latents
@@ -233,9 +233,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         for layer, latent, noise in zip(layers, scores, noises, strict=True):
             yield self._predictive_of(latent, layer.sigma, noise, lower, upper)
 
-    def _read_rows(
-        self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any
-    ) -> tuple[Any, CensoredTargets, FloatArray]:
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any) -> Rows:
         """Features (N, D), outcomes (N, T) and weights (N,) of a first fit, checked."""
         matrix = inputs.read_features(self, X, reset=True)
         bounds, limits = (self.lower, self.upper), (lower, upper)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit import layer as batch
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
+from deeptobit.estimators.inputs import Rows
 from deeptobit.estimators.lowrank import LowRankRegressor
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.likelihood import Noise, one_family
@@ -244,9 +245,8 @@ class SubspaceTobitRegressor(LowRankRegressor):
 
     def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
         """The layer without effects, where the batch solver begins."""
-        sigma = self._given_sigma(targets.names)
-        settings: dict[str, Any] = {"rank": self.rank_, "alpha": self.alpha_, "sigma": sigma}
-        return null_of(self, matrix, targets, weight, self._read_penalty(), **settings)
+        rows, sigma = (matrix, targets, weight), self._given_sigma(targets.names)
+        return null_of(self, rows, self._read_penalty(), self.rank_, self.alpha_, sigma)
 
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         solver = self._stream = self._online_solver(targets.names)
@@ -277,20 +277,13 @@ class SubspaceTobitRegressor(LowRankRegressor):
 
 
 def null_of(
-    model: Any,
-    matrix: Any,
-    targets: CensoredTargets,
-    weight: FloatArray,
-    penalty: Penalty,
-    *,
-    rank: int,
-    alpha: float,
-    sigma: FloatArray | None = None,
+    model: Any, rows: Rows, penalty: Penalty, rank: int, alpha: float, sigma: FloatArray | None
 ) -> batch.NullLayer:
     """The layer without effects, in standard units, with the noise and the units of a model.
 
     ``sigma`` is in the user's units, ``None`` if it is estimated.
     """
+    matrix, targets, weight = rows
     share, n_tasks, center = weight / weight.sum(), len(targets.names), model.fit_intercept
     design = batch.Design.build(matrix, share, center=center, standardize=model.standardize)
     scaling = batch.TargetScaling.build(targets, share, center=center)
