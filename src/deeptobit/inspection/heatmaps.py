@@ -1,12 +1,14 @@
 """Heat maps: the components of shared directions, and similarities between targets."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from deeptobit.arrays import FloatArray
 from deeptobit.inspection.style import SMALL, Axes, axes_or_new, divide, shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Moreland's map: its steps look equally large, and blue against red survives colour blindness.
 DIVERGING = "coolwarm"
@@ -17,8 +19,8 @@ _GAP = 0.04  # between two panels
 
 
 def draw_subspaces(
-    features: pd.DataFrame,
-    targets: pd.DataFrame,
+    features: "pd.DataFrame",
+    targets: "pd.DataFrame",
     *,
     n_features: int = 25,
     ax: Axes | None = None,
@@ -69,7 +71,7 @@ def draw_subspaces(
     return ax
 
 
-def scaled(loadings: pd.DataFrame) -> pd.DataFrame:
+def scaled(loadings: "pd.DataFrame") -> "pd.DataFrame":
     """Columns divided by their largest absolute value; columns of zeros stay.
 
     Examples
@@ -83,7 +85,7 @@ def scaled(loadings: pd.DataFrame) -> pd.DataFrame:
     return loadings / largest.where(largest > 0.0, 1.0)
 
 
-def draw_similarity(cosines: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+def draw_similarity(cosines: "pd.DataFrame", *, ax: Axes | None = None) -> Axes:
     """Heat map of the cosines between tasks, ordered by average linkage.
 
     Parameters
@@ -140,7 +142,7 @@ def similar_order(cosines: FloatArray) -> list[int]:
     return [int(task) for task in leaves_list(tree)]
 
 
-def heat_map(ax: Axes, table: pd.DataFrame) -> Any:
+def heat_map(ax: Axes, table: "pd.DataFrame") -> Any:
     """Draw a table of values between −1 and 1, the first row on top, names at the left."""
     image = ax.imshow(
         table.to_numpy(), cmap=DIVERGING, vmin=-1.0, vmax=1.0, aspect="auto", interpolation="none"

@@ -1,11 +1,15 @@
 """The directions that outcomes share, in a form that does not depend on how U and V are rotated."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from deeptobit.arrays import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _SHOWN = 4  # loadings of each kind in a repr
 
@@ -41,8 +45,10 @@ class Subspace:
         targets = _largest(self.targets, self.target_loadings)
         return f"Subspace {self.number} ({self.share:.0%}): {features} -> {targets}"
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """All loadings, one row per (side, name), side being "feature" or "target"."""
+        import pandas as pd
+
         rows = [("feature", name) for name in self.features]
         rows += [("target", name) for name in self.targets]
         index = pd.MultiIndex.from_tuples(rows, names=["side", "name"])
