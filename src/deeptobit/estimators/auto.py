@@ -3,18 +3,16 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import TAILS, EvidenceStack, HeldOutScores, Scoring, fit_error_model, fit_stack
 from deeptobit.estimators.diagnosis import warn_of_censoring
-from deeptobit.estimators.inputs import Limits, PredictionKind, feature_scale
-from deeptobit.estimators.network import LayeredRegressor
-from deeptobit.estimators.networkcv import Candidate, Search
+from deeptobit.estimators.inputs import PredictionKind
+from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.targets import BoundsLike
 
@@ -22,7 +20,7 @@ MEMBERS = ("stack", "deeper")
 _DEPTH = 2  # of the deeper network
 
 
-class AutoTobitRegressor(LayeredRegressor):
+class AutoTobitRegressor(SearchRegressor):
     r"""Censored layers whose prior, rank, depth and noise are learned from the data.
 
     The prior of a layer is learned from the data (empirical Bayes),
@@ -140,31 +138,9 @@ class AutoTobitRegressor(LayeredRegressor):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Compare the members on held-out rows, and take the best one, fitted to all rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (N, D)
-        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
-            The outcomes Y, NaN where missing.
-        sample_weight : array of shape (N,), optional
-        lower, upper : arrays of shape (N, T), optional
-            Bounds per entry.
-        groups : array of shape (N,), optional
-            Rows with the same label are never split between training and held-out rows.
-        """
+    def _choose(self, search: Search) -> None:
+        """Compare the members, and take the best one, fitted to all rows."""
         members = _read_members(self.members)
-        search = Search.of(self, X, y, sample_weight, lower, upper, groups)
         n_tasks = search.held_out.targets.shape[1]
         if isinstance(self.noise, NoiseByTask) and len(self.noise.families) != n_tasks:
             raise ValueError(
@@ -190,8 +166,6 @@ class AutoTobitRegressor(LayeredRegressor):
             self._take_network(search, deeper)
         elif stack is not None:
             self._take_stack(search, stack)
-        self.feature_scale_ = feature_scale(search.X, search.held_out.weight)
-        return self
 
     @property
     def members_(self) -> pd.DataFrame:

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.base import CensoredRegressor
+from deeptobit.estimators.prediction import SubspaceMixin
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.likelihood import one_family
 from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
@@ -45,16 +45,10 @@ class RowsBehind(NamedTuple):
         return RowsBehind(total, self.mean_squares + change)
 
 
-class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CensoredRegressor):
-    """Stores the layers that share a subspace, in which ``transform`` gives R coordinates."""
+class SubspaceEstimator(SubspaceMixin, CensoredRegressor):
+    """Stores the layers that share a subspace, and gives the coordinates of rows in it."""
 
     rank_: int
-
-    def __sklearn_tags__(self) -> Any:
-        """Coordinates in single precision for features in single precision."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
         """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""

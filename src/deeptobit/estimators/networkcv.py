@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, islice, product
@@ -43,7 +44,43 @@ _SHARED = (
 )
 
 
-class SubspaceNetworkCV(LayeredRegressor):
+class SearchRegressor(LayeredRegressor):
+    """Layers that are chosen on held-out rows; a subclass compares candidates (``_choose``)."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Compare the candidates on held-out rows, and fit the best one to all rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+            The outcomes Y, NaN where missing.
+        sample_weight : array of shape (N,), optional
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+        groups : array of shape (N,), optional
+            Rows with the same label are never split between training and held-out rows.
+        """
+        search = Search.of(self, X, y, sample_weight, lower, upper, groups)
+        self._choose(search)
+        self.feature_scale_ = inputs.feature_scale(search.X, search.held_out.weight)
+        return self
+
+    @abstractmethod
+    def _choose(self, search: "Search") -> None:
+        """Compare candidates, and store the best one, fitted to all rows."""
+
+
+class SubspaceNetworkCV(SearchRegressor):
     r"""A Subspace Network whose rank, penalty, sparsity and depth are chosen on held-out rows.
 
     Layers of every rank, penalty and feature sparsity of a grid are compared first. Networks of
@@ -144,31 +181,9 @@ class SubspaceNetworkCV(LayeredRegressor):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        lower: inputs.Limits = None,
-        upper: inputs.Limits = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Compare the candidates on held-out rows, and fit the best one to all rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (N, D)
-        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
-            The outcomes Y, NaN where missing.
-        sample_weight : array of shape (N,), optional
-        lower, upper : arrays of shape (N, T), optional
-            Bounds per entry.
-        groups : array of shape (N,), optional
-            Rows with the same label are never split between training and held-out rows.
-        """
+    def _choose(self, search: "Search") -> None:
+        """Compare the candidates, and fit the best one to all rows."""
         check_count("max_layers", self.max_layers)
-        search = Search.of(self, X, y, sample_weight, lower, upper, groups)
         candidates = search.one_layer(self.ranks, self.alphas, self.feature_sparsities)
         if self.max_layers > 1 and search.bounded:
             layer = best_of(candidates)
@@ -183,10 +198,8 @@ class SubspaceNetworkCV(LayeredRegressor):
         self.best_params_, self.best_score_ = best.params, float(best.scores.mean())
         self.best_estimator_, self.history_ = network, network.history_
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
-        self.feature_scale_ = inputs.feature_scale(search.X, search.held_out.weight)
         self._store(network.layers_, search.held_out.targets)
         self.coef_ = network.coef_  # one array in a saved file
-        return self
 
     def _layer_noise(self) -> Noise:
         if isinstance(self.noise, str) and self.noise == "auto":

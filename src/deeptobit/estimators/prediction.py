@@ -2,11 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -291,6 +297,16 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         return in_precision_of(X, result)
 
 
+class SubspaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """For an estimator whose tasks share a subspace, in which ``transform`` gives R coordinates."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
 def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
     """One number for every entry: its mean, its clipped score or its score, (N, T)."""
     if kind == "latent":
@@ -311,6 +327,8 @@ def _as_recorded(predictive: Predictive, targets: CensoredTargets) -> Predictive
 
 def _all_non_negative(lower: Any) -> bool:
     """Whether a constructor's lower bounds are known to be non-negative for every task."""
+    if isinstance(lower, Real):
+        return float(lower) >= 0.0
     try:  # None is NaN
         return bool(np.all(np.asarray(by_name(lower), dtype=np.float64) >= 0.0))
     except (TypeError, ValueError):  # such as a dict by name
