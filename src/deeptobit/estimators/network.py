@@ -14,9 +14,9 @@ from deeptobit import network as networks
 from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
-from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator
 from deeptobit.estimators.prediction import of_kind
 from deeptobit.estimators.source import SourceTraining
+from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Noise, evaluate, one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork

@@ -7,12 +7,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    RegressorMixin,
-    TransformerMixin,
-)
+from sklearn import base
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,7 +28,7 @@ _STATE_OF_A_FIT = {
 }
 
 
-class PredictiveRegressor(RegressorMixin, BaseEstimator):
+class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
     """Predictions of a fitted censored model.
 
     A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
@@ -297,7 +292,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         return in_precision_of(X, result)
 
 
-class SubspaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class SubspaceMixin(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin):
     """For an estimator whose tasks share a subspace, in which ``transform`` gives R coordinates."""
 
     def __sklearn_tags__(self) -> Any:
