@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
-from deeptobit.estimators import Checkpoint
+from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.exceptions import ModelFileError
 from deeptobit.scale import ParquetRows, Progress
 from deeptobit.scale import online as _online

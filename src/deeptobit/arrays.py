@@ -1,6 +1,7 @@
-"""Array types of signatures, and what tables of several libraries have in common."""
+"""Array types of signatures, arguments, and what tables of several libraries have in common."""
 
 import sys
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +24,9 @@ def in_precision_of(X: Any, result: FloatArray) -> FloatArray:
     >>> in_precision_of(np.zeros((1, 2), np.float32), np.ones(1))
     array([1.], dtype=float32)
     """
-    if not _is_single_precision(X):
+    types = _types_of(X)
+    # By name, which NumPy, pandas and polars agree on: float32, Float32.
+    if not types or any(str(dtype).lower() != "float32" for dtype in types):
         return np.asarray(result, dtype=np.float64)
     with np.errstate(over="ignore"):
         single: Any = np.asarray(result, dtype=np.float32)
@@ -33,6 +36,19 @@ def in_precision_of(X: Any, result: FloatArray) -> FloatArray:
 def is_dask(X: Any) -> bool:
     """Whether X is a Dask collection; Dask need not be installed."""
     return hasattr(X, "__dask_graph__")
+
+
+def check_count(name: str, count: Any, least: int = 1) -> None:
+    """Refuse an argument that is not a whole number of at least ``least``.
+
+    Examples
+    --------
+    >>> check_count("rank", 2.5)
+    Traceback (most recent call last):
+    ValueError: rank must be a whole number, at least 1; got 2.5
+    """
+    if not (isinstance(count, Integral) and int(count) >= least):
+        raise ValueError(f"{name} must be a whole number, at least {least}; got {count!r}")
 
 
 def refuse_dates(table: Any, what: str) -> None:
@@ -67,13 +83,6 @@ def without_mask(table: Any) -> Any:
         return table
     real = table.dtype if table.dtype.kind in "fc" else np.float64
     return np.ma.filled(table.astype(real), np.nan)
-
-
-def _is_single_precision(X: Any) -> bool:
-    """Whether X came in single precision, array or data frame."""
-    found = _types_of(X)
-    # By name, which NumPy, pandas and polars agree on: float32, Float32.
-    return bool(found) and all(str(dtype).lower() == "float32" for dtype in found)
 
 
 def column_names(table: Any) -> list[str] | None:

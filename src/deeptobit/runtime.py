@@ -1,6 +1,5 @@
-"""Threads of matrix products, and progress on one line of stderr."""
+"""Threads of matrix products."""
 
-import sys
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -31,13 +30,3 @@ def _libraries() -> ThreadpoolController:
     import scipy.linalg  # noqa: F401  (brings a BLAS of its own)
 
     return ThreadpoolController()
-
-
-def show_progress(text: str) -> None:
-    """Write over the line of progress on stderr."""
-    print(f"\r{text:<70}", end="", file=sys.stderr)
-
-
-def end_progress() -> None:
-    """End the line of progress."""
-    print(file=sys.stderr)

@@ -7,13 +7,13 @@ from deeptobit import AutoTobitRegressor, load
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import HeldOutScores
 from deeptobit.auto.noise import TAILS, ErrorModel, fit_error_model
-from deeptobit.estimators import (
+from deeptobit.exceptions import ModelFileError
+from deeptobit.files import (
     estimator_from_state,
     estimator_state,
     noise_from_state,
     noise_state,
 )
-from deeptobit.exceptions import ModelFileError
 from deeptobit.likelihood import (
     Gaussian,
     Noise,

@@ -224,5 +224,5 @@ def test_errors_say_what_is_wrong() -> None:
         model.feature_importance(X, Y, kind="permutation", n_repeats=0)
     with pytest.raises(ValueError, match="X has 149 rows but Y has 150"):
         model.feature_importance(X[1:], Y, kind="permutation")
-    with pytest.raises(ValueError, match="layer must be 0 or -1, got 1"):
+    with pytest.raises(ValueError, match="layer must lie from -1 to 0; got 1"):
         model.subspaces(1)

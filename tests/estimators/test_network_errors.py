@@ -71,7 +71,7 @@ def test_what_is_not_fitted_says_so() -> None:
 
 def test_an_unfinished_layer_warns_with_advice() -> None:
     X, Y = data(150)
-    with pytest.warns(ConvergenceWarning, match=r"layer 1, 2 did .* after 1 Newton steps; incr"):
+    with pytest.warns(ConvergenceWarning, match=r"layer [12] did .* after 1 Newton steps .*incr"):
         model = grown(max_iter=1, tol=1e-9).fit(X, Y)
     assert np.isfinite(model.predict(X)).all()
 

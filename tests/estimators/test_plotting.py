@@ -240,7 +240,7 @@ def test_a_layer_out_of_range_is_an_error() -> None:
     X, Y = named()
     with pytest.raises(ValueError, match="layer must lie from -2 to 1; got 2"):
         MODELS["network"].fit(X, Y).plot_subspaces(2, X)
-    with pytest.raises(ValueError, match="there is one layer"):
+    with pytest.raises(ValueError, match="layer must lie from -1 to 0"):
         MODELS["subspace"].fit(X, Y).plot_subspaces(1)
 
 

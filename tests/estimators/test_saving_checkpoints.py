@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deeptobit.estimators import Checkpoint
+from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files import read_state, write_state
 from deeptobit.online import OnlineSettings, OnlineSolver

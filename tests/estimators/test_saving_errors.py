@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from deeptobit import TobitRegressor
-from deeptobit.estimators import Checkpoint, estimator_from_state, estimator_state
+from deeptobit.estimators import estimator_from_state, estimator_state
+from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files import write_state
 from deeptobit.files.values import RANDOM_STATE

@@ -212,7 +212,7 @@ def test_a_bad_parameter_is_named(options: dict[str, Any], message: str) -> None
 
 def test_a_layer_that_does_not_exist_is_named() -> None:
     X, Y = data()
-    with pytest.raises(ValueError, match="layer must be 0 or -1, got 1"):
+    with pytest.raises(ValueError, match="layer must lie from -1 to 0; got 1"):
         subspace().fit(X, Y).transform(X, layer=1)
     with pytest.raises(NotFittedError):
         subspace().transform(X)

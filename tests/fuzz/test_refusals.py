@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from deeptobit import SubspaceNetworkRegressor, TobitRegressor
-from deeptobit.estimators import Checkpoint, estimator_from_state, estimator_state
+from deeptobit.estimators import estimator_from_state, estimator_state
+from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files import read_state
 from deeptobit.layer import Layer

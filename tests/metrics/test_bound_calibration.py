@@ -56,7 +56,7 @@ def test_weight_two_is_the_row_twice() -> None:
         ([np.nan, 1], [0.5, 0.5], {"sample_weight": [1, 0]}, "no known entry"),
         ([0, 1], [0.5, 0.5], {"n_bins": 0}, "n_bins must be a positive whole number; got 0"),
         ([0, 1], [0.5, 0.5], {"n_bins": 2.5}, "n_bins must be a positive whole number; got 2.5"),
-        ([0, 1], [0.5, 0.5], {"sample_weight": [1, -1]}, "must not be negative, NaN or infinite"),
+        ([0, 1], [0.5, 0.5], {"sample_weight": [1, -1]}, "must be finite and not negative"),
         (1, 0.5, {}, "1-d or 2-d; got 0 dimensions"),
     ],
 )

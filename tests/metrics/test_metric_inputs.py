@@ -95,11 +95,11 @@ def test_sigma_may_be_a_number_per_task_or_per_entry() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sample_weight": [1, 1]}, r"must have shape \(4,\), one per row; got \(2,\)"),
-        ({"sample_weight": [1, -1, 1, 1]}, "must not be negative.* got -1 in row 1"),
-        ({"sample_weight": [1, 1, np.nan, 1]}, "NaN.* got nan in row 2"),
-        ({"sample_weight": np.ma.masked_equal([1, 1, 7, 1], 7)}, "NaN.* got nan in row 2"),
-        ({"sample_weight": [0, 0, 0, 0]}, "0 in every row"),
+        ({"sample_weight": [1, 1]}, r"one weight per row, shape \(4,\); got \(2,\)"),
+        ({"sample_weight": [1, -1, 1, 1]}, "finite and not negative; row 1 has -1"),
+        ({"sample_weight": [1, 1, np.nan, 1]}, "finite.* row 2 has nan"),
+        ({"sample_weight": np.ma.masked_equal([1, 1, 7, 1], 7)}, "finite.* row 2 has nan"),
+        ({"sample_weight": [0, 0, 0, 0]}, "zero in every row"),
         ({"sample_weight": [0, 1, 0, 0]}, r"'y1' has no known entry .* to score; leave it out"),
         ({"multioutput": "mean"}, "multioutput must be 'uniform_average'.* got 'mean'"),
         ({"multioutput": [1, 1, 1]}, r"one weight per target, shape \(2,\); got shape \(3,\)"),

@@ -136,7 +136,9 @@ def test_a_task_at_its_bound_throughout(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_fit_warns_with_advice(folder: Path) -> None:
-    with pytest.warns(ConvergenceWarning, match=r"layer 1 did not converge after 1 steps \(relati"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"layer 1 did not converge after 1 Newton steps \(relati"
+    ):
         model = layer(max_iter=1).fit(source(folder))
     assert np.isfinite(model.coef_).all()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import solve_triangular
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.datasets import common
 from deeptobit.datasets.brains import BrainPopulation, brain_population
 from deeptobit.datasets.common import Cohort, RandomStateLike
@@ -111,7 +111,7 @@ def make_clinical_cohort(
     >>> cohort.explained_variance[["MMSE_bl", "FAQ_bl"]].to_dict()
     {'MMSE_bl': 0.3, 'FAQ_bl': 0.24}
     """
-    common.check_size("n_subjects", n_subjects, least=2)
+    check_count("n_subjects", n_subjects, least=2)
     if not 0 <= missing < 1:
         raise ValueError(f"missing must be at least 0 and below 1, got {missing}")
     state = common.as_random_state(random_state)

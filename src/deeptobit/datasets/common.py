@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from importlib.resources import files
-from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,16 +71,3 @@ def as_random_state(random_state: RandomStateLike) -> np.random.RandomState:
         return np.random.RandomState(random_state.bit_generator)
     state: np.random.RandomState = check_random_state(random_state)
     return state
-
-
-def check_size(name: str, size: Any, least: int = 1) -> None:
-    """Raise if an argument is not a whole number of at least ``least``.
-
-    Examples
-    --------
-    >>> check_size("n_samples", 5.5)
-    Traceback (most recent call last):
-    ValueError: n_samples must be a whole number, at least 1; got 5.5
-    """
-    if not (isinstance(size, Integral) and int(size) >= least):
-        raise ValueError(f"{name} must be a whole number, at least {least}; got {size!r}")

@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.arrays import FloatArray
-from deeptobit.datasets.common import RandomStateLike, as_random_state, check_size
-from deeptobit.targets import BoundsLike, task_bounds
+from deeptobit.arrays import FloatArray, check_count
+from deeptobit.datasets.common import RandomStateLike, as_random_state
+from deeptobit.targets import BoundsLike, default_names, task_bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ def make_subspace(
     hidden_sigma = sigma if hidden_sigma is None else hidden_sigma
     sizes = {"n_samples": n_samples, "n_features": n_features, "n_tasks": n_tasks}
     for name, size in (sizes | {"rank": rank, "n_layers": n_layers}).items():
-        check_size(name, size)
+        check_count(name, size)
     most = min(n_features, n_tasks)
     if rank > most:
         raise ValueError(f"rank must be at most min(n_features, n_tasks) = {most}, got {rank}")
@@ -168,9 +168,7 @@ def make_subspace(
             raise ValueError(f"{name} must be finite and not negative, got {scale}")
     if latent_sd is not None and not 0 < latent_sd < np.inf:
         raise ValueError(f"latent_sd must be finite and positive, got {latent_sd}")
-    # The names that estimators give to the targets of an array.
-    names = ["y"] if n_tasks == 1 else [f"y{task}" for task in range(n_tasks)]
-    low, high = task_bounds(lower, upper, names)
+    low, high = task_bounds(lower, upper, default_names(n_tasks))
     state = as_random_state(random_state)
 
     X = inputs = state.standard_normal((n_samples, n_features))

@@ -2,23 +2,14 @@
 
 import deeptobit.estimators.saving  # noqa: F401  (registers what model files may hold)
 from deeptobit.estimators.auto import AutoTobitRegressor
-from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
 from deeptobit.estimators.subspace import SubspaceTobitRegressor
 from deeptobit.estimators.tobit import TobitRegressor
-from deeptobit.files import (
-    estimator_from_state,
-    estimator_state,
-    load,
-    noise_from_state,
-    noise_state,
-    register_skl2onnx,
-)
+from deeptobit.files import estimator_from_state, estimator_state, load, register_skl2onnx
 
 __all__ = [
     "AutoTobitRegressor",
-    "Checkpoint",
     "SubspaceNetworkCV",
     "SubspaceNetworkRegressor",
     "SubspaceTobitRegressor",
@@ -26,7 +17,5 @@ __all__ = [
     "estimator_from_state",
     "estimator_state",
     "load",
-    "noise_from_state",
-    "noise_state",
     "register_skl2onnx",
 ]

@@ -3,19 +3,16 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import TAILS, EvidenceStack, HeldOutScores, Scoring, fit_error_model, fit_stack
 from deeptobit.estimators.diagnosis import warn_of_censoring
-from deeptobit.estimators.inputs import feature_scale
-from deeptobit.estimators.network import LayeredRegressor
-from deeptobit.estimators.prediction import PredictionKind
-from deeptobit.estimators.search import Candidate, Search
+from deeptobit.estimators.inputs import PredictionKind
+from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.targets import BoundsLike
 
@@ -23,7 +20,7 @@ MEMBERS = ("stack", "deeper")
 _DEPTH = 2  # of the deeper network
 
 
-class AutoTobitRegressor(LayeredRegressor):
+class AutoTobitRegressor(SearchRegressor):
     r"""Censored layers whose prior, rank, depth and noise are learned from the data.
 
     The prior of a layer is learned from the data (empirical Bayes),
@@ -141,31 +138,9 @@ class AutoTobitRegressor(LayeredRegressor):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Compare the members on held-out rows, and take the best one, fitted to all rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (N, D)
-        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
-            The outcomes Y, NaN where missing.
-        sample_weight : array of shape (N,), optional
-        lower, upper : arrays of shape (N, T), optional
-            Bounds per entry.
-        groups : array of shape (N,), optional
-            Rows with the same label are never split between training and held-out rows.
-        """
+    def _choose(self, search: Search) -> None:
+        """Compare the members, and take the best one, fitted to all rows."""
         members = _read_members(self.members)
-        search = Search.of(self, X, y, sample_weight, lower, upper, groups)
         n_tasks = search.held_out.targets.shape[1]
         if isinstance(self.noise, NoiseByTask) and len(self.noise.families) != n_tasks:
             raise ValueError(
@@ -187,14 +162,10 @@ class AutoTobitRegressor(LayeredRegressor):
         (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
         if self.verbose:
             print(self.members_.to_string(), file=sys.stderr)
-        if took_network:
-            assert deeper is not None
+        if deeper is not None and took_network:
             self._take_network(search, deeper)
-        else:
-            assert stack is not None
+        elif stack is not None:
             self._take_stack(search, stack)
-        self.feature_scale_ = feature_scale(search.X, search.held_out.weight)
-        return self
 
     @property
     def members_(self) -> pd.DataFrame:
@@ -226,7 +197,7 @@ class AutoTobitRegressor(LayeredRegressor):
 
     def _take_stack(self, search: Search, stack: EvidenceStack) -> None:
         self.rank_, self.alpha_, self.n_iter_ = stack.layer.U.shape[1], stack.alpha, 1
-        self.history_: dict[str, Any] = {
+        self.history_ = {
             "solver": "evidence",
             "reason": "the prior was learned and held-out rows chose its width",
             "weights": stack.weights,
@@ -260,13 +231,10 @@ class AutoTobitRegressor(LayeredRegressor):
 
 
 def _read_members(members: Any) -> tuple[str, ...]:
-    if isinstance(members, str):
-        if members == "auto":
-            return MEMBERS
-    elif isinstance(members, Sequence):
-        names = tuple(members)
-        if names and all(name in MEMBERS for name in names):
-            return names
+    names = MEMBERS if isinstance(members, str) and members == "auto" else members
+    listed = isinstance(names, Sequence) and not isinstance(names, str)
+    if listed and names and all(name in MEMBERS for name in names):
+        return tuple(names)
     raise ValueError(f"members must be 'auto' or some of {MEMBERS}; got {members!r}")
 
 

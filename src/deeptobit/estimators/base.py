@@ -1,20 +1,45 @@
-"""What all censored regressors have in common."""
+"""What all censored regressors have in common: pictures, files, and the methods below them."""
 
 import os
+from collections.abc import Iterable
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit import inspection as plots
+from deeptobit.arrays import check_count
+from deeptobit.estimators.conformal import ConformalMixin
+from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
-from deeptobit.estimators.inputs import check_kind
-from deeptobit.estimators.plotting import PlotMixin
-from deeptobit.estimators.prediction import PredictionKind
+from deeptobit.estimators.inputs import KINDS, PredictionKind, check_choice
 from deeptobit.files import Precision, save_model, write_onnx
+from deeptobit.inspection import Axes
+from deeptobit.likelihood import Predictive
+from deeptobit.metrics import centred_anmse, some_predictive, some_targets
+from deeptobit.targets import CensoredTargets
+
+# Why a model may have no convergence to show, by its solver.
+_NO_CONVERGENCE = {
+    "evidence": "this model was chosen by cross-validation; members_ has the candidates",
+    "online": "this model has learned from too few rows to show its convergence",
+}
 
 
-class CensoredRegressor(PlotMixin, FormulaMixin):
+class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
     """Base of the estimators: predictions, calibrated intervals, explanations, pictures, formulas.
 
     A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
     ``_one_dimensional`` in ``fit``, and computes latent scores. ``feature_scale_`` is set where
     the standard deviations of the features are known.
+
+    Methods that draw do so on ``ax`` or on a new figure, and need matplotlib; the drawing itself
+    is in ``deeptobit.inspection``. They return the Axes. If a picture has several panels, they are
+    its ``child_axes``. Limits per entry are passed as a :class:`~deeptobit.CensoredTargets`.
     """
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -75,5 +100,256 @@ class CensoredRegressor(PlotMixin, FormulaMixin):
         (array([0.008, 0.177, 0.882], dtype=float32), array([0.008, 0.177, 0.882], dtype=float32))
         """
         kind = self.prediction if kind is None else kind
-        check_kind(kind)
+        check_choice("kind", kind, KINDS)
         write_onnx(self, path, kind, dtype)
+
+    def plot_predictions(
+        self,
+        X: Any,
+        y: Any,
+        target: str | int | None = None,
+        *,
+        coverage: float = 0.9,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Observed against predicted outcomes, with bounds and censored values marked.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+        target : str or int, optional
+            One target by name or number; all of them by default, a panel each.
+        coverage : float
+            Of the shaded intervals.
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+        >>> model = TobitRegressor().fit(X, Y)
+        >>> ax = model.plot_predictions(X, Y, "y1", ax=Figure().subplots())
+        >>> ax.get_title(), ax.get_xlabel(), ax.get_ylabel()
+        ('y1', 'predicted, E[y|x]', 'observed')
+        """
+        targets, predictive = self._compared(X, y)
+        bounds = {"lower": targets.entry_lower, "upper": targets.entry_upper}
+        low, high = (
+            end.reshape(targets.shape) for end in self.predict_interval(X, coverage, **bounds)
+        )
+        tasks = self._read_target(target)
+        return plots.draw_predictions(
+            some_targets(targets, tasks),
+            predictive.mean()[:, tasks],
+            low[:, tasks],
+            high[:, tasks],
+            coverage=coverage,
+            ax=ax,
+        )
+
+    def plot_calibration(
+        self,
+        X: Any,
+        y: Any,
+        target: str | int | None = None,
+        *,
+        n_bins: int = 10,
+        step: ArrayLike | None = None,
+        random_state: int = 0,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Reliability of the bound probabilities, and the probability integral transform.
+
+        Use rows that ``fit`` has not seen: on training rows a model looks better than it is.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+        target : str or int, optional
+            One target by name or number; the entries of all by default.
+        n_bins : int
+            Of probabilities, and of the histogram.
+        step : number or array of shape (T,), optional
+            Distance between neighbouring scores, 1 for whole points; see ``metrics.pit``.
+        random_state : int
+            Seed; outcomes at a bound are spread at random over the mass beyond it.
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+        >>> ax = TobitRegressor().fit(X, Y).plot_calibration(X, Y, ax=Figure().subplots())
+        >>> [panel.get_ylabel() for panel in ax.child_axes]
+        ['entries', 'share at the bound', 'share of 600 entries']
+        """
+        targets, predictive = self._compared(X, y)
+        tasks = self._read_target(target)
+        steps = None if step is None else np.broadcast_to(step, targets.shape[1:])[tasks]
+        return plots.draw_calibration(
+            some_targets(targets, tasks),
+            some_predictive(predictive, tasks),
+            n_bins=n_bins,
+            step=steps,
+            random_state=random_state,
+            ax=ax,
+        )
+
+    def plot_layers(self, X: Any, y: Any, *, ax: Axes | None = None) -> Axes:
+        """Error of E[y|x] after each layer, 1 − R², of every target and on average.
+
+        Models without layers count as one layer. After joint tuning, hidden layers serve the last
+        one, and predict less well than when they were grown.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+        >>> model = TobitRegressor().fit(X, Y)
+        >>> ax = model.plot_layers(X, Y, ax=Figure().subplots())
+        >>> [float(bar.get_height().round(3)) for bar in ax.patches]
+        [0.916]
+        >>> round(1 - model.score(X, Y), 3)
+        0.916
+        """
+        targets, last = self._compared(X, y)
+        predictives: Iterable[Predictive] = [last]
+        if hasattr(self, "layers_"):
+            matrix, limits = self._read_features(X), (targets.entry_lower, targets.entry_upper)
+            predictives = self._predictive_by_layer(self.layers_, matrix, *limits)
+        targets = replace(targets, one_dimensional=False)
+        means = [predictive.mean() for predictive in predictives]
+        errors = [centred_anmse(targets, mean, multioutput="raw_values") for mean in means]
+        return plots.draw_layers(np.array(errors), ax=ax)
+
+    def plot_subspaces(
+        self,
+        layer: int = -1,
+        X: Any = None,
+        *,
+        n_features: int = 25,
+        n_components: int = 5,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Loadings of the shared directions on features and targets.
+
+        Heat maps of :meth:`subspaces`, strongest direction first.
+
+        Parameters
+        ----------
+        layer : int
+            Of a network; other models have one.
+        X : array, sparse matrix or DataFrame of shape (N, D), optional
+            Rows whose standard deviations are used; by default those of ``fit``. Required for
+            networks.
+        n_features, n_components : int
+            How many of the largest to draw.
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import SubspaceTobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 2, random_state=0)
+        >>> model = SubspaceTobitRegressor(rank=2).fit(X, Y)
+        >>> ax = model.plot_subspaces(X=X, n_features=3, ax=Figure().subplots())
+        >>> [panel.images[0].get_array().shape for panel in ax.child_axes]
+        [(3, 2), (3, 2)]
+        """
+        for name, count in (("n_features", n_features), ("n_components", n_components)):
+            check_count(name, count)
+        shown = self.subspaces(layer, X)[:n_components]
+        if not shown:
+            raise ValueError("no feature has an effect in this layer: there is nothing to draw")
+        names = [f"{subspace.number}\n{subspace.share:.0%}" for subspace in shown]
+        features = np.column_stack([subspace.feature_loadings for subspace in shown])
+        targets = np.column_stack([subspace.target_loadings for subspace in shown])
+        return plots.draw_subspaces(
+            pd.DataFrame(features, index=list(shown[0].features), columns=names),
+            pd.DataFrame(targets, index=list(shown[0].targets), columns=names),
+            n_features=n_features,
+            ax=ax,
+        )
+
+    def plot_task_similarity(self, X: Any = None, *, ax: Axes | None = None) -> Axes:
+        """Heat map of :meth:`task_similarity`, with similar targets next to each other.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D), optional
+            Rows whose standard deviations are used; by default those of ``fit``. Required for
+            networks.
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(500, 5, 3, 1, random_state=0)
+        >>> ax = TobitRegressor().fit(X, Y).plot_task_similarity(ax=Figure().subplots())
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['y0', 'y1', 'y2']
+        """
+        return plots.draw_similarity(self.task_similarity(X), ax=ax)
+
+    def plot_convergence(self, *, ax: Axes | None = None) -> Axes:
+        """Convergence of the fit: the objective over Newton steps, or over rows if online.
+
+        For a network: the growth of every layer, then the joint tuning. For a
+        :class:`~deeptobit.TobitRegressor`, whose targets are fitted one by one to their unique
+        optima: the number of steps of each target.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import SubspaceTobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 2, random_state=0)
+        >>> model = SubspaceTobitRegressor(rank=2).fit(X, Y)
+        >>> ax = model.plot_convergence(ax=Figure().subplots())
+        >>> len(ax.lines[0].get_xdata()) == model.n_iter_
+        True
+        """
+        check_is_fitted(self)
+        history = self.history_
+        if "n_iter" in history:
+            names, steps = self.target_names_, history["n_iter"]
+            return plots.draw_steps(names, steps, history["converged"], ax=ax)
+        convergence = plots.read_convergence(history)
+        if convergence is None:
+            reason = _NO_CONVERGENCE.get(history["solver"], "this model stored no convergence")
+            raise ValueError(reason)
+        return plots.draw_convergence(**convergence, ax=ax)
+
+    def _compared(self, X: Any, y: Any) -> tuple[CensoredTargets, Predictive]:
+        """Outcomes under the model's names, and their predictive distributions."""
+        targets = self._read_again(y, None, None)
+        return targets, self._predictive_for(X, targets)
+
+    def _read_target(self, target: str | int | None) -> list[int]:
+        """The numbers of the targets to draw."""
+        names = self.target_names_
+        if target is None:
+            return list(range(len(names)))
+        if isinstance(target, str) and target in names:
+            return [names.index(target)]
+        if isinstance(target, Integral) and -len(names) <= target < len(names):
+            return [int(target) % len(names)]
+        raise ValueError(
+            f"target must be one of {', '.join(map(repr, names))}, or its number from 0 to "
+            f"{len(names) - 1}; got {target!r}"
+        )

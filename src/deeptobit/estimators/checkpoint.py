@@ -11,24 +11,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from deeptobit import files, scale
+from deeptobit import files, online, scale
+from deeptobit.estimators.saving import Sizes, check_widths
 from deeptobit.exceptions import ModelFileError
-from deeptobit.files import ensure
+from deeptobit.files import models, values
+from deeptobit.files.values import ensure
 from deeptobit.layer import Layer
-from deeptobit.network import NetworkLayer
-from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, RawRows, RowBuffer
-from deeptobit.online.adaptive import AdaptiveLearner, Validation
-from deeptobit.online.gradient import GradientLearner
-from deeptobit.online.rows import Iterate
-from deeptobit.online.settings import History
-from deeptobit.online.start import FeatureMetric, RunningNull, Standardization
+from deeptobit.online import adaptive, gradient, rows, settings, start
 from deeptobit.scale import Progress, RowSource
-
-Sizes = dict[str, int]
 
 # Shapes of the arrays, by class; a field that may be None is compared if it is given.
 _SHAPES: dict[type, dict[str, str]] = {
-    NetworkLayer: {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"},
     scale.Shift: {"X": "I", "Y": "T"},
     scale.Moments: {
         **{"x": "I", "xx": "II", "x_known": "IT", "xy": "IT", "at_lower": "2T", "at_upper": "2T"},
@@ -37,54 +30,54 @@ _SHAPES: dict[type, dict[str, str]] = {
     Layer: {"U": "TR", "Z": "PR", "intercept": "T", "log_sigma": "T"},
     scale.Seen: {"known": "T", "mean": "D", "deviations": "D"},
     scale.DataSummary: {"known": "T", "mean_squares": "D", "scale": "D"},
-    RawRows: {"X": "ND", "low": "NT", "high": "NT", "weight": "N"},
-    Iterate: {"V": "RD", "Ut": "RT", "intercept": "T", "sigma": "T"},
-    OnlineSettings: {"sigma": "T"},
-    OnlineResult: {"U": "TR", "V": "RD", "intercept": "T", "sigma": "T"},
-    RunningNull: {"mean": "T", "log_sigma": "T", "curvature": "3T"},
-    Validation: {
+    online.RawRows: {"X": "ND", "low": "NT", "high": "NT", "weight": "N"},
+    rows.Iterate: {"V": "RD", "Ut": "RT", "intercept": "T", "sigma": "T"},
+    online.OnlineSettings: {"sigma": "T"},
+    online.OnlineResult: {"U": "TR", "V": "RD", "intercept": "T", "sigma": "T"},
+    start.RunningNull: {"mean": "T", "log_sigma": "T", "curvature": "3T"},
+    adaptive.Validation: {
         **dict.fromkeys(("slope", "curvature", "sigma"), "T"),
         **{"nll_by_length": "3T", "recent_nll": "2T"},
     },
-    AdaptiveLearner: {"moments": "3T", "inverse": "RR", "sigma": "T"},
-    GradientLearner: {"observed_share": "T"},
-    Standardization: {
+    adaptive.AdaptiveLearner: {"moments": "3T", "inverse": "RR", "sigma": "T"},
+    gradient.GradientLearner: {"observed_share": "T"},
+    start.Standardization: {
         **dict.fromkeys(("feature_mean", "feature_scale"), "D"),
         **dict.fromkeys(("target_mean", "target_scale"), "T"),
     },
 }
 _RECORDS: tuple[type, ...] = (
     *(*_SHAPES, scale.FinishedLayer, scale.OnlineState, Progress, scale.RoundState, scale.Secants),
-    *(FeatureMetric, History, RowBuffer),
+    *(start.FeatureMetric, settings.History, online.RowBuffer),
 )
 _SOLVER = {
-    "settings": OnlineSettings,
+    "settings": online.OnlineSettings,
     "n_features": int,
     "n_tasks": int,
     "_block_rows": int,
     "_n_processed": int,
     "_loss": float,
     "_weight": float,
-    "_buffer": RowBuffer,
-    "_history": History,
-    "_units": Standardization,
-    "_given": OnlineResult | None,
-    "_learner": AdaptiveLearner | GradientLearner | None,
+    "_buffer": online.RowBuffer,
+    "_history": settings.History,
+    "_units": start.Standardization,
+    "_given": online.OnlineResult | None,
+    "_learner": adaptive.AdaptiveLearner | gradient.GradientLearner | None,
 }
 
 
-def _make_solver(found: dict[str, Any]) -> OnlineSolver:
+def _make_solver(found: dict[str, Any]) -> online.OnlineSolver:
     """A solver of its attributes; its constructor would allocate by numbers in the file."""
-    files.check_types(found, _SOLVER)
+    values.check_types(found, _SOLVER)
     ensure(found.keys() == _SOLVER.keys(), "its solver is not complete")
-    solver = object.__new__(OnlineSolver)
+    solver = object.__new__(online.OnlineSolver)
     vars(solver).update(found)
     return solver
 
 
-_CLASSES = files.CLASSES | {
-    **{cls.__name__: files.by_fields(cls) for cls in _RECORDS},
-    "OnlineSolver": files.SavedClass(OnlineSolver, vars, _make_solver),
+_CLASSES = models.CLASSES | {
+    **{cls.__name__: values.by_fields(cls) for cls in _RECORDS},
+    "OnlineSolver": values.SavedClass(online.OnlineSolver, vars, _make_solver),
 }
 
 
@@ -93,12 +86,7 @@ def check_progress(progress: Progress, sizes: Sizes) -> None:
 
     Compiled code must never see an array of another size than it was made for.
     """
-    n_features, n_tasks = sizes["D"], sizes["T"]
-    widths = {n_features}
-    for finished in progress.finished:
-        inputs = files.check_sizes(finished.layer, {"T": n_tasks}, **_SHAPES[NetworkLayer])["I"]
-        ensure(inputs in widths, "a layer has the wrong inputs")
-        widths = {n_tasks, n_tasks + n_features}  # of those above, without skip connection or with
+    n_tasks, widths = sizes["T"], check_widths((one.layer for one in progress.finished), sizes)
     match progress.now:
         case scale.OnlineState(solver=solver, seen=seen):
             ensure(1 <= solver.n_features <= max(widths), "its solver has the wrong inputs")
@@ -116,14 +104,14 @@ def check_progress(progress: Progress, sizes: Sizes) -> None:
         ensure(all(side.shape == (n_tasks,) for side in sides), "its targets are others")
 
 
-def _check_solver(solver: OnlineSolver, n_tasks: int) -> None:
+def _check_solver(solver: online.OnlineSolver, n_tasks: int) -> None:
     sizes = {"D": solver.n_features, "T": n_tasks, "R": solver.settings.rank}
     same = solver.n_tasks == n_tasks and sizes["R"] <= min(sizes["D"], n_tasks)
     ensure(same, "the solver does not match the model")
     ensure(solver._block_rows >= 1 and solver._n_processed >= 0, "its solver has no blocks")
     _check_arrays(tuple(vars(solver).values()), sizes)
     buffer = solver._buffer
-    n_rows = sum(rows.weight.size for rows in buffer.parts)
+    n_rows = sum(part.weight.size for part in buffer.parts)
     # A buffer that is already full would never be processed.
     ensure(buffer.n_rows == n_rows < solver._next_block(), "the number of buffered rows is wrong")
 
@@ -132,16 +120,16 @@ def _check_arrays(part: Any, sizes: Sizes) -> None:
     """Compare the arrays of a part, and of all parts within, with the shapes they should have."""
     shapes = _SHAPES.get(type(part), {})
     given = {name: shapes[name] for name in shapes if getattr(part, name) is not None}
-    files.check_sizes(part, sizes, **given)
+    values.check_sizes(part, sizes, **given)
     match part:
-        case OnlineSettings():
+        case online.OnlineSettings():
             ensure(part.rank == sizes["R"], "its learner has another rank")
-        case FeatureMetric():
+        case start.FeatureMetric():
             shape = "DD" if part.is_full else "D"
-            files.check_sizes(part, sizes, moments=shape, inverse=shape)
-        case RunningNull(scored=tuple(scored)):
+            values.check_sizes(part, sizes, moments=shape, inverse=shape)
+        case start.RunningNull(scored=tuple(scored)):
             ensure(all(at.shape == (sizes["T"],) for at in scored), "scored is not (T,)")
-        case Iterate():
+        case rows.Iterate():
             ensure(all(array.flags.c_contiguous for array in part), "an iterate is not in C order")
     if is_dataclass(part):
         part = tuple(vars(part).values())
@@ -185,7 +173,7 @@ class Checkpoint:
 
     def write(self, progress: Progress) -> None:
         """Replace the file; if that fails, warn and keep the older one."""
-        packed = files.Packer(_CLASSES).pack(progress, "progress")
+        packed = values.Packer(_CLASSES).pack(progress, "progress")
         try:
             files.write_state(self.path, _KIND, {"fit": self.fit, "progress": packed})
         except OSError as error:
@@ -203,7 +191,7 @@ class Checkpoint:
             match state:
                 case {"fit": dict(fit), "progress": packed}:
                     self._compare(fit)
-                    progress = files.Unpacker(_CLASSES).unpack(packed)
+                    progress = values.Unpacker(_CLASSES).unpack(packed)
                     if isinstance(progress, Progress):
                         columns = {"D": "features", "T": "targets"}
                         sizes = {at: len(json.loads(self.fit[columns[at]])) for at in columns}

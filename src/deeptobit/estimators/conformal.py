@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators.inputs import Limits
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.likelihood import Noise, Predictive, of_task
 from deeptobit.targets import CensoredTargets
@@ -223,12 +223,7 @@ class ConformalMixin(PredictiveRegressor):
     _calibration: IntervalCalibration
 
     def predict_interval(
-        self,
-        X: Any,
-        coverage: float = 0.9,
-        *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        self, X: Any, coverage: float = 0.9, *, lower: Limits = None, upper: Limits = None
     ) -> tuple[FloatArray, FloatArray]:
         """Central intervals that hold y with at least the given probability, each end (N, T).
 
@@ -246,7 +241,7 @@ class ConformalMixin(PredictiveRegressor):
         return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
 
     def calibrate_intervals(
-        self, X: Any, y: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+        self, X: Any, y: Any, *, lower: Limits = None, upper: Limits = None
     ) -> Self:
         r"""Make ``predict_interval`` keep its promise, using rows that ``fit`` did not see.
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators import inputs
 from deeptobit.exceptions import CensoringWarning, CollinearityWarning, SeparationWarning
 from deeptobit.layer import BasisFeatures, CensoringKinds, OlsenProblem, TargetScaling
 from deeptobit.targets import CensoredTargets
@@ -23,7 +23,6 @@ _NAMES_SHOWN, _FEATURES_SHOWN = 10, 5
 _NULL_SPACE = 1e-10  # relative to the largest eigenvalue of the second moments
 _FURTHEST = 1e9  # ratio of a target's spread to a given sigma: beyond, squares lose all digits
 _REACH = 1e60  # in units of sigma: beyond, powers overflow
-_SMALLEST = 1e-140  # below this, the square of a noise of a millionth vanishes
 
 
 def check_determined(
@@ -41,7 +40,7 @@ def check_determined(
         n_features=0 if alpha > 0.0 else n_features,
         weighted=not present.all(),
     )
-    _refuse_small(targets)
+    inputs.refuse_small(targets.values, "target", targets.names)
 
 
 def check_first_rows(targets: CensoredTargets, weight: FloatArray) -> None:
@@ -49,14 +48,6 @@ def check_first_rows(targets: CensoredTargets, weight: FloatArray) -> None:
     if not (~targets.missing.all(axis=1) & (weight > 0.0)).any():
         raise ValueError(
             "no row has both an outcome and a positive weight; start with rows that have"
-        )
-
-
-def _refuse_small(targets: CensoredTargets) -> None:
-    largest = np.fmax.reduce(np.abs(targets.values), axis=0)
-    for task in np.flatnonzero((largest > 0.0) & (largest < _SMALLEST)).tolist():
-        raise ValueError(
-            f"target {targets.names[task]!r} is too small (at most {largest[task]:g}); rescale it"
         )
 
 
@@ -75,7 +66,7 @@ def check_sigma(sigma: FloatArray | None, targets: CensoredTargets, weight: Floa
 
 def check_reach(sigma: FloatArray | None, targets: CensoredTargets) -> None:
     """Values of a stream must be in the unit of a given sigma, whose squares must not overflow."""
-    _refuse_small(targets)
+    inputs.refuse_small(targets.values, "target", targets.names)
     if sigma is None:
         return
     largest = np.fmax.reduce(np.abs(targets.values), axis=0)
@@ -139,7 +130,7 @@ def warn_of_constant_where_known(
     everywhere = (weight / weight.sum())[:, None]
     known = np.where(targets.missing, 0.0, everywhere)
     known /= known.sum(axis=0)
-    if not issparse(matrix):
+    if not inputs.is_sparse(matrix):
         matrix = matrix - everywhere.T @ matrix  # a large mean would hide a small deviation
     constant = _variances(matrix, known) <= 1e-12 * _variances(matrix, everywhere)
     constant &= _variances(matrix, everywhere) > 0.0
@@ -157,8 +148,7 @@ def warn_of_constant_where_known(
 
 def _variances(matrix: Any, weights: FloatArray) -> FloatArray:
     """Weighted variance of every column under every column of weights, (D, K)."""
-    sparse = bool(issparse(matrix))
-    squares = matrix.multiply(matrix) if sparse else np.square(matrix)
+    squares = matrix.multiply(matrix) if inputs.is_sparse(matrix) else np.square(matrix)
     return np.asarray(squares.T @ weights - np.square(matrix.T @ weights))
 
 
@@ -193,6 +183,19 @@ def warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: i
             ConvergenceWarning,
             stacklevel=3,
         )
+
+
+def warn_of_layers(layers: Sequence[dict[str, Any]], tol: float) -> None:
+    """Name the layers that did not converge, by their ``history_``."""
+    for depth, layer in enumerate(layers, 1):
+        if not layer.get("converged", True):
+            warnings.warn(
+                f"layer {depth} did not converge after {len(layer['course'])} Newton steps "
+                f"(relative gradient norm {layer['gradient_norm']:.1e}, tol {tol:.1e}); increase "
+                "max_iter, loosen tol, or set a larger alpha",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
 
 def regression_rows(problem: OlsenProblem) -> FloatArray:

@@ -1,31 +1,23 @@
 """Which features matter, for which outcomes, and which outcomes are alike."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import hstack, issparse
+from scipy.sparse import hstack
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray
-from deeptobit.estimators.inputs import check_count, check_lengths, feature_names, feature_scale
+from deeptobit.arrays import FloatArray, check_count
+from deeptobit.estimators import inputs
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.inspection import Subspace, canonical_subspaces
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import censored_log_score, centred_anmse
 from deeptobit.targets import CensoredTargets
 
-ImportanceKind = Literal["coef", "permutation"]
 Scoring = Literal["log", "r2"]
-
-
-class LayerEffects(NamedTuple):
-    """Effects of a layer's inputs on its scores: one standard deviation, in units of the noise."""
-
-    inputs: tuple[str, ...]
-    effects: FloatArray  # (T, number of inputs)
 
 
 class ExplainMixin(PredictiveRegressor):
@@ -35,7 +27,6 @@ class ExplainMixin(PredictiveRegressor):
     ``fit`` stores where it has seen all rows (``feature_scale_``) and X tells otherwise.
     """
 
-    coef_: FloatArray
     feature_scale_: FloatArray
 
     def feature_importance(
@@ -43,7 +34,7 @@ class ExplainMixin(PredictiveRegressor):
         X: Any = None,
         y: Any = None,
         *,
-        kind: ImportanceKind = "coef",
+        kind: Literal["coef", "permutation"] = "coef",
         scoring: Scoring = "log",
         n_repeats: int = 5,
         random_state: Any = None,
@@ -98,10 +89,8 @@ class ExplainMixin(PredictiveRegressor):
             effects = np.abs(self._effects_per_deviation(X))
             shared = np.sqrt(np.mean(np.square(effects / self.sigma_[:, None]), axis=0))
             return self._by_feature(np.vstack([effects, shared]))
-        if kind != "permutation":
-            raise ValueError(f"kind must be 'coef' or 'permutation'; got {kind!r}")
-        if scoring not in ("log", "r2"):
-            raise ValueError(f"scoring must be 'log' or 'r2'; got {scoring!r}")
+        inputs.check_choice("kind", kind, ("coef", "permutation"))
+        inputs.check_choice("scoring", scoring, ("log", "r2"))
         if X is None or y is None:
             raise ValueError("kind='permutation' needs X and y: rows on which the loss is measured")
         check_count("n_repeats", n_repeats)
@@ -156,20 +145,22 @@ class ExplainMixin(PredictiveRegressor):
         [Subspace 1 (100%): x0 +1.00, x3 +0.89, x2 +0.83, x1 +0.06 -> y0 +0.46, y1 +0.37, y2 +0.01]
         """
         check_is_fitted(self)
-        inputs, effects = self._layer_effects(layer, X)
-        return canonical_subspaces(effects, inputs, tuple(self.target_names_))
+        names, effects = self._layer_effects(layer, X)
+        return canonical_subspaces(effects, tuple(names), tuple(self.target_names_))
 
-    def _layer_effects(self, layer: int, X: Any) -> LayerEffects:
-        """What :meth:`subspaces` decomposes; a network has more than one layer to offer."""
-        if layer not in (-1, 0):
-            raise ValueError(f"there is one layer; layer must be 0 or -1, got {layer}")
-        effects = self._effects_per_deviation(X) / self.sigma_[:, None]
-        return LayerEffects(tuple(feature_names(self)), effects)
+    def _layer_effects(self, layer: int, X: Any) -> tuple[list[str], FloatArray]:
+        """What :meth:`subspaces` decomposes; a network has more than one layer to offer.
+
+        Names of the layer's inputs, and the effects on its scores of one standard deviation of
+        each, in units of the noise, (T, number of inputs).
+        """
+        inputs.read_layer(layer, 1)
+        return inputs.feature_names(self), self._effects_per_deviation(X) / self.sigma_[:, None]
 
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         """Effect of one standard deviation of each feature on the latent score, (T, D)."""
         if X is not None:
-            return self.coef_ * feature_scale(self._read_features(X))
+            return self.coef_ * inputs.feature_scale(self._read_features(X))
         if not hasattr(self, "feature_scale_"):
             raise ValueError(
                 "the standard deviations of the features are not known to this model; pass X, for "
@@ -183,7 +174,7 @@ class ExplainMixin(PredictiveRegressor):
         """Loss of score by shuffling each feature, (T, D)."""
         targets = self._read_again(y, None, None)
         matrix = self._read_features(X)
-        check_lengths(matrix, targets)
+        inputs.check_lengths(matrix, targets)
         random = check_random_state(random_state)
 
         def score(features: Any) -> FloatArray:
@@ -199,7 +190,7 @@ class ExplainMixin(PredictiveRegressor):
         return losses / n_repeats
 
     def _by_feature(self, rows: FloatArray) -> pd.DataFrame:
-        index = pd.Index(feature_names(self), name="feature")
+        index = pd.Index(inputs.feature_names(self), name="feature")
         return pd.DataFrame(rows.T, index=index, columns=[*self.target_names_, "shared"])
 
 
@@ -220,8 +211,7 @@ def _scores(targets: CensoredTargets, predictive: Predictive, scoring: Scoring) 
 
 def _shuffled(matrix: Any, column: int, order: Any) -> Any:
     """The features with one column in another order of rows."""
-    sparse = bool(issparse(matrix))
-    if sparse:
+    if inputs.is_sparse(matrix):
         columns = matrix.tocsc()
         moved = columns[:, [column]].tocsr()[order]
         return hstack([columns[:, :column], moved, columns[:, column + 1 :]], format="csr")

@@ -3,9 +3,9 @@
 import ast
 import warnings
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, get_type_hints
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.exceptions import ModelFileError
 from deeptobit.extras import require
-from deeptobit.files import SavedClass, check_types, ensure
+from deeptobit.files import values
 
 # What may stand in a formula: arithmetic and known functions of columns, and nothing else.
 
@@ -346,21 +346,15 @@ def _check_columns(names: list[str], data: pd.DataFrame) -> None:
 
 # In a file: the text, the levels of categories, and learned constants.
 
-_FIELDS = {
-    "formula": str,
-    "targets": tuple[str, ...],
-    "columns": list[str],
-    "kinds": dict[str, str],
-    "levels": dict[str, list[Any]],
-    "constants": dict[str, dict[Any, Any]],
-}
+_HINTS = get_type_hints(FormulaDesign)
+_FIELDS = {"columns" if name == "reads" else name: hint for name, hint in _HINTS.items()}
 
 
 def _take(design: FormulaDesign) -> dict[str, Any]:
     """Fields of a design; ``TypeError`` where it cannot be made of them again."""
-    values = [getattr(design, field.name) for field in fields(design)]
+    taken = [getattr(design, name) for name in _HINTS]
     try:
-        same = FormulaDesign(*values).spec.column_names == design.spec.column_names
+        same = FormulaDesign(*taken).spec.column_names == design.spec.column_names
     except ModelFileError:
         same = False
     if not same:
@@ -368,13 +362,13 @@ def _take(design: FormulaDesign) -> dict[str, Any]:
             f"the formula {design.formula!r} cannot be saved: what it learned from the data cannot "
             "be told in levels and constants; compute its columns beforehand"
         )
-    return dict(zip(_FIELDS, values, strict=True))
+    return dict(zip(_FIELDS, taken, strict=True))
 
 
 def _make(found: dict[str, Any]) -> FormulaDesign:
-    check_types(found, _FIELDS)
-    ensure(found.keys() == _FIELDS.keys(), "its formula is incomplete")
+    values.check_types(found, _FIELDS)
+    values.ensure(found.keys() == _FIELDS.keys(), "its formula is incomplete")
     return FormulaDesign(*(found[name] for name in _FIELDS))
 
 
-SAVED_FORMULA = SavedClass(FormulaDesign, _take, _make)
+SAVED_FORMULA = values.SavedClass(FormulaDesign, _take, _make)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from joblib import cpu_count
@@ -11,14 +11,8 @@ from scipy.sparse import issparse
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import validate_data
 
-from deeptobit.arrays import (
-    BoolArray,
-    FloatArray,
-    column_names,
-    refuse_dates,
-    with_names,
-    without_mask,
-)
+from deeptobit import arrays, metrics
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.penalties import Penalty, Ridge
 from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_names
 
@@ -34,14 +28,14 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     Rows are contiguous: sums round by the order in memory, and data frames are not to be answered
     differently from arrays.
     """
-    refuse_dates(X, "X")
+    arrays.refuse_dates(X, "X")
     columns = getattr(X, "columns", None)
     if columns is not None and len(columns) == 0:
         raise ValueError("X has no column: there is no feature to learn from")
     try:
         matrix = validate_data(
             estimator,
-            with_names(without_mask(X)),
+            arrays.with_names(arrays.without_mask(X)),
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
@@ -56,7 +50,8 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     raw = reset and not estimator.standardize
     _refuse_large(matrix, "feature", feature_names(estimator), _LARGEST_RAW if raw else _LARGEST)
     if reset:
-        _refuse_small(matrix, feature_names(estimator), _SMALLEST_RAW if raw else _SMALLEST)
+        least = _SMALLEST_RAW if raw else _SMALLEST
+        refuse_small(matrix, "feature", feature_names(estimator), least)
     return matrix
 
 
@@ -68,26 +63,23 @@ def feature_names(estimator: Any) -> list[str]:
 
 
 def read_targets(
-    Y: Any,
-    lower: BoundsLike,
-    upper: BoundsLike,
-    *,
-    entry_lower: ArrayLike | None = None,
-    entry_upper: ArrayLike | None = None,
-    names: Sequence[str] | None = None,
-    outside: Any = "raise",
+    Y: Any, bounds: tuple[BoundsLike, BoundsLike], limits: tuple[Any, Any], **others: Any
 ) -> CensoredTargets:
-    """Y as :class:`CensoredTargets`; one that is given as such keeps its own bounds."""
+    """Y as :class:`CensoredTargets`; one that is given as such keeps its own bounds.
+
+    ``bounds`` are those of the tasks, ``limits`` those of every entry, if any; ``others`` as in
+    ``CensoredTargets.from_bounds``.
+    """
     if isinstance(Y, CensoredTargets):
-        if entry_lower is not None or entry_upper is not None:
+        if any(limit is not None for limit in limits):
             raise ValueError(
                 "Y is a CensoredTargets and brings its own bounds; pass lower and upper to "
                 "CensoredTargets.from_bounds (entry_lower, entry_upper) instead"
             )
         targets = Y
     else:
-        rows: dict[str, Any] = {"entry_lower": entry_lower, "entry_upper": entry_upper}
-        targets = CensoredTargets.from_bounds(Y, lower, upper, **rows, names=names, outside=outside)
+        others |= dict(zip(("entry_lower", "entry_upper"), limits, strict=True))
+        targets = CensoredTargets.from_bounds(Y, *bounds, **others)
     for ends in (targets.low, targets.high):
         _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
     return targets
@@ -106,36 +98,17 @@ def names_of_targets(Y: Any) -> list[str] | None:
     """The names that outcomes came with; None where they have none."""
     if isinstance(Y, CensoredTargets):
         return None if Y.names == default_names(len(Y.names)) else list(Y.names)
-    return column_names(Y)
+    return arrays.column_names(Y)
 
 
 def read_weights(
     sample_weight: ArrayLike | None, n_samples: int, *, may_be_zero: bool = False
 ) -> FloatArray:
-    """Row weights of shape (N,), non-negative and, but for some rows of many, not all zero."""
+    """Row weights of shape (N,), as in the metrics, and not so large that their sums overflow."""
     if sample_weight is None:
         return np.ones(n_samples)
-    refuse_dates(sample_weight, "sample_weight")
-    try:
-        weight = np.asarray(without_mask(sample_weight), dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ValueError("sample_weight must hold numbers, one weight per row") from None
-    if weight.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must hold one weight per row, shape ({n_samples},); got {weight.shape}"
-        )
-    wrong = ~(np.isfinite(weight) & (weight >= 0.0))
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"sample_weight must be finite and not negative; row {row} has {weight[row]:g} "
-            f"({int(wrong.sum())} such rows)"
-        )
-    if not weight.any():
-        if may_be_zero:
-            return weight
-        raise ValueError("sample_weight is zero in every row: there is nothing to learn from")
-    if not _LEAST_WEIGHT <= weight.max() <= _MOST_WEIGHT:
+    weight = metrics.read_weights(sample_weight, n_samples, may_be_zero=may_be_zero)
+    if weight.any() and not _LEAST_WEIGHT <= weight.max() <= _MOST_WEIGHT:
         raise ValueError(
             f"the largest sample_weight is {weight.max():g}; weights count rows, rescale them"
         )
@@ -159,8 +132,8 @@ def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:
     >>> feature_scale(np.array([[1.0, 5.0], [3.0, 5.0]]))
     array([1., 0.])
     """
-    sparse = bool(issparse(matrix))
-    matrix = matrix.astype(np.float64) if sparse else matrix  # squares would overflow in single
+    if is_sparse(matrix):
+        matrix = matrix.astype(np.float64)  # squares would overflow in single
     share = None if weight is None else weight / weight.max()  # large weights would overflow
     with np.errstate(invalid="ignore"):  # the variance of a constant may round to below 0
         scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=share)
@@ -191,31 +164,37 @@ def _refuse_large(matrix: Any, what: str, names: Sequence[str], most: float) -> 
     )
 
 
-def _refuse_small(matrix: Any, names: Sequence[str], least: float) -> None:
-    sparse = bool(issparse(matrix))
-    largest = abs(matrix).max(axis=0)
-    largest = np.ravel(largest.toarray() if sparse else largest).astype(np.float64)
+def refuse_small(matrix: Any, what: str, names: Sequence[str], least: float = _SMALLEST) -> None:
+    """Refuse columns whose squares vanish; missing values do not count."""
+    if is_sparse(matrix):
+        largest = np.ravel(abs(matrix).max(axis=0).toarray())
+    else:
+        largest = np.fmax.reduce(np.abs(matrix), axis=0)
+    largest = largest.astype(np.float64)
     for column in np.flatnonzero((largest > 0.0) & (largest < least)).tolist():
         raise ValueError(
-            f"feature {names[column]!r} is too small (at most {largest[column]:g}); rescale it"
+            f"{what} {names[column]!r} is too small (at most {largest[column]:g}); rescale it"
         )
+
+
+def is_sparse(matrix: Any) -> bool:
+    """Whether a matrix is sparse; its type stays what it is for mypy."""
+    return bool(issparse(matrix))
 
 
 def _stored(matrix: Any) -> Any:
     """The numbers of a matrix, dense or sparse."""
-    sparse = bool(issparse(matrix))
-    return matrix.data if sparse else matrix
+    return matrix.data if is_sparse(matrix) else matrix
 
 
 def _place(matrix: Any, wrong: BoolArray) -> tuple[int, int]:
     """Row and column of the first of the stored numbers that are wrong."""
     first = int(np.flatnonzero(wrong)[0])
-    sparse = bool(issparse(matrix))
-    if not sparse:
-        row, column = divmod(first, int(matrix.shape[1]))
-        return row, column
-    entries = matrix.tocoo()
-    return int(entries.row[first]), int(entries.col[first])
+    if is_sparse(matrix):
+        entries = matrix.tocoo()
+        return int(entries.row[first]), int(entries.col[first])
+    row, column = divmod(first, int(matrix.shape[1]))
+    return row, column
 
 
 def _name_what_is_no_number(X: Any, error: Exception) -> str:
@@ -236,7 +215,10 @@ def _name_what_is_no_number(X: Any, error: Exception) -> str:
 
 # Constructor parameters that estimators share, checked when they are first used.
 
-KINDS = ("mean", "clip", "latent")
+Limits = ArrayLike | None  # bounds per entry, (N, T)
+Rows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes and weights, checked
+PredictionKind = Literal["mean", "clip", "latent"]
+KINDS = get_args(PredictionKind)
 _SWITCHES = (
     *("fit_intercept", "standardize", "skip_connection", "early_stopping"),
     *("averaging", "exact_sketch"),
@@ -254,32 +236,19 @@ def check_settings(params: Mapping[str, Any]) -> None:
     Traceback (most recent call last):
     ValueError: fit_intercept must be True or False; got 'no'
     """
-    check_kind(params["prediction"], "prediction: the kind")
+    check_choice("prediction: the kind", params["prediction"], KINDS)
     alpha, tol = params.get("alpha", 0.0), params["tol"]
     if not (isinstance(alpha, Real) and 0.0 <= float(alpha) < np.inf):
         raise ValueError(f"alpha must be a finite number, at least 0; got {alpha!r}")
     if not (isinstance(tol, Real) and float(tol) > 0.0):
         raise ValueError(f"tol must be positive; got {tol!r}")
-    check_count("max_iter", params["max_iter"])
+    arrays.check_count("max_iter", params["max_iter"])
     for name in _SWITCHES:
         if name in params and not isinstance(params[name], (bool, np.bool_)):
             raise ValueError(f"{name} must be True or False; got {params[name]!r}")
     sparsity = params.get("feature_sparsity", 0.0)
     if not (isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0):
         raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
-
-
-def check_count(name: str, count: Any) -> None:
-    """A whole number from 1; the name is that of the parameter.
-
-    Examples
-    --------
-    >>> check_count("rank", 2.5)
-    Traceback (most recent call last):
-    ValueError: rank must be a whole number, at least 1; got 2.5
-    """
-    if not (isinstance(count, Integral) and int(count) >= 1):
-        raise ValueError(f"{name} must be a whole number, at least 1; got {count!r}")
 
 
 def read_threads(n_jobs: Any) -> int:
@@ -301,10 +270,18 @@ def read_threads(n_jobs: Any) -> int:
     return given if given > 0 else max(1, int(cpu_count()) + 1 + given)
 
 
-def check_kind(kind: Any, what: str = "kind") -> None:
-    """One of the three kinds of prediction; ``what`` names the argument or parameter."""
-    if kind not in KINDS:
-        raise ValueError(f"{what} must be 'mean', 'clip' or 'latent'; got {kind!r}")
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """One of several words; the name is that of the parameter.
+
+    Examples
+    --------
+    >>> check_choice("scoring", "R2", ("r2", "log"))
+    Traceback (most recent call last):
+    ValueError: scoring must be 'r2' or 'log'; got 'R2'
+    """
+    if value not in allowed:
+        *others, last = map(repr, allowed)
+        raise ValueError(f"{name} must be {', '.join(others)} or {last}; got {value!r}")
 
 
 def read_layer(layer: Any, n_layers: int) -> int:
@@ -370,7 +347,7 @@ def automatic_alpha(known: FloatArray, n_rows: float, n_features: int) -> float:
 
 # Which solver suits the size of the data.
 
-SolverName = Literal["auto", "online", "batch"]
+SolverName = Literal["auto", "batch", "online"]
 BATCH_ENTRIES = 5e7  # entries of Y up to which the optimum takes less than a minute
 BATCH_FEATURES = 2e8  # entries of X up to which its standardised copies fit comfortably
 
@@ -394,14 +371,13 @@ def choose_solver(
     >>> choose_solver("auto", (4000, 200), 100)
     ('batch', 'the data are small enough to go to the optimum')
     """
+    check_choice("solver", wanted, get_args(SolverName))
     if penalty is not None and wanted == "online":
         require_ridge(penalty, "solver='online'")
-    if wanted == "auto" and not isinstance(penalty, Ridge | None):
-        return "batch", "the penalty needs the batch solver"
-    if wanted in ("batch", "online"):
-        return wanted, "as asked for"
     if wanted != "auto":
-        raise ValueError(f"solver must be 'auto', 'batch' or 'online'; got {wanted!r}")
+        return wanted, "as asked for"
+    if not isinstance(penalty, Ridge | None):
+        return "batch", "the penalty needs the batch solver"
     if shape[0] * n_tasks <= BATCH_ENTRIES and shape[0] * shape[1] <= BATCH_FEATURES:
         return "batch", "the data are small enough to go to the optimum"
     return "online", "the data are large: one pass instead of many"

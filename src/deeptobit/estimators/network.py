@@ -7,24 +7,22 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import network as networks
-from deeptobit.arrays import FloatArray, in_precision_of
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.effects import LayerEffects
-from deeptobit.estimators.lowrank import LowRankRegressor, SubspaceEstimator
-from deeptobit.estimators.prediction import PredictionKind, of_kind
-from deeptobit.estimators.source import SourceFit, SourceTraining
+from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
+from deeptobit.estimators.prediction import of_kind
+from deeptobit.estimators.source import SourceTraining
+from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Noise, evaluate, one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork
 from deeptobit.online import OnlineSettings
 from deeptobit.penalties import Penalty
-from deeptobit.runtime import end_progress, show_progress
+from deeptobit.scale import DataSummary
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 _CHUNK_ROWS = 8192
@@ -40,8 +38,8 @@ class LayeredRegressor(SubspaceEstimator):
         X: Any,
         kind: PredictionKind | None = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> Iterator[FloatArray]:
         """The prediction of every layer in turn, the last being that of ``predict``.
 
@@ -50,17 +48,10 @@ class LayeredRegressor(SubspaceEstimator):
         """
         check_is_fitted(self)
         kind = self.prediction if kind is None else kind
-        inputs.check_kind(kind)
+        inputs.check_choice("kind", kind, inputs.KINDS)
         matrix = self._read_features(X)
         for predictive in self._predictive_by_layer(self.layers_, matrix, lower, upper):
             yield self._drop_task_axis(of_kind(predictive, kind), X)
-
-    def transform(self, X: Any, layer: int = -1) -> FloatArray:
-        """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
-        check_is_fitted(self)
-        depth = inputs.read_layer(layer, len(self.layers_))
-        matrix = self._read_features(X)
-        return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
 
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         """Mean effect of one standard deviation of each feature on the last score, (T, D)."""
@@ -70,7 +61,7 @@ class LayeredRegressor(SubspaceEstimator):
         slopes = networks.mean_slopes(self.layers_, matrix, self.lower_, self.upper_)
         return slopes * inputs.feature_scale(matrix)
 
-    def _layer_effects(self, layer: int, X: Any) -> LayerEffects:
+    def _layer_effects(self, layer: int, X: Any) -> tuple[list[str], FloatArray]:
         """Effects of a layer's inputs: the outputs below, which have the targets' names, and x."""
         if len(self.layers_) == 1:
             return super()._layer_effects(layer, X)
@@ -84,14 +75,7 @@ class LayeredRegressor(SubspaceEstimator):
         if chosen.V.shape[1] > len(scale):
             names = names + inputs.feature_names(self)
             scale = np.append(scale, inputs.feature_scale(matrix))
-        return LayerEffects(tuple(names), chosen.coef * scale / chosen.sigma[:, None])
-
-    def _below(self, matrix: Any, depth: int) -> FloatArray | None:
-        """What the layer at a depth sees beside x: the outputs of the one below, (N, T)."""
-        below = None
-        for latent in networks.latents(self.layers_[:depth], matrix, self.lower_, self.upper_):
-            below = np.clip(latent, self.lower_, self.upper_)
-        return below
+        return names, chosen.coef * scale / chosen.sigma[:, None]
 
     def _read_rows_to_explain(self, X: Any) -> Any:
         if X is None:
@@ -254,19 +238,19 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
         n_layers, validation = int(self.n_layers), None
         if self.early_stopping:
-            n_layers, validation = validated_depth(self, online, matrix, targets, weight)
-        network, alphas, history = train_network(self, online, matrix, targets, weight, n_layers)
+            n_layers, validation = validated_depth(self, online, (matrix, targets, weight))
+        rows = matrix, targets, weight
+        network, alphas, history = train_network(self, online, rows, n_layers)
         self.history_ = history | {"validation": validation}
         if network.kinds is not None:
             given = not isinstance(self.sigma, str)
             diagnosis.warn_of_censoring(network.kinds, targets, given_sigma=given)
-        self._warn_of_convergence()
         self.alpha_ = alphas[0]
         n_steps = sum(layer.n_iter for layer in network.grown) + len(network.tuning)
         self.n_iter_ = max(n_steps, 1)
         self._store(network.layers, targets)
 
-    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> SourceFit:
+    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
         self._check_network(training.targets)
         wanted = {
             "joint_tuning=True": self.joint_tuning is True,
@@ -276,11 +260,8 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         for setting, asked_for in wanted.items():
             if asked_for:
                 raise ValueError(f"{setting} needs all rows in memory; leave it at its default")
-        fit = training.run(
-            self.n_layers, checkpoint, resume=resume, skip_connection=self.skip_connection
-        )
-        self.history_ = fit.history
-        return fit
+        skip = self.skip_connection
+        return training.run(self.n_layers, checkpoint, resume=resume, skip_connection=skip)
 
     def _begun(self, targets: CensoredTargets) -> NetworkStream:
         online = self._check_network(targets)
@@ -314,7 +295,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
 
     def _check_network(self, targets: CensoredTargets) -> OnlineSettings:
         """Check the settings that a single layer does not have; returns the online solver's."""
-        inputs.check_count("n_layers", self.n_layers)
+        check_count("n_layers", self.n_layers)
         if self.joint_tuning not in ("auto", True, False):
             raise ValueError(f"joint_tuning must be 'auto' or a bool; got {self.joint_tuning!r}")
         bounded = np.isfinite(targets.lower) | np.isfinite(targets.upper)
@@ -327,28 +308,9 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
             )
         return self._online_settings(targets.names)
 
-    def _warn_of_convergence(self) -> None:
-        stuck = [
-            str(depth)
-            for depth, layer in enumerate(self.history_["layers"], 1)
-            if not layer.get("converged", True)
-        ]
-        if stuck:
-            warnings.warn(
-                f"layer {', '.join(stuck)} did not converge after {self.max_iter} Newton steps; "
-                "increase max_iter, loosen tol, or set a larger alpha",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
 
 def train_network(
-    model: Any,
-    online: OnlineSettings,
-    X: Any,
-    targets: CensoredTargets,
-    weight: FloatArray,
-    n_layers: int,
+    model: Any, online: OnlineSettings, rows: Rows, n_layers: int
 ) -> tuple[TrainedNetwork, tuple[float, ...], dict[str, Any]]:
     """Train a network of ``n_layers`` with the settings of a :class:`SubspaceNetworkRegressor`.
 
@@ -360,34 +322,32 @@ def train_network(
         The penalty of each layer while it was grown.
     history : dict
     """
-    penalty, n_tasks = model._read_penalty(), targets.shape[1]
-    given = model.joint_tuning
+    X, targets, weight = rows
+    penalty, given = model._read_penalty(), model.joint_tuning
     tuning: networks.JointTuning = "auto" if isinstance(given, str) else bool(given)
-    solver, reason = inputs.choose_solver(model.solver, X.shape, n_tasks, penalty)
-    alphas = _alphas(model, solver, targets, weight, X.shape[1], n_layers)
+    solver, reason = inputs.choose_solver(model.solver, X.shape, targets.shape[1], penalty)
+    alphas = _alphas(model, solver, rows, n_layers)
     history: dict[str, Any] = {"solver": solver, "reason": reason}
     grown: tuple[networks.GrownLayer, ...] = ()
     if solver == "online":
         known = (weight > 0.0) & ~targets.missing.all(axis=1)
         if not known.all():
-            X, targets, weight = X[known], targets[known], weight[known]
-        total = model.n_passes * len(targets)
+            rows = X[known], targets[known], weight[known]
+        total = model.n_passes * len(rows[1])
         network = networks.grow_online(
-            X,
-            targets,
-            weight,
+            *rows,
             online,
             n_layers=n_layers,
             skip_connection=model.skip_connection,
             n_passes=model.n_passes,
             calibrated=model._calibrates,
-            progress=lambda layer, done: _show(
-                model, f"layer {layer + 1}: {done:,} of {total:,} rows"
+            progress=lambda layer, done: model._show_progress(
+                f"layer {layer + 1}: {done:,} of {total:,} rows"
             ),
         )
         grown = network.grown
     if solver == "batch" or tuning is True:
-        problem = _pose(model, X, targets, weight, alphas)
+        problem = _pose(model, rows, alphas)
         units = problem.design, problem.scaling
         network = networks.train(
             problem,
@@ -395,8 +355,8 @@ def train_network(
             joint_tuning=tuning,
             tol=model.tol,
             max_iter=model.max_iter,
-            progress=lambda stage, step, objective: _show(
-                model, f"{stage}: step {step}, objective {objective:.4f}"
+            progress=lambda stage, step, objective: model._show_progress(
+                f"{stage}: step {step}, objective {objective:.4f}"
             ),
         )
         network = replace(network, layers=networks.to_user(network.layers, *units))
@@ -408,34 +368,26 @@ def train_network(
         "paying_depth": network.depth,
         "tuning": {"kept": network.tuned, "objective": network.tuning},
     }
-    if model.verbose:
-        end_progress()
+    model._show_progress()
     return network, alphas, history
 
 
-def _alphas(
-    model: Any,
-    solver: str,
-    targets: CensoredTargets,
-    weight: FloatArray,
-    n_features: int,
-    n_layers: int,
-) -> tuple[float, ...]:
+def _alphas(model: Any, solver: str, rows: Rows, n_layers: int) -> tuple[float, ...]:
     """The penalty of each layer while it is grown."""
     if not isinstance(model.alpha, str):
         return (float(model.alpha),) * n_layers
     if solver == "online":
         return (0.0,) * n_layers
+    X, targets, weight = rows
     known, n_rows = weight @ ~targets.missing, float(weight.sum())
-    above = targets.shape[1] + (n_features if model.skip_connection else 0)
-    widths = [n_features, *[above] * (n_layers - 1)]
+    above = targets.shape[1] + (X.shape[1] if model.skip_connection else 0)
+    widths = [X.shape[1], *[above] * (n_layers - 1)]
     return tuple(inputs.automatic_alpha(known, n_rows, width) for width in widths)
 
 
-def _pose(
-    model: Any, X: Any, targets: CensoredTargets, weight: FloatArray, alphas: tuple[float, ...]
-) -> NetworkProblem:
+def _pose(model: Any, rows: Rows, alphas: tuple[float, ...]) -> NetworkProblem:
     """The problem in standard units."""
+    X, targets, weight = rows
     share, center = weight / weight.sum(), model.fit_intercept
     scaling = TargetScaling.build(targets, share, center=center)
     sigma = model._given_sigma(targets.names)
@@ -457,14 +409,7 @@ def _pose(
     )
 
 
-def _show(model: Any, text: str) -> None:
-    if model.verbose:
-        show_progress(text)
-
-
-def validated_depth(
-    model: Any, online: OnlineSettings, matrix: Any, targets: CensoredTargets, weight: FloatArray
-) -> tuple[int, list[float]]:
+def validated_depth(model: Any, online: OnlineSettings, rows: Rows) -> tuple[int, list[float]]:
     """The depth up to which the prediction of held-out rows improves (early stopping).
 
     Returns
@@ -474,19 +419,18 @@ def validated_depth(
     scores : list of float
         Negative log likelihood of the held-out rows, for every depth that was tried.
     """
-    fraction = model.validation_fraction
+    (matrix, targets, weight), fraction = rows, model.validation_fraction
     if not (isinstance(fraction, Real) and 0.0 < float(fraction) < 1.0):
         raise ValueError(f"validation_fraction must lie between 0 and 1; got {fraction!r}")
     order = check_random_state(model.random_state).permutation(np.flatnonzero(weight))
     n_held_out = max(1, round(float(fraction) * len(order)))
     held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
     diagnosis.check_determined(targets[rest], weight[rest], 0, 1.0)
+    rows, bounds = (matrix[rest], targets[rest], weight[rest]), (targets.lower, targets.upper)
     scores: list[float] = []
     for depth in range(1, model.n_layers + 1):
-        network, *_ = train_network(model, online, matrix[rest], targets[rest], weight[rest], depth)
-        *_, latent = networks.latents(
-            network.layers, matrix[held_out], targets.lower, targets.upper
-        )
+        network, *_ = train_network(model, online, rows, depth)
+        *_, latent = networks.latents(network.layers, matrix[held_out], *bounds)
         sigma = network.layers[-1].sigma
         scores.append(_loss(model, targets[held_out], weight[held_out], latent, sigma))
         if depth > 1 and scores[-1] >= scores[-2]:

@@ -1,21 +1,86 @@
 """Rank, penalty, feature sparsity and depth of a Subspace Network by cross-validation."""
 
 import sys
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import compress, islice, product
+from numbers import Integral, Real
+from time import perf_counter
 from typing import Any, Literal, Self
 
+import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+from sklearn.base import clone
 
-from deeptobit.auto import Scoring
+from deeptobit.arrays import FloatArray, check_count
+from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
+from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.formula import FormulaDesign
-from deeptobit.estimators.inputs import check_count, feature_scale
-from deeptobit.estimators.network import LayeredRegressor
-from deeptobit.estimators.prediction import PredictionKind
-from deeptobit.estimators.search import Search, best_of, tabulate
+from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
+from deeptobit.estimators.subspace import null_of
+from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.likelihood import Noise, one_family
+from deeptobit.network import latents
+from deeptobit.penalties import resolve_penalty
+from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import BoundsLike
 
+RANKS = (2, 5, 10)
+N_ALPHAS = 10
+_SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
+_PROBATION = 2  # folds on which a deeper network must be better once
+_GRID: dict[str, tuple[str, type, Callable[[Any], bool]]] = {
+    "ranks": ("whole numbers, at least 1", Integral, lambda rank: rank >= 1),
+    "alphas": ("positive and finite", Real, lambda alpha: 0.0 < float(alpha) < np.inf),
+    "feature_sparsities": ("numbers from 0 to 1", Real, lambda share: 0.0 <= float(share) <= 1.0),
+}
+_SHARED = (
+    *("lower", "upper", "outside", "fit_intercept", "standardize", "prediction"),
+    *("max_iter", "tol"),
+)
 
-class SubspaceNetworkCV(LayeredRegressor):
+
+class SearchRegressor(LayeredRegressor):
+    """Layers that are chosen on held-out rows; a subclass compares candidates (``_choose``)."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Compare the candidates on held-out rows, and fit the best one to all rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+            The outcomes Y, NaN where missing.
+        sample_weight : array of shape (N,), optional
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+        groups : array of shape (N,), optional
+            Rows with the same label are never split between training and held-out rows.
+        """
+        search = Search.of(self, X, y, sample_weight, lower, upper, groups)
+        self._choose(search)
+        self.feature_scale_ = inputs.feature_scale(search.X, search.held_out.weight)
+        return self
+
+    @abstractmethod
+    def _choose(self, search: "Search") -> None:
+        """Compare candidates, and store the best one, fitted to all rows."""
+
+
+class SubspaceNetworkCV(SearchRegressor):
     r"""A Subspace Network whose rank, penalty, sparsity and depth are chosen on held-out rows.
 
     Layers of every rank, penalty and feature sparsity of a grid are compared first. Networks of
@@ -93,7 +158,7 @@ class SubspaceNetworkCV(LayeredRegressor):
         noise: str | Noise = "gaussian",
         fit_intercept: bool = True,
         standardize: bool = True,
-        prediction: PredictionKind = "mean",
+        prediction: inputs.PredictionKind = "mean",
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
@@ -116,36 +181,13 @@ class SubspaceNetworkCV(LayeredRegressor):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Compare the candidates on held-out rows, and fit the best one to all rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (N, D)
-        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
-            The outcomes Y, NaN where missing.
-        sample_weight : array of shape (N,), optional
-        lower, upper : arrays of shape (N, T), optional
-            Bounds per entry.
-        groups : array of shape (N,), optional
-            Rows with the same label are never split between training and held-out rows.
-        """
+    def _choose(self, search: "Search") -> None:
+        """Compare the candidates, and fit the best one to all rows."""
         check_count("max_layers", self.max_layers)
-        search = Search.of(self, X, y, sample_weight, lower, upper, groups)
         candidates = search.one_layer(self.ranks, self.alphas, self.feature_sparsities)
         if self.max_layers > 1 and search.bounded:
             layer = best_of(candidates)
-            params = {name: value for name, value in layer.params.items() if name != "n_layers"}
-            candidates += search.deeper(range(2, self.max_layers + 1), params, layer.scores)
+            candidates += search.deeper(range(2, self.max_layers + 1), layer.params, layer.scores)
         for candidate in candidates if self.verbose else ():
             print(candidate, file=sys.stderr)
         best = best_of(candidates)
@@ -156,10 +198,8 @@ class SubspaceNetworkCV(LayeredRegressor):
         self.best_params_, self.best_score_ = best.params, float(best.scores.mean())
         self.best_estimator_, self.history_ = network, network.history_
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
-        self.feature_scale_ = feature_scale(search.X, search.held_out.weight)
         self._store(network.layers_, search.held_out.targets)
         self.coef_ = network.coef_  # one array in a saved file
-        return self
 
     def _layer_noise(self) -> Noise:
         if isinstance(self.noise, str) and self.noise == "auto":
@@ -172,3 +212,236 @@ class SubspaceNetworkCV(LayeredRegressor):
     def _keep_formula(self, design: FormulaDesign) -> None:
         super()._keep_formula(design)
         self.best_estimator_._keep_formula(design)
+
+
+# Candidates, fitted on folds and scored on held-out rows.
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An unfitted network with its scores on held-out rows.
+
+    Parameters
+    ----------
+    network : SubspaceNetworkRegressor
+    scores, fit_times : arrays of shape (n_folds,)
+        NaN for folds that were not tried, because the network was behind on the first two.
+    latents : list of arrays
+        Scores before censoring of the rows that each fold holds out, if they were kept.
+    """
+
+    network: SubspaceNetworkRegressor
+    scores: FloatArray
+    fit_times: FloatArray
+    latents: list[FloatArray] = field(default_factory=list)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What distinguishes the candidates."""
+        names = ("rank", "alpha", "feature_sparsity", "n_layers")
+        return {name: getattr(self.network, name) for name in names}
+
+    def __str__(self) -> str:
+        """Parameters, mean score and number of folds."""
+        n_folds = int((~np.isnan(self.scores)).sum())
+        return f"{self.params}: {np.nanmean(self.scores):.4f} ({n_folds} folds)"
+
+
+def best_of(candidates: Sequence[Candidate]) -> Candidate:
+    """The candidate with the best mean score, the first of equals."""
+    return candidates[int(np.nanargmax([candidate.scores.mean() for candidate in candidates]))]
+
+
+def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
+    """``cv_results_`` in the form of scikit-learn's ``GridSearchCV``."""
+    scores = np.array([candidate.scores for candidate in candidates])
+    times = np.array([candidate.fit_times for candidate in candidates])
+    params = [candidate.params for candidate in candidates]
+    table: dict[str, Any] = {"params": params}
+    for name in sorted(params[0]):
+        values = np.empty(len(params), dtype=object)
+        values[:] = [each[name] for each in params]
+        table[f"param_{name}"] = np.ma.MaskedArray(values, mask=np.zeros(len(params), dtype=bool))
+    for fold, column in enumerate(scores.T):
+        table[f"split{fold}_test_score"] = column
+    table["mean_test_score"] = scores.mean(axis=1)
+    table["std_test_score"] = np.array([_deviation(row) for row in scores])
+    means = np.nan_to_num(table["mean_test_score"], nan=-np.inf)
+    table["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
+    table["mean_fit_time"] = np.nanmean(times, axis=1)
+    table["std_fit_time"] = np.nanstd(times, axis=1)
+    return table
+
+
+def _deviation(scores: FloatArray) -> float:
+    """Standard deviation of scores that may be so low that their squares overflow."""
+    size = max(float(np.abs(scores).max()), 1.0)
+    return size * float((scores / size).std())
+
+
+@dataclass(frozen=True)
+class Search:
+    """Rows, folds and settings that all candidates have in common.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (N, D)
+    held_out : HeldOut
+    scoring : {"r2", "log"}
+    n_jobs : int or None
+    template : SubspaceNetworkRegressor
+    """
+
+    X: Any
+    held_out: HeldOut
+    scoring: Scoring
+    n_jobs: int | None
+    template: SubspaceNetworkRegressor
+
+    @classmethod
+    def of(
+        cls, model: Any, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any, groups: Any
+    ) -> Self:
+        """Check the settings and the data of an estimator that searches."""
+        inputs.check_settings(model.get_params(deep=False))
+        inputs.check_choice("scoring", model.scoring, ("r2", "log"))
+        noise = model._layer_noise()
+        matrix, targets, weight = model._read_rows(X, y, sample_weight, lower, upper)
+        diagnosis.check_determined(targets, weight, 0, 1.0)
+        folds = make_folds(len(targets), model.cv, groups, model.random_state)
+        check_folds(targets, weight, folds)
+        template = SubspaceNetworkRegressor(
+            n_layers=1,
+            noise=model.noise if isinstance(model.noise, str) and model.noise != "auto" else noise,
+            **{name: getattr(model, name) for name in _SHARED},
+        )
+        held_out = HeldOut(targets, weight, folds, noise)
+        return cls(matrix, held_out, model.scoring, model.n_jobs, template)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any target has a bound; without bounds any depth is linear."""
+        targets = self.held_out.targets
+        return bool((np.isfinite(targets.lower) | np.isfinite(targets.upper)).any())
+
+    def one_layer(self, ranks: Any, alphas: Any, sparsities: Any) -> list[Candidate]:
+        """Every point of the grid; along the alphas each fit starts from the one before."""
+        ranks = _read_values("ranks", RANKS if ranks is None else ranks)
+        sparsities = _read_values("feature_sparsities", 0.0 if sparsities is None else sparsities)
+        if alphas is None or isinstance(alphas, Integral):
+            largest = self.null(slice(None), 1, 0.0).alpha_max or 1.0  # 0 if no feature varies
+            n_alphas = N_ALPHAS if alphas is None else int(alphas)
+            alphas = np.geomspace(largest, _SMALLEST_ALPHA * largest, n_alphas)
+        alphas = np.sort(np.array(_read_values("alphas", alphas), dtype=np.float64))[::-1]
+        paths, folds = list(product(ranks, sparsities)), self.held_out.folds
+        jobs = Parallel(n_jobs=self.n_jobs)(
+            delayed(_score_path)(self, fold, rank, sparsity, alphas)
+            for (rank, sparsity), fold in product(paths, folds)
+        )
+        table = np.array(jobs).reshape(len(paths), len(folds), len(alphas), 2)
+        points = product(paths, alphas.tolist())
+        found = zip(points, np.concatenate(table.transpose(0, 2, 3, 1)), strict=True)
+        return [
+            Candidate(self._network(rank=rank, feature_sparsity=sparsity, alpha=alpha), *scores)
+            for ((rank, sparsity), alpha), scores in found
+        ]
+
+    def deeper(
+        self, depths: Iterable[int], params: dict[str, Any], rival: FloatArray
+    ) -> list[Candidate]:
+        """Networks of several layers, which share one penalty.
+
+        One that is behind the ``rival`` scores of a single layer on both of the first two folds is
+        abandoned, and has no score on the others.
+        """
+        networks = [self._network(**params | {"n_layers": depth}) for depth in depths]
+        for network in networks:
+            if not isinstance(network.alpha, str):
+                network.set_params(alpha=network.alpha / network.n_layers)
+        folds = self.held_out.folds
+        trials = self._try(networks, folds[:_PROBATION])
+        promising = [
+            any(score >= other for (score, *_), other in zip(done, rival, strict=False))
+            for done in trials
+        ]
+        rest = iter(self._try(list(compress(networks, promising)), folds[_PROBATION:]))
+        candidates = []
+        for network, done, keep in zip(networks, trials, promising, strict=True):
+            tried = done + next(rest) if keep else done
+            found, seconds, latent = zip(*tried, strict=True)
+            table = np.full((2, len(folds)), np.nan)
+            table[:, : len(tried)] = found, seconds
+            candidates.append(Candidate(network, table[0], table[1], list(latent)))
+        return candidates
+
+    def _try(self, networks: list[SubspaceNetworkRegressor], folds: list[Fold]) -> list[list[Any]]:
+        """Score, seconds and held-out latent scores of every network on every fold."""
+        jobs = Parallel(n_jobs=self.n_jobs)(
+            delayed(_score_network)(self, fold, network)
+            for network, fold in product(networks, folds)
+        )
+        trials = iter(jobs)
+        return [list(islice(trials, len(folds))) for _ in networks]
+
+    def refit(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
+        """The network fitted to all rows."""
+        return network.fit(self.X, self.held_out.targets, sample_weight=self.held_out.weight)
+
+    def null(self, rows: Any, rank: int, sparsity: float) -> NullLayer:
+        """The layer without effects on some rows, where paths of alphas begin."""
+        X, targets, weight = self.X[rows], self.held_out.targets[rows], self.held_out.weight[rows]
+        penalty, rank = resolve_penalty("ridge", sparsity), min(rank, X.shape[1], targets.shape[1])
+        return null_of(self.template, (X, targets, weight), penalty, rank, 1.0, None)
+
+    def _network(self, **params: Any) -> SubspaceNetworkRegressor:
+        network: SubspaceNetworkRegressor = clone(self.template)
+        network.set_params(**params)
+        return network
+
+
+def _score_path(
+    search: Search, fold: Fold, rank: int, sparsity: float, alphas: FloatArray
+) -> list[tuple[float, float]]:
+    """Score and seconds of one layer for every alpha."""
+    template, result = search.template, []
+    started = perf_counter()
+    with one_blas_thread():
+        null = search.null(fold.train, rank, sparsity)
+        units = null.problem.features, null.problem.scaling
+        path = solve_path(null, alphas, tol=template.tol, max_iter=template.max_iter)
+        for fit in path:
+            U, V, intercept, sigma = to_user(*units, fit.layer, null.problem.rank)
+            seconds = perf_counter() - started
+            latent = np.asarray(search.X[fold.test] @ V.T) @ U.T + intercept
+            result.append((search.held_out.score(fold, latent, sigma, search.scoring), seconds))
+            started = perf_counter()
+    return result
+
+
+def _score_network(
+    search: Search, fold: Fold, network: SubspaceNetworkRegressor
+) -> tuple[float, float, FloatArray]:
+    """Score, seconds and latent scores of the held-out rows of one network."""
+    held_out, started = search.held_out, perf_counter()
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit to all rows warns of what holds for all rows
+        fitted = clone(network).fit(
+            search.X[fold.train],
+            held_out.targets[fold.train],
+            sample_weight=held_out.weight[fold.train],
+        )
+        seconds = perf_counter() - started
+        *_, latent = latents(fitted.layers_, search.X[fold.test], fitted.lower_, fitted.upper_)
+    return held_out.score(fold, latent, fitted.sigma_, search.scoring), seconds, latent
+
+
+def _read_values(name: str, values: Any) -> list[Any]:
+    """The values of a grid, one or several."""
+    found = [values] if isinstance(values, Real) else list(values)
+    if not found:
+        raise ValueError(f"{name} is empty: there is nothing to choose from")
+    expected, kind, holds = _GRID[name]
+    for value in found:
+        if not (isinstance(value, kind) and holds(value)):
+            raise ValueError(f"{name} must be {expected}; got {value!r}")
+    return found

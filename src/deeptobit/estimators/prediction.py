@@ -6,26 +6,19 @@ from numbers import Real
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    RegressorMixin,
-    TransformerMixin,
-)
+from numpy.typing import ArrayLike
+from sklearn import base
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray, in_precision_of, is_dask
+from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import inputs
+from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive, some_targets
 from deeptobit.network import NetworkLayer, latents
 from deeptobit.scale import predict_lazily
 from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
-
-PredictionKind = Literal["mean", "clip", "latent"]
-
 
 # What a new fit discards, by the attribute whose assignment marks it: parameters, or features
 # (``partial_fit`` keeps the features it began with).
@@ -35,7 +28,7 @@ _STATE_OF_A_FIT = {
 }
 
 
-class PredictiveRegressor(RegressorMixin, BaseEstimator):
+class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
     """Predictions of a fitted censored model.
 
     A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
@@ -59,6 +52,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
     target_names_: list[str]
     formula_: Any
     feature_names_in_: Any
+    history_: dict[str, Any]
     _one_dimensional: bool
     _chosen_noise: Noise
 
@@ -87,8 +81,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         X: Any,
         kind: PredictionKind | None = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> FloatArray:
         r"""Predict Y.
 
@@ -108,7 +102,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
             For a Dask collection X a lazy one, partitioned as X is.
         """
         kind = self.prediction if kind is None else kind
-        inputs.check_kind(kind)
+        inputs.check_choice("kind", kind, inputs.KINDS)
         if is_dask(X):
             check_is_fitted(self)
             if lower is not None or upper is not None:
@@ -116,24 +110,19 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
                     "bounds per entry need rows in memory; predict the partitions by hand"
                 )
             names, one = self.target_names_, self._one_dimensional
-            lazy: Any = predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
+            lazy = predict_lazily(self.predict, X, names, one_dimensional=one, kind=kind)
             return cast(FloatArray, lazy)
         return self._drop_task_axis(of_kind(self._predictive(X, lower, upper), kind), X)
 
     def predict_bound_proba(
-        self, X: Any, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+        self, X: Any, *, lower: Limits = None, upper: Limits = None
     ) -> tuple[FloatArray, FloatArray]:
         """P(y at its lower bound) and P(y at its upper bound), each (N, T); 0 at an open side."""
         y = self._predictive(X, lower, upper)
         return self._drop_task_axis(y.at_lower(), X), self._drop_task_axis(y.at_upper(), X)
 
     def predict_quantile(
-        self,
-        X: Any,
-        q: ArrayLike,
-        *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        self, X: Any, q: ArrayLike, *, lower: Limits = None, upper: Limits = None
     ) -> FloatArray:
         """Quantiles of y given x: (N, T) for a scalar q, (Q, N, T) for a vector."""
         return self._drop_task_axis(self._predictive(X, lower, upper).quantile(q), X)
@@ -144,11 +133,11 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         n_samples: int = 1,
         random_state: Any = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> FloatArray:
         """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
-        inputs.check_count("n_samples", n_samples)
+        check_count("n_samples", n_samples)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
         draws = draws[:, 0] if self._one_dimensional else draws
@@ -160,8 +149,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> float:
         """R² of E[y|x] over observed and at-bound entries, averaged over tasks.
 
@@ -169,7 +158,10 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         """
         targets = self._read_again(y, lower, upper)
         weight = inputs.read_weights(sample_weight, len(targets))
-        tasks = _varying(targets, weight)
+        # Tasks that have two different outcomes of some weight.
+        known = targets.has_value & (weight > 0.0)[:, None]
+        least = np.where(known, targets.values, np.inf).min(axis=0)
+        tasks = np.flatnonzero(least < np.where(known, targets.values, -np.inf).max(axis=0))
         mean = _as_recorded(self._predictive_for(X, targets), targets).mean()
         if tasks.size:
             targets, mean = some_targets(targets, tasks.tolist()), mean[:, tasks]
@@ -181,8 +173,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> float:
         """Mean log density per entry, averaged over tasks; higher is better.
 
@@ -242,13 +234,11 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         for layer, latent, noise in zip(layers, scores, noises, strict=True):
             yield self._predictive_of(latent, layer.sigma, noise, lower, upper)
 
-    def _read_rows(
-        self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any
-    ) -> tuple[Any, CensoredTargets, FloatArray]:
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any) -> Rows:
         """Features (N, D), outcomes (N, T) and weights (N,) of a first fit, checked."""
         matrix = inputs.read_features(self, X, reset=True)
-        rows: dict[str, Any] = {"entry_lower": lower, "entry_upper": upper}
-        targets = inputs.read_targets(y, self.lower, self.upper, **rows, outside=self.outside)
+        bounds, limits = (self.lower, self.upper), (lower, upper)
+        targets = inputs.read_targets(y, bounds, limits, outside=self.outside)
         inputs.check_lengths(matrix, targets)
         return matrix, targets, inputs.read_weights(sample_weight, len(targets))
 
@@ -277,15 +267,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
                 f"y has {found} target(s), but the model was fitted to {len(names)}: "
                 f"{', '.join(names)}"
             )
-        targets = inputs.read_targets(
-            Y,
-            self.lower_,
-            self.upper_,
-            entry_lower=lower,
-            entry_upper=upper,
-            names=None if isinstance(Y, CensoredTargets) else names,
-            outside=self.outside,
-        )
+        bounds, limits = (self.lower_, self.upper_), (lower, upper)
+        targets = inputs.read_targets(Y, bounds, limits, names=names, outside=self.outside)
         return replace(targets, names=tuple(names))
 
     def _store_targets(self, targets: CensoredTargets) -> None:
@@ -309,7 +292,7 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
         return in_precision_of(X, result)
 
 
-class SubspaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class SubspaceMixin(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin):
     """For an estimator whose tasks share a subspace, in which ``transform`` gives R coordinates."""
 
     def __sklearn_tags__(self) -> Any:
@@ -337,22 +320,11 @@ def _as_recorded(predictive: Predictive, targets: CensoredTargets) -> Predictive
     )
 
 
-def _varying(targets: CensoredTargets, weight: FloatArray) -> NDArray[np.intp]:
-    """Tasks that have two different outcomes of some weight."""
-    known = targets.has_value & (weight > 0.0)[:, None]
-    least = np.where(known, targets.values, np.inf).min(axis=0)
-    largest = np.where(known, targets.values, -np.inf).max(axis=0)
-    return np.flatnonzero(least < largest)
-
-
 def _all_non_negative(lower: Any) -> bool:
     """Whether a constructor's lower bounds are known to be non-negative for every task."""
     if isinstance(lower, Real):
         return float(lower) >= 0.0
-    lower = by_name(lower)
-    if lower is None or isinstance(lower, dict):
-        return False
-    try:
-        return bool(np.all(np.asarray(lower, dtype=np.float64) >= 0.0))
-    except (TypeError, ValueError):
+    try:  # None is NaN
+        return bool(np.all(np.asarray(by_name(lower), dtype=np.float64) >= 0.0))
+    except (TypeError, ValueError):  # such as a dict by name
         return False

@@ -3,20 +3,21 @@
 Sizes are letters: D features, T targets, R components, I inputs of a layer.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from deeptobit.estimators import inputs
 from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.conformal import IntervalCalibration, TargetScores
 from deeptobit.estimators.formula import SAVED_FORMULA, FormulaDesign
-from deeptobit.estimators.inputs import check_kind
-from deeptobit.estimators.lowrank import RowsBehind
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
-from deeptobit.estimators.subspace import SubspaceTobitRegressor
+from deeptobit.estimators.subspace import RowsBehind, SubspaceTobitRegressor
 from deeptobit.estimators.tobit import TobitRegressor
-from deeptobit.files import by_fields, check_sizes, ensure, fits, register, register_estimator
+from deeptobit.files import models
+from deeptobit.files.values import by_fields, check_sizes, ensure, fits
 from deeptobit.likelihood import NoiseByTask, StandardNoise
 from deeptobit.network import NetworkLayer
 from deeptobit.penalties import PENALTIES
@@ -38,7 +39,7 @@ Sizes = dict[str, int]
 
 def check_model(model: Any) -> None:
     """Refuse an estimator whose parts do not belong together; an unfitted one has none."""
-    check_kind(model.prediction)
+    inputs.check_choice("prediction", model.prediction, inputs.KINDS)
     model._layer_noise()  # refuses an unknown noise
     fitted = vars(model)
     if "sigma_" not in fitted:
@@ -78,11 +79,17 @@ def _check_noise(model: Any, noise: Any, sizes: Sizes) -> None:
 def _check_layers(model: Any, layers: Any, sizes: Sizes) -> None:
     ensure(fits(layers, tuple[NetworkLayer, ...]) and bool(layers), "layers_ holds no layers")
     ensure(vars(model).get("n_layers_") == len(layers), "n_layers_ is not their number")
+    check_widths(layers, sizes)
+
+
+def check_widths(layers: Iterable[NetworkLayer], sizes: Sizes) -> set[int]:
+    """Refuse layers that cannot follow each other; returns what inputs the next may have."""
     allowed = {sizes["D"]}
     for layer in layers:
-        inputs = check_sizes(layer, {"T": sizes["T"]}, **_LAYER)["I"]
-        ensure(inputs in allowed, "a layer has the wrong inputs")
+        n_inputs = check_sizes(layer, {"T": sizes["T"]}, **_LAYER)["I"]
+        ensure(n_inputs in allowed, "a layer has the wrong inputs")
         allowed = {sizes["T"], sizes["T"] + sizes["D"]}  # without skip connection, and with it
+    return allowed
 
 
 def _check_best(model: Any, best: Any, sizes: Sizes) -> None:
@@ -123,6 +130,6 @@ _PARTS = {
 }
 
 _RECORDS = (RowsBehind, IntervalCalibration, TargetScores, *PENALTIES.values())
-register(*map(by_fields, _RECORDS), SAVED_FORMULA)
+models.register(*map(by_fields, _RECORDS), SAVED_FORMULA)
 for _cls in _ESTIMATORS:
-    register_estimator(_cls, check_model)
+    models.register_estimator(_cls, check_model)

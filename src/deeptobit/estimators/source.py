@@ -1,46 +1,18 @@
 """Fitting to rows that are not in memory: Parquet files, and Dask collections on a cluster."""
 
 import time
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit import scale
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.layer import CensoringKinds, Step
-from deeptobit.network import NetworkLayer, grow, prune
-from deeptobit.runtime import end_progress, show_progress
-from deeptobit.scale import DataSummary, FinishedLayer, Moments, Progress, RowSource
-from deeptobit.targets import CensoredTargets
-
-
-class SourceFit(NamedTuple):
-    """A network that was fitted to a source, of one layer or more.
-
-    Parameters
-    ----------
-    layers : tuple of NetworkLayer
-        In the user's units.
-    alpha : float
-        Of the first layer.
-    targets : CensoredTargets
-        Of the first rows; it knows names and bounds.
-    summary : DataSummary
-    n_iter : int
-    history : dict
-    """
-
-    layers: tuple[NetworkLayer, ...]
-    alpha: float
-    targets: CensoredTargets
-    summary: DataSummary
-    n_iter: int
-    history: dict[str, Any]
+from deeptobit.network import grow, prune
+from deeptobit.scale import DataSummary, Moments, Progress, RowSource
 
 
 class SourceTraining:
@@ -65,8 +37,8 @@ class SourceTraining:
 
     def run(
         self, n_layers: int, checkpoint: Any, *, resume: bool, skip_connection: bool = True
-    ) -> SourceFit:
-        """Fit that many layers; write a checkpoint and resume from one if asked to."""
+    ) -> DataSummary:
+        """Fit and store that many layers; write a checkpoint and resume from one if asked to."""
         model, source, targets = self._model, self._source, self.targets
         shape = source.n_rows, len(source.features)
         inputs.require_ridge(model._read_penalty(), "a fit of rows beyond memory")
@@ -83,22 +55,27 @@ class SourceTraining:
                 skip_connection=skip_connection,
                 grown=progress.finished,
             )
-        if model.verbose:
-            end_progress()
+        model._show_progress()
         finished, summary = fit_layer.progress.finished, fit_layer.progress.summary
         assert summary is not None
-        self._diagnose(finished, summary)
+        names, given = targets.names, not isinstance(model.sigma, str)
+        diagnosis.check_counts(round(summary.n_rows), summary.known, names, n_features=0)
+        kinds = CensoringKinds(summary.one_sided, summary.two_sided)
+        diagnosis.warn_of_censoring(kinds, targets, given_sigma=given)
         layers, nlls = [layer.layer for layer in finished], tuple(layer.nll for layer in finished)
         depth, pruned = prune(layers, nlls, summary.weight, skip_connection=skip_connection)
-        history = {
+        model.history_ = {
             "solver": solver,
             "reason": reason,
             "layers": [layer.history for layer in finished],
             "nll": nlls,
             "paying_depth": depth,
         }
-        n_iter = sum(layer.n_iter for layer in finished)
-        return SourceFit(pruned, finished[0].alpha, targets, summary, n_iter, history)
+        model.alpha_ = finished[0].alpha
+        model.n_iter_ = max(sum(layer.n_iter for layer in finished), 1)
+        model._store(pruned, targets)
+        model.feature_scale_ = summary.scale
+        return summary
 
     def _fit_layer(
         self, solver: str, source: RowSource, progress: Progress, keep: Callable[[Progress], None]
@@ -127,34 +104,17 @@ class SourceTraining:
         diagnosis.check_counts(round(moments.n_rows), moments.known, names, n_features=needed)
         return alpha
 
-    def _diagnose(self, finished: Sequence[FinishedLayer], summary: DataSummary) -> None:
-        """Warn of what the data do not determine, and of layers that did not converge."""
-        model, targets = self._model, self.targets
-        diagnosis.check_counts(round(summary.n_rows), summary.known, targets.names, n_features=0)
-        kinds = CensoringKinds(summary.one_sided, summary.two_sided)
-        diagnosis.warn_of_censoring(kinds, targets, given_sigma=not isinstance(model.sigma, str))
-        for depth, layer in enumerate(finished):
-            if not layer.history.get("converged", True):
-                warnings.warn(
-                    f"layer {depth + 1} did not converge after {layer.n_iter} steps (relative "
-                    f"gradient norm {layer.history['gradient_norm']:.1e}, tol {model.tol:.1e}); "
-                    "increase max_iter, loosen tol, or set a larger alpha",
-                    ConvergenceWarning,
-                    stacklevel=5,
-                )
-
     def _show_step(self, depth: int, step: Step) -> None:
-        if self._model.verbose:
-            rate = step.n_iter * self._source.n_rows / (time.monotonic() - self._started)
-            show_progress(
-                f"layer {depth + 1}: step {step.n_iter}, objective {step.objective:.6g}, "
-                f"gradient {step.gradient_norm:.1e}, {rate:,.0f} rows/s"
-            )
+        rate = step.n_iter * self._source.n_rows / max(time.monotonic() - self._started, 1e-9)
+        self._model._show_progress(
+            f"layer {depth + 1}: step {step.n_iter}, objective {step.objective:.6g}, "
+            f"gradient {step.gradient_norm:.1e}, {rate:,.0f} rows/s"
+        )
 
     def _show_rows(self, depth: int, done: int, total: int) -> None:
-        if self._model.verbose:
-            rate = (depth * total + done) / (time.monotonic() - self._started)
-            show_progress(f"layer {depth + 1}: {done:,} of {total:,} rows, {rate:,.0f} rows/s")
+        rate = (depth * total + done) / max(time.monotonic() - self._started, 1e-9)
+        text = f"layer {depth + 1}: {done:,} of {total:,} rows, {rate:,.0f} rows/s"
+        self._model._show_progress(text)
 
 
 def _checkpointing(

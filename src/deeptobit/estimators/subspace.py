@@ -1,25 +1,287 @@
-"""One layer: many censored outcomes that share a low-rank subspace, W = UV."""
+"""One layer: many censored outcomes that share a low-rank subspace, W = UV.
 
-import warnings
-from typing import Any, Literal
+What a layer and a network have in common comes first: inputs, settings, and how they learn.
+"""
+
+import os
+import sys
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import layer as batch
-from deeptobit.arrays import FloatArray, in_precision_of
+from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.lowrank import LowRankRegressor
-from deeptobit.estimators.prediction import PredictionKind
-from deeptobit.estimators.source import SourceFit, SourceTraining
+from deeptobit.estimators.base import CensoredRegressor
+from deeptobit.estimators.inputs import Rows
+from deeptobit.estimators.prediction import SubspaceMixin
+from deeptobit.estimators.source import SourceTraining
 from deeptobit.likelihood import Noise, one_family
-from deeptobit.network import NetworkLayer
-from deeptobit.online import OnlineSolver, RecursiveTobit, learn_passes
-from deeptobit.penalties import Penalty
-from deeptobit.runtime import end_progress, show_progress
+from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
+from deeptobit.online import (
+    OnlineResult,
+    OnlineSettings,
+    OnlineSolver,
+    RecursiveTobit,
+    learn_passes,
+)
+from deeptobit.penalties import Penalty, resolve_penalty
+from deeptobit.scale import DaskRows, DataSummary, RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
+
+
+class RowsBehind(NamedTuple):
+    """How much a model has learned from: total weight, and mean squares of the features (D,)."""
+
+    weight: float
+    mean_squares: FloatArray
+
+    def more(self, matrix: Any, weight: FloatArray) -> "RowsBehind":
+        """With the rows of another chunk."""
+        added = float(weight.sum())
+        if added == 0.0:
+            return self
+        share = weight / weight.max()  # large weights would overflow
+        if inputs.is_sparse(matrix):
+            squares = matrix.multiply(matrix).T @ share
+        else:
+            squares = np.einsum("ij,ij,i->j", matrix, matrix, share, dtype=np.float64)
+        total = self.weight + added
+        change = (added / total) * (squares / share.sum() - self.mean_squares)
+        return RowsBehind(total, self.mean_squares + change)
+
+
+class SubspaceEstimator(SubspaceMixin, CensoredRegressor):
+    """Stores the layers that share a subspace, and gives the coordinates of rows in it."""
+
+    rank_: int
+
+    def transform(self, X: Any, layer: int = -1) -> FloatArray:
+        """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
+        check_is_fitted(self)
+        depth = inputs.read_layer(layer, len(self.layers_))
+        matrix = self._read_features(X)
+        return in_precision_of(X, self.layers_[depth].sketch(matrix, self._below(matrix, depth)))
+
+    def _below(self, matrix: Any, depth: int) -> FloatArray | None:
+        """What the layer at a depth sees beside x: the outputs of the one below, (N, T)."""
+        below = None
+        for latent in latents(self.layers_[:depth], matrix, self.lower_, self.upper_):
+            below = np.clip(latent, self.lower_, self.upper_)
+        return below
+
+    def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
+        """Keep a network: the coefficients of its first layer, the noise of its last."""
+        first, last = layers[0], layers[-1]
+        self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
+        self.intercept_, self.sigma_ = first.intercept, last.sigma
+        self._store_targets(targets)
+        self._n_features_out = self.rank_
+
+
+class LowRankRegressor(SubspaceEstimator):
+    """Reads X, Y and the parameters that a layer and a network share, and learns from rows.
+
+    A subclass fits rows in memory (``_fit``) and beyond (``_fit_source``), and says how a stream
+    begins, goes on and is stored.
+    """
+
+    alpha_: float
+    n_features_in_: int
+    n_iter_: int
+    _rows_behind: RowsBehind
+    _stream: OnlineSolver | RecursiveTobit | NetworkStream | ContinuedNetwork
+    _words_for_sigma: tuple[str, ...] = ("mle",)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Fit all tasks together; a network is grown layer by layer, and tuned.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D), or rows beyond memory
+            :class:`deeptobit.scale.ParquetRows` is read again for every pass and brings its own y.
+            A network beyond memory is grown, not tuned.
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+            The outcomes Y, NaN where missing.
+        sample_weight : array of shape (N,), optional
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry. Hidden layers of a network are censored at the bounds of the tasks.
+        checkpoint : path, optional
+            For rows beyond memory: a file that records after every round where the fit stands.
+        resume : bool
+            Go on from the checkpoint of an earlier fit that was interrupted.
+        """
+        source = self._source(X, y, sample_weight, lower, upper)
+        if source is not None:
+            summary = self._fit_source(SourceTraining(self, source), checkpoint, resume)
+            self._rows_behind = RowsBehind(summary.weight, summary.mean_squares)
+        elif checkpoint is not None or resume:
+            raise ValueError(
+                "checkpoint and resume are for rows beyond memory, deeptobit.scale.ParquetRows or "
+                "Dask collections; X is in memory"
+            )
+        else:
+            matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=True)
+            self._fit(matrix, targets, weight)
+            self._rows_behind = RowsBehind(0.0, np.zeros(matrix.shape[1])).more(matrix, weight)
+        self.__dict__.pop("_stream", None)
+        diagnosis.warn_of_layers(self.history_.get("layers", [self.history_]), self.tol)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
+    ) -> Self:
+        """Learn from some more rows, in constant memory.
+
+        Calls on consecutive pieces give the result of one call on the whole. A model that was
+        fitted with ``fit`` goes on from there, its rows counting as much as the new ones.
+
+        An unfitted network learns all layers online (``joint_tuning`` and ``early_stopping`` need
+        all rows at once and do not act). One that was fitted goes on with its last layer; hidden
+        layers stay as they are.
+        """
+        first = not hasattr(self, "_rows_behind")
+        matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
+        diagnosis.check_reach(self._given_sigma(targets.names), targets)
+        if first:
+            diagnosis.check_first_rows(targets, weight)
+            inputs.require_ridge(self._read_penalty(), "partial_fit")
+        if not hasattr(self, "_stream"):
+            self._stream = self._begun(targets) if first else self._continued()
+        self._stream.learn(matrix, targets.low, targets.high, weight)
+        self._store_stream(targets)
+        before = RowsBehind(0.0, np.zeros(matrix.shape[1])) if first else self._rows_behind
+        self._rows_behind = before.more(matrix, weight)
+        return self
+
+    @abstractmethod
+    def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
+        """Fit to rows in memory."""
+
+    @abstractmethod
+    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
+        """Fit to rows beyond memory."""
+
+    @abstractmethod
+    def _begun(self, targets: CensoredTargets) -> Any:
+        """A stream for an unfitted model."""
+
+    @abstractmethod
+    def _continued(self) -> Any:
+        """A stream that goes on from the fitted model."""
+
+    @abstractmethod
+    def _store_stream(self, targets: CensoredTargets) -> None:
+        """Keep what the stream has learned."""
+
+    def _show_progress(self, text: str = "") -> None:
+        """If ``verbose``, write over the line of progress on stderr; without text, end it."""
+        if self.verbose:
+            print(f"\r{text:<70}" if text else "", end="" if text else "\n", file=sys.stderr)
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any, *, reset: bool
+    ) -> inputs.Rows:
+        """Checked inputs; sets ``rank_`` and ``alpha_`` (0 where alpha is automatic)."""
+        automatic = isinstance(self.alpha, str)
+        if automatic and self.alpha != "auto":
+            raise ValueError(f"alpha must be 'auto' or a number; got {self.alpha!r}")
+        given = 0.0 if automatic else self.alpha
+        inputs.check_settings(self.get_params(deep=False) | {"alpha": given})
+        self._read_penalty()
+        if reset:
+            rows = self._read_rows(X, y, sample_weight, lower, upper)
+            check_count("rank", self.rank)
+            self.rank_ = min(int(self.rank), self.n_features_in_, len(rows[1].names))
+            self.alpha_ = float(given)
+            return rows
+        # More rows of the same features and targets, whose names and bounds stay as they are.
+        matrix, targets = self._read_features(X), self._read_again(y, lower, upper)
+        kept: Any = {"lower": self.lower_, "upper": self.upper_}
+        targets = replace(targets, **kept, one_dimensional=self._one_dimensional)
+        inputs.check_lengths(matrix, targets)
+        return matrix, targets, inputs.read_weights(sample_weight, len(targets), may_be_zero=True)
+
+    def _read_penalty(self) -> Penalty:
+        """The penalty on V that the user asks for."""
+        return resolve_penalty(self.penalty, float(self.feature_sparsity))
+
+    def _given_sigma(self, names: tuple[str, ...]) -> FloatArray | None:
+        """Noise scales that the user gives, (T,); None if they are estimated."""
+        return inputs.read_sigma(self.sigma, names, words=self._words_for_sigma)
+
+    def _online_settings(self, names: tuple[str, ...], **others: Any) -> OnlineSettings:
+        """Settings of the online solver for targets of these names."""
+        check_count("batch_size", self.batch_size)
+        check_count("n_passes", self.n_passes)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        automatic: Any = "data" if isinstance(self.step_size, str) else "random"
+        return OnlineSettings(
+            rank=self.rank_,
+            batch_size=self.batch_size,
+            step_size=self.step_size,
+            averaging=self.averaging,
+            alpha=self.alpha_,
+            fit_intercept=self.fit_intercept,
+            sigma=self._given_sigma(names),
+            standardize=self.standardize,
+            start=automatic if self.start == "auto" else self.start,
+            noise=one_family(self.noise),
+            random_state=seed,
+            n_threads=inputs.read_threads(self.n_jobs),
+            **others,
+        )
+
+    def _source(
+        self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any
+    ) -> RowSource | None:
+        """X as rows beyond memory, or None if X is in memory."""
+        if is_dask(X):
+            return DaskRows.of_collections(X, y, sample_weight, lower, upper)
+        if not isinstance(X, RowSource):
+            return None
+        given = {"y": y, "sample_weight": sample_weight, "lower": lower, "upper": upper}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"{type(X).__name__} brings its own columns; name those of {name} there"
+                )
+        return X
+
+    def _recursive(self) -> RecursiveTobit:
+        """The last layer, ready to learn from more rows as a sequence of Tobit regressions."""
+        weight, mean_squares = self._rows_behind
+        layer = self.layers_[-1]
+        n_new = layer.V.shape[1] - len(mean_squares)
+        known = np.pad(mean_squares, (n_new, 0)) if n_new >= 0 else np.zeros(layer.V.shape[1])
+        return RecursiveTobit(
+            OnlineResult(layer.U, layer.V, layer.intercept, layer.sigma, round(weight)),
+            known,
+            self.noise_,
+            fit_intercept=self.fit_intercept,
+            learns_sigma=isinstance(self.sigma, str),
+        )
 
 
 class SubspaceTobitRegressor(LowRankRegressor):
@@ -134,7 +396,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         sigma: Any = "mle",
         fit_intercept: bool = True,
         standardize: bool = True,
-        prediction: PredictionKind = "mean",
+        prediction: inputs.PredictionKind = "mean",
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
@@ -173,21 +435,14 @@ class SubspaceTobitRegressor(LowRankRegressor):
         """1."""
         return len(self.layers_)
 
-    def transform(self, X: Any, layer: int = -1) -> FloatArray:
-        """Coordinates Vx of the rows in the shared subspace, (N, R)."""
-        check_is_fitted(self)
-        if layer not in (-1, 0):
-            raise ValueError(f"there is one layer; layer must be 0 or -1, got {layer}")
-        return in_precision_of(X, self._read_features(X) @ self.V_.T)
-
     def relative_gradient(
         self,
         X: Any,
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: inputs.Limits = None,
+        upper: inputs.Limits = None,
     ) -> float:
         """Norm of the objective's gradient at the fitted model, relative to that by W at W = 0.
 
@@ -217,11 +472,11 @@ class SubspaceTobitRegressor(LowRankRegressor):
         else:
             self._fit_online(matrix, targets, weight)
 
-    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> SourceFit:
-        fit = training.run(1, checkpoint, resume=resume)
-        (course,) = fit.history.pop("layers")
-        self.history_ = fit.history | course
-        return fit
+    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
+        summary = training.run(1, checkpoint, resume=resume)
+        (course,) = self.history_.pop("layers")
+        self.history_ |= course
+        return summary
 
     def _fit_batch(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
@@ -234,46 +489,35 @@ class SubspaceTobitRegressor(LowRankRegressor):
             alpha=self.alpha_,
             tol=self.tol,
             max_iter=self.max_iter,
-            watch=_show_step if self.verbose else None,
+            watch=self._show_step if self.verbose else None,
         )
-        if self.verbose:
-            end_progress()
-        if not fit.converged:
-            warnings.warn(
-                f"no convergence after {fit.n_iter} Newton steps (relative gradient norm "
-                f"{fit.gradient_norm:.1e}, tol {self.tol:.1e}); increase max_iter, loosen tol, or "
-                "set a larger alpha",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+        self._show_progress()
         features, scaling = null.problem.features, null.problem.scaling
         layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))
         self._store((layer,), targets)
         self.n_iter_ = max(fit.n_iter, 1)
-        self.history_ |= {
-            "objective": fit.objective,
-            "gradient_norm": fit.gradient_norm,
-            "certificate": fit.certificate,
-            "alpha_max": null.alpha_max,
-            "converged": fit.converged,
-            "n_features_used": int(layer.V.any(axis=0).sum()),
-            "course": list(fit.steps),
-        }
+        self.history_ |= fit.history
+        self.history_["alpha_max"] = null.alpha_max
+        self.history_["n_features_used"] = int(layer.V.any(axis=0).sum())
+
+    def _show_step(self, step: batch.Step) -> None:
+        """Progress of the batch solver."""
+        self._show_progress(
+            f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
+            f"relative gradient norm {step.gradient_norm:.1e}"
+        )
 
     def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
         """The layer without effects, where the batch solver begins."""
-        sigma = self._given_sigma(targets.names)
-        settings: dict[str, Any] = {"rank": self.rank_, "alpha": self.alpha_, "sigma": sigma}
-        return null_of(self, matrix, targets, weight, self._read_penalty(), **settings)
+        rows, sigma = (matrix, targets, weight), self._given_sigma(targets.names)
+        return null_of(self, rows, self._read_penalty(), self.rank_, self.alpha_, sigma)
 
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         solver = self._stream = self._online_solver(targets.names)
+        total = self.n_passes * len(targets)
         for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
-            if self.verbose:
-                total = self.n_passes * len(targets)
-                show_progress(f"{done:,} of {total:,} rows ({done / total:.0%})")
-        if self.verbose:
-            end_progress()
+            self._show_progress(f"{done:,} of {total:,} rows ({done / total:.0%})")
+        self._show_progress()
         self._store_stream(targets)
 
     def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:
@@ -297,20 +541,13 @@ class SubspaceTobitRegressor(LowRankRegressor):
 
 
 def null_of(
-    model: Any,
-    matrix: Any,
-    targets: CensoredTargets,
-    weight: FloatArray,
-    penalty: Penalty,
-    *,
-    rank: int,
-    alpha: float,
-    sigma: FloatArray | None = None,
+    model: Any, rows: Rows, penalty: Penalty, rank: int, alpha: float, sigma: FloatArray | None
 ) -> batch.NullLayer:
     """The layer without effects, in standard units, with the noise and the units of a model.
 
     ``sigma`` is in the user's units, ``None`` if it is estimated.
     """
+    matrix, targets, weight = rows
     share, n_tasks, center = weight / weight.sum(), len(targets.names), model.fit_intercept
     design = batch.Design.build(matrix, share, center=center, standardize=model.standardize)
     scaling = batch.TargetScaling.build(targets, share, center=center)
@@ -330,11 +567,3 @@ def null_of(
         penalty=penalty,
     )
     return batch.null_layer(problem)
-
-
-def _show_step(step: batch.Step) -> None:
-    """Progress of the batch solver."""
-    show_progress(
-        f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
-        f"relative gradient norm {step.gradient_norm:.1e}"
-    )

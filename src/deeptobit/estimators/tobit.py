@@ -1,24 +1,32 @@
-"""Tobit regression for many outcomes at once, by exact maximum likelihood."""
+"""Tobit regression for many outcomes at once, by exact maximum likelihood, and its inference."""
 
-from typing import Any, Literal, Self
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.stats import chi2, norm
+from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import layer
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.inference import InferenceMixin
-from deeptobit.estimators.prediction import PredictionKind
-from deeptobit.inspection import FittedTobit
-from deeptobit.likelihood import Noise, one_family
+from deeptobit.estimators.base import CensoredRegressor
+from deeptobit.estimators.inputs import Limits, feature_names
+from deeptobit.exceptions import CensoringWarning
+from deeptobit.inspection import CovarianceKind, FittedTobit
+from deeptobit.likelihood import Noise, Predictive, one_family
 from deeptobit.targets import BoundsLike, CensoredTargets
 
+EffectKind = Literal["latent", "mean", "uncensored"]
+INTERCEPT, LOG_SIGMA = "(intercept)", "log(sigma)"
 # A task is checked for separation if its curvature is small or it took many steps.
 _LITTLE_CURVATURE, _MANY_STEPS = 1e-2, 12
 
 
-class TobitRegressor(InferenceMixin):
+class TobitRegressor(CensoredRegressor):
     r"""Tobit regression :math:`y_t = \mathrm{clip}(x^\top\beta_t + b_t + \sigma_t\varepsilon)`.
 
     Minimises for every task, over β, b and σ,
@@ -80,7 +88,9 @@ class TobitRegressor(InferenceMixin):
     Notes
     -----
     Inference (``summary``, ``wald_test``, …) looks back at the training data, which the estimator
-    keeps in memory but never pickles or saves.
+    keeps in memory but never pickles or saves. It takes ``cov_type``: ``"observed"`` (inverse
+    observed information), ``"robust"`` (the sandwich, when the noise may be misspecified) or
+    ``"cluster"`` with ``groups``, one label per training row (repeated visits of one person).
 
     References
     ----------
@@ -111,7 +121,7 @@ class TobitRegressor(InferenceMixin):
         sigma: Any = "mle",
         fit_intercept: bool = True,
         standardize: bool = True,
-        prediction: PredictionKind = "mean",
+        prediction: inputs.PredictionKind = "mean",
         max_iter: int = 100,
         tol: float = 1e-8,
     ) -> None:
@@ -133,8 +143,8 @@ class TobitRegressor(InferenceMixin):
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
     ) -> Self:
         """Fit all tasks.
 
@@ -154,10 +164,10 @@ class TobitRegressor(InferenceMixin):
         diagnosis.check_determined(targets, weight, self.n_features_in_, self.alpha)
         diagnosis.check_sigma(inputs.read_sigma(self.sigma, targets.names), targets, weight)
         undetermined = diagnosis.warn_of_constant_where_known(
-            matrix, targets, weight, inputs.feature_names(self), self.alpha
+            matrix, targets, weight, feature_names(self), self.alpha
         )
         problem, fixed_theta = self._pose(matrix, targets, weight)
-        diagnosis.warn_of_collinearity(problem.features, inputs.feature_names(self), self.alpha)
+        diagnosis.warn_of_collinearity(problem.features, feature_names(self), self.alpha)
         problem, result, kinds = layer.fit_tobit(
             problem,
             fixed_theta,
@@ -166,7 +176,10 @@ class TobitRegressor(InferenceMixin):
             max_iter=self.max_iter,
         )
         point = diagnosis.take_minimum_norm(problem, result.point, undetermined)
-        self._store(FittedTobit(problem, point, result.value, float(weight.sum()), kinds))
+        self._trained = FittedTobit(problem, point, result.value, float(weight.sum()), kinds)
+        self._store_targets(problem.targets)
+        self.coef_, self.intercept_, self.sigma_ = self._trained.in_user_units()
+        self.log_likelihood_ = self._trained.log_likelihood()
         self.n_iter_ = max(int(result.n_iter.max()), 1)
         self.history_ = {
             "n_iter": result.n_iter,
@@ -176,7 +189,7 @@ class TobitRegressor(InferenceMixin):
         diagnosis.warn_of_censoring(kinds, targets, given_sigma=fixed_theta is not None)
         suspects = (result.least_curvature < _LITTLE_CURVATURE) | (result.n_iter > _MANY_STEPS)
         suspects &= ~kinds.one_sided & (self.alpha == 0.0)
-        separated = diagnosis.warn_of_separation(problem, suspects, inputs.feature_names(self))
+        separated = diagnosis.warn_of_separation(problem, suspects, feature_names(self))
         diagnosis.warn_of_convergence(~result.converged & ~separated, targets, self.max_iter)
         return self
 
@@ -201,16 +214,357 @@ class TobitRegressor(InferenceMixin):
         )
         return problem, None if given is None else scaling.scale / given
 
-    def _store(self, trained: FittedTobit) -> None:
-        """Keep the fit, in the user's units."""
-        targets = trained.problem.targets
-        self._trained = trained
-        self._store_targets(targets)
-        self.coef_, self.intercept_, self.sigma_ = trained.in_user_units()
-        self.log_likelihood_ = trained.log_likelihood()
-
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the training data: a model that is passed on must not carry them along."""
         state = dict(super().__getstate__())
         state.pop("_trained", None)
         return state
+
+    # Standard errors, tests, model comparison, and marginal effects by the delta method.
+
+    def summary(
+        self,
+        *,
+        cov_type: CovarianceKind = "observed",
+        groups: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> pd.DataFrame:
+        """Coefficient table: estimate, standard error, z, p and confidence interval.
+
+        Parameters
+        ----------
+        cov_type : {"observed", "robust", "cluster"}
+        groups : array of shape (N,), optional
+            Cluster labels of the training rows.
+        confidence : float
+
+        Returns
+        -------
+        DataFrame
+            One row per (target, term); terms are the features, the intercept and log σ. Standard
+            errors are NaN, with a warning, where the data do not determine them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 1))
+        >>> y = np.maximum(X[:, 0] + rng.normal(size=300), 0)
+        >>> TobitRegressor().fit(X, y).summary()[["coef", "std_err", "z"]].round(3)
+                             coef  std_err       z
+        target term
+        y      x0           0.983    0.074  13.344
+               (intercept)  0.039    0.073   0.527
+               log(sigma)  -0.084    0.062  -1.359
+        """
+        problem = self._training().problem
+        terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
+        parts = []
+        for task in range(len(self.target_names_)):
+            covariance = self._covariance(task, cov_type, groups)
+            estimate = np.r_[self.coef_[task], self.intercept_[task], np.log(self.sigma_[task])]
+            table = estimate_table(terms, estimate, covariance.diagonal(), confidence)
+            estimated = [True] * (len(terms) - 2)
+            parts.append(table[[*estimated, problem.fit_intercept, problem.free_sigma[task]]])
+        return pd.concat(parts, keys=self.target_names_, names=["target", "term"])
+
+    def print_summary(
+        self,
+        *,
+        cov_type: CovarianceKind = "observed",
+        groups: ArrayLike | None = None,
+        confidence: float = 0.95,
+        digits: int = 4,
+    ) -> None:
+        """Print the summary, target by target, with counts and fit statistics."""
+        table = self.summary(cov_type=cov_type, groups=groups, confidence=confidence)
+        trained = self._training()
+        shares = trained.problem.targets.describe()
+        aic, bic = self.aic(), self.bic()
+        for task, name in enumerate(self.target_names_):
+            row = shares.loc[name] if shares.index.is_unique else shares.iloc[task]
+            print(
+                f"{name}: {row['entries']:.0f} entries, {row['at_lower']:.1%} at the lower bound, "
+                f"{row['at_upper']:.1%} at the upper, {row['missing']:.0f} missing"
+            )
+            print(
+                f"log likelihood {self.log_likelihood_[task]:.2f}, AIC {aic[task]:.2f}, "
+                f"BIC {bic[task]:.2f}, sigma {self.sigma_[task]:.{digits}g}; "
+                f"standard errors: {cov_type}"
+            )
+            print(table.loc[name].to_string(float_format=f"{{:.{digits}g}}".format), end="\n\n")
+
+    def aic(self) -> FloatArray:
+        """Akaike's criterion per task, 2k − 2 log L, (T,); meaningful for alpha = 0."""
+        return np.asarray(2.0 * self._training().n_parameters() - 2.0 * self.log_likelihood_)
+
+    def bic(self) -> FloatArray:
+        """Schwarz's criterion per task, k log n − 2 log L with n the known entries, (T,)."""
+        trained = self._training()
+        penalty = trained.n_parameters() * np.log(trained.n_entries())
+        return np.asarray(penalty - 2.0 * self.log_likelihood_)
+
+    def wald_test(
+        self,
+        features: Sequence[str] | str | None = None,
+        *,
+        cov_type: CovarianceKind = "observed",
+        groups: ArrayLike | None = None,
+    ) -> pd.DataFrame:
+        """Test per task that the coefficients of ``features`` (all, by default) are zero.
+
+        Returns
+        -------
+        DataFrame
+            Per target: ``statistic`` (χ²), ``df``, ``p_value``.
+        """
+        check_is_fitted(self)
+        names = feature_names(self)
+        features = [features] if isinstance(features, str) else features
+        features = names if features is None else features
+        unknown = [name for name in features if name not in names]
+        if unknown:
+            raise ValueError(
+                f"unknown feature(s) {', '.join(map(repr, unknown))}; the features are "
+                f"{', '.join(map(repr, names))}"
+            )
+        chosen, rows = [names.index(name) for name in features], []
+        for task, beta in enumerate(self.coef_[:, chosen]):
+            covariance = self._covariance(task, cov_type, groups)
+            rows.append(_wald(beta, covariance[np.ix_(chosen, chosen)]))
+        index = pd.Index(self.target_names_, name="target")
+        return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
+
+    def likelihood_ratio_test(self, restricted: Any = None) -> pd.DataFrame:
+        """Compare with a nested model fitted to the same data (intercept only, by default).
+
+        Parameters
+        ----------
+        restricted : fitted TobitRegressor, optional
+            A model whose features are a subset of this one's.
+
+        Returns
+        -------
+        DataFrame
+            Per target: ``statistic`` (twice the difference of log likelihoods), ``df``, ``p_value``
+            and the log likelihood of the restricted model.
+        """
+        trained = self._training()
+        if not isinstance(restricted, TobitRegressor | None):
+            raise ValueError(f"restricted must be a fitted TobitRegressor; got {restricted!r}")
+        if self.alpha != 0.0 or (restricted is not None and restricted.alpha != 0.0):
+            raise ValueError("a likelihood-ratio test needs unpenalised models (alpha = 0)")
+        if restricted is None:
+            other, extra = trained.without_features(tol=self.tol, max_iter=self.max_iter), set()
+        else:
+            other = restricted._training()
+            extra = {*feature_names(restricted)} - {*feature_names(self)}
+        _check_nested(trained, other)
+        if extra:
+            raise ValueError(
+                f"the models are not nested: {', '.join(map(repr, sorted(extra)))} is not among "
+                "this model's features"
+            )
+        null = other.log_likelihood()
+        statistic = 2.0 * (self.log_likelihood_ - null)
+        df = trained.n_parameters() - other.n_parameters()
+        table = {
+            "statistic": statistic,
+            "df": df.astype(int),
+            "p_value": chi2.sf(np.maximum(statistic, 0.0), np.maximum(df, 1)),
+            "restricted_log_likelihood": null,
+        }
+        return pd.DataFrame(table, index=pd.Index(self.target_names_, name="target"))
+
+    def marginal_effects(
+        self,
+        X: Any,
+        kind: EffectKind = "mean",
+        *,
+        lower: Limits = None,
+        upper: Limits = None,
+        cov_type: CovarianceKind = "observed",
+        groups: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> pd.DataFrame:
+        r"""Average marginal effects of the features over the rows of X.
+
+        With P the probability of being strictly between the bounds, the effect of feature d is
+        :math:`\beta_d` on the latent score, :math:`\beta_d\,\overline{P}` on E[y|x] (McDonald and
+        Moffitt 1980), and :math:`\beta_d\,\overline{\partial P/\partial\eta}` on P.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, D)
+        kind : {"latent", "mean", "uncensored"}
+        lower, upper : arrays of shape (n, T), optional
+            Bounds per entry.
+        cov_type, groups, confidence
+            As in ``summary``.
+
+        Returns
+        -------
+        DataFrame
+            One row per (target, feature): ``effect`` and the other columns of ``summary``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 1))
+        >>> y = np.maximum(X[:, 0] + rng.normal(size=300), 0)
+        >>> TobitRegressor().fit(X, y).marginal_effects(X)[["effect", "std_err"]].round(3)
+                        effect  std_err
+        target feature
+        y      x0        0.489    0.033
+        """
+        inputs.check_choice("kind", kind, get_args(EffectKind))
+        check_is_fitted(self)
+        x = self._with_intercept(X)
+        factor, by_latent, by_log_sigma = _effect_factor(self._predictive(X, lower, upper), kind)
+        parts = []
+        for task, beta in enumerate(self.coef_):
+            # Effect of d: β_d m with m the average factor; m itself moves with all parameters.
+            level = factor[:, task].mean()
+            slope = np.r_[by_latent[:, task] @ x / len(x), by_log_sigma[:, task].mean()]
+            jacobian = np.outer(beta, slope)
+            jacobian[:, : len(beta)] += level * np.eye(len(beta))
+            covariance = self._covariance(task, cov_type, groups)
+            variance = np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian)
+            table = estimate_table(feature_names(self), beta * level, variance, confidence)
+            parts.append(table.rename(columns={"coef": "effect"}))
+        return pd.concat(parts, keys=self.target_names_, names=["target", "feature"])
+
+    def predict_mean_interval(
+        self,
+        X: Any,
+        confidence: float = 0.95,
+        *,
+        lower: Limits = None,
+        upper: Limits = None,
+        cov_type: CovarianceKind = "observed",
+        groups: ArrayLike | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Confidence interval of E[y|x] (not of y), by the delta method, each end (N, T)."""
+        check_is_fitted(self)
+        x = self._with_intercept(X)
+        predictive = self._predictive(X, lower, upper)
+        mean = predictive.mean()
+        by_latent, by_sigma = predictive.mean_slopes()
+        by_log_sigma = predictive.sigma * by_sigma
+        error = np.empty_like(mean)
+        for task in range(mean.shape[1]):
+            gradient = np.column_stack([by_latent[:, [task]] * x, by_log_sigma[:, task]])
+            covariance = self._covariance(task, cov_type, groups)
+            error[:, task] = np.sqrt(np.einsum("ij,jk,ik->i", gradient, covariance, gradient))
+        reach = normal_reach(confidence) * error
+        low = np.clip(mean - reach, predictive.lower, predictive.upper)
+        high = np.clip(mean + reach, predictive.lower, predictive.upper)
+        return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
+
+    def _with_intercept(self, X: Any) -> FloatArray:
+        """Features and a column of ones, (n, D + 1)."""
+        matrix = self._read_features(X)
+        dense = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        return np.column_stack([dense, np.ones(len(dense))])
+
+    def _training(self) -> FittedTobit:
+        check_is_fitted(self)
+        if not hasattr(self, "_trained"):
+            raise ValueError(
+                "inference looks back at the training data, which are never stored with a saved "
+                "model; fit again, or keep summary() beside the model"
+            )
+        return self._trained
+
+    def _covariance(
+        self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None
+    ) -> FloatArray:
+        """Covariance of (β, intercept, log σ), NaN with a warning where it is not determined."""
+        inputs.check_choice("cov_type", cov_type, get_args(CovarianceKind))
+        covariance = self._training().covariance(task, cov_type, groups)
+        if np.isnan(covariance).any():
+            warnings.warn(
+                f"target {self.target_names_[task]!r}: the data do not determine its regression, "
+                "so its standard errors are NaN; set alpha > 0, or drop the target",
+                CensoringWarning,
+                stacklevel=3,
+            )
+        return covariance
+
+
+def estimate_table(
+    terms: list[str], estimate: FloatArray, variance: FloatArray, confidence: float
+) -> pd.DataFrame:
+    """Estimates with standard errors, z, two-sided p and confidence interval."""
+    reach = normal_reach(confidence)
+    error = np.sqrt(np.where(variance > 0.0, variance, np.nan))  # 0: not estimated, at its floor
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = estimate / error
+    return pd.DataFrame(
+        {
+            "coef": estimate,
+            "std_err": error,
+            "z": z,
+            "p_value": 2.0 * norm.sf(np.abs(z)),
+            "ci_low": estimate - reach * error,
+            "ci_high": estimate + reach * error,
+        },
+        index=terms,
+    )
+
+
+def normal_reach(confidence: float) -> float:
+    """Half-width of a central normal interval in standard errors."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must lie between 0 and 1; got {confidence}")
+    return float(norm.ppf(0.5 + 0.5 * confidence))
+
+
+def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:
+    """χ² statistic of β = 0, its degrees of freedom and p; NaN where β is not determined."""
+    if not np.isfinite(covariance).all():
+        return np.nan, 0, np.nan
+    scale = np.sqrt(covariance.diagonal())
+    scale = np.where(scale > 0.0, scale, 1.0)  # the test must not depend on the features' units
+    beta, correlation = beta / scale, covariance / np.outer(scale, scale)
+    df = int(np.linalg.matrix_rank(correlation, hermitian=True))
+    statistic = float(beta @ np.linalg.pinv(correlation, hermitian=True) @ beta)
+    return statistic, df, float(chi2.sf(statistic, df))
+
+
+def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:
+    ours, theirs = full.problem.targets, restricted.problem.targets
+    same = ours.shape == theirs.shape and np.array_equal(ours.low, theirs.low, equal_nan=True)
+    if not (same and np.array_equal(ours.high, theirs.high, equal_nan=True)):
+        raise ValueError("both models must be fitted to the same outcomes")
+    if not np.array_equal(full.problem.weight, restricted.problem.weight):
+        raise ValueError("both models must be fitted with the same sample weights")
+    if full.problem.noise != restricted.problem.noise:
+        raise ValueError("both models must assume the same noise")
+    if (full.n_parameters() < restricted.n_parameters()).any():
+        raise ValueError("the restricted model has more parameters than this one; swap them")
+
+
+def _effect_factor(
+    predictive: Predictive, kind: EffectKind
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What β is multiplied with in the effect on the latent, the mean or P(uncensored).
+
+    A factor m(η, σ) with its derivatives by η and log σ, each (n, T).
+    """
+    sigma = np.broadcast_to(predictive.sigma, predictive.latent.shape)
+    if kind == "latent":
+        return np.ones_like(sigma), np.zeros_like(sigma), np.zeros_like(sigma)
+    noise, a, b = predictive.noise, predictive.a, predictive.b
+    a_end, b_end = np.where(np.isfinite(a), a, 0.0), np.where(np.isfinite(b), b, 0.0)
+    at_a = np.where(np.isfinite(a), np.exp(noise.log_pdf(a_end)), 0.0)
+    at_b = np.where(np.isfinite(b), np.exp(noise.log_pdf(b_end)), 0.0)
+    by_latent = (at_a - at_b) / sigma
+    if kind == "mean":
+        return predictive.uncensored(), by_latent, a_end * at_a - b_end * at_b
+    bend_a, bend_b = noise.score(a_end) * at_a, noise.score(b_end) * at_b
+    by_log_sigma = (a_end * bend_a - b_end * bend_b) / sigma - by_latent
+    return by_latent, (bend_a - bend_b) / sigma**2, by_log_sigma

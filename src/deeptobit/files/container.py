@@ -18,12 +18,12 @@ import math
 import os
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 from io import BufferedReader
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,19 +118,17 @@ class ArraySpec:
 # State as JSON: what JSON has no word for is written as an object with one ``$`` key.
 
 
-def flatten(state: Any) -> tuple[Any, list[AnyArray]]:
-    """State as a JSON document and the arrays it refers to.
+def flatten(value: Any, arrays: list[AnyArray], where: str = "state", depth: int = 0) -> Any:
+    """State as a JSON document; the arrays that it refers to are appended to ``arrays``.
 
     Examples
     --------
-    >>> flatten({"sigma": np.ones(2), "best": float("nan"), "names": ["a"]})
-    ({'sigma': {'$array': 0}, 'best': {'$float': 'nan'}, 'names': ['a']}, [array([1., 1.])])
+    >>> arrays = []
+    >>> flatten({"sigma": np.ones(2), "best": float("nan"), "names": ["a"]}, arrays)
+    {'sigma': {'$array': 0}, 'best': {'$float': 'nan'}, 'names': ['a']}
+    >>> arrays
+    [array([1., 1.])]
     """
-    arrays: list[AnyArray] = []
-    return _flatten(state, "state", arrays, 0), arrays
-
-
-def _flatten(value: Any, where: str, arrays: list[AnyArray], depth: int) -> Any:
     if depth > _MOST_LEVELS:
         raise TypeError(f"{where} is nested too deeply for a file ({_MOST_LEVELS} levels)")
     match value:
@@ -147,36 +145,28 @@ def _flatten(value: Any, where: str, arrays: list[AnyArray], depth: int) -> Any:
             return {"$array": len(arrays) - 1}
         case list():
             items = enumerate(value)
-            return [_flatten(at, f"{where}[{index}]", arrays, depth + 1) for index, at in items]
+            return [flatten(at, arrays, f"{where}[{index}]", depth + 1) for index, at in items]
         case dict() if all(isinstance(key, str) for key in value):
             found = {}
             for key, item in value.items():
-                found[key] = _flatten(item, f"{where}[{key!r}]", arrays, depth + 1)
+                found[key] = flatten(item, arrays, f"{where}[{key!r}]", depth + 1)
             return {"$dict": found} if any(key.startswith("$") for key in found) else found
     raise TypeError(f"{where} is of type {type(value).__name__}, which a file cannot hold")
 
 
-def restore(document: Any, arrays: Sequence[AnyArray]) -> Any:
-    """State from a JSON document and its arrays, each of which is used exactly once.
+def restore(value: Any, unused: dict[int, AnyArray], depth: int = 0) -> Any:
+    """State from a JSON document; the arrays that it refers to are taken out of ``unused``.
 
     Examples
     --------
-    >>> restore({"sigma": {"$array": 0}, "best": {"$float": "-inf"}}, [np.ones(2)])
+    >>> restore({"sigma": {"$array": 0}, "best": {"$float": "-inf"}}, {0: np.ones(2)})
     {'sigma': array([1., 1.]), 'best': -inf}
     """
-    unused = dict(enumerate(arrays))
-    state = _restore(document, unused, 0)
-    if unused:
-        raise ModelFileError("it holds arrays that belong to nothing")
-    return state
-
-
-def _restore(value: Any, unused: dict[int, AnyArray], depth: int) -> Any:
     if depth > _MOST_LEVELS:
         raise ModelFileError("its content is nested too deeply")
     match value:
         case list():
-            return [_restore(item, unused, depth + 1) for item in value]
+            return [restore(item, unused, depth + 1) for item in value]
         case {"$array": int(index), **rest} if index in unused and not rest:
             return unused.pop(index)
         case {"$float": str(word), **rest} if word in _NOT_FINITE and not rest:
@@ -187,7 +177,7 @@ def _restore(value: Any, unused: dict[int, AnyArray], depth: int) -> Any:
             names = ", ".join(map(ascii, value))[:80]
             raise ModelFileError(f"it holds something unknown ({names})")
     if isinstance(value, dict):
-        return {key: _restore(item, unused, depth + 1) for key, item in value.items()}
+        return {key: restore(item, unused, depth + 1) for key, item in value.items()}
     return value
 
 
@@ -251,7 +241,8 @@ def write_state(path: str | os.PathLike[str], kind: str, state: Mapping[str, Any
     ...     read_state(Path(folder, "a.model"))
     ('example', {'sigma': array([1., 1.]), 'rank': 5})
     """
-    document, arrays = flatten(dict(state))
+    arrays: list[AnyArray] = []
+    document = flatten(dict(state), arrays)
     specs = [ArraySpec.of(array) for array in arrays]
     content = {"kind": kind, "arrays": list(map(astuple, specs)), "state": document}
     header = json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
@@ -311,12 +302,17 @@ def _read(file: BufferedReader) -> tuple[str, dict[str, Any]]:
     specs = [ArraySpec.parse(description) for description in descriptions]
     if sum(spec.n_bytes for spec in specs) != n_bytes - _PREFIX_BYTES - header_bytes:
         raise ModelFileError("its arrays do not have the size that its header says")
-    return kind, restore(document, [spec.load(file) for spec in specs])
+    arrays = {number: spec.load(file) for number, spec in enumerate(specs)}
+    state = restore(document, arrays)
+    if arrays:
+        raise ModelFileError("it holds arrays that belong to nothing")
+    return kind, state
 
 
 def _parse_header(header: bytes) -> tuple[str, list[Any], dict[str, Any]]:
     try:
-        content = json.loads(header.decode("ascii"), parse_constant=_refuse_constant)
+        # No NaN or Infinity: of these words int makes a ValueError.
+        content = json.loads(header.decode("ascii"), parse_constant=int)
     except (ValueError, RecursionError):
         raise ModelFileError("its header is not JSON, or is nested too deeply") from None
     match content:
@@ -324,7 +320,3 @@ def _parse_header(header: bytes) -> tuple[str, list[Any], dict[str, Any]]:
             if not rest:
                 return kind, descriptions, state
     raise ModelFileError("its header is not that of a model file")
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(word)

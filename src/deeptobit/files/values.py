@@ -15,6 +15,7 @@ import numpy as np
 
 from deeptobit.exceptions import ModelFileError
 
+_UNSOUND = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 _KEYS = (str, int, float, bool, type(None))
 
 
@@ -94,10 +95,9 @@ class Packer:
             return {"is": "masked", "parts": self.pack([value.data, np.ma.getmaskarray(value)])}
         if isinstance(value, np.ndarray):
             return self._pack_array(value, where)
-        if kind is list:
-            return self._pack_each(value, where)
-        if kind is tuple:
-            return {"is": "tuple", "items": self._pack_each(value, where)}
+        if kind in (list, tuple):
+            items = self._pack_each(value, where)
+            return items if kind is list else {"is": "tuple", "items": items}
         if kind is range:
             return {"is": "range", "ends": [value.start, value.stop, value.step]}
         if kind is dict:
@@ -189,7 +189,13 @@ class Unpacker:
                             return np.ma.MaskedArray(data, mask=mask)
                 raise ModelFileError("a masked array and its mask differ in shape")
             case {"fields": dict(fields)} if tag in self._classes:
-                return self._unpack_object(tag, fields)
+                values = {field: self.unpack(item) for field, item in fields.items()}
+                try:
+                    return self._classes[tag].make(values)
+                except ModelFileError:
+                    raise
+                except _UNSOUND as error:
+                    raise ModelFileError(f"its {tag} is not sound: {error}") from None
         raise ModelFileError(f"it holds something unknown ({tag[:80]!r})")
 
     def _unpack_dict(self, pairs: list[Any]) -> dict[Any, Any]:
@@ -201,15 +207,6 @@ class Unpacker:
                 case _:
                     raise ModelFileError("a dict in it is not made of keys and values")
         return found
-
-    def _unpack_object(self, name: str, fields: dict[str, Any]) -> Any:
-        values = {field: self.unpack(item) for field, item in fields.items()}
-        try:
-            return self._classes[name].make(values)
-        except ModelFileError:
-            raise
-        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
-            raise ModelFileError(f"its {name} is not sound: {error}") from None
 
 
 # Whether values from a file are what their owner declares.

@@ -10,6 +10,8 @@ from deeptobit.inspection import style
 from deeptobit.inspection.heatmaps import map_height
 from deeptobit.inspection.style import BLUE, CYCLE, LIGHT, SMALL, VERMILION, Axes
 
+_ONLINE_OBJECTIVE = "mean nll per entry, before learning from it"
+
 
 class Stage(NamedTuple):
     """A part of a fit: the growth of a layer, or the joint tuning of all.
@@ -111,17 +113,8 @@ def draw_steps(
 # The stages in ``history_`` of a fitted model.
 
 
-class Convergence(NamedTuple):
-    """The arguments of :func:`draw_convergence`."""
-
-    stages: list[Stage]
-    unit: str
-    objective: str
-    in_turn: bool
-
-
-def read_convergence(history: Mapping[str, Any]) -> Convergence | None:
-    """Read the stages of a ``history_``; None if it has none.
+def read_convergence(history: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The arguments of :func:`draw_convergence`, from a ``history_``; None if it has no stages.
 
     An online fit leaves out the joint tuning, which counts other steps and has another objective.
 
@@ -129,7 +122,7 @@ def read_convergence(history: Mapping[str, Any]) -> Convergence | None:
     --------
     >>> from types import SimpleNamespace
     >>> steps = [SimpleNamespace(n_iter=1, objective=2.0), SimpleNamespace(n_iter=2, objective=1.5)]
-    >>> read_convergence({"solver": "batch", "course": steps}).stages
+    >>> read_convergence({"solver": "batch", "course": steps})["stages"]
     [Stage(name='layer 1', at=[1, 2], objective=[2.0, 1.5])]
     """
     online = history.get("solver") == "online"
@@ -145,10 +138,10 @@ def read_convergence(history: Mapping[str, Any]) -> Convergence | None:
     if not stages:
         return None
     if online:
-        objective = "mean nll per entry, before learning from it"
-        return Convergence(stages, "rows learned from", objective, in_turn=False)
+        labels = {"unit": "rows learned from", "objective": _ONLINE_OBJECTIVE}
+        return {"stages": stages, **labels, "in_turn": False}
     if tuning.get("objective"):
         undone = "" if tuning["kept"] else " (not kept)"
         values = list(tuning["objective"])
         stages.append(Stage(f"joint tuning{undone}", list(range(len(values))), values))
-    return Convergence(stages, "iteration", "objective, penalised mean nll per row", in_turn=True)
+    return {"stages": stages, "objective": "objective, penalised mean nll per row"}

@@ -4,7 +4,7 @@ Outcomes are arrays, data frames or :class:`~deeptobit.CensoredTargets`; NaN is 
 skipped; a weight of 2 counts a row twice.
 """
 
-from deeptobit.metrics.inputs import read_targets, some_predictive, some_targets
+from deeptobit.metrics.inputs import read_weights, some_predictive, some_targets
 from deeptobit.metrics.point import anmse, centred_anmse
 from deeptobit.metrics.probabilistic import (
     BoundCalibration,
@@ -25,7 +25,7 @@ __all__ = [
     "mutual_coherence",
     "pit",
     "principal_angles",
-    "read_targets",
+    "read_weights",
     "some_predictive",
     "some_targets",
     "subspace_difference",

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.arrays import BoolArray, FloatArray, without_mask
+from deeptobit.arrays import BoolArray, FloatArray, refuse_dates, without_mask
 from deeptobit.likelihood import Noise, Predictive, at_entries, of_tasks
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -95,8 +95,20 @@ def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
     return scales
 
 
-def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
+def read_forecast(
+    Y: TargetsLike, latent: ArrayLike, sigma: ArrayLike, lower: BoundsLike, upper: BoundsLike
+) -> tuple[CensoredTargets, FloatArray, FloatArray]:
+    """Outcomes, their predicted scores and noise scales, each (N, T)."""
+    targets = read_targets(Y, lower, upper)
+    return targets, read_predictions(latent, targets, "latent"), read_sigma(sigma, targets)
+
+
+def read_weights(
+    sample_weight: ArrayLike | None, n_samples: int, *, may_be_zero: bool = False
+) -> FloatArray:
     """One weight per row, 1 by default; a row of weight 0 is left out.
+
+    ``may_be_zero`` allows weights that are zero in every row.
 
     Examples
     --------
@@ -105,15 +117,20 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     """
     if sample_weight is None:
         return np.ones(n_samples)
-    weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
+    refuse_dates(sample_weight, "sample_weight")
+    try:
+        weights = np.asarray(without_mask(sample_weight), dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must hold numbers, one weight per row") from None
     if weights.shape != (n_samples,):
-        wanted = f"sample_weight must have shape ({n_samples},), one per row"
+        wanted = f"sample_weight must hold one weight per row, shape ({n_samples},)"
         raise ValueError(f"{wanted}; got {weights.shape}")
-    for row in np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))[:1].tolist():
-        found = f"got {weights[row]:g} in row {row}"
-        raise ValueError(f"sample_weight must not be negative, NaN or infinite; {found}")
-    if n_samples > 0 and not weights.any():
-        raise ValueError("sample_weight is 0 in every row")
+    wrong = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
+    for row in wrong[:1].tolist():
+        found = f"row {row} has {weights[row]:g} ({len(wrong)} such rows)"
+        raise ValueError(f"sample_weight must be finite and not negative; {found}")
+    if n_samples > 0 and not (may_be_zero or weights.any()):
+        raise ValueError("sample_weight is zero in every row: no row counts")
     return weights
 
 

@@ -62,9 +62,7 @@ def censored_log_score(
     >>> round(censored_log_score([27.0, 30.0, np.nan], [28.0, 31.0, 20.0], 2.0, upper=30), 4)
     1.053
     """
-    targets = inputs.read_targets(Y, lower, upper)
-    eta = inputs.read_predictions(latent, targets, "latent")
-    scale = inputs.read_sigma(sigma, targets)
+    targets, eta, scale = inputs.read_forecast(Y, latent, sigma, lower, upper)
     known = ~targets.missing
     weights = inputs.read_entry_weights(sample_weight, known, targets.names)
     family = at_entries(resolve_noise(noise), known)
@@ -120,9 +118,7 @@ def crps(
     >>> round(crps([27.0, 30.0, np.nan], [28.0, 31.0, 20.0], 2.0, upper=30), 4)
     0.3586
     """
-    targets = inputs.read_targets(Y, lower, upper)
-    eta = inputs.read_predictions(latent, targets, "latent")
-    scale = inputs.read_sigma(sigma, targets)
+    targets, eta, scale = inputs.read_forecast(Y, latent, sigma, lower, upper)
     entries = inputs.recorded(targets)
     weights = inputs.read_entry_weights(sample_weight, entries.known, targets.names)
     losses = np.full(targets.shape, np.nan)
@@ -188,9 +184,7 @@ def pit(
     >>> pit(Y, latent, 2.0, upper=30, random_state=0, step=1).round(4)
     array([0.3379, 0.4353,    nan])
     """
-    targets = inputs.read_targets(Y, lower, upper)
-    eta = inputs.read_predictions(latent, targets, "latent")
-    scale = inputs.read_sigma(sigma, targets)
+    targets, eta, scale = inputs.read_forecast(Y, latent, sigma, lower, upper)
     steps = _read_step(step, targets)
     entries = inputs.recorded(targets)
     predictive = entries.predictive(resolve_noise(noise), eta, scale)

@@ -55,8 +55,6 @@ def principal_angles(U: ArrayLike, U_hat: ArrayLike) -> FloatArray:
     if len(truth) != len(estimate):
         shapes = f"U has shape {truth.shape} but U_hat has shape {estimate.shape}"
         raise ValueError(f"{shapes}; both need one row per task")
-    _refuse_zero(truth, "U")
-    _refuse_zero(estimate, "U_hat")
     smaller, larger = sorted((orth(truth), orth(estimate)), key=np.size)
     overlap = larger.T @ smaller
     # scipy.linalg.subspace_angles picks sine or cosine in the wrong order (SciPy 1.17): beside an
@@ -85,10 +83,9 @@ def subspace_difference(U: ArrayLike, U_hat: ArrayLike) -> float:
     >>> round(subspace_difference(U, 0.9 * U), 4), subspace_difference(U, -U)
     (0.1, 2.0)
     """
-    truth, estimate = _read_matrix(U, "U"), _read_matrix(U_hat, "U_hat")
+    truth, estimate = _read_matrix(U, "U"), _read_matrix(U_hat, "U_hat", may_be_zero=True)
     if truth.shape != estimate.shape:
         raise ValueError(f"U has shape {truth.shape} but U_hat has shape {estimate.shape}")
-    _refuse_zero(truth, "U")
     size = np.abs(truth).max()
     return float(np.linalg.norm((truth - estimate) / size) / np.linalg.norm(truth / size))
 
@@ -138,18 +135,15 @@ def mutual_coherence(
     return MutualCoherence(float(min(cosines.max(), 1.0)), float(cosines.mean()), float(chance))
 
 
-def _read_matrix(matrix: ArrayLike, what: str) -> FloatArray:
+def _read_matrix(matrix: ArrayLike, what: str, *, may_be_zero: bool = False) -> FloatArray:
     values = np.asarray(matrix, dtype=np.float64)
     if values.ndim != 2 or values.size == 0:
         raise ValueError(f"{what} must be a matrix, tasks by rank; got shape {values.shape}")
     if not np.isfinite(values).all():
         raise ValueError(f"{what} contains NaN or infinity")
-    return values
-
-
-def _refuse_zero(matrix: FloatArray, what: str) -> None:
-    if not matrix.any():
+    if not (may_be_zero or values.any()):
         raise ValueError(f"{what} is 0 everywhere: it spans no subspace")
+    return values
 
 
 def _unit_rows(vectors: FloatArray, what: str, axis: str) -> FloatArray:

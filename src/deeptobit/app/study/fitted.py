@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deeptobit import estimators
+from deeptobit import estimators, files
 from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import read_limits
 from deeptobit.app.study.doctor import Finding
@@ -23,7 +23,6 @@ from deeptobit.app.study.measures import measure
 from deeptobit.app.study.tables import Table
 from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import ModelFileError
-from deeptobit.files import read_state, write_state
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
 
@@ -176,7 +175,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     stored = {
         "targets": {"names": list(targets.names)}
         | {name: getattr(targets, name) for name in _STORED_TARGETS},
-        "noise": estimators.noise_state(predictive.noise),
+        "noise": files.noise_state(predictive.noise),
         "model": {"latent": predictive.latent, "sigma": predictive.sigma},
         "null": {"latent": null.latent, "sigma": null.sigma},
         "stages": list(held_out.stages),
@@ -188,7 +187,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
         "held_out": stored,
         "findings": [list(finding) for finding in fitted.findings],
     }
-    write_state(path, KIND, state | {name: getattr(fitted, name) for name in _STORED})
+    files.write_state(path, KIND, state | {name: getattr(fitted, name) for name in _STORED})
 
 
 def load_fitted(path: Path | str) -> FittedStudy:
@@ -206,7 +205,7 @@ def load_fitted(path: Path | str) -> FittedStudy:
     deeptobit.exceptions.ModelFileError: ...letter.txt cannot be loaded: it is not a deeptobit model
     file
     """
-    _, state = read_state(path, KIND)
+    _, state = files.read_state(path, KIND)
     try:
         return _from_state(state)
     except ModelFileError as error:
@@ -222,7 +221,7 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
     model: Any = estimators.estimator_from_state(state["model"])
     stored = state["held_out"]
     targets = CensoredTargets(**stored["targets"] | {"names": tuple(stored["targets"]["names"])})
-    noise = estimators.noise_from_state(stored["noise"])
+    noise = files.noise_from_state(stored["noise"])
     bounds = targets.lower_bounds, targets.upper_bounds  # predictions have those of the targets
     predictive, null = (
         Predictive(noise, stored[name]["latent"], stored[name]["sigma"], *bounds)
