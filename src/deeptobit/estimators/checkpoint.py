@@ -19,9 +19,9 @@ from deeptobit.network import NetworkLayer
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, RawRows, RowBuffer
 from deeptobit.online.adaptive import AdaptiveLearner, Validation
 from deeptobit.online.gradient import GradientLearner
-from deeptobit.online.rows import Iterate
-from deeptobit.online.settings import History
-from deeptobit.online.start import FeatureMetric, RunningNull, Standardization
+from deeptobit.online.reference import Iterate
+from deeptobit.online.solver import History, Standardization
+from deeptobit.online.start import FeatureMetric, RunningNull
 from deeptobit.scale import Progress, RowSource
 
 Sizes = dict[str, int]
