@@ -18,7 +18,7 @@ from deeptobit.estimators.source import SourceFit, SourceTraining
 from deeptobit.likelihood import one_family
 from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, RecursiveTobit
-from deeptobit.penalties import Penalty, resolve_penalty
+from deeptobit.penalties import Penalty
 from deeptobit.scale import DaskRows, RowSource
 from deeptobit.targets import CensoredTargets
 
@@ -207,7 +207,7 @@ class LowRankRegressor(SubspaceEstimator):
 
     def _read_penalty(self) -> Penalty:
         """The penalty on V that the user asks for."""
-        return resolve_penalty(self.penalty, float(self.feature_sparsity))
+        return inputs.read_penalty(self.penalty, float(self.feature_sparsity))
 
     def _given_sigma(self, names: tuple[str, ...]) -> FloatArray | None:
         """Noise scales that the user gives, (T,); None if they are estimated."""

@@ -20,7 +20,6 @@ from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.subspace import null_of
 from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.network import latents
-from deeptobit.penalties import resolve_penalty
 from deeptobit.runtime import one_blas_thread
 
 RANKS = (2, 5, 10)
@@ -233,7 +232,7 @@ class Search:
     def null(self, rows: Any, rank: int, sparsity: float) -> NullLayer:
         """The layer without effects on some rows, where paths of alphas begin."""
         X, targets = self.X[rows], self.held_out.targets[rows]
-        weight, penalty = self.held_out.weight[rows], resolve_penalty("ridge", sparsity)
+        weight, penalty = self.held_out.weight[rows], inputs.read_penalty("ridge", sparsity)
         rank = min(rank, X.shape[1], targets.shape[1])
         return null_of(self.template, X, targets, weight, penalty, rank=rank, alpha=1.0)
 
