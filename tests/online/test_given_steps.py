@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from deeptobit.likelihood import Gaussian, evaluate
 from deeptobit.online.adaptive import AdaptiveLearner
 from deeptobit.online.gradient import exact_sketch
-from deeptobit.online.rows import Iterate, RawRows, rows_of
-from deeptobit.online.start import Standardization
+from deeptobit.online.reference import Iterate, rows_of
+from deeptobit.online.solver import RawRows, Standardization
 from tests.online.problems import is_finite, make, relative_error, solve, stream
 
 PAPER: dict[str, Any] = {

@@ -4,10 +4,10 @@ from scipy.optimize import minimize
 from deeptobit.likelihood import Gaussian, evaluate
 from deeptobit.online.adaptive import Validation, penalty_step
 from deeptobit.online.batch import learn_batches
-from deeptobit.online.dispatch import learn_rows
-from deeptobit.online.reference import whitening
-from deeptobit.online.rows import Block, Iterate, RawRows, RowPlan, rows_of
-from deeptobit.online.start import FeatureMetric, RunningNull, Standardization, is_correlated
+from deeptobit.online.kernels import whitening
+from deeptobit.online.reference import Block, Iterate, RowPlan, learn_rows, rows_of
+from deeptobit.online.solver import RawRows, Standardization
+from deeptobit.online.start import FeatureMetric, RunningNull, is_correlated
 from tests.online.problems import stream
 
 

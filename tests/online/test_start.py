@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver
-from deeptobit.online.rows import Iterate, RawRows
-from deeptobit.online.start import Standardization
+from deeptobit.online.reference import Iterate
+from deeptobit.online.solver import RawRows, Standardization
 from tests.online.problems import relative_error, stream
 
 GIVEN = {"step_size": 1e-6, "averaging": False}

@@ -7,14 +7,15 @@ import pytest
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.checks import check_penalty
-from deeptobit.penalties import PENALTIES, Group, Penalty, Ridge, resolve_penalty
+from deeptobit.estimators.inputs import read_penalty
+from deeptobit.penalties import PENALTIES, Group, Penalty, Ridge
 
 SMOOTHED = Group(0.5).smoothed(0.5)
 
 
 @pytest.mark.parametrize("name", PENALTIES)
 def test_a_penalty_that_ships_passes_the_check(name: str) -> None:
-    check_penalty(resolve_penalty(name))
+    check_penalty(PENALTIES[name]())
 
 
 @pytest.mark.parametrize("sparsity", [0.1, 1.0])
@@ -90,10 +91,10 @@ def test_what_is_no_penalty_is_refused() -> None:
 @pytest.mark.parametrize("wrong", ["lasso", None, 3, Ridge])
 def test_an_unknown_penalty_names_those_there_are(wrong: object) -> None:
     with pytest.raises(ValueError, match=r"penalty must be 'ridge', 'group' or a deeptobit"):
-        resolve_penalty(wrong)
+        read_penalty(wrong)
 
 
 def test_feature_sparsity_belongs_to_ridge_and_group() -> None:
-    assert resolve_penalty("group", 0.3) == resolve_penalty("ridge", 0.3) == Group(0.3)
+    assert read_penalty("group", 0.3) == read_penalty("ridge", 0.3) == Group(0.3)
     with pytest.raises(ValueError, match="feature_sparsity belongs to penalty='ridge'"):
-        resolve_penalty(Ridge(), 0.3)
+        read_penalty(Ridge(), 0.3)

@@ -17,7 +17,7 @@ from deeptobit.exceptions import ModelFileError
 from deeptobit.files import models, values
 from deeptobit.files.values import ensure
 from deeptobit.layer import Layer
-from deeptobit.online import adaptive, gradient, rows, settings, start
+from deeptobit.online import adaptive, gradient, reference, solver, start
 from deeptobit.scale import Progress, RowSource
 
 # Shapes of the arrays, by class; a field that may be None is compared if it is given.
@@ -31,7 +31,7 @@ _SHAPES: dict[type, dict[str, str]] = {
     scale.Seen: {"known": "T", "mean": "D", "deviations": "D"},
     scale.DataSummary: {"known": "T", "mean_squares": "D", "scale": "D"},
     online.RawRows: {"X": "ND", "low": "NT", "high": "NT", "weight": "N"},
-    rows.Iterate: {"V": "RD", "Ut": "RT", "intercept": "T", "sigma": "T"},
+    reference.Iterate: {"V": "RD", "Ut": "RT", "intercept": "T", "sigma": "T"},
     online.OnlineSettings: {"sigma": "T"},
     online.OnlineResult: {"U": "TR", "V": "RD", "intercept": "T", "sigma": "T"},
     start.RunningNull: {"mean": "T", "log_sigma": "T", "curvature": "3T"},
@@ -41,14 +41,14 @@ _SHAPES: dict[type, dict[str, str]] = {
     },
     adaptive.AdaptiveLearner: {"moments": "3T", "inverse": "RR", "sigma": "T"},
     gradient.GradientLearner: {"observed_share": "T"},
-    start.Standardization: {
+    solver.Standardization: {
         **dict.fromkeys(("feature_mean", "feature_scale"), "D"),
         **dict.fromkeys(("target_mean", "target_scale"), "T"),
     },
 }
 _RECORDS: tuple[type, ...] = (
     *(*_SHAPES, scale.FinishedLayer, scale.OnlineState, Progress, scale.RoundState, scale.Secants),
-    *(start.FeatureMetric, settings.History, online.RowBuffer),
+    *(start.FeatureMetric, solver.History, online.RowBuffer),
 )
 _SOLVER = {
     "settings": online.OnlineSettings,
@@ -59,8 +59,8 @@ _SOLVER = {
     "_loss": float,
     "_weight": float,
     "_buffer": online.RowBuffer,
-    "_history": settings.History,
-    "_units": start.Standardization,
+    "_history": solver.History,
+    "_units": solver.Standardization,
     "_given": online.OnlineResult | None,
     "_learner": adaptive.AdaptiveLearner | gradient.GradientLearner | None,
 }
@@ -129,7 +129,7 @@ def _check_arrays(part: Any, sizes: Sizes) -> None:
             values.check_sizes(part, sizes, moments=shape, inverse=shape)
         case start.RunningNull(scored=tuple(scored)):
             ensure(all(at.shape == (sizes["T"],) for at in scored), "scored is not (T,)")
-        case rows.Iterate():
+        case reference.Iterate():
             ensure(all(array.flags.c_contiguous for array in part), "an iterate is not in C order")
     if is_dataclass(part):
         part = tuple(vars(part).values())

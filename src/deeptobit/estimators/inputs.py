@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from deeptobit import arrays, metrics
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.penalties import Penalty, Ridge
+from deeptobit.penalties import PENALTIES, Group, Penalty, Ridge
 from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_names
 
 _LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
@@ -350,6 +350,32 @@ def automatic_alpha(known: FloatArray, n_rows: float, n_features: int) -> float:
 SolverName = Literal["auto", "batch", "online"]
 BATCH_ENTRIES = 5e7  # entries of Y up to which the optimum takes less than a minute
 BATCH_FEATURES = 2e8  # entries of X up to which its standardised copies fit comfortably
+
+
+def read_penalty(penalty: Any, feature_sparsity: float = 0.0) -> Penalty:
+    """The penalty behind a name, or the object itself.
+
+    ``feature_sparsity`` is that of the group penalty; ``"ridge"`` with a feature sparsity above 0
+    is the group penalty too, which mixes both.
+
+    Examples
+    --------
+    >>> read_penalty("ridge"), read_penalty("ridge", 0.3), read_penalty("group")
+    (Ridge(), Group(sparsity=0.3), Group(sparsity=0.5))
+    """
+    if feature_sparsity > 0.0:
+        if penalty not in ("ridge", "group"):
+            raise ValueError(
+                "feature_sparsity belongs to penalty='ridge' and penalty='group'; with "
+                f"penalty={penalty!r} leave it at 0"
+            )
+        return Group(float(feature_sparsity))
+    if isinstance(penalty, Penalty):
+        return penalty
+    if isinstance(penalty, str) and penalty in PENALTIES:
+        return PENALTIES[penalty]()
+    names = ", ".join(map(repr, PENALTIES))
+    raise ValueError(f"penalty must be {names} or a deeptobit.penalties.Penalty; got {penalty!r}")
 
 
 def require_ridge(penalty: Penalty, what: str) -> None:

@@ -25,7 +25,6 @@ from deeptobit.estimators.subspace import null_of
 from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import latents
-from deeptobit.penalties import resolve_penalty
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import BoundsLike
 
@@ -390,7 +389,10 @@ class Search:
     def null(self, rows: Any, rank: int, sparsity: float) -> NullLayer:
         """The layer without effects on some rows, where paths of alphas begin."""
         X, targets, weight = self.X[rows], self.held_out.targets[rows], self.held_out.weight[rows]
-        penalty, rank = resolve_penalty("ridge", sparsity), min(rank, X.shape[1], targets.shape[1])
+        penalty, rank = (
+            inputs.read_penalty("ridge", sparsity),
+            min(rank, X.shape[1], targets.shape[1]),
+        )
         return null_of(self.template, (X, targets, weight), penalty, rank, 1.0, None)
 
     def _network(self, **params: Any) -> SubspaceNetworkRegressor:

@@ -30,7 +30,7 @@ from deeptobit.online import (
     RecursiveTobit,
     learn_passes,
 )
-from deeptobit.penalties import Penalty, resolve_penalty
+from deeptobit.penalties import Penalty
 from deeptobit.scale import DaskRows, DataSummary, RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -225,7 +225,7 @@ class LowRankRegressor(SubspaceEstimator):
 
     def _read_penalty(self) -> Penalty:
         """The penalty on V that the user asks for."""
-        return resolve_penalty(self.penalty, float(self.feature_sparsity))
+        return inputs.read_penalty(self.penalty, float(self.feature_sparsity))
 
     def _given_sigma(self, names: tuple[str, ...]) -> FloatArray | None:
         """Noise scales that the user gives, (T,); None if they are estimated."""

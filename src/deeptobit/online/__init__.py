@@ -1,9 +1,15 @@
 """Low-rank Tobit regression in one pass over the rows."""
 
 from deeptobit.online.recursive import RecursiveTobit
-from deeptobit.online.rows import RawRows, RowBuffer
-from deeptobit.online.settings import OnlineSettings, Record, Schedule
-from deeptobit.online.solver import OnlineResult, OnlineSolver, learn_passes
+from deeptobit.online.solver import (
+    OnlineResult,
+    OnlineSolver,
+    RawRows,
+    Record,
+    RowBuffer,
+    learn_passes,
+)
+from deeptobit.online.start import OnlineSettings
 
 __all__ = [
     "OnlineResult",
@@ -13,6 +19,5 @@ __all__ = [
     "Record",
     "RecursiveTobit",
     "RowBuffer",
-    "Schedule",
     "learn_passes",
 ]

@@ -2,35 +2,135 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise
+from deeptobit.online import reference, start
 from deeptobit.online.batch import learn_batches
-from deeptobit.online.dispatch import learn_rows, validation_sums
-from deeptobit.online.learner import BlockReport, Learner
-from deeptobit.online.reference import LEAST_CURVATURE
-from deeptobit.online.rows import (
-    Block,
-    Iterate,
-    RowPlan,
-    bounded_entries,
-    count_entries,
-    first_half,
-)
-from deeptobit.online.settings import OnlineSettings
-from deeptobit.online.start import (
-    FeatureMetric,
-    RunningNull,
-    clip,
-    fill_empty,
-    mean_curvature,
-    random_start,
-    spectral_start,
-)
+from deeptobit.online.reference import LEAST_CURVATURE, Block, Iterate, RowPlan
+from deeptobit.online.start import FeatureMetric, OnlineSettings, RunningNull, clip
+
+_RECOVERY = 1.02  # growth of steps after a block that did not diverge
+
+
+class BlockReport(NamedTuple):
+    """What a learner reports of one block, in standard units.
+
+    Parameters
+    ----------
+    objective : float
+        Mean nll per known entry by the averaged model before the block; NaN if the model knew it.
+    change : float
+        Root mean square of ‖U_i − U_{i−1}‖/‖U‖ over the updates.
+    loss : float
+        Weighted nll of the rows, each by the iterate before it was learned.
+    known : float
+        Weight of the known entries.
+    exact : array of shape (T,)
+        Weight of the observed entries of each task.
+    """
+
+    objective: float
+    change: float
+    loss: float
+    known: float
+    exact: FloatArray
+
+
+@dataclass(kw_only=True)
+class Learner(ABC):
+    """State of a run in standard units.
+
+    Parameters
+    ----------
+    settings : OnlineSettings
+    now, mean : Iterate
+        The iterate and its average.
+    n : float
+        Weight of the rows so far.
+    averaged : int
+        How often the average has moved.
+    pace : float
+        Factor on all steps, halved when the iterate diverges.
+    n_halvings : int
+    """
+
+    settings: OnlineSettings
+    now: Iterate
+    mean: Iterate
+    n: float = 0.0
+    averaged: int = 0
+    pace: float = 1.0
+    n_halvings: int = 0
+
+    @abstractmethod
+    def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
+        """Learn from a block."""
+
+    @abstractmethod
+    def result(self) -> Iterate:
+        """The model so far."""
+
+    @abstractmethod
+    def _step(self, block: Block, sums: FloatArray) -> None:
+        """Move the iterate; add the loss and the squared lengths of the steps of U to ``sums``."""
+
+    @abstractmethod
+    def _is_sound(self, before: Iterate) -> bool:
+        """Whether the iterate has not diverged from the one before the block."""
+
+    def _guarded_step(
+        self, block: Block, moving: tuple[str, ...], most_halvings: int
+    ) -> FloatArray:
+        """Step; if the iterate diverges, go back and halve the step. Sums of loss and change.
+
+        ``moving`` names the attributes that a step changes, beside iterate and average.
+        """
+        moving = ("now", "mean", "averaged", *moving)
+        before = {name: _copied(getattr(self, name)) for name in moving}
+        pace = self.pace
+        for _ in range(most_halvings):
+            sums = np.zeros(2)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._step(block, sums)
+                sound = bool(np.isfinite(sums).all()) and self._is_sound(before["now"])
+            if sound:
+                self.pace = min(1.0, _RECOVERY * self.pace)
+                return sums
+            for name, value in before.items():
+                setattr(self, name, _copied(value))
+            self.pace *= 0.5
+            self.n_halvings += 1
+        self.pace = 0.5 * pace  # nothing can be learned from this block
+        return np.zeros(2)
+
+    def _report(
+        self,
+        block: Block,
+        sums: FloatArray,
+        objective: float,
+        loss: float,
+        known: float,
+        exact: FloatArray,
+    ) -> BlockReport:
+        """Count the rows of a block that has been learned, and report on it."""
+        self.n += float(block.weight.sum())
+        updates = -(-len(block.X) // self.settings.batch_size)
+        size = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
+        change = float(np.sqrt(sums[1] / updates)) / size
+        return BlockReport(objective, change, loss, known, exact)
+
+
+def _copied(value: Any) -> Any:
+    """A copy of an iterate or array; a number is its own."""
+    return value.copy() if isinstance(value, Iterate | np.ndarray) else value
+
 
 # Progressive validation: how the averaged model does on rows it has not learned from.
 
@@ -82,7 +182,7 @@ class Validation:
         rows = float(block.weight.sum())
         share = rows / max(self.rows + rows, 1e-300)
         for index, model in enumerate(models):
-            sums = validation_sums(noise, block, model, model.sigma, n_threads)
+            sums = reference.validation_sums(noise, block, model, model.sigma, n_threads)
             nll = (sums[0] + sums[5] * np.log(model.sigma)) / max(rows, 1e-300)
             mean = self.nll_by_length[index]
             mean += share * (np.minimum(nll, _LARGEST) - mean)
@@ -106,7 +206,7 @@ class Validation:
         mean nll per known entry, the weight of the known entries, and that of the observed ones
         of each task.
         """
-        sums = validation_sums(noise, block, model, self.sigma, n_threads)
+        sums = reference.validation_sums(noise, block, model, self.sigma, n_threads)
         rows = float(block.weight.sum())
         known = float(sums[4].sum())
         if rows == 0.0:
@@ -125,7 +225,8 @@ class Validation:
             ratio = 1.0 - recent * sums[3] / np.maximum(observed_share, 0.05)
             self.sigma = clip(self.sigma * np.sqrt(clip(ratio, 0.25, 2.25)), *limits)
         self.rows += rows
-        self.observed += float((bounded_entries(block) if block.closed else sums[5]).sum())
+        bounded = reference.count_entries(block)[1] if block.closed else sums[5]
+        self.observed += float(bounded.sum())
         return float(nll.sum()) / max(known, 1e-300), known, sums[5]
 
     def _compare(
@@ -182,26 +283,6 @@ def _lowest(values: FloatArray) -> FloatArray:
 def _length(slope: FloatArray | float, curvature: FloatArray | float) -> FloatArray:
     some = np.asarray(curvature) > 0.0
     return np.where(some, np.clip(1.0 - slope / np.where(some, curvature, 1.0), 0.0, 1.0), 0.0)
-
-
-def shrink(
-    model: Iterate, sigma: FloatArray, null: RunningNull, length: FloatArray, variance: FloatArray
-) -> Iterate:
-    """The model between the null model (κ = 0) and itself (κ = 1).
-
-    The noise takes over the variance that the linear part gives up:
-    σ² = s₀² − κ(s₀² + v − σ̄²) + κ²v, between σ̄² and s₀².
-    """
-    base = np.square(null.sigma)
-    mine = np.square(sigma)
-    mixed = base - length * (base + variance - mine) + length**2 * variance
-    mixed = np.clip(mixed, np.minimum(mine, base), np.maximum(mine, base))
-    return Iterate(
-        model.V,
-        model.Ut * length,
-        null.mean + length * (model.intercept - null.mean),
-        np.sqrt(mixed),
-    )
 
 
 # The ridge on U and V, as an implicit step whose fixed point does not depend on coordinates.
@@ -294,7 +375,7 @@ class AdaptiveLearner(Learner):
         settings: OnlineSettings,
         sigma: FloatArray | None,
         block: Block,
-        start: Iterate | None = None,
+        given: Iterate | None = None,
     ) -> AdaptiveLearner:
         """From the first rows; the spectral start, if none is given, sees only half of them."""
         noise, rank = settings.noise, settings.rank
@@ -304,19 +385,19 @@ class AdaptiveLearner(Learner):
             noise, block, free_mean=settings.fit_intercept, n_threads=settings.n_threads
         )
         metric = FeatureMetric.build(block.X, block.weight)
-        if start is None:
-            now, curvature = spectral_start(noise, first_half(block), null, metric, rank)
+        half = reference.first_half(block)
+        if given is None:
+            now, curvature = start.spectral_start(noise, half, null, metric, rank)
         else:
-            now, curvature = start.copy(), mean_curvature(noise, first_half(block), start)
-        if start is None and settings.start == "random":
-            now = random_start(null, n_features, rank, rng)
+            now, curvature = given.copy(), start.mean_curvature(noise, half, given)
+        if given is None and settings.start == "random":
+            now = start.random_start(null, n_features, rank, rng)
         metric.rebuild()
-        fill_empty(now, metric, rng)
+        start.fill_empty(now, metric, rng)
         if sigma is not None:
             now.sigma[...] = sigma
-        known = block.weight @ (~np.isnan(block.low)).astype(np.float64)
+        known, bounded, _ = reference.count_entries(block)
         rows = max(float(block.weight.sum()), 1.0)
-        bounded = bounded_entries(block) / np.maximum(known, 1.0)
         return cls(
             settings=settings,
             now=now,
@@ -324,7 +405,7 @@ class AdaptiveLearner(Learner):
             sigma=sigma,
             null=null,
             metric=metric,
-            moments=np.stack([curvature, bounded, known / rows]),
+            moments=np.stack([curvature, bounded / np.maximum(known, 1.0), known / rows]),
             validation=Validation(
                 np.zeros(n_tasks),
                 np.zeros(n_tasks),
@@ -379,7 +460,8 @@ class AdaptiveLearner(Learner):
                 n_threads=n_threads,
             )
         else:
-            objective, (known, exact) = np.nan, count_entries(block)
+            by_task, _, exact = reference.count_entries(block)
+            objective, known = np.nan, float(by_task.sum())
         log_scales = float(exact @ np.log(self.now.sigma))
         sums = self._guarded_step(block, ("moments",), most_halvings=4)
         return self._report(block, sums, objective, float(sums[0]) + log_scales, known, exact)
@@ -389,23 +471,29 @@ class AdaptiveLearner(Learner):
         return self._of_length(self.validation.shrinkage(self.n, self.start_rows))
 
     def _of_length(self, length: FloatArray) -> Iterate:
-        """The averaged model with its linear part shrunk."""
-        model = self.model
-        variance = np.sum(model.Ut * (self.metric.inner(model.V) @ model.Ut), axis=0)
-        found = shrink(model, self.validation.sigma, self.null, length, variance)
+        """The model between the null model (κ = 0) and the averaged one (κ = 1).
+
+        The noise takes over the variance v that the linear part gives up:
+        σ² = s₀² − κ(s₀² + v − σ̄²) + κ²v, between σ̄² and s₀².
+        """
+        model, null = self.model, self.null
+        intercept = null.mean + length * (model.intercept - null.mean)
         if self.sigma is not None:
-            found.sigma[...] = self.sigma
-        return found
+            return Iterate(model.V, model.Ut * length, intercept, self.sigma.copy())
+        variance = np.sum(model.Ut * (self.metric.inner(model.V) @ model.Ut), axis=0)
+        base, mine = np.square(null.sigma), np.square(self.validation.sigma)
+        mixed = base - length * (base + variance - mine) + length**2 * variance
+        mixed = np.clip(mixed, np.minimum(mine, base), np.maximum(mine, base))
+        return Iterate(model.V, model.Ut * length, intercept, np.sqrt(mixed))
 
     def _step(self, block: Block, sums: FloatArray) -> None:
         settings, state = self.settings, (self.now, self.mean, self.moments, self.averaged)
         plan = self._plan(block)
         if settings.batch_size == 1:
-            self.averaged = learn_rows(settings.noise, block, plan, *state, sums)
+            self.averaged = reference.learn_rows(settings.noise, block, plan, *state, sums)
         else:
-            self.averaged = learn_batches(
-                settings.noise, block, plan, *state, sums, settings.n_threads
-            )
+            threads = settings.n_threads
+            self.averaged = learn_batches(settings.noise, block, plan, *state, sums, threads)
         if settings.alpha > 0.0:
             pull = float(self._gamma(self.n)) * float(block.weight.sum()) * settings.alpha
             penalty_step(pull, self.now, self.metric, self.inverse, self.moments[0])

@@ -4,32 +4,12 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Gaussian, Noise
-from deeptobit.online.dispatch import scores
-from deeptobit.online.reference import LEAST_CURVATURE, move_towards, sigma_factor
-from deeptobit.online.rows import PIECE, Block, Iterate, RowPlan, TaskPieces, rows_of, task_pieces
+from deeptobit.likelihood import Noise
+from deeptobit.online import reference
+from deeptobit.online.reference import LEAST_CURVATURE, PIECE, Block, Iterate, RowPlan, TaskPieces
 
 
 def learn_batches(
-    noise: Noise,
-    block: Block,
-    plan: RowPlan,
-    now: Iterate,
-    mean: Iterate,
-    moments: FloatArray,
-    averaged: int,
-    out: FloatArray,
-    n_threads: int,
-) -> int:
-    """All batches of a block: compiled if one piece holds all tasks, else piece by piece."""
-    if not isinstance(noise, Gaussian) or len(now.sigma) > PIECE:
-        return batches_by_pieces(noise, block, plan, now, mean, moments, averaged, out, n_threads)
-    from deeptobit.online import step
-
-    return step.learn_batches(block, plan, now, mean, moments, averaged, out)
-
-
-def batches_by_pieces(
     noise: Noise,
     block: Block,
     plan: RowPlan,
@@ -51,16 +31,21 @@ def batches_by_pieces(
     and that of :math:`(U_t, b_t)` solves :math:`(\bar w_t/\gamma + \tilde H^\top\Omega\tilde H)
     \delta = \tilde H^\top\Omega\,\sigma_t^2 g_t` with :math:`\tilde H = [XV^\top, 1]` after the
     step of V. For one row both are the steps of :func:`reference.learn_rows`, whose parameters
-    these are. The average moves after each batch.
+    these are. The average moves after each batch. Gaussian noise has a compiled twin for tasks that
+    are a single piece.
     """
-    with task_pieces(len(now.sigma), n_threads) as tasks:
+    if reference.has_kernels(noise) and len(now.sigma) <= PIECE:
+        from deeptobit.online import step
+
+        return step.learn_batches(block, plan, now, mean, moments, averaged, out)
+    with reference.task_pieces(len(now.sigma), n_threads) as tasks:
         for batch, first in enumerate(range(0, len(block.X), plan.every)):
             rows = slice(first, first + plan.every)
             at = slice(batch, batch + 1)
             here = plan._replace(Z=plan.Z[rows], step=plan.step[at], forget=plan.forget[at])
-            _learn_batch(noise, rows_of(block, rows), here, now, moments, out, tasks)
+            _learn_batch(noise, reference.rows_of(block, rows), here, now, moments, out, tasks)
             averaged += 1
-            move_towards(mean, now, averaged)
+            reference.move_towards(mean, now, averaged)
     return averaged
 
 
@@ -79,7 +64,7 @@ def _learn_batch(
     def evaluate(piece: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
         latent = H @ now.Ut[:, piece]
         latent += now.intercept[piece]
-        score, sums = scores(noise, block, piece, latent, now.sigma[piece])
+        score, sums = reference.scores(noise, block, piece, latent, now.sigma[piece])
         return score, sums, score @ now.Ut[:, piece].T
 
     evaluated = tasks.map(evaluate)
@@ -102,7 +87,7 @@ def _learn_batch(
     def refine(piece: slice) -> float:
         score, sums, _ = evaluated[piece.start // PIECE]
         mine, sigma = moments[:, piece], now.sigma[piece]
-        _move_moments(mine, sums, rows, min(forget, 0.5))
+        move_moments(mine, sums, rows, min(forget, 0.5))
         target = turned @ score
         curvature = np.maximum(mine[0], LEAST_CURVATURE)
         target *= np.square(sigma) / (curvature / gamma + values[:, None])
@@ -110,22 +95,21 @@ def _learn_batch(
         now.Ut[:, piece] -= move[:-1]
         now.intercept[piece] -= plan.learns_intercept * move[-1]
         if plan.learns_sigma:
-            sigma *= sigma_factor(forget, sums[2], mine[1])
+            sigma *= reference.sigma_factor(forget, sums[2], mine[1])
             np.clip(sigma, plan.lowest[piece], plan.highest[piece], out=sigma)
         return float(np.vdot(move[:-1], move[:-1]))
 
     out[1] += sum(tasks.map(refine))
 
 
-def _move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
-    """Move the running means by as much as that many rows would."""
-    _, curvature, _, known, exact = sums
+def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
+    """Move the running means by as much as that many rows would; compiled as it is."""
+    known = sums[3]
     count = np.maximum(known, 1e-300)
     fade = 1.0 - (1.0 - forget) ** known
-    moments[0] += fade * (curvature / count - moments[0])
-    moments[1] += fade * (exact / count - moments[1])
-    fade_rows = 1.0 - (1.0 - forget) ** rows
-    moments[2] += fade_rows * (known / max(rows, 1e-300) - moments[2])
+    moments[0] += fade * (sums[1] / count - moments[0])
+    moments[1] += fade * (sums[4] / count - moments[1])
+    moments[2] += (1.0 - (1.0 - forget) ** rows) * (known / max(rows, 1e-300) - moments[2])
 
 
 def _sketch(

@@ -8,20 +8,10 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise
-from deeptobit.online.dispatch import entries, gradient_rows
-from deeptobit.online.learner import BlockReport, Learner
-from deeptobit.online.reference import move_towards, sigma_factor
-from deeptobit.online.rows import (
-    Block,
-    GradientPlan,
-    Iterate,
-    bounded_entries,
-    count_entries,
-    first_half,
-    rows_of,
-)
-from deeptobit.online.settings import OnlineSettings
-from deeptobit.online.start import FeatureMetric, RunningNull, spectral_start
+from deeptobit.online import reference
+from deeptobit.online.adaptive import BlockReport, Learner
+from deeptobit.online.reference import Block, GradientPlan, Iterate, entries, rows_of
+from deeptobit.online.start import FeatureMetric, OnlineSettings, RunningNull, spectral_start
 
 # Problem (P:V) of one row, solved exactly, as Algorithm 1 has it.
 
@@ -138,7 +128,8 @@ class GradientLearner(Learner):
         learner = cls.random(settings, null.sigma, block.X.shape[1])
         if start is None and settings.start == "data":
             metric = FeatureMetric.build(block.X, block.weight)
-            now, _ = spectral_start(settings.noise, first_half(block), null, metric, settings.rank)
+            half = reference.first_half(block)
+            now, _ = spectral_start(settings.noise, half, null, metric, settings.rank)
             learner.now.set_to(now)
         learner.now.intercept[...] = null.mean
         if start is not None:
@@ -146,17 +137,17 @@ class GradientLearner(Learner):
         if sigma is not None:
             learner.now.sigma[...] = sigma
         learner.learns_sigma = sigma is None
-        known = block.weight @ (~np.isnan(block.low)).astype(np.float64)
-        learner.observed_share = bounded_entries(block) / np.maximum(known, 1.0)
+        known, bounded, _ = reference.count_entries(block)
+        learner.observed_share = bounded / np.maximum(known, 1.0)
         learner.mean.set_to(learner.now)
         return learner
 
     def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
         """Learn from a block; all blocks are treated alike."""
         sums = self._guarded_step(block, ("n_updates",), most_halvings=8)
-        known, exact = count_entries(block)
-        objective = float(sums[0]) / max(known, 1e-300)
-        return self._report(block, sums, objective, float(sums[0]), known, exact)
+        by_task, _, exact = reference.count_entries(block)
+        known, loss = float(by_task.sum()), float(sums[0])
+        return self._report(block, sums, loss / max(known, 1e-300), loss, known, exact)
 
     def result(self) -> Iterate:
         """The average, or the last iterate."""
@@ -179,10 +170,11 @@ class GradientLearner(Learner):
             elif settings.batch_size > 1:
                 self._batch(part, plan, sums)
             else:
-                gradient_rows(settings.noise, part, plan, self.now, self.observed_share, sums)
+                shares = self.observed_share
+                reference.gradient_rows(settings.noise, part, plan, self.now, shares, sums)
             n += float(part.weight.sum())
             self.averaged += 1
-            move_towards(self.mean, self.now, self.averaged)
+            reference.move_towards(self.mean, self.now, self.averaged)
 
     def _plan(self, part: Block, n: float) -> GradientPlan:
         """Steps of the next updates: one per row, or one for the whole part."""
@@ -219,7 +211,7 @@ class GradientLearner(Learner):
     ) -> None:
         now = self.now
         entry = entries(self.settings.noise, part, self._latent(part), now.sigma)
-        exact = part.weight @ (part.low == part.high)
+        exact = reference.count_entries(part)[2]
         sums[0] += float((part.weight @ entry[:, 0]).sum()) + float(exact @ np.log(now.sigma))
         score = (part.weight * share)[:, None] * entry[:, 1] / now.sigma
         move = step * ((part.X @ now.V.T).T @ score + plan.alpha * now.Ut)
@@ -228,7 +220,7 @@ class GradientLearner(Learner):
         sums[1] += float(np.square(move).sum())
         if self.learns_sigma:
             fade = np.minimum(part.weight * plan.forget[: len(part.X)], 0.5)
-            now.sigma[...] *= sigma_factor(1.0, fade @ entry[:, 3], self.observed_share)
+            now.sigma[...] *= reference.sigma_factor(1.0, fade @ entry[:, 3], self.observed_share)
 
     def _latent(self, part: Block) -> FloatArray:
         return np.asarray((part.X @ self.now.V.T) @ self.now.Ut + self.now.intercept)

@@ -8,18 +8,9 @@ import math
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood.kernels import (
-    TABLE_END,
-    TABLE_START,
-    is_finite,
-    jit,
-    jit_inside,
-    jit_sums,
-    log_ndtr_mills_excess,
-    table_log_ndtr_mills,
-)
-from deeptobit.online.reference import EXPLODED
-from deeptobit.online.rows import Block, Iterate
+from deeptobit.likelihood import kernels as normal
+from deeptobit.likelihood.kernels import is_finite, jit, jit_inside, jit_sums
+from deeptobit.online.reference import REACH, Block, Iterate
 
 # Censored Gaussian entries at σ = 1: likelihood and derivatives, compiled.
 
@@ -49,15 +40,16 @@ def row_entries(
     far = False
     for task in range(len(edge)):
         turned = sign[task] * z[task]
-        far |= turned < TABLE_START
-        turned = turned if turned >= TABLE_START else TABLE_START  # and what is missing
-        turned = TABLE_END if turned > TABLE_END else turned  # both are below 1e-18 from there on
-        log_cdf, out[1, task] = table_log_ndtr_mills(turned)
+        far |= turned < normal.TABLE_START
+        # What is missing goes to the start too; from the end on, both are below 1e-18.
+        turned = turned if turned >= normal.TABLE_START else normal.TABLE_START
+        turned = normal.TABLE_END if turned > normal.TABLE_END else turned
+        log_cdf, out[1, task] = normal.table_log_ndtr_mills(turned)
         out[0, task] = -log_cdf
     if far:
         for task in range(len(edge)):
-            if sign[task] * z[task] < TABLE_START:
-                log_cdf, out[1, task], _ = log_ndtr_mills_excess(sign[task] * z[task])
+            if sign[task] * z[task] < normal.TABLE_START:
+                log_cdf, out[1, task], _ = normal.log_ndtr_mills_excess(sign[task] * z[task])
                 out[0, task] = -log_cdf
     # Every load comes before the choices: a load inside a choice would make it a branch.
     for task in range(len(edge)):
@@ -78,11 +70,7 @@ def row_entries(
 
 @jit
 def fill_closed(
-    low: FloatArray,
-    high: FloatArray,
-    latent: FloatArray,
-    precision: FloatArray,
-    out: FloatArray,
+    low: FloatArray, high: FloatArray, latent: FloatArray, precision: FloatArray, out: FloatArray
 ) -> None:
     """Overwrite the entries of one row that have two different finite ends, (4, T)."""
     for task in range(len(low)):
@@ -90,11 +78,7 @@ def fill_closed(
         if start < end and not math.isinf(start) and not math.isinf(end):
             a = (start - latent[task]) * precision[task]
             b = (end - latent[task]) * precision[task]
-            nll, score, pull, curvature, _, _ = two_sided(a, b)
-            out[0, task] = nll
-            out[1, task] = score
-            out[2, task] = curvature
-            out[3, task] = pull
+            out[0, task], out[1, task], out[3, task], out[2, task], _, _ = two_sided(a, b)
 
 
 @jit
@@ -116,8 +100,8 @@ def two_sided(a: float, b: float) -> Entry:
         at_near = 1.0 / mass
         nll = 0.5 * near * near + _LOG_SQRT_2PI - math.log(mass)
     else:
-        log_near, mills_near, _ = log_ndtr_mills_excess(-near)
-        log_far, _, _ = log_ndtr_mills_excess(-far)
+        log_near, mills_near, _ = normal.log_ndtr_mills_excess(-near)
+        log_far, _, _ = normal.log_ndtr_mills_excess(-far)
         rest = -math.expm1(log_far - log_near)
         at_near = mills_near / rest
         nll = -log_near - math.log(rest)
@@ -154,66 +138,39 @@ def standard_targets(
     precision: FloatArray,
     out: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
 ) -> int:
-    """Write low, high, edge and sign of a ``Block`` in standard units; count closed intervals."""
-    start, end, edge, sign = out
+    """Write low, high, edge and sign of a ``Block`` in standard units; count closed intervals.
+
+    An entry that is open on both sides becomes missing.
+    """
     last = first + len(location)
     closed = 0
     for row in range(len(low)):
-        closed += _standard_row(
-            low[row, first:last],
-            high[row, first:last],
-            location,
-            precision,
-            start[row, first:last],
-            end[row, first:last],
-            edge[row, first:last],
-            sign[row, first:last],
-        )
-    return closed
-
-
-@jit
-def _standard_row(
-    low: FloatArray,
-    high: FloatArray,
-    location: FloatArray,
-    precision: FloatArray,
-    start: FloatArray,
-    end: FloatArray,
-    edge: FloatArray,
-    sign: FloatArray,
-) -> int:
-    """One row of ``standard_targets``; an entry that is open on both sides becomes missing."""
-    closed = 0
-    for task in range(len(low)):
-        a = (low[task] - location[task]) * precision[task]
-        b = (high[task] - location[task]) * precision[task]
-        left, right = a == -math.inf, b == math.inf
-        # Not "and": that would be a branch, mispredicted half of the time.
-        inside, missing = (a < b) & (not left) & (not right), left & right
-        closed += 1 if inside else 0
-        start[task] = math.nan if missing else a
-        end[task] = math.nan if missing else b
-        value = b if left else a
-        edge[task] = math.nan if inside | missing else value
-        sign[task] = (1.0 if left else 0.0) - (1.0 if right else 0.0)
+        lows, highs = low[row, first:last], high[row, first:last]
+        starts, ends = out[0][row, first:last], out[1][row, first:last]
+        edges, sides = out[2][row, first:last], out[3][row, first:last]
+        for task in range(len(location)):
+            a = (lows[task] - location[task]) * precision[task]
+            b = (highs[task] - location[task]) * precision[task]
+            left, right = a == -math.inf, b == math.inf
+            # Not "and": that would be a branch, mispredicted half of the time.
+            inside, missing = (a < b) & (not left) & (not right), left & right
+            closed += 1 if inside else 0
+            starts[task] = math.nan if missing else a
+            ends[task] = math.nan if missing else b
+            value = b if left else a
+            edges[task] = math.nan if inside | missing else value
+            sides[task] = (1.0 if left else 0.0) - (1.0 if right else 0.0)
     return closed
 
 
 @jit_sums
-def add_null(
-    block: Block,
-    first: int,
-    mean: FloatArray,
-    sigma: FloatArray,
-    out: FloatArray,
-) -> None:
+def null_sums(block: Block, first: int, mean: FloatArray, sigma: FloatArray) -> FloatArray:
     """Gaussian twin of ``reference.null_sums``, (6, T)."""
     _, low, high, edge, sign, weight, closed = block
     n_tasks = len(sigma)
     last = first + n_tasks
     precision = 1.0 / sigma
-    z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
+    out, z, entry = np.zeros((6, n_tasks)), np.empty(n_tasks), np.empty((4, n_tasks))
     for row in range(low.shape[0]):
         share = weight[row]
         sides = sign[row, first:last]
@@ -239,23 +196,19 @@ def add_null(
                     fields = two_sided(a, b)
                     for field in range(6):
                         out[field, task] += share * fields[field]
+    return out
 
 
 @jit_sums
-def add_validation(
-    block: Block,
-    first: int,
-    linear: FloatArray,
-    intercept: FloatArray,
-    sigma: FloatArray,
-    out: FloatArray,
-) -> None:
+def validation_sums(
+    block: Block, first: int, linear: FloatArray, intercept: FloatArray, sigma: FloatArray
+) -> FloatArray:
     """Gaussian twin of ``reference.validation_sums``, (6, T)."""
     _, low, high, edge, sign, weight, closed = block
     n_tasks = len(sigma)
     last = first + n_tasks
     precision = 1.0 / sigma
-    z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
+    out, z, entry = np.zeros((6, n_tasks)), np.empty(n_tasks), np.empty((4, n_tasks))
     latent = np.empty(n_tasks)
     for row in range(len(linear)):
         share, lifts = weight[row], linear[row]
@@ -278,23 +231,19 @@ def add_validation(
             out[3, task] += share * entry[3, task]
             out[4, task] += known
             out[5, task] += exact if side == 0.0 else 0.0
+    return out
 
 
 @jit_sums
-def fill_scores(
-    block: Block,
-    first: int,
-    latent: FloatArray,
-    sigma: FloatArray,
-    reach: float,
-    score: FloatArray,
-    out: FloatArray,
-) -> None:
+def scores(
+    block: Block, first: int, latent: FloatArray, sigma: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Gaussian twin of ``reference.scores``: (n, T) and (5, T)."""
     _, low, high, edge, sign, weight, closed = block
     n_tasks = len(sigma)
     last = first + n_tasks
     precision = 1.0 / sigma
+    score, out = np.empty(latent.shape), np.zeros((5, n_tasks))
     z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
     for row in range(len(latent)):
         share = weight[row]
@@ -307,98 +256,97 @@ def fill_scores(
         for task in range(n_tasks):
             start, side, g = starts[task], sides[task], entry[1, task]
             known = share if start == start else 0.0
-            g = reach if g > reach else (-reach if g < -reach else g)
+            g = REACH if g > REACH else (-REACH if g < -REACH else g)
             score[row, task] = share * g * precision[task]
             out[0, task] += share * entry[0, task]
             out[1, task] += share * entry[2, task]
             out[2, task] += share * entry[3, task]
             out[3, task] += known
             out[4, task] += known if side == 0.0 else 0.0
+    return score, out
 
 
 @jit_sums
-def fill_entries(
-    block: Block,
-    latent: FloatArray,
-    sigma: FloatArray,
-    out: FloatArray,
-) -> None:
+def entries(block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
     """Gaussian twin of ``reference.entries``, (n, 4, T)."""
     _, low, high, edge, sign, _, closed = block
-    precision = 1.0 / sigma
-    z = np.empty(low.shape[1])
+    out, precision, z = np.empty((len(low), 4, len(sigma))), 1.0 / sigma, np.empty(len(sigma))
     for row in range(low.shape[0]):
         row_entries(edge[row], sign[row], latent[row], precision, z, out[row])
         if closed:
             fill_closed(low[row], high[row], latent[row], precision, out[row])
+    return out
 
 
 # Small matrices of the online solver, compiled: ten by ten numbers are all overhead in NumPy.
 
+_EXPLODED = 1e3  # times the unit variance that Vx has after whitening
+
 
 @jit_sums
 def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Compiled twin of ``reference.whitening``."""
+    """Symmetric S^{−1/2} and S^{1/2}; directions without variance are left as they are.
+
+    Collinear features have such directions each time, and rounding errors that are enlarged a
+    little each time would grow to a factor of 1e19.
+    """
     values, vectors = np.linalg.eigh(second_moments)
-    tiny = 1e-8 * max(values[-1], 1e-12)
-    there, back = np.empty(vectors.shape), np.empty(vectors.shape)
-    for k in range(len(values)):
-        root = math.sqrt(values[k]) if values[k] > tiny else 1.0
-        for r in range(len(values)):
-            there[r, k] = vectors[r, k] / root
-            back[r, k] = vectors[r, k] * root
-    return np.dot(there, vectors.T), np.dot(back, vectors.T)
+    some = values > 1e-8 * max(values[-1], 1e-12)
+    root = np.sqrt(np.where(some, values, 1.0))
+    return np.dot(vectors / root, vectors.T), np.dot(vectors * root, vectors.T)
 
 
 @jit_sums
 def whiten(
     both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
 ) -> tuple[FloatArray, float]:
-    """Compiled twin of ``reference.whiten``."""
-    rank = len(now[0])
+    """Change to coordinates in which Vx has unit variance; the metric of the sketch there.
+
+    A component of the average that has lost its iterate, in scale or in direction, is reset to it.
+
+    Parameters
+    ----------
+    both : array of shape (2R, 2R)
+        Second moments of Vx, V of the iterate above V of its average.
+    curvature : array of shape (T,)
+        Mean curvature of an entry, known or not.
+    """
+    rank = len(now.V)
     there, back = whitening(np.ascontiguousarray(both[:rank, :rank]))
     for part in (now, mean):
-        part[0][:] = np.dot(there, part[0])
-        part[1][:] = np.dot(back, part[1])
+        part.V[:] = np.dot(there, part.V)
+        part.Ut[:] = np.dot(back, part.Ut)
     for r in range(rank):
-        mine = _form(there[r], both[:rank, :rank])
-        cross = _form(there[r], both[:rank, rank:])
-        other = _form(there[r], both[rank:, rank:])
+        form = np.outer(there[r], there[r])
+        mine = np.sum(form * both[:rank, :rank])
+        cross = np.sum(form * both[:rank, rank:])
+        other = np.sum(form * both[rank:, rank:])
+        # A nearly singular metric rounds below 0.
         mine, other = math.sqrt(max(mine, 0.0)), math.sqrt(max(other, 0.0))
         cosine = cross / max(mine * other, 1e-150)
         if other < 0.1 * mine or other > 10.0 * mine or cosine < 0.3:
-            mean[0][r] = now[0][r]
-            mean[1][r] = now[1][r]
-    return sketch_metric(now[1], now[3], curvature, damping)
-
-
-@jit_sums
-def _form(direction: FloatArray, matrix: FloatArray) -> float:
-    """The quadratic form of a matrix."""
-    total = 0.0
-    for r in range(len(direction)):
-        for k in range(len(direction)):
-            total += direction[r] * matrix[r, k] * direction[k]
-    return total
+            mean.V[r] = now.V[r]
+            mean.Ut[r] = now.Ut[r]
+    return sketch_metric(now.Ut, now.sigma, curvature, damping)
 
 
 @jit_sums
 def sketch_metric(
     Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
 ) -> tuple[FloatArray, float]:
-    """Compiled twin of ``reference.sketch_metric``."""
-    rank, n_tasks = Ut.shape
-    scaled, heavy = np.empty(Ut.shape), np.empty(Ut.shape)
-    for r in range(rank):
-        for t in range(n_tasks):
-            scaled[r, t] = Ut[r, t] / sigma[t]
-            heavy[r, t] = scaled[r, t] * curvature[t]
-    mean, most = np.dot(heavy, scaled.T), np.dot(scaled, scaled.T)
+    r"""G⁻¹ and ρ for :math:`G = \sum_t \bar w_t U_t U_t^\top/\sigma_t^2` plus damping.
+
+    ρ = max(1, tr(G⁻¹ Σ_t U_t U_tᵀ/σ_t²)/R) bounds how far the curvature of one row, at most 1 per
+    entry, exceeds the mean.
+    """
+    rank = len(Ut)
+    scaled = Ut / sigma
+    mean = np.dot(scaled * curvature, scaled.T)
     ridge = 1e-4 * np.trace(mean) / rank + damping
     for r in range(rank):
         mean[r, r] += ridge
     inverse = np.linalg.inv(mean)
-    spread = np.sum(inverse * most) / rank
+    spread = np.sum(inverse * np.dot(scaled, scaled.T)) / rank
     return 0.5 * (inverse + inverse.T), max(1.0, spread)
 
 
@@ -411,34 +359,27 @@ def restrict(
     lowest: FloatArray,
     highest: FloatArray,
 ) -> bool:
-    """Compiled twin of ``reference.restrict``."""
-    rank = len(now[0])
-    total, square = now[0].sum() + now[1].sum() + now[2].sum() + now[3].sum(), 0.0
-    for r in range(rank):
-        square += both[r, r]
-    if not (is_finite(total) and square <= EXPLODED * rank):
+    """Limit the variance of linear parts and the range of intercepts; False if diverged.
+
+    An iterate that has diverged is left unchanged. The average is a mean of iterates, so it need
+    not be checked.
+
+    Parameters
+    ----------
+    both : array of shape (2R, 2R)
+        Second moments of Vx, V of the iterate above V of its average.
+    most : array of shape (T,)
+        Largest deviation of U_tᵀVx.
+    lowest, highest : arrays of shape (T,)
+        Limits of the intercepts.
+    """
+    rank = len(now.V)
+    total = now.V.sum() + now.Ut.sum() + now.intercept.sum() + now.sigma.sum()
+    if not (is_finite(total) and np.trace(both[:rank, :rank]) <= _EXPLODED * rank):
         return False
-    _limit_linear(now[1], both[:rank, :rank], most)
-    _limit_linear(mean[1], both[rank:, rank:], most)
-    for part in (now, mean):
-        for task in range(len(most)):
-            part[2][task] = min(max(part[2][task], lowest[task]), highest[task])
+    for part, moments in ((now, both[:rank, :rank]), (mean, both[rank:, rank:])):
+        linear = np.dot(np.ascontiguousarray(moments), part.Ut)
+        variance = np.sum(part.Ut * linear, axis=0)
+        part.Ut[:] *= np.minimum(1.0, most / np.sqrt(np.maximum(variance, 1e-300)))
+        part.intercept[:] = np.minimum(np.maximum(part.intercept, lowest), highest)
     return True
-
-
-@jit_sums
-def _limit_linear(Ut: FloatArray, second_moments: FloatArray, most: FloatArray) -> None:
-    """Shorten each U_t so that U_tᵀVx has at most that deviation."""
-    rank, n_tasks = Ut.shape
-    variance = np.zeros(n_tasks)
-    for r in range(rank):
-        for k in range(rank):
-            scale, mine, other = second_moments[r, k], Ut[r], Ut[k]
-            for task in range(n_tasks):
-                variance[task] += scale * mine[task] * other[task]
-    for task in range(n_tasks):
-        length = math.sqrt(max(variance[task], 1e-300))
-        variance[task] = min(1.0, most[task] / length)
-    for r in range(rank):
-        for task in range(n_tasks):
-            Ut[r, task] *= variance[task]

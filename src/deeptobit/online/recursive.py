@@ -9,8 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Noise, at_scores
-from deeptobit.online.rows import RawRows, RowBuffer
-from deeptobit.online.solver import OnlineResult
+from deeptobit.online.solver import OnlineResult, RawRows, RowBuffer
 
 _SEGMENT_ROWS = 512
 _STEPS = 8

@@ -1,19 +1,152 @@
-"""The step of one row, and the sums over a block, in NumPy.
+"""A block of rows, and the step of one row on U and V, in NumPy.
 
 ``sketch`` and ``refine`` are the two halves of the paper's Algorithm 1, ``learn_rows`` is its loop
-over rows. Gaussian noise has compiled twins, in ``step`` and ``kernels``; other noise families use
-the functions below.
+over rows. Gaussian noise has compiled twins, in ``step`` and ``kernels``, which are called from
+here; numba loads on first use, so that importing the package stays quick.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
 import numpy as np
+from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood import Derivatives, Noise, reference_evaluate
-from deeptobit.online.rows import Block, GradientPlan, Iterate, RowPlan
+from deeptobit.likelihood import Derivatives, Gaussian, Noise, reference_evaluate
 
 REACH = 10.0  # largest score, in units of 1/σ, that a step may follow: one outlier is not a trend
 LEAST_CURVATURE = 0.02
-EXPLODED = 1e3  # times the unit variance that Vx has after whitening
+
+
+class Block(NamedTuple):
+    """Some rows in standard units, with their entries sorted by kind.
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+    low, high : arrays of shape (n, T)
+    edge, sign : arrays of shape (n, T)
+        y and 0 where observed, the finite end and ±1 where censored on one side, else NaN and 0.
+    weight : array of shape (n,)
+    closed : int
+        Number of entries with two different finite ends.
+    """
+
+    X: FloatArray
+    low: FloatArray
+    high: FloatArray
+    edge: FloatArray
+    sign: FloatArray
+    weight: FloatArray
+    closed: int
+
+
+class Iterate(NamedTuple):
+    """Parameters, changed in place: V (R, D), Ut (R, T), intercept (T,), sigma (T,)."""
+
+    V: FloatArray
+    Ut: FloatArray
+    intercept: FloatArray
+    sigma: FloatArray
+
+    def copy(self) -> Iterate:
+        """The same numbers in other memory, row by row."""
+        return Iterate(*(part.copy(order="C") for part in self))
+
+    def set_to(self, other: Iterate) -> None:
+        """Take over the numbers of another iterate."""
+        for mine, theirs in zip(self, other, strict=True):
+            mine[...] = theirs
+
+    def is_finite(self) -> bool:
+        """Whether every number is."""
+        return all(bool(np.isfinite(part.sum())) for part in self)  # NaN and infinity spread
+
+
+class RowPlan(NamedTuple):
+    """Steps for the rows of one block.
+
+    Parameters
+    ----------
+    Z : array of shape (n, D)
+        Rows times the feature preconditioner.
+    step, forget : arrays of shape (n,) or (number of batches,)
+        γ of the parameters and f of the running moments.
+    inverse : array of shape (R, R)
+        G⁻¹, the preconditioner of the sketch.
+    spread : float
+        ρ ≥ 1, how far the curvature of a row may exceed its mean.
+    lowest, highest : arrays of shape (T,)
+        Limits of σ.
+    learns_intercept, learns_sigma : float
+        1 or 0.
+    every : int
+        Rows between two moves of the averages; the size of a batch.
+    """
+
+    Z: FloatArray
+    step: FloatArray
+    forget: FloatArray
+    inverse: FloatArray
+    spread: float
+    lowest: FloatArray
+    highest: FloatArray
+    learns_intercept: float
+    learns_sigma: float
+    every: int
+
+
+class GradientPlan(NamedTuple):
+    """Given steps for the rows of one block.
+
+    Parameters
+    ----------
+    step, forget : arrays of shape (n,)
+        Step of U and V, and f of the running noise scale.
+    alpha : float
+        Ridge on U and V.
+    learns_intercept, learns_sigma : float
+        1 or 0.
+    """
+
+    step: FloatArray
+    forget: FloatArray
+    alpha: float
+    learns_intercept: float
+    learns_sigma: float
+
+
+def rows_of(block: Block, rows: slice) -> Block:
+    """Some rows of a block."""
+    X, low, high, edge, sign, weight, closed = block
+    return Block(X[rows], low[rows], high[rows], edge[rows], sign[rows], weight[rows], closed)
+
+
+def tasks_of(block: Block, tasks: slice) -> Block:
+    """Some tasks of a block."""
+    X, low, high, edge, sign, weight, closed = block
+    low, high, edge, sign = (array[:, tasks] for array in (low, high, edge, sign))
+    return Block(X, low, high, edge, sign, weight, closed)
+
+
+def first_half(block: Block) -> Block:
+    """The first half of the rows, at least one."""
+    return rows_of(block, slice(0, max(1, len(block.X) // 2)))
+
+
+def count_entries(block: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weight of the known, of the bounded (observed or an interval) and of the observed entries.
+
+    Each by task, (T,).
+    """
+    known, bounded, exact = _weighted(block, (*_kinds(block), block.low == block.high))
+    return known, bounded, exact
 
 
 def sketch(
@@ -102,8 +235,11 @@ def sigma_factor(fade: float, by_log_sigma: FloatArray, bounded: FloatArray) -> 
 
 def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
     """The k-th move of the average, a share 4/(k + 3) of its distance to the iterate."""
-    for middle, last in zip(mean, now, strict=True):
-        middle += 4.0 / (averaged + 3.0) * (last - middle)
+    share = 4.0 / (averaged + 3.0)
+    mean.V[:] += share * (now.V - mean.V)
+    mean.Ut[:] += share * (now.Ut - mean.Ut)
+    mean.intercept[:] += share * (now.intercept - mean.intercept)
+    mean.sigma[:] += share * (now.sigma - mean.sigma)
 
 
 def learn_rows(
@@ -130,6 +266,10 @@ def learn_rows(
     int
         The new count of moves of the average.
     """
+    if has_kernels(noise):
+        from deeptobit.online import step
+
+        return step.learn_rows(block, plan, now, mean, moments, averaged, out)
     kind = _kinds(block)
     for row, x in enumerate(block.X):
         weight, fade = block.weight[row], min(block.weight[row] * plan.forget[row], 0.5)
@@ -168,17 +308,22 @@ def gradient_rows(
     out : array of shape (2,)
         Gains the weighted nll before each step, and the squared lengths of the steps of U.
     """
+    if has_kernels(noise):
+        from deeptobit.online import step
+
+        step.gradient_rows(block, plan, now, observed_share, out)
+        return
     V, Ut, intercept, sigma = now
     for row, x in enumerate(block.X):
-        weight, step = block.weight[row], plan.step[row]
+        weight, eta = block.weight[row], plan.step[row]
         nll, score, _, _ = _row_entry(noise, block, row, now)
         exact = block.low[row] == block.high[row]
         out[0] += weight * (nll.sum() + np.log(sigma) @ exact)
-        V -= step * (np.outer(Ut @ (weight * score / sigma), x) + plan.alpha * V)
+        V -= eta * (np.outer(Ut @ (weight * score / sigma), x) + plan.alpha * V)
         _, score, _, by_log_sigma = _row_entry(noise, block, row, now)
         g = weight * score / sigma
-        intercept -= plan.learns_intercept * step * g
-        move = step * (np.outer(V @ x, g) + plan.alpha * Ut)
+        intercept -= plan.learns_intercept * eta * g
+        move = eta * (np.outer(V @ x, g) + plan.alpha * Ut)
         Ut -= move
         out[1] += np.square(move).sum()
         if plan.learns_sigma:
@@ -186,11 +331,15 @@ def gradient_rows(
             sigma *= sigma_factor(fade, by_log_sigma, observed_share)
 
 
+def has_kernels(noise: Noise) -> bool:
+    """Whether compiled code takes the place of NumPy; subclasses of the Gaussian have none."""
+    return type(noise) is Gaussian
+
+
 def _row_entry(noise: Noise, block: Block, row: int, now: Iterate) -> FloatArray:
     """What :func:`entries` gives for one row, (4, T)."""
     latent = now.intercept + (now.V @ block.X[row]) @ now.Ut
-    low, high = block.low[row : row + 1], block.high[row : row + 1]
-    return np.asarray(entries(noise, low, high, latent[None], now.sigma)[0])
+    return entries(noise, rows_of(block, slice(row, row + 1)), latent[None], now.sigma)[0]
 
 
 def _kinds(block: Block) -> tuple[BoolArray, BoolArray]:
@@ -199,156 +348,142 @@ def _kinds(block: Block) -> tuple[BoolArray, BoolArray]:
     return known, known & (block.sign == 0.0)
 
 
-def entries(
-    noise: Noise, low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
-) -> FloatArray:
+def entries(noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
     """Negative log likelihood, score, curvature and derivative by log σ at σ = 1, (n, 4, T).
 
     The log σ of observed entries is left out, and curvature is taken between 0 and 1.
     """
-    at = _at_unit_scale(noise, low, high, latent, sigma)
+    if has_kernels(noise):
+        from deeptobit.online import kernels
+
+        return kernels.entries(block, latent, sigma)
+    at = _at_unit_scale(noise, block, latent, sigma)
     curvature = np.clip(at.latent_latent, 0.0, 1.0)
     return np.stack([at.nll, at.latent, curvature, at.log_sigma], axis=1)
 
 
-def null_sums(noise: Noise, block: Block, mean: FloatArray, sigma: FloatArray) -> FloatArray:
+def null_sums(
+    noise: Noise, block: Block, mean: FloatArray, sigma: FloatArray, n_threads: int = 1
+) -> FloatArray:
     """Fields of ``Derivatives`` at σ = 1 around a constant score, weighted sums, (6, T)."""
-    latent = np.broadcast_to(mean, block.low.shape)
-    at = _at_unit_scale(noise, block.low, block.high, latent, sigma)
-    return np.stack([block.weight @ field for field in at])
+
+    def work(piece: slice) -> FloatArray:
+        if has_kernels(noise):
+            from deeptobit.online import kernels
+
+            return kernels.null_sums(block, piece.start, mean[piece], sigma[piece])
+        at = _at_unit_scale(noise, tasks_of(block, piece), mean[piece], sigma[piece])
+        return _weighted(block, at)
+
+    return by_pieces(len(sigma), n_threads, work)
 
 
 def validation_sums(
-    noise: Noise, block: Block, linear: FloatArray, intercept: FloatArray, sigma: FloatArray
+    noise: Noise, block: Block, model: Iterate, sigma: FloatArray, n_threads: int = 1
 ) -> FloatArray:
     r"""Weighted sums over a block that a model has not learned from, (6, T).
 
     They are of nll, of the derivatives :math:`g\ell` and :math:`w\ell^2` by the length of the
     linear part ℓ, of the derivative by log σ, of known and of observed entries.
     """
-    entry = entries(noise, block.low, block.high, linear + intercept, sigma)
-    lift = linear / sigma
-    known, exact = ~np.isnan(block.low), block.low == block.high
-    fields = (
-        entry[:, 0],
-        entry[:, 1] * lift,
-        entry[:, 2] * lift**2,
-        entry[:, 3],
-        known.astype(np.float64),
-        exact.astype(np.float64),
-    )
-    return np.stack([block.weight @ field for field in fields])
+    H = block.X @ model.V.T
+
+    def work(piece: slice) -> FloatArray:
+        shift, scale = model.intercept[piece], sigma[piece]
+        linear = H @ model.Ut[:, piece]
+        if has_kernels(noise):
+            from deeptobit.online import kernels
+
+            return kernels.validation_sums(block, piece.start, linear, shift, scale)
+        some = tasks_of(block, piece)
+        entry, lift = entries(noise, some, linear + shift, scale), linear / scale
+        nll, score, curvature, by_log_sigma = entry.swapaxes(0, 1)
+        known, exact = ~np.isnan(some.low), some.low == some.high
+        fields = nll, score * lift, curvature * lift**2, by_log_sigma, known, exact
+        return _weighted(block, fields)
+
+    return by_pieces(len(sigma), n_threads, work)
 
 
 def scores(
-    noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray
+    noise: Noise, block: Block, piece: slice, latent: FloatArray, sigma: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Weighted scores by the latent within reach, (n, T), and sums over rows, (5, T).
+    """Weighted scores by the latent within reach, (n, k), for a piece of k tasks, and sums, (5, k).
 
     The sums are of nll, curvature and derivative by log σ, and of known and of bounded entries.
     """
-    entry = entries(noise, block.low, block.high, latent, sigma)
-    fields = (entry[:, 0], entry[:, 2], entry[:, 3], *_kinds(block))
-    sums = np.stack([block.weight @ field.astype(np.float64) for field in fields])
-    return block.weight[:, None] * np.clip(entry[:, 1], -REACH, REACH) / sigma, sums
+    if has_kernels(noise):
+        from deeptobit.online import kernels
+
+        return kernels.scores(block, piece.start, latent, sigma)
+    some = tasks_of(block, piece)
+    nll, score, curvature, by_log_sigma = entries(noise, some, latent, sigma).swapaxes(0, 1)
+    sums = _weighted(block, (nll, curvature, by_log_sigma, *_kinds(some)))
+    return block.weight[:, None] * np.clip(score, -REACH, REACH) / sigma, sums
 
 
-def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Symmetric S^{−1/2} and S^{1/2}; directions without variance are left as they are.
-
-    Collinear features have such directions each time, and rounding errors that are enlarged a
-    little each time would grow to a factor of 1e19.
-    """
-    values, vectors = np.linalg.eigh(second_moments)
-    some = values > 1e-8 * max(float(values[-1]), 1e-12)
-    root = np.sqrt(np.where(some, values, 1.0))
-    return (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
-
-
-def sketch_metric(
-    Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
-) -> tuple[FloatArray, float]:
-    r"""G⁻¹ and ρ for :math:`G = \sum_t \bar w_t U_t U_t^\top/\sigma_t^2` plus damping.
-
-    ρ = max(1, tr(G⁻¹ Σ_t U_t U_tᵀ/σ_t²)/R) bounds how far the curvature of one row, at most 1 per
-    entry, exceeds the mean.
-    """
-    rank = len(Ut)
-    scaled = Ut / sigma
-    mean = (scaled * curvature) @ scaled.T
-    mean.flat[:: rank + 1] += 1e-4 * float(mean.trace()) / rank + damping
-    inverse = np.linalg.inv(mean)
-    spread = float(np.vdot(inverse, scaled @ scaled.T)) / rank
-    return 0.5 * (inverse + inverse.T), max(1.0, spread)
-
-
-def whiten(
-    both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
-) -> tuple[FloatArray, float]:
-    """Change to coordinates in which Vx has unit variance; the metric of the sketch there.
-
-    A component of the average that has lost its iterate, in scale or in direction, is reset to it.
-
-    Parameters
-    ----------
-    both : array of shape (2R, 2R)
-        Second moments of Vx, V of the iterate above V of its average.
-    curvature : array of shape (T,)
-        Mean curvature of an entry, known or not.
-    """
-    rank = len(now.V)
-    there, back = whitening(both[:rank, :rank])
-    for part in (now, mean):
-        part.V[...] = there @ part.V
-        part.Ut[...] = back @ part.Ut
-    mine, cross, other = (
-        np.diagonal(there @ block @ there.T)
-        for block in (both[:rank, :rank], both[:rank, rank:], both[rank:, rank:])
-    )
-    # A nearly singular metric rounds below 0.
-    mine, other = np.sqrt(np.maximum(mine, 0.0)), np.sqrt(np.maximum(other, 0.0))
-    cosine = cross / np.maximum(mine * other, 1e-150)
-    lost = (other < 0.1 * mine) | (other > 10.0 * mine) | (cosine < 0.3)
-    mean.V[lost], mean.Ut[lost] = now.V[lost], now.Ut[lost]
-    return sketch_metric(now.Ut, now.sigma, curvature, damping)
-
-
-def restrict(
-    both: FloatArray,
-    now: Iterate,
-    mean: Iterate,
-    most: FloatArray,
-    lowest: FloatArray,
-    highest: FloatArray,
-) -> bool:
-    """Limit the variance of linear parts and the range of intercepts; False if diverged.
-
-    An iterate that has diverged is left unchanged. The average is a mean of iterates, so it need
-    not be checked.
-
-    Parameters
-    ----------
-    both : array of shape (2R, 2R)
-        Second moments of Vx, V of the iterate above V of its average.
-    most : array of shape (T,)
-        Largest deviation of U_tᵀVx.
-    lowest, highest : arrays of shape (T,)
-        Limits of the intercepts.
-    """
-    rank = len(now.V)
-    finite = all(np.isfinite(part).all() for part in now)
-    if not (finite and float(np.trace(both[:rank, :rank])) <= EXPLODED * rank):
-        return False
-    for part, moments in ((now, both[:rank, :rank]), (mean, both[rank:, rank:])):
-        variance = np.sum(part.Ut * (moments @ part.Ut), axis=0)
-        part.Ut[...] *= np.minimum(1.0, most / np.sqrt(np.maximum(variance, 1e-300)))
-        np.clip(part.intercept, lowest, highest, out=part.intercept)
-    return True
+def _weighted(block: Block, fields: tuple[NDArray[Any], ...]) -> FloatArray:
+    """Weighted sums over the rows, one row of sums for each field."""
+    return np.stack([block.weight @ field.astype(np.float64) for field in fields])
 
 
 def _at_unit_scale(
-    noise: Noise, low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
+    noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray
 ) -> Derivatives:
-    return reference_evaluate(
-        noise, (low - latent) / sigma, (high - latent) / sigma, np.zeros(low.shape), np.ones(1)
-    )
+    start, end = (block.low - latent) / sigma, (block.high - latent) / sigma
+    return reference_evaluate(noise, start, end, np.zeros(start.shape), np.ones(1))
+
+
+# Work that is decoupled by task, in pieces that are shared among threads.
+
+Result = TypeVar("Result")
+
+PIECE = 512  # tasks; fixed, so that results do not depend on the number of threads
+
+
+@dataclass(frozen=True)
+class TaskPieces:
+    """Slices of tasks, and threads to share them, if any."""
+
+    pieces: list[slice]
+    pool: ThreadPoolExecutor | None
+
+    def map(self, work: Callable[[slice], Result]) -> list[Result]:
+        """Results of the pieces, in their order."""
+        if self.pool is None:
+            return [work(piece) for piece in self.pieces]
+        # Each with the caller's context: how NumPy treats an overflow is part of it.
+        waiting = [self.pool.submit(copy_context().run, work, piece) for piece in self.pieces]
+        return [future.result() for future in waiting]
+
+
+def by_pieces(n_tasks: int, n_threads: int, work: Callable[[slice], FloatArray]) -> FloatArray:
+    """Results of all pieces side by side.
+
+    Examples
+    --------
+    >>> by_pieces(3, 1, lambda piece: np.ones((2, piece.stop - piece.start))).shape
+    (2, 3)
+    """
+    if n_tasks <= PIECE:
+        return work(slice(0, n_tasks))
+    with task_pieces(n_tasks, n_threads) as tasks:
+        return np.hstack(tasks.map(work))
+
+
+@contextmanager
+def task_pieces(n_tasks: int, n_threads: int) -> Iterator[TaskPieces]:
+    """The pieces of so many tasks, with threads while the context lasts.
+
+    Examples
+    --------
+    >>> with task_pieces(1000, n_threads=2) as tasks:
+    ...     tasks.map(lambda piece: (piece.start, piece.stop))
+    [(0, 512), (512, 1000)]
+    """
+    pieces = [slice(at, min(at + PIECE, n_tasks)) for at in range(0, n_tasks, PIECE)]
+    if n_threads == 1 or len(pieces) == 1:
+        yield TaskPieces(pieces, None)
+        return
+    with ThreadPoolExecutor(min(n_threads, len(pieces))) as pool:
+        yield TaskPieces(pieces, pool)

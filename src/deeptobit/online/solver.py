@@ -1,9 +1,11 @@
 """The online solver: learns from rows as they come, and gives a model at any time."""
 
+from __future__ import annotations
+
 import copy
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -11,13 +13,264 @@ from scipy.sparse import issparse
 from deeptobit.arrays import FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
 from deeptobit.online.gradient import GradientLearner
-from deeptobit.online.rows import Block, Iterate, RawRows, RowBuffer, rows_of
-from deeptobit.online.settings import History, OnlineSettings, Record
-from deeptobit.online.start import Standardization
-from deeptobit.targets import CensoredTargets
+from deeptobit.online.reference import Block, Iterate, rows_of, task_pieces
+from deeptobit.online.start import OnlineSettings
+from deeptobit.targets import CensoredTargets, recorded_values
 
 _BUFFER_ROWS, _BLOCK_ROWS = 512, 64
 _SMALLEST_BLOCK, _MOST_BLOCKS = 8, 4
+
+
+class RawRows(NamedTuple):
+    """Rows as the user gave them, dense and in double precision; NaN marks a missing entry."""
+
+    X: FloatArray
+    low: FloatArray
+    high: FloatArray
+    weight: FloatArray
+
+
+def rows_with_outcomes(X: Any, low: Any, high: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
+    """The rows that have a positive weight and at least one known outcome.
+
+    Examples
+    --------
+    >>> Y = np.array([[1.0], [np.nan], [3.0]])
+    >>> X, low, high, weight = rows_with_outcomes(np.eye(3), Y, Y, np.array([1.0, 1.0, 0.0]))
+    >>> X, low, weight
+    (array([[1., 0., 0.]]), array([[1.]]), array([1.]))
+    """
+    empty = np.isnan(low[:, 0])
+    empty[empty] = np.isnan(low[empty]).all(axis=1)
+    if weight is not None:
+        empty |= np.asarray(weight) == 0.0
+    if not empty.any():
+        return X, low, high, weight
+    return X[~empty], low[~empty], high[~empty], None if weight is None else weight[~empty]
+
+
+@dataclass
+class RowBuffer:
+    """Rows that wait until their block is full.
+
+    Blocks depend on the number of rows alone, not on how many come at a time.
+
+    Parameters
+    ----------
+    parts : list of RawRows
+        The rows of the unfinished block.
+    n_rows : int
+        Their number.
+    n_total : int
+        Number of rows so far, those in finished blocks included.
+
+    Examples
+    --------
+    >>> buffer, Y = RowBuffer(), np.ones((5, 1))
+    >>> [len(rows.weight) for rows in buffer.blocks(Y, Y, Y, None, lambda: 2)], buffer.n_rows
+    ([2, 2], 1)
+    """
+
+    parts: list[RawRows] = field(default_factory=list)
+    n_rows: int = 0
+    n_total: int = 0
+
+    def blocks(
+        self, X: Any, low: Any, high: Any, weight: Any, size: Callable[[], int]
+    ) -> Iterator[RawRows]:
+        """Add rows, and yield each block as soon as it is full.
+
+        Rows without weight or without any outcome are skipped.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+        low, high : arrays of shape (n, T)
+        weight : array of shape (n,), optional
+        size : callable
+            Number of rows of the block that is being filled.
+        """
+        X, low, high, weight = rows_with_outcomes(X, low, high, weight)
+        first, n_rows = 0, X.shape[0]
+        self.n_total += n_rows
+        while first < n_rows:
+            wanted = size()
+            rows = _dense_rows(X, low, high, weight, slice(first, first + wanted - self.n_rows))
+            first += len(rows.weight)
+            if len(rows.weight) == wanted:
+                yield rows
+                continue
+            # A copy, because the caller may reuse its arrays.
+            self.parts.append(RawRows(*(np.array(array) for array in rows)))
+            self.n_rows += len(rows.weight)
+            if self.n_rows == wanted:
+                yield self.take()
+
+    def take(self) -> RawRows:
+        """Remove the rows of the unfinished block and return them."""
+        parts, self.parts, self.n_rows = self.parts, [], 0
+        columns = zip(*parts, strict=True)
+        return RawRows(*(np.concatenate(column) for column in columns))
+
+
+def _dense_rows(X: Any, low: Any, high: Any, weight: Any, rows: slice) -> RawRows:
+    sparse = bool(issparse(X))
+    x = X[rows].toarray() if sparse else X[rows]
+    share = np.ones(len(low[rows])) if weight is None else weight[rows]
+    parts = (x, low[rows], high[rows], share)
+    return RawRows(*(np.ascontiguousarray(part, dtype=np.float64) for part in parts))
+
+
+# Standard units of features, targets and weights, from the first rows.
+
+_VANISHING = 1e-140  # columns without a larger number are taken for zeros: squares would vanish
+
+
+@dataclass(frozen=True)
+class Standardization:
+    """Location and scale of features and targets, and the mean weight of a row.
+
+    Parameters
+    ----------
+    feature_mean, feature_scale : arrays of shape (D,)
+    target_mean, target_scale : arrays of shape (T,)
+    weight : float
+    """
+
+    feature_mean: FloatArray
+    feature_scale: FloatArray
+    target_mean: FloatArray
+    target_scale: FloatArray
+    weight: float
+
+    @classmethod
+    def identity(cls, n_features: int, n_tasks: int) -> Standardization:
+        """The user's own units."""
+        zero, one = np.zeros, np.ones
+        return cls(zero(n_features), one(n_features), zero(n_tasks), one(n_tasks), 1.0)
+
+    @classmethod
+    def build(
+        cls, rows: RawRows, *, center: bool, scale_features: bool, scale_targets: bool
+    ) -> Standardization:
+        """Mean and spread of the first rows; a bound counts as its value."""
+        heavy = rows.weight[rows.weight > 0.0]
+        unit = float(heavy.mean()) if len(heavy) else 1.0
+        share = rows.weight / unit
+        feature_mean, feature_scale = _moments(rows.X, share[:, None])
+        with np.errstate(invalid="ignore"):  # open on both sides
+            values = recorded_values(rows.low, rows.high)
+        known = np.isfinite(values)
+        target_mean, target_scale = _moments(np.where(known, values, 0.0), share[:, None] * known)
+        if not center:
+            feature_scale, target_scale = (
+                np.hypot(feature_scale, feature_mean),
+                np.hypot(target_scale, target_mean),
+            )
+            feature_mean, target_mean = np.zeros_like(feature_mean), np.zeros_like(target_mean)
+        if not scale_features:
+            feature_scale = np.ones_like(feature_scale)
+        if not scale_targets:
+            target_scale = np.ones_like(target_scale)
+        return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
+
+    def block(self, rows: RawRows, n_threads: int = 1) -> Block:
+        """Rows in these units."""
+        from deeptobit.online.kernels import standard_targets, standard_units
+
+        X = np.empty(rows.X.shape)
+        standard_units(rows.X, self.feature_mean, 1.0 / self.feature_scale, X)
+        low, high, edge, sign = out = tuple(np.empty(rows.low.shape) for _ in range(4))
+
+        def work(tasks: slice) -> int:
+            location, precision = self.target_mean[tasks], 1.0 / self.target_scale[tasks]
+            return standard_targets(rows.low, rows.high, tasks.start, location, precision, out)
+
+        with task_pieces(rows.low.shape[1], n_threads) as pieces:
+            closed = sum(pieces.map(work))
+        return Block(X, low, high, edge, sign, rows.weight / self.weight, closed)
+
+    def to_user(self, model: Iterate) -> Iterate:
+        """Parameters for raw X and raw targets."""
+        V = model.V / self.feature_scale
+        Ut = model.Ut * self.target_scale
+        shift = self.target_mean + model.intercept * self.target_scale
+        return Iterate(V, Ut, shift - (V @ self.feature_mean) @ Ut, model.sigma * self.target_scale)
+
+    def to_standard(self, model: Iterate) -> Iterate:
+        """What :meth:`to_user` undoes."""
+        V = model.V * self.feature_scale
+        Ut = model.Ut / self.target_scale
+        shift = model.intercept + (model.V @ self.feature_mean) @ model.Ut - self.target_mean
+        return Iterate(V, Ut, shift / self.target_scale, model.sigma / self.target_scale)
+
+
+def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean and spread of columns; what has no spread gets its own size, or 1."""
+    total = np.maximum(share.sum(axis=0), 1e-300)
+    # In units of its largest value no square of a column overflows.
+    size = np.abs(values).max(axis=0, initial=0.0)
+    size = np.where(size > _VANISHING, size, 1.0)
+    scaled = values / size
+    mean = _weighted_sum(share, scaled) / total
+    scaled -= mean
+    spread = np.sqrt(_weighted_sum(share, np.square(scaled, out=scaled)) / total)
+    tiny = 64.0 * np.finfo(np.float64).eps
+    scale = np.where(spread > tiny, spread, 1.0)
+    return mean * size, scale * size
+
+
+def _weighted_sum(share: FloatArray, values: FloatArray) -> FloatArray:
+    """Sums of columns with weights of rows, (n, 1), or of entries, (n, k)."""
+    if share.shape[1] == 1:
+        return np.asarray(share[:, 0] @ values)
+    return np.asarray((share * values).sum(axis=0))
+
+
+# A record of the run, of bounded length.
+
+_MAX_RECORDS = 200
+
+
+@dataclass(frozen=True)
+class Record:
+    """The state of the solver after some rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows seen.
+    objective : float
+        Mean nll per known entry of the last block, by the model as it was before that block.
+    subspace_change : float
+        Root mean square of ‖U_i − U_{i−1}‖/‖U‖ over the updates of the last block.
+    online_loss : float
+        Mean nll per row of every row so far, each by the iterate before it was learned: the C̄ of
+        the paper's regret.
+    """
+
+    n_rows: int
+    objective: float
+    subspace_change: float
+    online_loss: float
+
+
+@dataclass
+class History:
+    """At most 200 records, evenly thinned."""
+
+    records: list[Record] = field(default_factory=list)
+    spacing: int = 1
+    offered: int = 0
+
+    def offer(self, record: Record) -> None:
+        """Keep every ``spacing``-th record, and double the spacing when there are too many."""
+        if self.offered % self.spacing == 0:
+            self.records.append(record)
+        self.offered += 1
+        if len(self.records) > _MAX_RECORDS:
+            self.records = self.records[::2]
+            self.spacing *= 2
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,116 @@
-"""What the first rows give: units, preconditioner, intercept-only model and spectral start."""
+"""Where a run begins: its settings, and what the first rows give.
+
+That is the preconditioner of the features, the intercept-only model and a spectral start.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dposv
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Noise
-from deeptobit.online.dispatch import entries, null_sums, standard_block
-from deeptobit.online.reference import LEAST_CURVATURE, whitening
-from deeptobit.online.rows import Block, Iterate, RawRows, rows_of
+from deeptobit.likelihood import Gaussian, Noise
+from deeptobit.online import reference
+from deeptobit.online.reference import LEAST_CURVATURE, Block, Iterate, count_entries, entries
+
+
+@runtime_checkable
+class Schedule(Protocol):
+    """A step size for every update."""
+
+    def __call__(self, i: int) -> float:
+        """The step of update i, counted from 0."""
+        ...
+
+
+@dataclass(frozen=True)
+class OnlineSettings:
+    """Settings of the online solver; the defaults need no tuning.
+
+    The paper's own recipe (Algorithms 1 and 2) is ``step_size=0.001, averaging=False,
+    fit_intercept=False, sigma=…, standardize=False, start="random"``.
+
+    Parameters
+    ----------
+    rank : int
+        R.
+    batch_size : int
+        Rows per update. From 2 on, an update is a few matrix products.
+    step_size : "auto", float or Schedule
+        "auto" finds its own steps; a number is a constant step for U and V as in the paper, on
+        the mean gradient of a batch.
+    averaging : bool
+        Return a weighted average of the iterates instead of the last one.
+    alpha : float
+        Ridge on U and V beside the mean likelihood of a row, in standard units.
+    fit_intercept : bool
+    sigma : array of shape (T,), optional
+        Fixed noise scales in the user's units; learned if not given.
+    standardize : bool
+        Scale features to unit variance first; targets always are, unless steps are given.
+    start : {"data", "random"}
+        From the first rows, or from random U and V.
+    exact_sketch : bool
+        Solve problem P:V exactly for every row (needs ``alpha > 0`` and a given step for U).
+    noise : Noise
+    random_state : int, optional
+        Seed of a random start.
+    n_threads : int
+        Threads over tasks, beyond 512 of them; the result does not depend on it. Threads share
+        what is decoupled by task: units, null model, validation, and with ``batch_size > 1`` the
+        steps themselves. The step of a single row is not shared: V needs all tasks at every row,
+        and starting threads takes as long as a row of 2000 tasks.
+
+    Examples
+    --------
+    >>> OnlineSettings(rank=3).finds_steps
+    True
+    """
+
+    rank: int
+    batch_size: int = 1
+    step_size: Literal["auto"] | float | Schedule = "auto"
+    averaging: bool = True
+    alpha: float = 0.0
+    fit_intercept: bool = True
+    sigma: FloatArray | None = None
+    standardize: bool = True
+    start: Literal["data", "random"] = "data"
+    exact_sketch: bool = False
+    noise: Noise = field(default_factory=Gaussian)
+    random_state: int | None = None
+    n_threads: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.batch_size < 1 or self.rank < 1 or self.n_threads < 1:
+            raise ValueError("rank, batch_size and n_threads must be at least 1")
+        if isinstance(self.step_size, str):
+            if self.step_size != "auto":
+                raise ValueError(
+                    f"step_size must be 'auto', a number or a schedule; got {self.step_size!r}"
+                )
+        elif not callable(self.step_size) and not 0.0 < self.step_size < np.inf:
+            raise ValueError(f"step_size must be positive and finite; got {self.step_size}")
+        if self.start not in ("data", "random"):
+            raise ValueError(f"start must be 'data' or 'random'; got {self.start!r}")
+        if not 0.0 <= self.alpha < np.inf:
+            raise ValueError(f"alpha must be finite and not negative; got {self.alpha}")
+        if self.exact_sketch and (self.alpha == 0.0 or self.finds_steps or self.batch_size > 1):
+            raise ValueError(
+                "exact_sketch needs alpha > 0 (problem P:V of one row has no unique solution "
+                "without), a given step_size for U, and batch_size=1"
+            )
+
+    @property
+    def finds_steps(self) -> bool:
+        """Whether the solver chooses its own steps."""
+        return isinstance(self.step_size, str)
+
 
 # Preconditioners: P for the features, G for the sketch.
 
@@ -163,7 +261,7 @@ class RunningNull:
         """The optimum on the first rows."""
         n_tasks = block.low.shape[1]
         null = cls(np.zeros(n_tasks), np.zeros(n_tasks), np.zeros((3, n_tasks)), free_mean)
-        first = rows_of(block, slice(0, _FIRST_ROWS))
+        first = reference.rows_of(block, slice(0, _FIRST_ROWS))
         for rows, tolerance in ((first, 4.0 * _TOLERANCE), (block, _TOLERANCE)):
             for _ in range(_MAX_ITER):
                 null.curvature[:] = 0.0
@@ -181,7 +279,7 @@ class RunningNull:
     ) -> FloatArray:
         """One Newton step with the gradient of a block and the curvature of all, (2, T)."""
         sigma = self.sigma
-        nll, by_eta, by_scale, eta_eta, eta_scale, scale_scale = null_sums(
+        nll, by_eta, by_scale, eta_eta, eta_scale, scale_scale = reference.null_sums(
             noise, block, self.mean, sigma, n_threads
         )
         self.scored = nll, self.log_sigma
@@ -226,7 +324,7 @@ def spectral_start(
     sigma = null.sigma
     latent = np.broadcast_to(null.mean, block.low.shape)
     entry = entries(noise, block, np.ascontiguousarray(latent), sigma)
-    known = _known(block)
+    known = np.maximum(count_entries(block)[0], 1.0)
     curvature = np.maximum(block.weight @ entry[:, 2] / known, LEAST_CURVATURE)
     fill = np.maximum(known / max(float(block.weight.sum()), 1.0), 0.2)  # missing counts as 0 in E
     root = np.sqrt(block.weight)[:, None]
@@ -242,7 +340,8 @@ def mean_curvature(noise: Noise, block: Block, model: Iterate) -> FloatArray:
     """Mean curvature of a known entry under a model, (T,)."""
     latent = block.X @ model.V.T @ model.Ut + model.intercept
     entry = entries(noise, block, latent, model.sigma)
-    return np.maximum(block.weight @ entry[:, 2] / _known(block), LEAST_CURVATURE)
+    known = np.maximum(count_entries(block)[0], 1.0)
+    return np.maximum(block.weight @ entry[:, 2] / known, LEAST_CURVATURE)
 
 
 def random_start(
@@ -259,6 +358,8 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
 
     A component with U = V = 0 is a saddle that no gradient leaves.
     """
+    from deeptobit.online.kernels import whitening
+
     there, back = whitening(metric.inner(start.V))
     start.V[...] = there @ start.V
     start.Ut[...] = back @ start.Ut
@@ -274,11 +375,6 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
         square = float(metric.inner(direction)[0, 0])
         start.V[component] = direction[0] / np.sqrt(square if square > 0.0 else 1.0)
         start.Ut[component] = 0.0
-
-
-def _known(block: Block) -> FloatArray:
-    """Weight of the known entries of each task, at least 1."""
-    return np.maximum(block.weight @ (~np.isnan(block.low)).astype(np.float64), 1.0)
 
 
 def _ridge(X: FloatArray, E: FloatArray, metric: FeatureMetric) -> FloatArray:
@@ -338,116 +434,3 @@ def _leading(fitted: FloatArray, rank: int) -> FloatArray:
     few = min(n, rank)
     left[:, :few] = eigh(fitted @ fitted.T, subset_by_index=[n - few, n - 1])[1]
     return np.asarray(np.linalg.qr(fitted.T @ left)[0])
-
-
-# Standard units of features, targets and weights, from the first rows.
-
-_VANISHING = 1e-140  # columns without a larger number are taken for zeros: squares would vanish
-
-
-@dataclass(frozen=True)
-class Standardization:
-    """Location and scale of features and targets, and the mean weight of a row.
-
-    Parameters
-    ----------
-    feature_mean, feature_scale : arrays of shape (D,)
-    target_mean, target_scale : arrays of shape (T,)
-    weight : float
-    """
-
-    feature_mean: FloatArray
-    feature_scale: FloatArray
-    target_mean: FloatArray
-    target_scale: FloatArray
-    weight: float
-
-    @classmethod
-    def identity(cls, n_features: int, n_tasks: int) -> Standardization:
-        """The user's own units."""
-        zero, one = np.zeros, np.ones
-        return cls(zero(n_features), one(n_features), zero(n_tasks), one(n_tasks), 1.0)
-
-    @classmethod
-    def build(
-        cls, rows: RawRows, *, center: bool, scale_features: bool, scale_targets: bool
-    ) -> Standardization:
-        """Mean and spread of the first rows; a bound counts as its value."""
-        heavy = rows.weight[rows.weight > 0.0]
-        unit = float(heavy.mean()) if len(heavy) else 1.0
-        share = rows.weight / unit
-        feature_mean, feature_scale = _moments(rows.X, share[:, None])
-        values, known = recorded_values(rows.low, rows.high)
-        target_mean, target_scale = _moments(values, share[:, None] * known)
-        if not center:
-            feature_scale, target_scale = (
-                np.hypot(feature_scale, feature_mean),
-                np.hypot(target_scale, target_mean),
-            )
-            feature_mean, target_mean = np.zeros_like(feature_mean), np.zeros_like(target_mean)
-        if not scale_features:
-            feature_scale = np.ones_like(feature_scale)
-        if not scale_targets:
-            target_scale = np.ones_like(target_scale)
-        return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
-
-    def block(self, rows: RawRows, n_threads: int = 1) -> Block:
-        """Rows in these units."""
-        return standard_block(
-            rows.X,
-            rows.low,
-            rows.high,
-            rows.weight / self.weight,
-            (self.feature_mean, 1.0 / self.feature_scale),
-            (self.target_mean, 1.0 / self.target_scale),
-            n_threads,
-        )
-
-    def to_user(self, model: Iterate) -> Iterate:
-        """Parameters for raw X and raw targets."""
-        V = model.V / self.feature_scale
-        Ut = model.Ut * self.target_scale
-        shift = self.target_mean + model.intercept * self.target_scale
-        return Iterate(V, Ut, shift - (V @ self.feature_mean) @ Ut, model.sigma * self.target_scale)
-
-    def to_standard(self, model: Iterate) -> Iterate:
-        """What :meth:`to_user` undoes."""
-        V = model.V * self.feature_scale
-        Ut = model.Ut / self.target_scale
-        shift = model.intercept + (model.V @ self.feature_mean) @ model.Ut - self.target_mean
-        return Iterate(V, Ut, shift / self.target_scale, model.sigma / self.target_scale)
-
-
-def recorded_values(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """y, the bound it is censored at, or the middle of its interval, and 1 where one is known.
-
-    Both have shape (n, T) and are 0 where nothing is known.
-    """
-    start = np.where(np.isneginf(low), high, low)
-    end = np.where(np.isposinf(high), low, high)
-    with np.errstate(invalid="ignore"):  # open on both sides
-        values = start + 0.5 * (end - start)
-    known = np.isfinite(values)
-    return np.where(known, values, 0.0), known.astype(np.float64)
-
-
-def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weighted mean and spread of columns; what has no spread gets its own size, or 1."""
-    total = np.maximum(share.sum(axis=0), 1e-300)
-    # In units of its largest value no square of a column overflows.
-    size = np.abs(values).max(axis=0, initial=0.0)
-    size = np.where(size > _VANISHING, size, 1.0)
-    scaled = values / size
-    mean = _weighted_sum(share, scaled) / total
-    scaled -= mean
-    spread = np.sqrt(_weighted_sum(share, np.square(scaled, out=scaled)) / total)
-    tiny = 64.0 * np.finfo(np.float64).eps
-    scale = np.where(spread > tiny, spread, 1.0)
-    return mean * size, scale * size
-
-
-def _weighted_sum(share: FloatArray, values: FloatArray) -> FloatArray:
-    """Sums of columns with weights of rows, (n, 1), or of entries, (n, k)."""
-    if share.shape[1] == 1:
-        return np.asarray(share[:, 0] @ values)
-    return np.asarray((share * values).sum(axis=0))

@@ -6,31 +6,29 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood.kernels import is_finite, jit_inside, jit_sums
-from deeptobit.online.kernels import fill_closed, fill_scores, row_entries
-from deeptobit.online.reference import LEAST_CURVATURE, REACH
-from deeptobit.online.rows import Block, GradientPlan, Iterate, RowPlan
+from deeptobit.online import batch, kernels, reference
+from deeptobit.online.reference import LEAST_CURVATURE, REACH, Block, GradientPlan, Iterate, RowPlan
 
 
 @jit_inside
 def sketch(
-    V: FloatArray,
-    Ut: FloatArray,
+    now: Iterate,
+    plan: RowPlan,
+    row: int,
     x: FloatArray,
-    z: FloatArray,
-    inverse: FloatArray,
-    spread: float,
     gamma: float,
     score: FloatArray,
     h: FloatArray,
     pull: FloatArray,
 ) -> None:
     """Step on V, given U: problem (P:V). Twin of ``reference.sketch``; h changes from Vx to V⁺x."""
+    V, Ut, _, _ = now
     (rank, n_features), n_tasks = V.shape, len(score)
-    leverage = 0.0
+    z, inverse, leverage = plan.Z[row], plan.inverse, 0.0
     for j in range(n_features):
         leverage += x[j] * z[j]
     leverage = max(leverage, 0.0)
-    damped = gamma / (1.0 + gamma * leverage * spread)
+    damped = gamma / (1.0 + gamma * leverage * plan.spread)
     for r in range(rank):
         total = 0.0
         for t in range(n_tasks):
@@ -48,9 +46,8 @@ def sketch(
 
 @jit_inside
 def refine(
-    Ut: FloatArray,
-    intercept: FloatArray,
-    sigma: FloatArray,
+    now: Iterate,
+    plan: RowPlan,
     h: FloatArray,
     gamma: float,
     fade: float,
@@ -59,16 +56,14 @@ def refine(
     starts: FloatArray,
     sides: FloatArray,
     moments: FloatArray,
-    lowest: FloatArray,
-    highest: FloatArray,
-    learns_b: float,
-    learns_sigma: float,
 ) -> float:
     """Step on each U_t, given V: problem (P:U). Twin of ``reference.refine``.
 
     An entry is known unless its start is NaN, and bounded on both sides if its side is 0. The
     scores in ``move`` become the steps of the intercepts.
     """
+    _, Ut, intercept, sigma = now
+    lowest, highest, learns_sigma = plan.lowest, plan.highest, plan.learns_sigma
     rank, n_tasks = Ut.shape
     square = 0.0
     for r in range(rank):
@@ -90,7 +85,7 @@ def refine(
     total = 0.0
     for t in range(n_tasks):
         total += move[t] * move[t]
-        intercept[t] -= learns_b * move[t]
+        intercept[t] -= plan.learns_intercept * move[t]
     for r in range(rank):
         scale = h[r]
         for t in range(n_tasks):
@@ -108,10 +103,7 @@ def sigma_factor(fade: float, by_log_sigma: float, bounded: float) -> float:
 
 @jit_inside
 def evaluate_row(
-    V: FloatArray,
-    Ut: FloatArray,
-    intercept: FloatArray,
-    sigma: FloatArray,
+    now: Iterate,
     x: FloatArray,
     edges: FloatArray,
     sides: FloatArray,
@@ -122,6 +114,7 @@ def evaluate_row(
     entry: FloatArray,
 ) -> None:
     """Write h = Vx, the latent scores, 1/σ, and what ``row_entries`` gives of them, (4, T)."""
+    V, Ut, intercept, sigma = now
     rank, n_tasks = Ut.shape
     for r in range(rank):
         total = 0.0
@@ -135,7 +128,7 @@ def evaluate_row(
         scale = h[r]
         for t in range(n_tasks):
             latent[t] += Ut[r, t] * scale
-    row_entries(edges, sides, latent, precision, distance, entry)
+    kernels.row_entries(edges, sides, latent, precision, distance, entry)
 
 
 @jit_sums
@@ -150,25 +143,17 @@ def learn_rows(
 ) -> int:
     """Gaussian twin of ``reference.learn_rows``."""
     X, low, high, edge, sign, weight, closed = block
-    Z, step, forget, inverse, spread, lowest, highest, learns_b, learns_sigma, every = plan
-    V, Ut, intercept, sigma = now
-    rank, n_tasks = Ut.shape
-    h, pull, entry, score = (
-        np.empty(rank),
-        np.empty(rank),
-        np.empty((4, n_tasks)),
-        np.empty(n_tasks),
-    )
-    latent, precision, distance = np.empty(n_tasks), np.empty(n_tasks), np.empty(n_tasks)
+    rank, n_tasks = now.Ut.shape
+    h, pull, entry = np.empty(rank), np.empty(rank), np.empty((4, n_tasks))
+    latent, precision = np.empty(n_tasks), np.empty(n_tasks)
+    distance, score = np.empty(n_tasks), np.empty(n_tasks)
     for row in range(len(X)):
         x, starts, sides = X[row], edge[row], sign[row]
-        gamma, fade = weight[row] * step[row], min(weight[row] * forget[row], 0.5)
-        evaluate_row(
-            V, Ut, intercept, sigma, x, starts, sides, h, latent, precision, distance, entry
-        )
+        gamma, fade = weight[row] * plan.step[row], min(weight[row] * plan.forget[row], 0.5)
+        evaluate_row(now, x, starts, sides, h, latent, precision, distance, entry)
         if closed:  # the edge of an interval is NaN, as if it were missing
             starts = low[row]
-            fill_closed(starts, high[row], latent, precision, entry)
+            kernels.fill_closed(starts, high[row], latent, precision, entry)
         loss = 0.0
         for t in range(n_tasks):
             loss += entry[0, t]
@@ -176,12 +161,9 @@ def learn_rows(
             g = REACH if g > REACH else (-REACH if g < -REACH else g)
             score[t] = g * precision[t]
         out[0] += weight[row] * loss
-        sketch(V, Ut, x, Z[row], inverse, spread, gamma, score, h, pull)
-        out[1] += refine(
-            Ut, intercept, sigma, h, gamma, fade, entry, score, starts, sides, moments,
-            lowest, highest, learns_b, learns_sigma,
-        )  # fmt: skip
-        if (row + 1) % every == 0:
+        sketch(now, plan, row, x, gamma, score, h, pull)
+        out[1] += refine(now, plan, h, gamma, fade, entry, score, starts, sides, moments)
+        if (row + 1) % plan.every == 0:
             averaged += 1
             move_towards(mean, now, averaged)
     return averaged
@@ -201,12 +183,9 @@ def gradient_rows(
     for row in range(len(X)):
         x, share, length = X[row], weight[row], step[row]
         for stage in range(2):
-            evaluate_row(
-                V, Ut, intercept, sigma, x, edge[row], sign[row], h, latent, precision, distance,
-                entry,
-            )  # fmt: skip
+            evaluate_row(now, x, edge[row], sign[row], h, latent, precision, distance, entry)
             if closed:
-                fill_closed(low[row], high[row], latent, precision, entry)
+                kernels.fill_closed(low[row], high[row], latent, precision, entry)
             if stage == 1:
                 break
             loss = 0.0
@@ -235,21 +214,12 @@ def gradient_rows(
             sigma[t] *= sigma_factor(fade, entry[3, t], observed_share[t])
 
 
-@jit_sums
-def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
-    """Twin of ``reference.move_towards``."""
-    share = 4.0 / (averaged + 3.0)
-    for row in range(len(mean.V)):
-        for column in range(mean.V.shape[1]):
-            mean.V[row, column] += share * (now.V[row, column] - mean.V[row, column])
-        for task in range(mean.Ut.shape[1]):
-            mean.Ut[row, task] += share * (now.Ut[row, task] - mean.Ut[row, task])
-    for task in range(len(mean.sigma)):
-        mean.intercept[task] += share * (now.intercept[task] - mean.intercept[task])
-        mean.sigma[task] += share * (now.sigma[task] - mean.sigma[task])
+move_towards = jit_sums(reference.move_towards)
 
 
 # The step of a batch.
+
+move_moments = jit_sums(batch.move_moments)
 
 
 @jit_sums
@@ -262,57 +232,50 @@ def learn_batches(
     averaged: int,
     out: FloatArray,
 ) -> int:
-    """Gaussian twin of ``batches_by_pieces``."""
+    """Gaussian twin of ``batch.learn_batches``."""
     X, low, high, edge, sign, weight, closed = block
-    Z, step, forget, inverse, spread, lowest, highest, learns_b, learns_sigma, size = plan
     V, Ut, intercept, sigma = now
-    for batch, first in enumerate(range(0, len(X), size)):
-        last = first + size
-        x, z, share = X[first:last], Z[first:last], weight[first:last]
+    rank = len(V)
+    for index, first in enumerate(range(0, len(X), plan.every)):
+        last = first + plan.every
+        x, z, share = X[first:last], plan.Z[first:last], weight[first:last]
         starts, ends = low[first:last], high[first:last]
         edges, sides = edge[first:last], sign[first:last]
-        gamma, fade = step[batch], forget[batch]
+        gamma, fade = plan.step[index], plan.forget[index]
         H = np.dot(x, V.T)
         latent = np.dot(H, Ut)
         latent += intercept
-        score, sums = np.empty(latent.shape), np.zeros((5, len(sigma)))
         part = Block(x, starts, ends, edges, sides, share, closed)
-        fill_scores(part, 0, latent, sigma, REACH, score, sums)
+        score, sums = kernels.scores(part, 0, latent, sigma)
         out[0] += sums[0].sum()
-        _move_moments(moments, sums, share.sum(), min(fade, 0.5))
+        move_moments(moments, sums, share.sum(), min(fade, 0.5))
 
         K = np.dot(z, x.T)
-        pull = np.dot(np.dot(score, Ut.T), inverse)
-        move = sketch_batch(K, pull, share, gamma, spread)
+        pull = np.dot(np.dot(score, Ut.T), plan.inverse)
+        move = sketch_batch(K, pull, share, gamma, plan.spread)
         V -= np.dot(move.T, z)
         H -= np.dot(K, move)
-        wide, gram = _with_intercept(H, share, learns_b)
+        wide = np.empty((len(x), rank + 1))
+        wide[:, :rank], wide[:, rank] = H, plan.learns_intercept
+        gram = np.dot((wide * share.reshape(-1, 1)).T, wide)
         if not is_finite(gram.sum()):
             V[:] = np.nan  # the step is then repeated with half its length
             return averaged
         values, vectors = np.linalg.eigh(gram)
-        turned = np.dot(wide, vectors)
-        out[1] += refine_batch(turned, score, values, vectors, gamma, moments, learns_b, now)
-        if learns_sigma:
-            for t in range(len(sigma)):
-                scale = sigma[t] * sigma_factor(fade, sums[2, t], moments[1, t])
-                sigma[t] = min(max(scale, lowest[t]), highest[t])
+        target = np.dot(np.dot(wide, vectors).T, score)
+        curvature = np.maximum(moments[0], LEAST_CURVATURE)
+        for k in range(rank + 1):
+            target[k] *= np.square(sigma) / (curvature / gamma + values[k])
+        move = np.dot(vectors, target)
+        Ut -= move[:rank]
+        intercept -= plan.learns_intercept * move[rank]
+        out[1] += np.square(move[:rank]).sum()
+        for t in range(len(sigma)):
+            scale = sigma[t] * sigma_factor(plan.learns_sigma * fade, sums[2, t], moments[1, t])
+            sigma[t] = min(max(scale, plan.lowest[t]), plan.highest[t])
         averaged += 1
         move_towards(mean, now, averaged)
     return averaged
-
-
-@jit_sums
-def _move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
-    """Move the running means by as much as that many rows would."""
-    fade_rows = 1.0 - (1.0 - forget) ** rows
-    for t in range(moments.shape[1]):
-        known = sums[3, t]
-        count = max(known, 1e-300)
-        fade = 1.0 - (1.0 - forget) ** known
-        moments[0, t] += fade * (sums[1, t] / count - moments[0, t])
-        moments[1, t] += fade * (sums[4, t] / count - moments[1, t])
-        moments[2, t] += fade_rows * (known / max(rows, 1e-300) - moments[2, t])
 
 
 @jit_sums
@@ -359,50 +322,3 @@ def sketch_batch(
             for k in range(len(row)):
                 row[k] -= value * above[k]
     return step
-
-
-@jit_sums
-def _with_intercept(
-    H: FloatArray, weight: FloatArray, learns_b: float
-) -> tuple[FloatArray, FloatArray]:
-    """[H, 1] and its weighted second moments."""
-    n, rank = H.shape
-    wide, heavy = np.empty((n, rank + 1)), np.empty((n, rank + 1))
-    for i in range(n):
-        wide[i, :rank] = H[i]
-        wide[i, rank] = learns_b
-        for r in range(rank + 1):
-            heavy[i, r] = weight[i] * wide[i, r]
-    return wide, np.dot(heavy.T, wide)
-
-
-@jit_sums
-def refine_batch(
-    turned: FloatArray,
-    score: FloatArray,
-    values: FloatArray,
-    vectors: FloatArray,
-    gamma: float,
-    moments: FloatArray,
-    learns_b: float,
-    now: Iterate,
-) -> float:
-    """Problem (P:U) of a batch, in the coordinates of the eigenvectors; squared length in U."""
-    _, Ut, intercept, sigma = now
-    rank, n_tasks = Ut.shape
-    target = np.dot(turned.T, score)
-    for k in range(rank + 1):
-        value = values[k]
-        for t in range(n_tasks):
-            target[k, t] *= (
-                sigma[t] * sigma[t] / (max(moments[0, t], LEAST_CURVATURE) / gamma + value)
-            )
-    move = np.dot(vectors, target)
-    length = 0.0
-    for r in range(rank):
-        for t in range(n_tasks):
-            Ut[r, t] -= move[r, t]
-            length += move[r, t] * move[r, t]
-    for t in range(n_tasks):
-        intercept[t] -= learns_b * move[rank, t]
-    return length
