@@ -5,7 +5,6 @@ from deeptobit.app.study.comparison import summarise, write_summary
 from deeptobit.app.study.config import Study, read_study
 from deeptobit.app.study.data import StudyData, build_data, read_data
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.errors import StudyError
 from deeptobit.app.study.evaluate import (
     Job,
     ResultStore,
@@ -26,7 +25,6 @@ from deeptobit.app.study.fitting import fit_study, make_model
 from deeptobit.app.study.measures import MEASURES, Measure, Predicted, measure
 from deeptobit.app.study.memory import check_memory
 from deeptobit.app.study.methods import Baseline, InterceptOnly, Regression, Taskwise, make_methods
-from deeptobit.app.study.output import convert_table, write_table, write_whole
 from deeptobit.app.study.propose import propose_study
 from deeptobit.app.study.splits import (
     EvaluationData,
@@ -40,7 +38,14 @@ from deeptobit.app.study.splits import (
     inner_folds,
 )
 from deeptobit.app.study.stream import stream_study
-from deeptobit.app.study.tables import Table, read_table
+from deeptobit.app.study.tables import (
+    StudyError,
+    Table,
+    convert_table,
+    read_table,
+    write_table,
+    write_whole,
+)
 
 __all__ = [
     "FEWEST",

@@ -12,7 +12,7 @@ import pandas as pd
 from deeptobit.app.study.evaluate import Evaluation
 from deeptobit.app.study.measures import MEASURES
 from deeptobit.app.study.methods import FLAGSHIP
-from deeptobit.app.study.output import write_whole
+from deeptobit.app.study.tables import write_whole
 
 
 def _columns() -> dict[str, tuple[str, str]]:

@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from sys import float_info
 from typing import Any, Literal, TypeVar
 
-from deeptobit.app.study.errors import StudyError, did_you_mean, shown
-from deeptobit.app.study.tables import EXCEL, PARQUET
+from deeptobit.app.study.tables import EXCEL, PARQUET, StudyError, did_you_mean
 
 # The line of a key in a TOML text, which tomllib does not tell.
 
@@ -107,6 +106,21 @@ def read_section(
             raise source.error(where, message)
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return kind(**given, **{**values, **lists})
+
+
+def shown(value: object, width: int = 200) -> str:
+    """A wrong value as text of bounded length.
+
+    Examples
+    --------
+    >>> shown("imput"), shown([0.5] * 100, width=12)
+    ("'imput'", '[0.5, 0.5, 0…')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not print whole numbers of over 4300 digits
+        return "a number that is too long to show"
+    return text if len(text) <= width else f"{text[:width]}…"
 
 
 def keys_of(section: Any) -> list[Field[Any]]:
@@ -329,7 +343,7 @@ def read_study(path: Path | str) -> Study:
     ...     read_study(path)
     Traceback (most recent call last):
         ...
-    deeptobit.app.study.errors.StudyError: study.toml, line 4: [targets.MMSE] has no key 'uper'
+    deeptobit.app.study.tables.StudyError: study.toml, line 4: [targets.MMSE] has no key 'uper'
     (its keys are column, lower, upper, below, above, outside); did you mean 'upper'?
     """
     return parse_study(Source(Path(path), _read_text(Path(path))))

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from deeptobit.app.study import columns, tables
 from deeptobit.app.study.config import Source, Study, TargetSettings
 from deeptobit.app.study.encoding import Encoder, learn_encoder
-from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.tables import Table
+from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.targets import CensoredTargets
 

@@ -13,10 +13,9 @@ from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
 from deeptobit.app.study.data import StudyData, check_enough
 from deeptobit.app.study.encoding import Encoder
-from deeptobit.app.study.errors import StudyError, listed
-from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale
-from deeptobit.app.study.tables import Table, parse_numbers, split_limits
+from deeptobit.app.study.tables import StudyError, Table, listed, parse_numbers, split_limits
 from deeptobit.arrays import FloatArray
+from deeptobit.targets import CensoredTargets
 
 
 class Finding(NamedTuple):
@@ -60,9 +59,18 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
         *find_collinear(data.X, data.encoder),
         *_categories(study, data),
         *_groups(study, data),
-        *_rows(data),
-        *_refused(study, data),
+        *_rows(study, data),
     ]
+
+
+def find_in_sample(
+    study: Study, X: pd.DataFrame, targets: CensoredTargets, encoder: Encoder
+) -> Iterator[Finding]:
+    """What a sample of the rows shows: bounds that are not declared, collinear features."""
+    observed = np.where(targets.observed, targets.low, np.nan)
+    for target, values in zip(study.targets, observed.T, strict=True):
+        yield from find_missing_bounds(target, values)
+    yield from find_collinear(X, encoder)
 
 
 def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
@@ -87,9 +95,11 @@ def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
 
 def find_missing_bounds(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
     """Sides where a target looks censored and the study has no bound, by its observed values."""
-    ends = find_floor_and_ceiling(values)
+    ends = columns.find_floor_and_ceiling(values)
     known = values[~np.isnan(values)]
-    scale = known_scale(target.values, known.min(initial=np.inf), known.max(initial=-np.inf))
+    scale = columns.known_scale(
+        target.values, known.min(initial=np.inf), known.max(initial=-np.inf)
+    )
     for side, flag in (("lower", target.below), ("upper", target.above)):
         if getattr(target, side) is not None or flag is not None:
             continue
@@ -152,7 +162,8 @@ def _groups(study: Study, data: StudyData) -> Iterator[Finding]:
         yield _note(study.data.group, f"{single} of {len(names)} groups have one row")
 
 
-def _rows(data: StudyData) -> Iterator[Finding]:
+def _rows(study: Study, data: StudyData) -> Iterator[Finding]:
+    """What concerns the number of rows, and what ``fit`` will refuse."""
     n_rows, n_features = data.X.shape
     if n_rows <= n_features:
         message = f"{n_features} features for {n_rows} rows: the model relies on its prior"
@@ -160,10 +171,6 @@ def _rows(data: StudyData) -> Iterator[Finding]:
     without = int(data.targets.missing.all(axis=1).sum())
     if without:
         yield _note("rows", f"{without} rows have no outcome and are left out")
-
-
-def _refused(study: Study, data: StudyData) -> Iterator[Finding]:
-    """What ``fit`` will refuse."""
     try:
         check_enough(study, data)
     except StudyError as error:
@@ -333,7 +340,7 @@ def _beyond_scale(name: str, values: FloatArray) -> Iterable[int]:
     rest = values[~np.isin(values, found) & ~np.isnan(values)]
     if not found or not rest.size:
         return []
-    scale = known_scale(name, rest.min(), rest.max())
+    scale = columns.known_scale(name, rest.min(), rest.max())
     return [code for code in found if scale and not scale.lower <= code <= scale.upper]
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from deeptobit.app.study.columns import MOST_DECLARED, ColumnSummary, is_small
-from deeptobit.app.study.errors import StudyError, closest, listed
-from deeptobit.app.study.tables import Table
+from deeptobit.app.study.tables import StudyError, Table, closest, listed
 from deeptobit.arrays import FloatArray
 
 MISSING = " (missing)"

@@ -19,8 +19,8 @@ from deeptobit import __version__
 from deeptobit.app.study import splits
 from deeptobit.app.study.fitted import versions
 from deeptobit.app.study.measures import measure
-from deeptobit.app.study.output import write_whole
 from deeptobit.app.study.splits import EvaluationData, Protocol
+from deeptobit.app.study.tables import write_whole
 from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
 from deeptobit.likelihood import Predictive

@@ -18,9 +18,8 @@ from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import read_limits
 from deeptobit.app.study.doctor import Finding
 from deeptobit.app.study.encoding import Encoder
-from deeptobit.app.study.errors import StudyError, listed
 from deeptobit.app.study.measures import measure
-from deeptobit.app.study.tables import Table
+from deeptobit.app.study.tables import StudyError, Table, listed
 from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files import read_state, write_state

@@ -9,7 +9,6 @@ import numpy as np
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import toml_cell, toml_key, toml_text
-from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale, sf36_together
 from deeptobit.app.study.tables import Table, parse_numbers, split_limits
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
@@ -87,7 +86,7 @@ def _outcomes(
 ) -> list[ProposedTarget]:
     """Known scales and assays; without any, columns with many values at an end."""
     by_folded = {name.lower(): name for name in table.columns}
-    sf36 = sf36_together(table.columns)
+    sf36 = columns.sf36_together(table.columns)
     found = []
     for name in names:
         if kinds[name] == "numbers":
@@ -109,9 +108,9 @@ def _outcomes(
 def _scale(table: Table, name: str, sf36: Collection[str]) -> ProposedTarget | None:
     values = table.numbers(name)
     low, tenth, ninetieth, high = np.nanquantile(values, [0.0, 0.1, 0.9, 1.0]).tolist()
-    scale, remark = known_scale(name, low, high, sf36=sf36), ""
+    scale, remark = columns.known_scale(name, low, high, sf36=sf36), ""
     if scale is None:  # a few codes such as -4 or 999 do not make it another scale
-        scale = known_scale(name, tenth, ninetieth, sf36=sf36)
+        scale = columns.known_scale(name, tenth, ninetieth, sf36=sf36)
         remark = f"; but {low:g} to {high:g} here: codes for missing?"
     if scale is None:
         return None
@@ -149,7 +148,7 @@ def _assay(name: str, by_folded: dict[str, str]) -> ProposedTarget | None:
 
 
 def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
-    ends = find_floor_and_ceiling(table.numbers(name))
+    ends = columns.find_floor_and_ceiling(table.numbers(name))
     extreme = {"lower": "smallest", "upper": "largest"}
     why = [
         f"{share:.0%} of the values are {bound:g}, the {extreme[side]}"
