@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,13 +19,11 @@ from deeptobit import __version__
 from deeptobit.app.study import splits
 from deeptobit.app.study.fitted import versions
 from deeptobit.app.study.measures import measure
-from deeptobit.app.study.splits import EvaluationData, Protocol
+from deeptobit.app.study.splits import EvaluationData, Job, Protocol
 from deeptobit.app.study.tables import write_whole
-from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import some_targets
-from deeptobit.targets import CensoredTargets
 
 Progress = Callable[[int, int, str], None]
 
@@ -106,12 +104,12 @@ def evaluate(
 
 
 def _fit_and_measure(
-    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: "Job"
+    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: Job
 ) -> pd.DataFrame:
     """Measures of one method on one split, a row per target."""
     split, X = job.split, data.features(job.split.train)
     targets = some_targets(data.targets, job.tasks)
-    train = targets[split.train]
+    train, test = targets[split.train], targets[split.test]
     # Warnings are counted: a hundred fits would repeat the same ones.
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -121,46 +119,21 @@ def _fit_and_measure(
         started = perf_counter()
         model.fit(X[split.train], train)
         seconds = perf_counter() - started
-        measured = _measure(model, X[split.test], targets[split.test], protocol.coverage)
+        latent = model.predict(X[split.test], kind="latent")
+        bounds = test.lower_bounds, test.upper_bounds
+        predictive = Predictive(model.noise_, latent, model.sigma_, *bounds)
+        point = None if model.prediction == "mean" else np.clip(latent, *bounds)
+        measured = measure(test, predictive, protocol.coverage, point=point)
     where = {"share": split.share, "repeat": split.repeat, "method": job.method}
-    sizes = {"target": targets.names, "n_train": len(split.train), "n_test": len(split.test)}
+    sizes = {"target": targets.names, "n_train": len(train), "n_test": len(test)}
+    measured |= {"centred_anmse": 1.0 - measured["r2"], "scale": np.nanstd(train.values, axis=0)}
     cost = {"seconds": seconds, "warnings": len(caught), "seed": protocol.seed}
-    scale = np.nanstd(train.values, axis=0)
-    return pd.DataFrame({**where, **sizes, **measured, "scale": scale, **cost})
-
-
-def _measure(
-    model: Any, X: FloatArray, targets: CensoredTargets, coverage: float
-) -> dict[str, FloatArray]:
-    """All measures of a fitted estimator; the point prediction is what it predicts by default."""
-    latent = model.predict(X, kind="latent")
-    bounds = targets.lower_bounds, targets.upper_bounds
-    predictive = Predictive(model.noise_, latent, model.sigma_, *bounds)
-    point = None if model.prediction == "mean" else np.clip(latent, *bounds)
-    measured = measure(targets, predictive, coverage, point=point)
-    known = {"entries": (~targets.missing).sum(axis=0)}
-    return {**known, **measured, "centred_anmse": 1.0 - measured["r2"]}
+    return pd.DataFrame(
+        {**where, **sizes, "entries": (~test.missing).sum(axis=0), **measured, **cost}
+    )
 
 
 # Fits in parallel, continued where an earlier run stopped.
-
-
-class Job(NamedTuple):
-    """One method on one split: the folds of its training rows, and the tasks that it has."""
-
-    method: str
-    split: splits.Split
-    folds: splits.Folds
-    tasks: list[int]
-
-    @property
-    def key(self) -> tuple[float, int, str]:
-        """Share, repeat and method, which identify its rows among the results."""
-        return (*self.split.key, self.method)
-
-    def __str__(self) -> str:
-        """Label of a progress bar."""
-        return f"{self.method}, {self.split.share:.0%} to train on, repeat {self.split.repeat + 1}"
 
 
 def run_jobs(
@@ -183,17 +156,14 @@ def run_jobs(
     tell = progress or (lambda done, total, label: None)
     tell(before, len(jobs), "")
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
-    fits = parallel(delayed(_with_job)(work, job) for job in left)
-    for count, (job, frame) in enumerate(fits, start=before + 1):
+    by_key = {job.key: job for job in left}
+    fits = parallel(delayed(work)(job) for job in left)
+    for count, frame in enumerate(fits, start=before + 1):
         frames.append(frame)
         if store is not None:
             store.write(_in_order(frames, jobs))
-        tell(count, len(jobs), str(job))
+        tell(count, len(jobs), str(by_key[_keys(frame)[0]]))
     return _in_order(frames, jobs)
-
-
-def _with_job(work: Callable[[Job], pd.DataFrame], job: Job) -> tuple[Job, pd.DataFrame]:
-    return job, work(job)
 
 
 def _keys(frame: pd.DataFrame) -> list[tuple[float, int, str]]:

@@ -17,7 +17,8 @@ from deeptobit.app.study import config
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.fitted import FittedStudy, HeldOut, StudyModel, predict_rows, versions
+from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows, versions
+from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
