@@ -53,35 +53,26 @@ def feature_columns(study: Study, table: Columns) -> list[str]:
     A wildcard never selects the id, the group, or the targets with their limits and flags. Only
     the group may be named as a feature.
     """
-    named, taken = study.features.include, _reserved(study)
+    named, taken = study.features.include, dict[str | None, str]()
+    for target in study.targets:
+        taken |= {name: f"{key} of a target" for key, name in target.helpers.items()}
+        taken[target.values] = "a target"
+    taken |= {study.data.id: "the id", study.data.group: "the group"}
     for name in named:
         if name in taken and name in table.columns and name != study.data.group:
             message = f"column {name!r} is {taken[name]}; it cannot be a feature"
             raise study.source.error(("features", "include"), message)
-    chosen = _matches(study, "include", table) - _matches(study, "exclude", table)
-    chosen -= taken.keys() - ({study.data.group} & set(named))
+    include, exclude = (matching_columns(study, key, table) for key in ("include", "exclude"))
+    chosen = include - exclude - (taken.keys() - ({study.data.group} & set(named)))
     if not chosen:
         message = "no column of the table is left as a feature; include more, or exclude fewer"
         raise study.source.error(("features",), message)
     return [name for name in table.columns if name in chosen]
 
 
-def categorical_columns(study: Study, table: Columns) -> set[str]:
-    """Columns that the study declares categorical, whatever their cells look like."""
-    return _matches(study, "categorical", table)
-
-
-def _reserved(study: Study) -> dict[str, str]:
-    """Columns that cannot be features, and why."""
-    reserved: dict[str, str] = {}
-    for target in study.targets:
-        reserved |= {name: f"{key} of a target" for key, name in target.helpers.items()}
-        reserved[target.values] = "a target"
-    others = {study.data.id: "the id", study.data.group: "the group"}
-    return reserved | {name: part for name, part in others.items() if name is not None}
-
-
-def _matches(study: Study, key: str, table: Columns) -> set[str]:
+def matching_columns(
+    study: Study, key: Literal["include", "exclude", "categorical"], table: Columns
+) -> set[str]:
     """Columns that the patterns of a key in ``[features]`` match."""
     found: set[str] = set()
     for pattern in getattr(study.features, key):
@@ -251,33 +242,33 @@ def _added(counter: Counter[T] | None, more: dict[T, int], most: int) -> Counter
 
 # Numbers in a format that is not read as a number.
 
-NUMBER_FORMATS = {
-    "percent": "numbers with %; take the sign out of the cells",
-    "thousands": "numbers with a comma between thousands; take it out of the cells",
-    "comma": "numbers with a decimal comma; write points, or semicolons between the cells",
-    "point": "numbers with a decimal comma beside some with a point; write one or the other",
-}
 _FORMATS = {
-    "percent": re.compile(r"[+-]?\d*[.,]?\d+\s*%"),
-    "thousands": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
-    "comma": re.compile(r"[+-]?\d*,\d+"),
-    "point": re.compile(r"[+-]?(\d*\.\d+|\d{1,3}(\.\d{3})+,\d+)"),
+    r"[+-]?\d*[.,]?\d+\s*%": "numbers with %; take the sign out of the cells",
+    r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?": (
+        "numbers with a comma between thousands; take it out of the cells"
+    ),
+    r"[+-]?\d*,\d+": (
+        "numbers with a decimal comma; write points, or semicolons between the cells"
+    ),
+    r"[+-]?(\d*\.\d+|\d{1,3}(\.\d{3})+,\d+)": (
+        "numbers with a decimal comma beside some with a point; write one or the other"
+    ),
 }
 
 
 def number_format(table: Table, column: str) -> str | None:
-    """The format of cells that people, but not we, read as numbers: a key of ``NUMBER_FORMATS``.
+    """What to do with cells that people, but not we, read as numbers; None if there are none.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> cells = pd.DataFrame({"CD4": ["37%", "41 %"], "volume": ["2", "1,5"], "sex": ["f", "m"]})
+    >>> cells = pd.DataFrame({"CD4": ["37%", "41 %"], "sex": ["f", "m"]})
     >>> table = Table(cells, "a.csv", np.arange(2))
     >>> [number_format(table, name) for name in table.columns]
-    ['percent', 'comma', None]
+    ['numbers with %; take the sign out of the cells', None]
     """
     cells = table.text(column)[table.parse(column)[1]].unique().tolist()
-    fits = (name for name, pattern in _FORMATS.items() if all(map(pattern.fullmatch, cells)))
+    fits = (what for form, what in _FORMATS.items() if all(re.fullmatch(form, c) for c in cells))
     return next(fits, None) if cells else None
 
 

@@ -39,21 +39,6 @@ class StudyData:
     encoder: Encoder
     table: Table
 
-    @property
-    def ids(self) -> list[str]:
-        """Ids of the rows, as text."""
-        return [str(name) for name in self.X.index]
-
-    @property
-    def lower(self) -> dict[str, float]:
-        """Lower bounds of the scales by target; −inf where open or different by row."""
-        return dict(zip(self.targets.names, self.targets.lower.tolist(), strict=True))
-
-    @property
-    def upper(self) -> dict[str, float]:
-        """Upper bounds of the scales by target; +inf where open or different by row."""
-        return dict(zip(self.targets.names, self.targets.upper.tolist(), strict=True))
-
 
 def read_data(study: Study, path: Path | None = None) -> Table:
     r"""Read the table of a study, or another file in the same way.
@@ -106,7 +91,7 @@ def build_data(study: Study, table: Table) -> StudyData:
     if len(table) < 2:
         message = f"{table.file} has one row of data; a model needs at least {FEWEST_ROWS}"
         raise study.source.error(("data", "file"), message)
-    declared = columns.categorical_columns(study, table)
+    declared = columns.matching_columns(study, "categorical", table)
     summaries = []
     for name in columns.feature_columns(study, table):
         summaries.append(columns.summarise_column(table, name, declared=name in declared))
@@ -114,8 +99,13 @@ def build_data(study: Study, table: Table) -> StudyData:
     encoder = learn_encoder(summaries, study.features.missing, table.file)
     X = encoder.encode(table)
     X.index = pd.Index(read_ids(study, table), name=study.data.id)
-    groups = read_groups(study, table)
-    return StudyData(X, read_targets(study, table), groups, encoder, table)
+    entries = read_entries(study, table)
+    for target, values in zip(study.targets, entries.values.T, strict=True):
+        if np.isnan(values).all():
+            message = f"target {target.name!r} has no value at all; leave it out"
+            raise study.source.error(("targets", target.name), message)
+    targets = as_targets(study, entries)
+    return StudyData(X, targets, read_groups(study, table), encoder, table)
 
 
 def check_useful(study: Study, summary: columns.ColumnSummary, form: str | None = None) -> None:
@@ -129,7 +119,7 @@ def check_useful(study: Study, summary: columns.ColumnSummary, form: str | None 
     if summary.kind in reasons:
         why = reasons[summary.kind]
         if form is not None and summary.kind != "dates":
-            why = f"holds {columns.NUMBER_FORMATS[form]}"
+            why = f"holds {form}"
         message = f"feature {summary.name!r} {why}{summary.example}"
         raise study.source.error(("features", "include"), message)
 
@@ -197,16 +187,6 @@ class Entries(NamedTuple):
     values: FloatArray
     lower: FloatArray
     upper: FloatArray
-
-
-def read_targets(study: Study, table: Table) -> CensoredTargets:
-    """All targets of a study; one without any value is an error."""
-    entries = read_entries(study, table)
-    for target, values in zip(study.targets, entries.values.T, strict=True):
-        if np.isnan(values).all():
-            message = f"target {target.name!r} has no value at all; leave it out"
-            raise study.source.error(("targets", target.name), message)
-    return as_targets(study, entries)
 
 
 def read_entries(study: Study, table: Table) -> Entries:
@@ -298,8 +278,16 @@ def _read_target(target: TargetSettings, table: Table, source: Source) -> Entrie
     refuse(above & np.isinf(upper), "is flagged above detection, but has no limit")
     values = np.where(below, lower, np.where(above, upper, values))
     refuse(known & ~(lower < upper), "has a lower limit that is not below the upper one")
-    if target.outside == "error":
-        _refuse_outside(target, Entries(values, lower, upper), table, source)
+    sides = {"lower": (values < lower, lower), "upper": (values > upper, upper)}
+    for side, (outside, bound) in sides.items():
+        if target.outside == "error" and outside.any():
+            raise source.error(
+                ("targets", target.name, side),
+                f"target {target.name!r} has {int(outside.sum())} value(s) beyond its {side} bound "
+                f"({table.at(outside)}; the first is {values[outside][0]:g}, the bound "
+                f"{bound[outside][0]:g}). Correct the bound or the cells, list codes for missing "
+                "values in [data] missing, or write outside = 'clip'",
+            )
     return Entries(np.clip(values, lower, upper), lower, upper)
 
 
@@ -334,20 +322,6 @@ def _flags(target: TargetSettings, column: str | None, table: Table) -> BoolArra
             f"{table.text(column)[unclear].iloc[0]!r}"
         )
     return yes
-
-
-def _refuse_outside(target: TargetSettings, entries: Entries, table: Table, source: Source) -> None:
-    values, lower, upper = entries
-    sides = {"lower": (values < lower, lower), "upper": (values > upper, upper)}
-    for side, (outside, bound) in sides.items():
-        if outside.any():
-            raise source.error(
-                ("targets", target.name, side),
-                f"target {target.name!r} has {int(outside.sum())} value(s) beyond its {side} bound "
-                f"({table.at(outside)}; the first is {values[outside][0]:g}, the bound "
-                f"{bound[outside][0]:g}). Correct the bound or the cells, list codes for missing "
-                "values in [data] missing, or write outside = 'clip'",
-            )
 
 
 # Whether there are enough rows to fit and to test a model.

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.linalg import eigvalsh, qr
+from sklearn.preprocessing import StandardScaler
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
@@ -125,13 +126,13 @@ def _columns(data: StudyData) -> Iterator[Finding]:
 
 
 def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
-    declared = columns.categorical_columns(study, data.table)
+    declared = columns.matching_columns(study, "categorical", data.table)
     for column in data.encoder.columns:
         if column.reference is None:
             continue
         form = None if column.name in declared else columns.number_format(data.table, column.name)
         if form:
-            message = f"read as categories, but holds {columns.NUMBER_FORMATS[form]}"
+            message = f"read as categories, but holds {form}"
             yield _warn(column.name, message)
         counts = data.table.text(column.name).value_counts()
         rare = [str(level) for level, count in counts.items() if count < columns.FEWEST]
@@ -180,7 +181,6 @@ def _rows(study: Study, data: StudyData) -> Iterator[Finding]:
 # Columns that identify rows or people.
 
 _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
-_YEARS = (1800, 2100)
 
 
 def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
@@ -204,23 +204,18 @@ def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
 def _why_identifier(data: StudyData, name: str) -> str | None:
     values, text = data.table.parse(name)[0], data.table.text(name)
     known = values[~np.isnan(values)]
-    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= min(
-        columns.MOST_CATEGORIES, len(values) - 1
-    ):
+    least = min(columns.MOST_CATEGORIES, len(values) - 1)
+    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= least:
         return None
     if columns.names_person(name):
         return "by its name"
     if columns.is_numbered(text):
         return "by its leading zeros"
-    return "it counts the rows" if _counts_rows(values) else None
-
-
-def _counts_rows(values: FloatArray) -> bool:
-    """Whether the values count the rows: 1, 2, 3 or 1001, 1002; but not ages or years."""
-    if len(values) < _LEAST_ROWS or not (np.diff(values) == 1.0).all():
-        return False
+    # Values such as 1, 2, 3 or 1001, 1002 count the rows; ages or years do not.
     first, last = values[0], values[-1]
-    return bool(first in (0, 1) or (first >= 100 and not (_YEARS[0] <= first < last <= _YEARS[1])))
+    starts = first in (0, 1) or (first >= 100 and not 1800 <= first < last <= 2100)
+    counts = starts and len(values) >= _LEAST_ROWS and (np.diff(values) == 1.0).all()
+    return "it counts the rows" if counts else None
 
 
 # Collinear features.
@@ -239,8 +234,8 @@ def same_pairs(X: pd.DataFrame) -> list[tuple[str, str, float]]:
     >>> same_pairs(pd.DataFrame({"kg": [1.0, 2, 4], "g": [1e3, 2e3, 4e3], "age": [3.0, 1, 2]}))
     [('kg', 'g', 1.0)]
     """
-    Z = _standard(X)
-    correlation = Z.T @ Z
+    Z = StandardScaler().fit_transform(X)
+    correlation = Z.T @ Z / len(Z)
     first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
     return [
         (str(X.columns[i]), str(X.columns[j]), round(float(correlation[i, j]), 4))
@@ -258,8 +253,8 @@ def dependent_features(X: pd.DataFrame) -> list[str]:
     >>> dependent_features(total.assign(both=total.left + total.right))
     ['both']
     """
-    Z = _standard(X)
-    varies = np.flatnonzero(Z.any(axis=0))
+    Z = StandardScaler().fit_transform(X) / np.sqrt(len(X))
+    varies = np.flatnonzero(np.linalg.norm(Z, axis=0) > 0.5)  # 1, or 0 for a constant
     Z, names = Z[:, varies], X.columns[varies]
     # The smallest eigenvalue is cheap and settles most cases; pivoted QR then finds the names.
     if not 0 < Z.shape[1] < Z.shape[0] or eigvalsh(Z.T @ Z)[0] > _NOTHING_LEFT:
@@ -267,15 +262,6 @@ def dependent_features(X: pd.DataFrame) -> list[str]:
     R, order = qr(Z, mode="r", pivoting=True)
     left = np.abs(np.diag(R))
     return sorted(str(names[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
-
-
-def _standard(X: pd.DataFrame) -> FloatArray:
-    """Columns with mean 0 and length 1; a constant one is 0."""
-    values = X.to_numpy(dtype=np.float64)
-    centred = values - values.mean(axis=0)
-    length = np.linalg.norm(centred, axis=0)
-    varies = length > 1e-12 * np.abs(values).max(axis=0)
-    return np.where(varies, centred, 0.0) / np.where(varies, length, 1.0)
 
 
 def find_collinear(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:

@@ -92,7 +92,13 @@ class Encoder:
 
     def matrix(self, table: Table) -> FloatArray:
         """The same without names."""
-        self._check_present(table)
+        known = set(table.columns)
+        absent = [column.name for column in self.columns if column.name not in known]
+        if absent:
+            meant = {closest(name, known) for name in absent[:SHOWN]} - {None}
+            hint = f"; did you mean {listed(sorted(map(str, meant)))}?" if meant else ""
+            features = "feature" if len(absent) == 1 else "features"
+            raise StudyError(f"{table.file} lacks the {features} {listed(absent, SHOWN)}{hint}")
         return np.column_stack([self._encode(column, table) for column in self.columns])
 
     def to_state(self) -> dict[str, Any]:
@@ -105,15 +111,6 @@ class Encoder:
         """The encoder that ``to_state`` described."""
         columns = [_converted(column, list, tuple) for column in state["columns"]]
         return cls(tuple(EncodedColumn(**column) for column in columns), state["missing"])
-
-    def _check_present(self, table: Table) -> None:
-        known = set(table.columns)
-        absent = [column.name for column in self.columns if column.name not in known]
-        if absent:
-            meant = {closest(name, known) for name in absent[:SHOWN]} - {None}
-            hint = f"; did you mean {listed(sorted(map(str, meant)))}?" if meant else ""
-            features = "feature" if len(absent) == 1 else "features"
-            raise StudyError(f"{table.file} lacks the {features} {listed(absent, SHOWN)}{hint}")
 
     def _encode(self, column: EncodedColumn, table: Table) -> FloatArray:
         if column.reference is None:

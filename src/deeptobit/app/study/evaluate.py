@@ -240,7 +240,11 @@ def open_results(
         json.dumps({"deeptobit": {"version": __version__}, "data": about, **settings})
     )
     if path.exists():
-        _check_same(_read_settings(path), wanted, folder)
+        try:
+            found = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise ValueError(f"{path} is damaged; name another folder") from None
+        _check_same(found, wanted, folder)
         return ResultStore(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} has other contents; name a new or an empty folder")
@@ -248,13 +252,6 @@ def open_results(
     text = json.dumps({**wanted, "versions": versions()}, indent=2, ensure_ascii=False)
     write_whole(path, text + "\n")
     return ResultStore(folder)
-
-
-def _read_settings(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
-        raise ValueError(f"{path} is damaged; name another folder") from None
 
 
 def _check_same(

@@ -200,8 +200,6 @@ def versions() -> dict[str, str]:
 
 # Predictions for new rows.
 
-ROW = "row"  # the column that numbers the rows if there are no ids
-
 
 def predict_rows(
     model: StudyModel, X: pd.DataFrame, lower: FloatArray, upper: FloatArray
@@ -257,14 +255,21 @@ def predict_table(
     if not 0.0 < coverage < 1.0:
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
     X = fitted.encoder.encode(table)
-    _warn_of_imputed(fitted.encoder, table)
+    counts = {c.name: int(table.text(c.name).isna().sum()) for c in fitted.encoder.columns}
+    imputed = {name: count for name, count in counts.items() if count}
+    if imputed:
+        warnings.warn(
+            f"{table.file}: {sum(imputed.values())} missing cell(s) are filled with the means of "
+            f"the training table, in {listed(imputed)}",
+            stacklevel=2,
+        )
     lower, upper = read_limits(fitted.study, table)
     predictive = predict_rows(fitted.model, X, lower, upper)
     tail = 0.5 * (1.0 - coverage)
     low, high = predictive.quantile([tail, 1.0 - tail])
     mean, at_lower, at_upper = predictive.mean(), predictive.at_lower(), predictive.at_upper()
     key = fitted.study.data.id  # ids are copied without a check
-    columns: list[tuple[str, Any]] = [(ROW, np.arange(1, len(table) + 1))]
+    columns: list[tuple[str, Any]] = [("row", np.arange(1, len(table) + 1))]
     if key is not None and key in table.columns:
         columns = [(key, table.text(key).tolist())]
     for task, name in enumerate(fitted.model.target_names_):
@@ -276,14 +281,3 @@ def predict_table(
     if twice:
         raise StudyError(f"columns of the predictions would share a name: {listed(twice)}")
     return pd.DataFrame(dict(columns))
-
-
-def _warn_of_imputed(encoder: Encoder, table: Table) -> None:
-    counts = {c.name: int(table.text(c.name).isna().sum()) for c in encoder.columns}
-    imputed = {name: count for name, count in counts.items() if count}
-    if imputed:
-        warnings.warn(
-            f"{table.file}: {sum(imputed.values())} missing cell(s) are filled with the means of "
-            f"the training table, in {listed(imputed)}",
-            stacklevel=3,
-        )

@@ -269,7 +269,10 @@ def fit_study(
     """
     started = perf_counter()
     findings = diagnose(study, data)
-    data = _with_outcomes(data)
+    # Rows without outcomes could fill a whole fold.
+    rows = np.flatnonzero(~data.targets.missing.all(axis=1))
+    groups = None if data.groups is None else data.groups[rows]
+    data = replace(data, X=data.X.iloc[rows], targets=data.targets[rows], groups=groups)
     check_enough(study, data)
     try:
         model, warned, n_folds, held_out = _fit_all(study, data, n_jobs, progress)
@@ -284,17 +287,10 @@ def fit_study(
         text=config.settings_text(study),
         held_out=held_out,
         findings=(*findings, *warned),
-        n_groups=None if data.groups is None else len(set(data.groups)),
+        n_groups=None if groups is None else len(set(groups)),
         facts=versions() | {k: str(fact) for k, fact in facts.items()} | {"seconds": seconds},
         n_rows=len(data.targets),
     )
-
-
-def _with_outcomes(data: StudyData) -> StudyData:
-    """Only the rows that have a target: the others could fill a whole fold."""
-    rows = np.flatnonzero(~data.targets.missing.all(axis=1))
-    groups = None if data.groups is None else data.groups[rows]
-    return replace(data, X=data.X.iloc[rows], targets=data.targets[rows], groups=groups)
 
 
 def _fit_all(

@@ -13,6 +13,12 @@ from deeptobit.app.study.tables import Table, parse_numbers, split_limits
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
 _FLAG_VALUES = 2  # PID may be a flag: it is also a disease
+_USELESS: dict[columns.Kind, str] = {
+    "dates": "dates",
+    "empty": "no value at all",
+    "text": "free text or an identifier",
+    "mixed": "numbers and words; list the words in missing, above",
+}
 _LIMIT = ("_lod", "_lloq", "_limit")
 _FLAG = ("_below", "_bdl", "_censored")
 
@@ -69,16 +75,10 @@ def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str 
     numbered = [name for name in table.columns if columns.is_numbered(table.text(name))]
     numbered = [name for name in numbered if not _scale(table, name, ())]
     places = [name for name in table.columns if columns.names_place(name)]
-    key = next((name for name in (*named, *first, *numbered) if _differs(table, name)), None)
-    group = next(
-        (name for name in (*named, *numbered, *places) if columns.repeats(table.text(name))), None
-    )
-    return key, group
-
-
-def _differs(table: Table, name: str) -> bool:
-    text = table.text(name)
-    return bool(text.notna().all() and text.is_unique)
+    texts = ((name, table.text(name)) for name in (*named, *first, *numbered))
+    key = next((name for name, text in texts if text.notna().all() and text.is_unique), None)
+    groups = (n for n in (*named, *numbered, *places) if columns.repeats(table.text(n)))
+    return key, next(groups, None)
 
 
 def _outcomes(
@@ -160,24 +160,17 @@ def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
 
 def _why_not(table: Table, name: str, kind: columns.Kind) -> str | None:
     """Why a column should not be a feature, or None if it may."""
-    if kind == "dates":
-        return "dates"
-    if kind == "empty":
-        return "no value at all"
     if kind in ("text", "mixed") and (form := columns.number_format(table, name)):
-        return columns.NUMBER_FORMATS[form]
-    if kind == "text":
-        return "free text or an identifier"
-    if kind == "mixed":
-        return "numbers and words; list the words in missing, above"
-    if table.text(name).nunique() == 1:
+        return form
+    if kind in _USELESS:
+        return _USELESS[kind]
+    text = table.text(name)
+    n_values = text.nunique()
+    if n_values == 1:
         return "the same value in every row"
-    if columns.names_person(name) and table.text(name).nunique() > _FLAG_VALUES:
+    if columns.names_person(name) and n_values > _FLAG_VALUES:
         return "an identifier, by its name"
-    if (
-        columns.is_numbered(table.text(name))
-        and table.text(name).nunique() > columns.MOST_CATEGORIES
-    ):
+    if columns.is_numbered(text) and n_values > columns.MOST_CATEGORIES:
         return "an identifier, by its leading zeros"
     return None
 

@@ -185,7 +185,7 @@ def read_first_pass(
     groups : GroupCount or None
     """
     study, groups = table.study, None
-    declared = columns.categorical_columns(study, table)
+    declared = columns.matching_columns(study, "categorical", table)
     summaries = [columns.ColumnSummary(name, name in declared) for name in table.features]
     n_values = np.zeros(len(study.targets), dtype=np.int64)
     for chunk in table.chunks():

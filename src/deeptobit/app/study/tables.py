@@ -378,11 +378,12 @@ def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError):
-        frame = None
-    if path.is_dir() and (frame is None or not len(frame.columns)):
+        frame = pd.DataFrame()
+        if not path.is_dir():
+            message = f"{path.name} cannot be read as a Parquet file; write it again"
+            raise StudyError(message) from None
+    if path.is_dir() and not len(frame.columns):
         raise StudyError(f"{path} is a folder, but not of Parquet files of one table; name a file")
-    if frame is None:
-        raise StudyError(f"{path.name} cannot be read as a Parquet file; write it again") from None
     if frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()
     return stored_table(frame, path.name, np.arange(2, len(frame) + 2), missing)
