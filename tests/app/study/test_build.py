@@ -14,7 +14,7 @@ def test_features_are_encoded_and_ids_kept(tmp_path: Path) -> None:
     assert list(data.X.index) == ["a", "b", "c", "d"]
     assert data.groups is not None
     assert data.groups.tolist() == ["1", "1", "2", "2"]
-    assert (data.targets.lower, data.targets.upper) == ([0.0], [30.0])
+    assert (data.targets.lower.tolist(), data.targets.upper.tolist()) == ([0.0], [30.0])
     assert data.targets.at_upper.ravel().tolist() == [True, False, True, False]
     assert data.targets.missing.ravel().tolist() == [False, False, False, True]
     assert data.targets.entry_lower is None

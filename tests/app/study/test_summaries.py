@@ -8,7 +8,7 @@ import pytest
 
 from deeptobit.app.study import StudyError, Table, build_data, read_data, read_study
 from deeptobit.app.study.columns import MOST_DECLARED, ColumnSummary, kind_of
-from deeptobit.app.study.encoding import learn_encoder
+from deeptobit.app.study.data import learn_encoder
 from deeptobit.app.study.stream import ChunkedTable, read_first_pass
 from tests.app.study.streams import chunks_of
 

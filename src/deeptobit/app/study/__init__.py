@@ -2,17 +2,11 @@
 
 from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.comparison import summarise, write_summary
-from deeptobit.app.study.config import Study, read_study
+from deeptobit.app.study.config import Study, read_study, versions
 from deeptobit.app.study.data import StudyData, build_data, read_data
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.evaluate import ResultStore, evaluate, open_results, open_store, run_jobs
-from deeptobit.app.study.fitted import (
-    FittedStudy,
-    load_fitted,
-    predict_table,
-    save_fitted,
-    versions,
-)
+from deeptobit.app.study.fitted import FittedStudy, load_fitted, predict_table, save_fitted
 from deeptobit.app.study.fitting import fit_study, make_model
 from deeptobit.app.study.measures import MEASURES, HeldOut, Measure, Predicted, measure
 from deeptobit.app.study.memory import check_memory

@@ -1,10 +1,12 @@
 """The study file: which data, which features, which targets, how to fit and to evaluate."""
 
 import json
+import platform
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from sys import float_info
 from typing import Any, Literal, TypeVar
@@ -463,7 +465,7 @@ def toml_value(value: str | bool | float | tuple[str | float, ...]) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-# The settings of a study that are stored with its model.
+# What is stored with a model: the settings of its study, and versions.
 
 
 def settings_text(study: Study) -> str:
@@ -499,3 +501,15 @@ def settings_text(study: Study) -> str:
         if lines or title.startswith("targets."):
             parts.append("".join([f"[{title}]\n", *lines]))
     return "\n".join(parts)
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, deeptobit and the packages that its numbers depend on.
+
+    Examples
+    --------
+    >>> list(versions())
+    ['python', 'deeptobit', 'numpy', 'scipy', 'scikit-learn']
+    """
+    packages = ("deeptobit", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}

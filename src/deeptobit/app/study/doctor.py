@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
-from deeptobit.app.study.data import StudyData, check_enough
-from deeptobit.app.study.encoding import Encoder
+from deeptobit.app.study.data import Encoder, StudyData, check_enough
 from deeptobit.app.study.tables import StudyError, Table, listed, parse_numbers, split_limits
 from deeptobit.arrays import FloatArray
 from deeptobit.targets import CensoredTargets

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from deeptobit import __version__
 from deeptobit.app.study import splits
-from deeptobit.app.study.fitted import versions
+from deeptobit.app.study.config import versions
 from deeptobit.app.study.measures import measure
 from deeptobit.app.study.splits import EvaluationData, Job, Protocol
 from deeptobit.app.study.tables import write_whole

@@ -1,12 +1,10 @@
 """A fitted study: its model, its held-out predictions, its file, and predictions for new tables."""
 
-import platform
 import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,8 @@ import pandas as pd
 
 from deeptobit import estimators
 from deeptobit.app.study.config import Source, Study, parse_study
-from deeptobit.app.study.data import read_limits
+from deeptobit.app.study.data import Encoder, read_limits
 from deeptobit.app.study.doctor import Finding
-from deeptobit.app.study.encoding import Encoder
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.tables import StudyError, Table, listed
 from deeptobit.arrays import FloatArray
@@ -184,18 +181,6 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
         findings=tuple(Finding(*finding) for finding in state["findings"]),
         **{name: state[name] for name in _STORED},
     )
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python, deeptobit and the packages that its numbers depend on.
-
-    Examples
-    --------
-    >>> list(versions())
-    ['python', 'deeptobit', 'numpy', 'scipy', 'scikit-learn']
-    """
-    packages = ("deeptobit", "numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 # Predictions for new rows.

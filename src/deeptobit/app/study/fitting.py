@@ -17,7 +17,7 @@ from deeptobit.app.study import config
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows, versions
+from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
@@ -106,25 +106,21 @@ def join_folds(
     def join(pieces: Iterable[FloatArray]) -> FloatArray:
         return np.concatenate(list(pieces))[order]
 
-    def join_predictive(predictives: list[Predictive]) -> Predictive:
-        return replace(
+    predictive, null = (
+        replace(
             predictives[0],
             latent=join(predictive.latent for predictive in predictives),
             sigma=join(predictive.sigma for predictive in predictives),
             lower=targets.lower_bounds,
             upper=targets.upper_bounds,
         )
-
-    return replace(
-        parts[0],
-        targets=targets,
-        predictive=join_predictive([part.predictive for part in parts]),
-        null=join_predictive([part.null for part in parts]),
-        stages=tuple(
-            join(part.stages[min(layer, len(part.stages) - 1)] for part in parts)
-            for layer in range(depth)
-        ),
+        for predictives in zip(*((part.predictive, part.null) for part in parts), strict=True)
     )
+    stages = (
+        join(part.stages[min(layer, len(part.stages) - 1)] for part in parts)
+        for layer in range(depth)
+    )
+    return HeldOut(targets, predictive, null, tuple(stages), parts[0].coverage)
 
 
 # The estimator of a study.
@@ -279,7 +275,7 @@ def fit_study(
     except ValueError as error:
         raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
     seconds = f"{perf_counter() - started:.1f}"
-    facts = {"folds": n_folds, "seed": study.model.seed, "date": date.today()}
+    facts = {"folds": n_folds, "seed": study.model.seed, "date": date.today(), "seconds": seconds}
     return FittedStudy(
         model=model,
         encoder=data.encoder,
@@ -288,7 +284,7 @@ def fit_study(
         held_out=held_out,
         findings=(*findings, *warned),
         n_groups=None if groups is None else len(set(groups)),
-        facts=versions() | {k: str(fact) for k, fact in facts.items()} | {"seconds": seconds},
+        facts=config.versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=len(data.targets),
     )
 

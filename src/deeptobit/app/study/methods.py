@@ -117,8 +117,11 @@ class RidgeTobit(Baseline):
     prediction = "mean"
 
     def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
-        models = [TobitRegressor(alpha=alpha) for alpha in _ALPHAS]
-        self.model_ = best_held_out(models, X, targets, folds, centred_anmse).fit(X, targets)
+        def error(alpha: float) -> float:
+            held_out = predict_held_out(TobitRegressor(alpha=alpha), X, targets, folds)
+            return float(centred_anmse(targets, held_out))
+
+        self.model_ = TobitRegressor(alpha=min(_ALPHAS, key=error)).fit(X, targets)
         self.sigma_ = self.model_.sigma_
 
     def _latent(self, X: FloatArray) -> FloatArray:
@@ -185,11 +188,6 @@ def predict_held_out(model: Any, X: FloatArray, Y: Any, folds: Folds) -> FloatAr
     for train, test in folds:
         held_out[test] = clone(model).fit(X[train], Y[train]).predict(X[test])
     return held_out
-
-
-def best_held_out(models: list[Any], X: FloatArray, Y: Any, folds: Folds, error: Any) -> Any:
-    """The model with the smallest error of its predictions for held-out rows."""
-    return min(models, key=lambda model: float(error(Y, predict_held_out(model, X, Y, folds))))
 
 
 # Regressions of scikit-learn on outcomes some of which are missing.
@@ -304,14 +302,17 @@ def tune_forest(
     X: FloatArray, Y: FloatArray, folds: Folds, random_state: Any = 0
 ) -> Filled | Taskwise:
     """A random forest of all tasks; the folds choose the least number of rows in a leaf."""
-    forests = [
-        RandomForestRegressor(
+
+    def forest(leaf: int) -> Filled | Taskwise:
+        model = RandomForestRegressor(
             100, min_samples_leaf=leaf, max_features=1 / 3, random_state=random_state
         )
-        for leaf in _LEAVES
-    ]
-    models = [Filled(forest) if Y.shape[1] > 1 else Taskwise([forest]) for forest in forests]
-    return best_held_out(models, X, Y, folds, lambda Y, other: np.nansum(np.square(Y - other)))
+        return Filled(model) if Y.shape[1] > 1 else Taskwise([model])
+
+    def error(leaf: int) -> float:
+        return float(np.nansum(np.square(Y - predict_held_out(forest(leaf), X, Y, folds))))
+
+    return forest(min(_LEAVES, key=error))
 
 
 _TUNE: Mapping[str, Callable[..., Filled | Taskwise]] = {

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from pandas.util import hash_array
 
 from deeptobit.app.study import columns, data, doctor
-from deeptobit.app.study.config import Study, settings_text
-from deeptobit.app.study.encoding import Encoder, learn_encoder
-from deeptobit.app.study.fitted import FittedStudy, versions
+from deeptobit.app.study.config import Study, settings_text, versions
+from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.fitting import as_findings, make_network, predict_test_rows
 from deeptobit.app.study.tables import StudyError, Table, stored_table
 from deeptobit.arrays import BoolArray, FloatArray
@@ -173,7 +172,7 @@ class GroupCount:
 
 def read_first_pass(
     table: ChunkedTable,
-) -> tuple[Encoder, NDArray[np.int64], GroupCount | None]:
+) -> tuple[data.Encoder, NDArray[np.int64], GroupCount | None]:
     """Read and check every cell once, before any model is fitted.
 
     Returns
@@ -199,7 +198,7 @@ def read_first_pass(
     data.check_values(study, n_values)
     for summary in summaries:
         data.check_useful(study, summary)
-    return learn_encoder(summaries, study.features.missing, table.file), n_values, groups
+    return data.learn_encoder(summaries, study.features.missing, table.file), n_values, groups
 
 
 # Which rows are held out: the same in every pass.
@@ -264,7 +263,7 @@ _MOST_VALUES = 10_000  # of a target, to fit the null model
 
 def read_test_rows(
     table: ChunkedTable,
-    encoder: Encoder,
+    encoder: data.Encoder,
     n_values: NDArray[np.int64],
     held_out: HeldOutRows,
     n_held_out: int,
@@ -313,7 +312,7 @@ class TrainingRows(LocalSource):
     """
 
     def __init__(
-        self, table: ChunkedTable, encoder: Encoder, held_out: HeldOutRows, n_rows: int
+        self, table: ChunkedTable, encoder: data.Encoder, held_out: HeldOutRows, n_rows: int
     ) -> None:
         self._table, self._encoder, self._held_out = table, encoder, held_out
         self._n_rows = n_rows
