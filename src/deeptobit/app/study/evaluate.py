@@ -55,7 +55,7 @@ def evaluate(
     *,
     n_jobs: int | None = None,
     store: "ResultStore | None" = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total, label: None,
 ) -> Evaluation:
     """Fit every method to every split and measure it on the test rows.
 
@@ -142,7 +142,7 @@ def run_jobs(
     *,
     n_jobs: int | None = None,
     store: "ResultStore | None" = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total, label: None,
 ) -> pd.DataFrame:
     """The rows of all jobs in their order; those that ``store`` has are not computed again.
 
@@ -153,8 +153,7 @@ def run_jobs(
     done = {key for frame in frames for key in _keys(frame)}
     left = [job for job in jobs if job.key not in done]
     before = len(jobs) - len(left)
-    tell = progress or (lambda done, total, label: None)
-    tell(before, len(jobs), "")
+    progress(before, len(jobs), "")
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
     by_key = {job.key: job for job in left}
     fits = parallel(delayed(work)(job) for job in left)
@@ -162,7 +161,7 @@ def run_jobs(
         frames.append(frame)
         if store is not None:
             store.write(_in_order(frames, jobs))
-        tell(count, len(jobs), str(by_key[_keys(frame)[0]]))
+        progress(count, len(jobs), str(by_key[_keys(frame)[0]]))
     return _in_order(frames, jobs)
 
 

@@ -179,8 +179,9 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     >>> network.rank, network.n_layers, network.noise, network.upper
     (10, 2, 'gaussian', {'y': 30.0})
     """
-    settings, sparsities = study.model, None
-    rank, alpha, n_layers = _RANK, None, 2
+    settings = study.model
+    rank, n_layers = _RANK, 2
+    alphas: tuple[float, ...] = ()
     if isinstance(settings, config.TobitSettings):
         raise study.source.error(
             ("model", "kind"),
@@ -189,23 +190,22 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
         )
     if isinstance(settings, config.NetworkSettings):
         rank, n_layers = max(settings.ranks or (_RANK,)), settings.max_layers
-        alphas, sparsities = settings.alphas, settings.feature_sparsities
-        alpha = alphas[0] if alphas and len(alphas) == 1 else None
+        alphas = settings.alphas or ()
+        if min(settings.feature_sparsities or (0.0,)) > 0.0:
+            raise study.source.error(
+                ("model", "feature_sparsities"),
+                "feature_sparsities need all rows in memory, and the rows of this table are "
+                "streamed; leave them out, or allow more --memory",
+            )
     elif settings.members == ("stack",):
         n_layers = 1
-    if sparsities and min(sparsities) > 0.0:
-        raise study.source.error(
-            ("model", "feature_sparsities"),
-            "feature_sparsities need all rows in memory, and the rows of this table are streamed; "
-            "leave them out, or allow more --memory",
-        )
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
     return estimators.SubspaceNetworkRegressor(
         rank=rank,
         n_layers=n_layers if bounded else 1,  # without bounds any depth is linear
-        alpha="auto" if alpha is None else alpha,
+        alpha=alphas[0] if len(alphas) == 1 else "auto",
         noise="gaussian" if settings.noise == "auto" else settings.noise,
         lower=dict(zip(names, lower.tolist(), strict=True)),
         upper=dict(zip(names, upper.tolist(), strict=True)),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, ShuffleSplit
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 
 import deeptobit
 from deeptobit.app.study.columns import FEWEST
@@ -85,15 +85,12 @@ def draw_splits(n_rows: int, groups: NDArray[np.generic] | None, protocol: Proto
     [[0, 2], [3], [1]]
     """
     n_units, units = (n_rows, "rows") if groups is None else (len(set(groups)), "groups")
-    rows = np.zeros((n_rows, 1))
     if protocol.method == "folds":
         if n_units < max(protocol.folds, 3):
             raise ValueError(f"{protocol.folds} folds need as many {units}, and three at least")
         share = 1.0 - 1.0 / protocol.folds
-        shuffled = KFold(protocol.folds, shuffle=True, random_state=protocol.seed)
-        splitter = shuffled if groups is None else GroupKFold(protocol.folds)
-        pairs = enumerate(splitter.split(rows, None, groups))
-        return [Split(share, repeat, train, test) for repeat, (train, test) in pairs]
+        folds = make_folds(n_rows, protocol.folds, groups, protocol.seed)
+        return [Split(share, repeat, *fold) for repeat, fold in enumerate(folds)]
     splits = []
     for share in protocol.train_shares:
         if share * n_units < 2 or (1.0 - share) * n_units < 1:
@@ -102,7 +99,7 @@ def draw_splits(n_rows: int, groups: NDArray[np.generic] | None, protocol: Proto
             )
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         random = kind(protocol.repeats, train_size=share, random_state=protocol.seed)
-        for repeat, (train, test) in enumerate(random.split(rows, None, groups)):
+        for repeat, (train, test) in enumerate(random.split(np.zeros((n_rows, 1)), None, groups)):
             splits.append(Split(share, repeat, train, test))
     return splits
 

@@ -91,11 +91,9 @@ def parse_numbers(cells: "pd.Series[Any]", *, decimal_comma: bool) -> tuple[Floa
     text = cells.astype(object)
     known = text.notna().to_numpy()
     ambiguous = np.zeros(len(text), dtype=np.bool_)
-    if decimal_comma:
-        comma = text.str.contains(",", regex=False).eq(True)
-        if comma.any():
-            ambiguous = text.str.contains(".", regex=False).eq(True).to_numpy()
-            text = text.str.replace(",", ".", regex=False)
+    if decimal_comma and text.str.contains(",", regex=False).eq(True).any():
+        ambiguous = text.str.contains(".", regex=False).eq(True).to_numpy()
+        text = text.str.replace(",", ".", regex=False)
     values = np.array(pd.to_numeric(text, errors="coerce"), dtype=np.float64)
     wrong = known & (~np.isfinite(values) | ambiguous)
     return np.where(wrong, np.nan, values), wrong
