@@ -15,6 +15,8 @@ from deeptobit.app.study.config import Study
 from deeptobit.app.study.tables import Table, as_text, did_you_mean
 from deeptobit.arrays import FloatArray
 
+_PARTS = {"id": "the id", "group": "the group", "column": "a target"}
+
 
 class Columns(Protocol):
     """A table, in memory or not: the names of its columns and of its file."""
@@ -28,18 +30,22 @@ class Columns(Protocol):
         """Name of the file, for errors."""
 
 
-def check_columns(study: Study, table: Columns) -> None:
-    """Check that the table has every column that ``[data]`` and ``[targets]`` name."""
+def named_columns(study: Study) -> dict[tuple[str, ...], str]:
+    """Columns that ``[data]`` and ``[targets]`` name, by the place of the key in the study file."""
     named: dict[tuple[str, ...], str | None] = {
         ("data", "id"): study.data.id,
         ("data", "group"): study.data.group,
     }
     for target in study.targets:
-        section = ("targets", target.name)
-        named[(*section, "column")] = target.values
-        named |= {(*section, key): name for key, name in target.helpers.items()}
-    for where, name in named.items():
-        if name is None or name in table.columns:
+        columns = {"column": target.values} | target.helpers
+        named |= {("targets", target.name, key): name for key, name in columns.items()}
+    return {where: name for where, name in named.items() if name is not None}
+
+
+def check_columns(study: Study, table: Columns) -> None:
+    """Check that the table has every column that ``[data]`` and ``[targets]`` name."""
+    for where, name in named_columns(study).items():
+        if name in table.columns:
             continue
         hint = did_you_mean(name, table.columns)
         if where[-1] in ("lower", "upper") and re.fullmatch(r"[+-]?\d*\.?\d+", name):
@@ -53,11 +59,8 @@ def feature_columns(study: Study, table: Columns) -> list[str]:
     A wildcard never selects the id, the group, or the targets with their limits and flags. Only
     the group may be named as a feature.
     """
-    named, taken = study.features.include, dict[str | None, str]()
-    for target in study.targets:
-        taken |= {name: f"{key} of a target" for key, name in target.helpers.items()}
-        taken[target.values] = "a target"
-    taken |= {study.data.id: "the id", study.data.group: "the group"}
+    named, parts = study.features.include, reversed(named_columns(study).items())
+    taken = {name: _PARTS.get(where[-1], f"{where[-1]} of a target") for where, name in parts}
     for name in named:
         if name in taken and name in table.columns and name != study.data.group:
             message = f"column {name!r} is {taken[name]}; it cannot be a feature"

@@ -62,10 +62,9 @@ class ChunkedTable:
         self._missing = [str(code) for code in study.data.missing]
         columns.check_columns(study, self)
         self.features = columns.feature_columns(study, self)
-        used = [*self.features, *([study.data.group] if study.data.group is not None else [])]
-        for target in study.targets:
-            used += [target.values, *target.helpers.values()]
-        self._used = list(dict.fromkeys(used))
+        named = columns.named_columns(study)
+        named.pop(("data", "id"), None)
+        self._used = list(dict.fromkeys([*self.features, *named.values()]))
 
     @property
     def columns(self) -> list[str]:
