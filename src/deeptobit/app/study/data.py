@@ -296,9 +296,7 @@ def check_useful(study: Study, summary: columns.ColumnSummary, form: str | None 
         f"{columns.MOST_CATEGORIES} categories; exclude it, or list it in categorical",
     }
     if summary.kind in reasons:
-        why = reasons[summary.kind]
-        if form is not None and summary.kind != "dates":
-            why = f"holds {form}"
+        why = f"holds {form}" if form and summary.kind != "dates" else reasons[summary.kind]
         message = f"feature {summary.name!r} {why}{summary.example}"
         raise study.source.error(("features", "include"), message)
 
@@ -335,9 +333,8 @@ def read_ids(study: Study, table: Table) -> list[str]:
 
 def read_groups(study: Study, table: Table) -> NDArray[np.object_] | None:
     """Labels of the groups as text; a row without one is an error."""
-    if study.data.group is None:
-        return None
-    return np.asarray(_labels(study, table, "group", study.data.group), dtype=object)
+    group = study.data.group
+    return None if group is None else np.asarray(_labels(study, table, "group", group), object)
 
 
 def _labels(study: Study, table: Table, key: str, column: str) -> "pd.Series[Any]":

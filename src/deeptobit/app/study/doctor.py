@@ -95,22 +95,18 @@ def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
 
 def find_missing_bounds(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
     """Sides where a target looks censored and the study has no bound, by its observed values."""
-    ends = columns.find_floor_and_ceiling(values)
-    known = values[~np.isnan(values)]
-    scale = columns.known_scale(
-        target.values, known.min(initial=np.inf), known.max(initial=-np.inf)
-    )
+    warn, ends = partial(_warn, target.name), columns.find_floor_and_ceiling(values)
+    low, high = np.fmin.reduce(values, initial=np.inf), np.fmax.reduce(values, initial=-np.inf)
+    scale = columns.known_scale(target.values, low, high)
     for side, flag in (("lower", target.below), ("upper", target.above)):
         if getattr(target, side) is not None or flag is not None:
             continue
         if scale is not None:
             bound = getattr(scale, side)
-            message = f"no {side} bound, but {scale.name} has one: {side} = {bound:g}"
-            yield _warn(target.name, message)
+            yield warn(f"no {side} bound, but {scale.name} has one: {side} = {bound:g}")
         elif side in ends:
             end, share = ends[side]
-            message = f"{share:.0%} of the values are {end:g}: is {side} = {end:g} missing?"
-            yield _warn(target.name, message)
+            yield warn(f"{share:.0%} of the values are {end:g}: is {side} = {end:g} missing?")
 
 
 def _columns(data: StudyData) -> Iterator[Finding]:
@@ -131,8 +127,7 @@ def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
             continue
         form = None if column.name in declared else columns.number_format(data.table, column.name)
         if form:
-            message = f"read as categories, but holds {form}"
-            yield _warn(column.name, message)
+            yield _warn(column.name, f"read as categories, but holds {form}")
         counts = data.table.text(column.name).value_counts()
         rare = [str(level) for level, count in counts.items() if count < columns.FEWEST]
         if rare:
@@ -153,11 +148,10 @@ def _groups(study: Study, data: StudyData) -> Iterator[Finding]:
         yield warn(f"its largest group has {counts.max() / len(data.groups):.0%} of the rows")
     single = int((counts == 1).sum())
     if _NEARLY_ALL * len(names) <= single < len(names):
-        message = (
+        yield warn(
             "nearly all groups have one row; if one is an id that was written twice by mistake, "
             f"id = {study.data.group!r} in place of group says where"
         )
-        yield warn(message)
     elif single > 0:
         yield _note(study.data.group, f"{single} of {len(names)} groups have one row")
 
@@ -193,11 +187,11 @@ def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
         if name not in people:
             yield _warn(name, f"looks like an identifier ({why}), and is a feature; exclude it")
     for name in people:
-        message = (
+        yield _warn(
+            name,
             "looks like an identifier that repeats, so that rows of a person may be both in the "
-            f"training and in the held-out rows; group = {name!r} under [data] keeps them together"
+            f"training and in the held-out rows; group = {name!r} under [data] keeps them together",
         )
-        yield _warn(name, message)
 
 
 def _why_identifier(data: StudyData, name: str) -> str | None:

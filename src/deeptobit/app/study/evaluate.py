@@ -150,31 +150,30 @@ def run_jobs(
     parameters are those of :func:`evaluate`.
     """
     frames = [] if store is None else store.read()
+    place = {job.key: position for position, job in enumerate(jobs)}
+
+    def joined() -> pd.DataFrame:
+        """One table; the rows of a job are in order already, and a stable sort keeps that."""
+        table = pd.concat(frames, ignore_index=True)
+        order = np.argsort([place[key] for key in _keys(table)], kind="stable")
+        return table.iloc[order].reset_index(drop=True)
+
     done = {key for frame in frames for key in _keys(frame)}
     left = [job for job in jobs if job.key not in done]
     before = len(jobs) - len(left)
     progress(before, len(jobs), "")
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
-    by_key = {job.key: job for job in left}
     fits = parallel(delayed(work)(job) for job in left)
     for count, frame in enumerate(fits, start=before + 1):
         frames.append(frame)
         if store is not None:
-            store.write(_in_order(frames, jobs))
-        progress(count, len(jobs), str(by_key[_keys(frame)[0]]))
-    return _in_order(frames, jobs)
+            store.write(joined())
+        progress(count, len(jobs), str(jobs[place[_keys(frame)[0]]]))
+    return joined()
 
 
 def _keys(frame: pd.DataFrame) -> list[tuple[float, int, str]]:
     return list(frame[["share", "repeat", "method"]].itertuples(index=False, name=None))
-
-
-def _in_order(frames: Sequence[pd.DataFrame], jobs: Sequence[Job]) -> pd.DataFrame:
-    """One table; the rows of a job are in order already, and a stable sort keeps that."""
-    table = pd.concat(frames, ignore_index=True)
-    place = {job.key: position for position, job in enumerate(jobs)}
-    order = np.argsort([place[key] for key in _keys(table)], kind="stable")
-    return table.iloc[order].reset_index(drop=True)
 
 
 # Results in a folder, which a later run continues only with the same data and settings.
