@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import Study, StudyData
-from deeptobit.app.study import chunks as _chunks
-from deeptobit.app.study.chunks import Chunk, GroupCount, HeldOutRows, hash_uniform
+from deeptobit.app.study import stream as _stream
 from deeptobit.app.study.data import read_groups
+from deeptobit.app.study.stream import Chunk, GroupCount, HeldOutRows, hash_uniform
 from deeptobit.arrays import BoolArray
 from tests.app.study.cohorts import read_cohort, write_cohort
 
@@ -47,6 +47,6 @@ def held_out(study: Study, data: StudyData) -> BoolArray:
 def chunks_of(n_rows: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tables are read so many rows at a time."""
     with monkeypatch.context() as patch:
-        patch.setattr(_chunks, "_MOST_ROWS", n_rows)
-        patch.setattr(_chunks, "_FEWEST_ROWS", n_rows)
+        patch.setattr(_stream, "_MOST_ROWS", n_rows)
+        patch.setattr(_stream, "_FEWEST_ROWS", n_rows)
         yield

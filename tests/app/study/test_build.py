@@ -11,10 +11,10 @@ def test_features_are_encoded_and_ids_kept(tmp_path: Path) -> None:
     data = build(tmp_path, data='id = "id"\ngroup = "site"')
     assert list(data.X.columns) == ["age", "age (missing)", "sex=m"]
     np.testing.assert_array_equal(data.X, [[70, 0, 0], [75, 0, 1], [75, 1, 0], [80, 0, 0]])
-    assert data.ids == ["a", "b", "c", "d"]
+    assert list(data.X.index) == ["a", "b", "c", "d"]
     assert data.groups is not None
     assert data.groups.tolist() == ["1", "1", "2", "2"]
-    assert (data.lower, data.upper) == ({"MMSE": 0.0}, {"MMSE": 30.0})
+    assert (data.targets.lower.tolist(), data.targets.upper.tolist()) == ([0.0], [30.0])
     assert data.targets.at_upper.ravel().tolist() == [True, False, True, False]
     assert data.targets.missing.ravel().tolist() == [False, False, False, True]
     assert data.targets.entry_lower is None
@@ -22,7 +22,7 @@ def test_features_are_encoded_and_ids_kept(tmp_path: Path) -> None:
 
 def test_without_an_id_rows_are_numbered(tmp_path: Path) -> None:
     data = build(tmp_path, TARGET + '[features]\nexclude = ["i*", "site"]\n', data="")
-    assert data.ids == ["1", "2", "3", "4"]
+    assert list(data.X.index) == ["1", "2", "3", "4"]
 
 
 def test_codes_become_categories_and_the_group_a_feature_if_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import StudyError, read_study, stream_study
-from deeptobit.app.study.chunks import Chunk, GroupCount, HeldOutRows, hash_uniform
+from deeptobit.app.study.stream import Chunk, GroupCount, HeldOutRows, hash_uniform
 from deeptobit.app.study.tables import Table
 
 

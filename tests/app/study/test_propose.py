@@ -38,7 +38,7 @@ def test_a_messy_table_becomes_a_study_that_fits(tmp_path: Path) -> None:
         ("Tau", 0.4, None),
     ]
     data = build_data(study, read_data(study))
-    assert data.ids[:2] == ["0001", "0002"]
+    assert list(data.X.index[:2]) == ["0001", "0002"]
     assert len(data.X) == N_ROWS
     assert {"Alter", "Geschlecht=w", "Zentrum=Zentrum 1"} <= set(data.X.columns)
     assert not [finding for finding in diagnose(study, data) if finding.level == "warning"]

@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from deeptobit.app.study.scales import SCALES, find_floor_and_ceiling, known_scale, sf36_together
+from deeptobit.app.study.columns import SCALES, find_floor_and_ceiling, known_scale, sf36_together
 from deeptobit.datasets import packaged_table
 
 

@@ -18,8 +18,8 @@ from deeptobit.app.study import (
     save_fitted,
     stream_study,
 )
-from deeptobit.app.study import chunks as _chunks
 from deeptobit.app.study import fitting as _model
+from deeptobit.app.study import stream as _stream
 from deeptobit.app.study.fitting import make_network
 from deeptobit.estimators import inputs as _choice
 from tests.app.study.streams import chunks_of, held_out, write_parquet
@@ -208,7 +208,7 @@ def test_too_little_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     _frame(0).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(StudyError, match="target 'y' has values in 0 rows"):
         stream_study(_study(tmp_path, "[targets.y]"), tmp_path / "a.parquet")
-    monkeypatch.setattr(_chunks, "_SHARE", 0.0)
+    monkeypatch.setattr(_stream, "_SHARE", 0.0)
     _frame(12).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(StudyError, match="0 of 12 rows would be held out, which leaves none"):
         stream_study(_study(tmp_path, "[targets.y]"), tmp_path / "a.parquet")

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import StudyError, Table, build_data, read_data, read_study
-from deeptobit.app.study.chunks import ChunkedTable, read_first_pass
 from deeptobit.app.study.columns import MOST_DECLARED, ColumnSummary, kind_of
-from deeptobit.app.study.encoding import learn_encoder
+from deeptobit.app.study.data import learn_encoder
+from deeptobit.app.study.stream import ChunkedTable, read_first_pass
 from tests.app.study.streams import chunks_of
 
 N_ROWS = 60
@@ -47,11 +47,11 @@ def test_the_encoder_is_that_of_the_whole_table(
     whole = build_data(study, read_data(study)).encoder
     with chunks_of(n_rows, monkeypatch):
         table = ChunkedTable(study, tmp_path / "a.parquet", lambda *state: None)
-        first = read_first_pass(study, table)
-    assert first.n_values.tolist() == [N_ROWS]
-    assert first.encoder.features == whole.features
+        encoder, n_values, _ = read_first_pass(table)
+    assert n_values.tolist() == [N_ROWS]
+    assert encoder.features == whole.features
     assert any("(missing)" in name for name in whole.features)
-    for one, other in zip(first.encoder.columns, whole.columns, strict=True):
+    for one, other in zip(encoder.columns, whole.columns, strict=True):
         assert (one.name, one.levels, one.reference) == (other.name, other.levels, other.reference)
         assert (one.indicator, one.few) == (other.indicator, other.few)
         np.testing.assert_allclose(one.means, other.means, rtol=1e-12)

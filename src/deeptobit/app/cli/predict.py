@@ -31,7 +31,7 @@ def predict(
     with common.one_sentence(as_json), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         common.check_output(path, force, model, data)
-        studies.output.check_writable(path)
+        studies.tables.check_writable(path)
         with Console(stderr=True).status("Predicting …"):
             fitted = studies.load_fitted(model)
             table = studies.read_data(fitted.study, data)

@@ -2,35 +2,20 @@
 
 from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.comparison import summarise, write_summary
-from deeptobit.app.study.config import Study, read_study
+from deeptobit.app.study.config import Study, read_study, versions
 from deeptobit.app.study.data import StudyData, build_data, read_data
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.evaluate import (
-    Job,
-    ResultStore,
-    evaluate,
-    open_results,
-    open_store,
-    run_jobs,
-)
-from deeptobit.app.study.fitted import (
-    FittedStudy,
-    HeldOut,
-    load_fitted,
-    predict_table,
-    save_fitted,
-    versions,
-)
+from deeptobit.app.study.evaluate import ResultStore, evaluate, open_results, open_store, run_jobs
+from deeptobit.app.study.fitted import FittedStudy, load_fitted, predict_table, save_fitted
 from deeptobit.app.study.fitting import fit_study, make_model
-from deeptobit.app.study.measures import MEASURES, Measure, Predicted, measure
+from deeptobit.app.study.measures import MEASURES, HeldOut, Measure, Predicted, measure
 from deeptobit.app.study.memory import check_memory
 from deeptobit.app.study.methods import Baseline, InterceptOnly, Regression, Taskwise, make_methods
-from deeptobit.app.study.output import convert_table, write_table, write_whole
 from deeptobit.app.study.propose import propose_study
 from deeptobit.app.study.splits import (
     EvaluationData,
     Folds,
+    Job,
     Protocol,
     Split,
     data_of_cohort,
@@ -40,7 +25,14 @@ from deeptobit.app.study.splits import (
     inner_folds,
 )
 from deeptobit.app.study.stream import stream_study
-from deeptobit.app.study.tables import Table, read_table
+from deeptobit.app.study.tables import (
+    StudyError,
+    Table,
+    convert_table,
+    read_table,
+    write_table,
+    write_whole,
+)
 
 __all__ = [
     "FEWEST",

@@ -1,19 +1,21 @@
-"""The columns of a table: the part each plays in a study, and what its cells hold."""
+"""The columns of a table: their part in a study, what their cells hold, what their names say."""
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.errors import did_you_mean
-from deeptobit.app.study.tables import Table, as_text
+from deeptobit.app.study.tables import Table, as_text, did_you_mean
 from deeptobit.arrays import FloatArray
+
+_PARTS = {"id": "the id", "group": "the group", "column": "a target"}
 
 
 class Columns(Protocol):
@@ -28,18 +30,22 @@ class Columns(Protocol):
         """Name of the file, for errors."""
 
 
-def check_columns(study: Study, table: Columns) -> None:
-    """Check that the table has every column that ``[data]`` and ``[targets]`` name."""
+def named_columns(study: Study) -> dict[tuple[str, ...], str]:
+    """Columns that ``[data]`` and ``[targets]`` name, by the place of the key in the study file."""
     named: dict[tuple[str, ...], str | None] = {
         ("data", "id"): study.data.id,
         ("data", "group"): study.data.group,
     }
     for target in study.targets:
-        section = ("targets", target.name)
-        named[(*section, "column")] = target.values
-        named |= {(*section, key): name for key, name in target.helpers.items()}
-    for where, name in named.items():
-        if name is None or name in table.columns:
+        columns = {"column": target.values} | target.helpers
+        named |= {("targets", target.name, key): name for key, name in columns.items()}
+    return {where: name for where, name in named.items() if name is not None}
+
+
+def check_columns(study: Study, table: Columns) -> None:
+    """Check that the table has every column that ``[data]`` and ``[targets]`` name."""
+    for where, name in named_columns(study).items():
+        if name in table.columns:
             continue
         hint = did_you_mean(name, table.columns)
         if where[-1] in ("lower", "upper") and re.fullmatch(r"[+-]?\d*\.?\d+", name):
@@ -53,35 +59,23 @@ def feature_columns(study: Study, table: Columns) -> list[str]:
     A wildcard never selects the id, the group, or the targets with their limits and flags. Only
     the group may be named as a feature.
     """
-    named, taken = study.features.include, _reserved(study)
+    named, parts = study.features.include, reversed(named_columns(study).items())
+    taken = {name: _PARTS.get(where[-1], f"{where[-1]} of a target") for where, name in parts}
     for name in named:
         if name in taken and name in table.columns and name != study.data.group:
             message = f"column {name!r} is {taken[name]}; it cannot be a feature"
             raise study.source.error(("features", "include"), message)
-    chosen = _matches(study, "include", table) - _matches(study, "exclude", table)
-    chosen -= taken.keys() - ({study.data.group} & set(named))
+    include, exclude = (matching_columns(study, key, table) for key in ("include", "exclude"))
+    chosen = include - exclude - (taken.keys() - ({study.data.group} & set(named)))
     if not chosen:
         message = "no column of the table is left as a feature; include more, or exclude fewer"
         raise study.source.error(("features",), message)
     return [name for name in table.columns if name in chosen]
 
 
-def categorical_columns(study: Study, table: Columns) -> set[str]:
-    """Columns that the study declares categorical, whatever their cells look like."""
-    return _matches(study, "categorical", table)
-
-
-def _reserved(study: Study) -> dict[str, str]:
-    """Columns that cannot be features, and why."""
-    reserved: dict[str, str] = {}
-    for target in study.targets:
-        reserved |= {name: f"{key} of a target" for key, name in target.helpers.items()}
-        reserved[target.values] = "a target"
-    others = {study.data.id: "the id", study.data.group: "the group"}
-    return reserved | {name: part for name, part in others.items() if name is not None}
-
-
-def _matches(study: Study, key: str, table: Columns) -> set[str]:
+def matching_columns(
+    study: Study, key: Literal["include", "exclude", "categorical"], table: Columns
+) -> set[str]:
     """Columns that the patterns of a key in ``[features]`` match."""
     found: set[str] = set()
     for pattern in getattr(study.features, key):
@@ -251,33 +245,33 @@ def _added(counter: Counter[T] | None, more: dict[T, int], most: int) -> Counter
 
 # Numbers in a format that is not read as a number.
 
-NUMBER_FORMATS = {
-    "percent": "numbers with %; take the sign out of the cells",
-    "thousands": "numbers with a comma between thousands; take it out of the cells",
-    "comma": "numbers with a decimal comma; write points, or semicolons between the cells",
-    "point": "numbers with a decimal comma beside some with a point; write one or the other",
-}
 _FORMATS = {
-    "percent": re.compile(r"[+-]?\d*[.,]?\d+\s*%"),
-    "thousands": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
-    "comma": re.compile(r"[+-]?\d*,\d+"),
-    "point": re.compile(r"[+-]?(\d*\.\d+|\d{1,3}(\.\d{3})+,\d+)"),
+    r"[+-]?\d*[.,]?\d+\s*%": "numbers with %; take the sign out of the cells",
+    r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?": (
+        "numbers with a comma between thousands; take it out of the cells"
+    ),
+    r"[+-]?\d*,\d+": (
+        "numbers with a decimal comma; write points, or semicolons between the cells"
+    ),
+    r"[+-]?(\d*\.\d+|\d{1,3}(\.\d{3})+,\d+)": (
+        "numbers with a decimal comma beside some with a point; write one or the other"
+    ),
 }
 
 
 def number_format(table: Table, column: str) -> str | None:
-    """The format of cells that people, but not we, read as numbers: a key of ``NUMBER_FORMATS``.
+    """What to do with cells that people, but not we, read as numbers; None if there are none.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> cells = pd.DataFrame({"CD4": ["37%", "41 %"], "volume": ["2", "1,5"], "sex": ["f", "m"]})
+    >>> cells = pd.DataFrame({"CD4": ["37%", "41 %"], "sex": ["f", "m"]})
     >>> table = Table(cells, "a.csv", np.arange(2))
     >>> [number_format(table, name) for name in table.columns]
-    ['percent', 'comma', None]
+    ['numbers with %; take the sign out of the cells', None]
     """
     cells = table.text(column)[table.parse(column)[1]].unique().tolist()
-    fits = (name for name, pattern in _FORMATS.items() if all(map(pattern.fullmatch, cells)))
+    fits = (what for form, what in _FORMATS.items() if all(re.fullmatch(form, c) for c in cells))
     return next(fits, None) if cells else None
 
 
@@ -367,3 +361,153 @@ def repeats(cells: "pd.Series[Any]") -> bool:
     (True, False)
     """
     return bool(cells.notna().all() and _LEAST_GROUPS <= cells.nunique() < len(cells))
+
+
+# Bounds that a column seems to have: those of a known clinical scale, or a floor or ceiling.
+
+# Words that may follow the name of a scale: that it is a total, and when it was measured. A bare
+# number would be an item (phq9_3) or another version (phq_8).
+_SUFFIX = (
+    r"(_?(total|tot|score|scor|sum|raw))?"
+    r"(_(total|tot|score|scor|sum|raw|bl|baseline|sc|screening|followup|fu|post|pre"
+    r"|(t|v|m|w|y|fu|month|week|year|visit|time|wave)_?\d+))*"
+)
+
+# The eight subscales of the SF-36, whose usual names are too short to be recognised alone.
+
+# PCS and MCS are norm scores (mean 50, sd 10) without firm bounds, and not among them.
+_SUBSCALES = {
+    "physical functioning": "pf|physical_func(tion(ing)?)?",
+    "role physical": "rp|role_?(limitations?_)?physical(_health)?",
+    "bodily pain": "bp|bodily_?pain|pain",
+    "general health": "gh|general_?health",
+    "vitality": "vt|vitality|energy(_fatigue)?",
+    "social functioning": "sf|social_func(tion(ing)?)?",
+    "role emotional": "re|role_?(limitations?_)?emotional(_problems?)?",
+    "mental health": "mh|mental_?health|emotional_well_?being",
+}
+_PREFIX = r"(r?sf_?36(_?v2)?|rand_?36)_?"
+_LEAST_TOGETHER = 4  # of the eight; fewer may be blood pressure, a site, a reaction
+_NORM_BASED = (10.0, 75.0)
+
+
+def subscale_of(words: str, *, prefixed: bool) -> str | None:
+    """The subscale that a name in words stands for, behind ``sf36_`` or by itself.
+
+    Examples
+    --------
+    >>> subscale_of("sf36_vt_bl", prefixed=True), subscale_of("vt", prefixed=True)
+    ('vitality', None)
+    """
+    before = _PREFIX if prefixed else f"({_PREFIX})?"
+    for subscale, pattern in _SUBSCALES.items():
+        if re.fullmatch(rf"{before}({pattern}){_SUFFIX}", words):
+            return subscale
+    return None
+
+
+def sf36_together(columns: Iterable[str]) -> frozenset[str]:
+    """Columns with the bare names of SF-36 subscales, if enough of the eight are there.
+
+    Examples
+    --------
+    >>> sorted(sf36_together(["age", "PF", "RP", "BP", "GH"])), sf36_together(["BP", "GH"])
+    (['BP', 'GH', 'PF', 'RP'], frozenset())
+    """
+    found = {
+        column: subscale
+        for column in columns
+        if (subscale := subscale_of(words_of(column), prefixed=False))
+    }
+    return frozenset(found if len(set(found.values())) >= _LEAST_TOGETHER else ())
+
+
+class Scale(NamedTuple):
+    """A scale, a pattern of its column names in lower case with _ between words, its bounds."""
+
+    name: str
+    pattern: str
+    lower: float
+    upper: float
+    source: str
+
+
+# Where a name has two versions (GDS-15 and GDS-30), the first that fits the data is proposed.
+_SCALES = pd.read_csv(Path(__file__).with_name("scales.csv"), usecols=list(Scale._fields))
+SCALES = tuple(map(Scale._make, _SCALES.itertuples(index=False)))
+SF36 = Scale("SF-36 {}", "", 0, 100, "Ware & Sherbourne 1992")
+
+_ANY = re.compile(rf"({'|'.join(scale.pattern for scale in SCALES)}){_SUFFIX}")
+
+
+def known_scale(
+    column: str, low: float, high: float, *, sf36: Collection[str] = ()
+) -> Scale | None:
+    """The scale that a column's name and range fit, if there is one.
+
+    A column that is not the scale itself (an item, a change, a flag) has other words or a number in
+    its name and does not match. Neither does one with values outside the bounds.
+
+    Parameters
+    ----------
+    column : str
+    low, high : float
+        The range of its values.
+    sf36 : collection of str
+        Columns that are subscales of the SF-36 because others of them are in the table.
+
+    Examples
+    --------
+    >>> known_scale("MMSE_bl", 18, 30).upper, known_scale("GDS", 0, 22).name
+    (30, 'GDS-30')
+    >>> known_scale("MMSE_change", -4, 3), known_scale("MMSE", 0, 100), known_scale("PHQ9_3", 0, 3)
+    (None, None, None)
+    >>> known_scale("sf36_PF", 0, 100).name, known_scale("PF", 0, 100)
+    ('SF-36 physical functioning', None)
+    """
+    words = words_of(column)
+    subscale = subscale_of(words, prefixed=column not in sf36)
+    norm_based = _NORM_BASED[0] <= low and high <= _NORM_BASED[1]  # which has no firm bounds
+    if subscale and SF36.lower <= low and high <= SF36.upper and not norm_based:
+        return SF36._replace(name=SF36.name.format(subscale))
+    if not _ANY.fullmatch(words):
+        return None
+    for scale in SCALES:
+        fits = re.fullmatch(rf"({scale.pattern}){_SUFFIX}", words)
+        if fits and scale.lower <= low and high <= scale.upper:
+            return scale
+    return None
+
+
+# Floor and ceiling effects: many equal values at an end of a column.
+
+_LEAST_VALUES = 20
+_LEAST_DISTINCT = 6  # fewer are codes, not a scale
+_LEAST_SHARE = 0.03
+_LEAST_TIMES = 5
+_ABOVE_NEIGHBOUR = 2.0  # a smooth distribution does not double in its last step
+
+
+def find_floor_and_ceiling(values: FloatArray) -> dict[str, tuple[float, float]]:
+    """Ends that at least 3 % of the values have, and twice as many as the neighbouring value.
+
+    Returns
+    -------
+    dict
+        For "lower", "upper" or both: the smallest or largest value, and the share of rows with it.
+
+    Examples
+    --------
+    >>> find_floor_and_ceiling(np.r_[np.zeros(10), np.arange(1.0, 41.0)])
+    {'lower': (0.0, 0.2)}
+    """
+    known = values[~np.isnan(values)]
+    distinct, counts = np.unique(known, return_counts=True)
+    if len(known) < _LEAST_VALUES or len(distinct) < _LEAST_DISTINCT:
+        return {}
+    least = max(_LEAST_TIMES, _LEAST_SHARE * len(known))
+    return {
+        side: (float(distinct[end]), float(counts[end] / len(known)))
+        for side, end, neighbour in (("lower", 0, 1), ("upper", -1, -2))
+        if counts[end] >= max(least, _ABOVE_NEIGHBOUR * counts[neighbour])
+    }

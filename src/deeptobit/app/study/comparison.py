@@ -2,17 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
 from math import floor, isnan, log10, nan
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from deeptobit.app.study.evaluate import Evaluation
 from deeptobit.app.study.measures import MEASURES
 from deeptobit.app.study.methods import FLAGSHIP
-from deeptobit.app.study.output import write_whole
+from deeptobit.app.study.tables import write_whole
 
 
 def _columns() -> dict[str, tuple[str, str]]:
@@ -77,13 +77,13 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
 
 def verdict(evaluation: Evaluation) -> list[str]:
     """Sentences on the shares and targets in which the network is best, and in which it is not."""
-    methods = list(dict.fromkeys(evaluation.results["method"]))
+    results = evaluation.results
+    methods = list(dict.fromkeys(results["method"]))
     if FLAGSHIP not in methods or len(methods) < 2:
         return []
-    table = by_split(evaluation.results)["anmse"].groupby(["share", "method"], sort=False).mean()
-    by_share = table.unstack("method")
+    table = by_split(results)["anmse"].groupby(["share", "method"], sort=False).mean()
     ahead, behind = [], []
-    for share, row in by_share.iterrows():
+    for share, row in table.unstack("method").iterrows():
         other, ours = row.drop(FLAGSHIP), row[FLAGSHIP]
         if ours <= other.min():
             ahead.append(f"{share:.0%}")
@@ -95,7 +95,15 @@ def verdict(evaluation: Evaluation) -> list[str]:
         sentences.append(f"{FLAGSHIP} has the lowest ANMSE at {', '.join(ahead)}.")
     if behind:
         sentences.append(f"{FLAGSHIP} does not win on ANMSE at {'; at '.join(behind)}.")
-    return [*sentences, _by_target(evaluation.results)]
+    r2 = targets_table(results)
+    others = r2.drop(columns=FLAGSHIP)
+    lost = others[others.max(axis=1) > r2[FLAGSHIP]]
+    named = ", ".join(f"{target} ({row.idxmax()})" for target, row in lost.iterrows())
+    sentences.append(
+        f"By R² over all splits {FLAGSHIP} is best in {len(r2) - len(lost)} of {len(r2)} targets"
+        f"{named and f'; not in {named}'}."
+    )
+    return sentences
 
 
 def targets_table(results: pd.DataFrame) -> pd.DataFrame:
@@ -104,72 +112,62 @@ def targets_table(results: pd.DataFrame) -> pd.DataFrame:
     return grouped.unstack("method")
 
 
-def _by_target(results: pd.DataFrame) -> str:
-    r2 = targets_table(results)
-    others = r2.drop(columns=FLAGSHIP)
-    lost = r2[others.max(axis=1) > r2[FLAGSHIP]]
-    won = f"{len(r2) - len(lost)} of {len(r2)}"
-    sentence = f"By R² over all splits {FLAGSHIP} is best in {won} targets"
-    if lost.empty:
-        return sentence + "."
-    best = others.loc[lost.index].idxmax(axis=1)
-    named = ", ".join(f"{target} ({method})" for target, method in best.items())
-    return f"{sentence}; not in {named}."
-
-
 # Tables of a comparison, as text.
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """Cells as text; ``best`` has the rows and columns of those to highlight."""
+class TextTable(NamedTuple):
+    """Cells as text with their headings, and which of them to highlight."""
 
     title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    best: frozenset[tuple[int, int]]
+    cells: pd.DataFrame
+    best: pd.DataFrame
 
     def format(self, escape: Callable[[str], str], best: str) -> list[list[str]]:
         """Head and rows with escaped cells; ``best`` is a format such as ``**{}**``."""
-        return [
-            [
-                best.format(escape(c)) if (i, j) in self.best else escape(c)
-                for j, c in enumerate(row)
-            ]
-            for i, row in enumerate((self.head, *self.rows), start=-1)
-        ]
+        cells = self.cells.map(escape)
+        rows = cells.mask(self.best, cells.map(best.format)).to_numpy().tolist()
+        return [[escape(str(name)) for name in cells.columns], *rows]
 
 
 def table_by_share(evaluation: Evaluation, measure: str) -> TextTable:
     """Methods in rows, shares in columns, as in the paper: mean±standard deviation."""
     summary = summarise(evaluation)
     summary = summary[summary["measure"] == measure]
-    shares = list(dict.fromkeys(summary["share"]))
-    return _table(
-        summary,
-        f"{_columns()[measure][0]} by share to train on",
-        {f"{share:.0%}": summary["share"] == share for share in shares},
-    )
+    headings = {share: f"{share:.0%}" for share in summary["share"]}
+    return _table(f"{_columns()[measure][0]} by share to train on", summary, "share", headings)
 
 
 def table_of_measures(evaluation: Evaluation) -> TextTable:
     """Methods in rows, measures in columns, means over all splits."""
     # A standard deviation over all splits would mix shares and chance.
     summary = summarise(evaluation, over_shares=True).assign(sd=nan)
-    columns = {title: summary["measure"] == name for name, (title, _) in _columns().items()}
-    return _table(summary, "Means over all splits", columns)
+    headings = {name: title for name, (title, _) in _columns().items()}
+    return _table("Means over all splits", summary, "measure", headings)
+
+
+def _table(title: str, summary: pd.DataFrame, key: str, headings: dict[Any, str]) -> TextTable:
+    """Methods in rows, and in columns the values of a key of the summary."""
+    cells = {"method": list(dict.fromkeys(summary["method"]))}
+    best: dict[str, Any] = {"method": False}
+    for value, heading in headings.items():
+        column = summary[summary[key] == value]
+        largest = column["mean"].abs().max()
+        # Three decimals, or as many as show three digits of the largest number.
+        digits = max(3, 2 - floor(log10(largest))) if largest > 0.0 else 3
+        cells[heading] = [
+            f"{mean:.{digits}f}" + ("" if isnan(sd) else f"±{sd:.{digits}f}")
+            for mean, sd in zip(column["mean"], column["sd"], strict=True)
+        ]
+        best[heading] = column["best"].to_numpy()
+    return TextTable(title, pd.DataFrame(cells), pd.DataFrame(best))
 
 
 def table_of_targets(evaluation: Evaluation) -> TextTable:
     """R² of every target and method, over all splits."""
     r2 = targets_table(evaluation.results)
-    rows = tuple(
-        (str(name), *(f"{value:.3f}" for value in row))
-        for name, row in zip(r2.index, r2.to_numpy(), strict=True)
-    )
-    winners = r2.to_numpy().argmax(axis=1)
-    best = frozenset((row, int(column) + 1) for row, column in enumerate(winners))
-    return TextTable("R² by target, all splits", ("target", *map(str, r2.columns)), rows, best)
+    best = r2.eq(r2.max(axis=1), axis=0).reset_index().assign(target=False)
+    cells = r2.map("{:.3f}".format).reset_index()
+    return TextTable("R² by target, all splits", cells, best)
 
 
 def notes(evaluation: Evaluation) -> list[str]:
@@ -192,26 +190,6 @@ def notes(evaluation: Evaluation) -> list[str]:
         f"{target} is left out of {count} split(s), for all methods: {reason}."
         for (target, reason), count in skipped.items()
     ]
-
-
-def _table(summary: pd.DataFrame, title: str, columns: "dict[str, pd.Series[bool]]") -> TextTable:
-    rows, best = [], set()
-    for i, method in enumerate(dict.fromkeys(summary["method"])):
-        cells = [str(method)]
-        for j, chosen in enumerate(columns.values(), start=1):
-            entry = summary[chosen & (summary["method"] == method)].iloc[0]
-            digits = _digits(summary[chosen]["mean"].abs().max())
-            spread = "" if isnan(entry["sd"]) else f"±{entry['sd']:.{digits}f}"
-            cells.append(f"{entry['mean']:.{digits}f}{spread}")
-            if entry["best"]:
-                best.add((i, j))
-        rows.append(tuple(cells))
-    return TextTable(title, ("method", *columns), tuple(rows), frozenset(best))
-
-
-def _digits(largest: float) -> int:
-    """Decimals: three, or as many as show three digits of the largest number."""
-    return max(3, 2 - floor(log10(largest))) if largest > 0.0 else 3
 
 
 # The tables in Markdown and HTML.
@@ -244,7 +222,7 @@ def as_markdown(title: str, tables: list[TextTable], lines: list[str]) -> str:
     for table in tables:
         cells = table.format(_escape_markdown, "**{}**")
         head, *rows = [f"| {' | '.join(row)} |" for row in cells]
-        rule = "|---|" + "---:|" * (len(table.head) - 1)
+        rule = "|---|" + "---:|" * (len(cells[0]) - 1)
         parts += [f"## {_escape_markdown(table.title)}", "\n".join([head, rule, *rows])]
     return "\n\n".join(parts) + "\n"
 
@@ -264,10 +242,6 @@ def as_html(title: str, tables: list[TextTable], lines: list[str]) -> str:
         ]
         parts += [f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows] + ["</table>"]
     return "\n".join(parts) + "\n</html>\n"
-
-
-def _join(cells: list[str], tag: str) -> str:
-    return "".join(f"<{tag}>{cell}</{tag}>" for cell in cells)
 
 
 def _escape_markdown(text: str) -> str:

@@ -1,21 +1,21 @@
 """The study file: which data, which features, which targets, how to fit and to evaluate."""
 
 import json
+import platform
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from sys import float_info
 from typing import Any, Literal, TypeVar
 
-from deeptobit.app.study.errors import StudyError, did_you_mean, shown
-from deeptobit.app.study.tables import EXCEL, PARQUET
+from deeptobit.app.study.tables import EXCEL, PARQUET, StudyError, did_you_mean
 
 # The line of a key in a TOML text, which tomllib does not tell.
 
 _BEFORE_EQUALS = re.compile(r"""^\s*+((?:"[^"]*"|'[^']*'|[^"'=#\[\]])++)=""")
-_DEEPEST = 3  # section, name and key
 
 
 @dataclass(frozen=True)
@@ -42,22 +42,17 @@ def find_line(text: str, key: tuple[str, ...]) -> int | None:
     5
     """
     lines: dict[tuple[str, ...], int] = {}
-    for found, line in _keys(text):
-        for depth in range(1, min(len(found), _DEEPEST) + 1):
-            lines.setdefault(found[:depth], line)
-    around = (lines.get(key[:depth]) for depth in range(len(key), 0, -1))
-    return next((line for line in around if line), None)
-
-
-def _keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
+        found: tuple[str, ...] = ()
         if line.lstrip().startswith("["):
-            if header := _path(line):
-                table = header
-                yield table, number
-        elif (key := _BEFORE_EQUALS.match(line)) and (path := _path(f"{key[1]} = 0")):
-            yield table + path, number
+            found = table = _path(line) or table
+        elif before := _BEFORE_EQUALS.match(line):
+            found = table + _path(f"{before[1]} = 0")
+        for depth in range(1, min(len(found), 3) + 1):  # section, name and key
+            lines.setdefault(found[:depth], number)
+    around = (lines.get(key[:depth]) for depth in range(len(key), 0, -1))
+    return next((line for line in around if line), None)
 
 
 def _path(line: str) -> tuple[str, ...]:
@@ -109,6 +104,21 @@ def read_section(
     return kind(**given, **{**values, **lists})
 
 
+def shown(value: object, width: int = 200) -> str:
+    """A wrong value as text of bounded length.
+
+    Examples
+    --------
+    >>> shown("imput"), shown([0.5] * 100, width=12)
+    ("'imput'", '[0.5, 0.5, 0…')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not print whole numbers of over 4300 digits
+        return "a number that is too long to show"
+    return text if len(text) <= width else f"{text[:width]}…"
+
+
 def keys_of(section: Any) -> list[Field[Any]]:
     """The fields of a section that are keys of the study file."""
     return [item for item in fields(section) if item.metadata]
@@ -136,11 +146,6 @@ def is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def is_file_name(value: Any) -> bool:
-    """Whether a value can be the name of a file."""
-    return is_name(value) and "\0" not in value
-
-
 def each(holds: Callable[[Any], bool], least: int = 0) -> Callable[[Any], bool]:
     """A test of lists: whether every element passes a test, and there are enough."""
     return lambda value: isinstance(value, list) and len(value) >= least and all(map(holds, value))
@@ -161,7 +166,10 @@ _SECTIONS = ("data", "features", "targets", "model", "evaluation", "report")
 class DataSettings:
     """``[data]``: the table, its ids and groups."""
 
-    file: str = key("the name of a CSV, Excel or Parquet file", is_file_name)
+    file: str = key(
+        "the name of a CSV, Excel or Parquet file",
+        lambda value: is_name(value) and "\0" not in value,
+    )
     sheet: str | None = key("the name of a sheet", is_name, None)
     id: str | None = key(*_COLUMN)
     group: str | None = key(*_COLUMN)
@@ -257,11 +265,9 @@ class TobitSettings:
 
 
 ModelSettings = AutoSettings | NetworkSettings | TobitSettings
-MODEL_KINDS: dict[str, type[ModelSettings]] = {
-    "auto": AutoSettings,
-    "network": NetworkSettings,
-    "tobit": TobitSettings,
-}
+MODEL_KINDS: dict[str, type[ModelSettings]] = dict(
+    zip(_KINDS, (AutoSettings, NetworkSettings, TobitSettings), strict=True)
+)
 
 
 @dataclass(frozen=True)
@@ -329,10 +335,21 @@ def read_study(path: Path | str) -> Study:
     ...     read_study(path)
     Traceback (most recent call last):
         ...
-    deeptobit.app.study.errors.StudyError: study.toml, line 4: [targets.MMSE] has no key 'uper'
+    deeptobit.app.study.tables.StudyError: study.toml, line 4: [targets.MMSE] has no key 'uper'
     (its keys are column, lower, upper, below, above, outside); did you mean 'upper'?
     """
-    return parse_study(Source(Path(path), _read_text(Path(path))))
+    path = Path(path)
+    if path.exists() and path.suffix.lower() in _TABLES:
+        raise StudyError(
+            f"{path.name} is a table, not a study file; 'deeptobit init {path}' writes one for it"
+        )
+    if not path.is_file():
+        raise StudyError(f"{path}: there is no such study file; 'deeptobit init DATA' writes one")
+    try:
+        return parse_study(Source(path, path.read_text(encoding="utf-8-sig")))
+    except UnicodeDecodeError:
+        message = f"{path.name} is not UTF-8 text; a study file is written in TOML"
+        raise StudyError(message) from None
 
 
 def parse_study(source: Source) -> Study:
@@ -362,20 +379,6 @@ def parse_study(source: Source) -> Study:
         read("evaluation", EvaluationSettings),
         read("report", ReportSettings),
     )
-
-
-def _read_text(path: Path) -> str:
-    if path.exists() and path.suffix.lower() in _TABLES:
-        raise StudyError(
-            f"{path.name} is a table, not a study file; 'deeptobit init {path}' writes one for it"
-        )
-    if not path.is_file():
-        raise StudyError(f"{path}: there is no such study file; 'deeptobit init DATA' writes one")
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        message = f"{path.name} is not UTF-8 text; a study file is written in TOML"
-        raise StudyError(message) from None
 
 
 def _read_targets(tables: Any, source: Source) -> tuple[TargetSettings, ...]:
@@ -462,9 +465,7 @@ def toml_value(value: str | bool | float | tuple[str | float, ...]) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-# The settings of a study that are stored with its model.
-
-_TABLE = "table"  # in place of the name of the file
+# What is stored with a model: the settings of its study, and versions.
 
 
 def settings_text(study: Study) -> str:
@@ -493,10 +494,22 @@ def settings_text(study: Study) -> str:
     parts = []
     for title, section in sections.items():
         lines = [
-            f"{item.name} = {toml_value(_TABLE if item.name == 'file' else value)}\n"
+            f"{item.name} = {toml_value('table' if item.name == 'file' else value)}\n"
             for item in keys_of(section)
             if (value := getattr(section, item.name)) != item.default
         ]
         if lines or title.startswith("targets."):
             parts.append("".join([f"[{title}]\n", *lines]))
     return "\n".join(parts)
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, deeptobit and the packages that its numbers depend on.
+
+    Examples
+    --------
+    >>> list(versions())
+    ['python', 'deeptobit', 'numpy', 'scipy', 'scikit-learn']
+    """
+    packages = ("deeptobit", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}

@@ -1,6 +1,9 @@
 """From a study and its table to what an estimator takes: features, targets and groups."""
 
-from dataclasses import dataclass
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,11 +13,186 @@ from numpy.typing import NDArray
 
 from deeptobit.app.study import columns, tables
 from deeptobit.app.study.config import Source, Study, TargetSettings
-from deeptobit.app.study.encoding import Encoder, learn_encoder
-from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.tables import Table
+from deeptobit.app.study.tables import StudyError, Table, listed
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.targets import CensoredTargets
+
+# Columns as a matrix of features, encoded in the same way for new tables.
+
+MISSING = " (missing)"
+SHOWN = 10  # features in one message
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """How one column becomes one or more features.
+
+    Attributes
+    ----------
+    name : str
+    levels : tuple of str
+        Categories that get a feature ``name=level`` each; empty for a column of numbers.
+    reference : str or None
+        The most frequent category, which gets none: all its features are 0.
+    means : tuple of float
+        Means of the features where the column is known; they replace missing values.
+    indicator : bool
+        Whether cells were missing, so that a further feature marks them.
+    few : tuple of bool
+        Whether the mean of a feature would reveal a count below five; reports then leave it out.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    reference: str | None
+    means: tuple[float, ...]
+    indicator: bool
+    few: tuple[bool, ...]
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features, the indicator last."""
+        names = [f"{self.name}={level}" for level in self.levels]
+        if self.reference is None:
+            names = [self.name]
+        return names + [self.name + MISSING] * self.indicator
+
+    @property
+    def rare(self) -> dict[str, str]:
+        """Features of categories with fewer than five rows, and names that hide the category."""
+        pairs = zip(self.levels, self.few, strict=False)
+        found = [f"{self.name}={level}" for level, few in pairs if few]
+        return {name: f"{self.name}=rare category {k}" for k, name in enumerate(found, start=1)}
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How the columns of a table become features; learned from one table, applied to others.
+
+    Missing values are replaced by the mean of their feature. Where cells were missing in the first
+    table, an indicator is added. A category that the first table did not have counts as missing.
+    With ``missing="error"`` both are errors.
+    """
+
+    columns: tuple[EncodedColumn, ...]
+    missing: str
+
+    @property
+    def features(self) -> list[str]:
+        """Names of all features."""
+        return [name for column in self.columns for name in column.features]
+
+    @property
+    def indicators(self) -> list[str]:
+        """Names of the features that mark missing cells."""
+        return [column.name + MISSING for column in self.columns if column.indicator]
+
+    @property
+    def rare(self) -> dict[str, str]:
+        """Features of rare categories, and the names under which they are published."""
+        return {name: public for column in self.columns for name, public in column.rare.items()}
+
+    def encode(self, table: Table) -> pd.DataFrame:
+        """Features of a table, (N, D); columns it has beyond those needed are ignored."""
+        return pd.DataFrame(self.matrix(table), columns=pd.Index(self.features))
+
+    def matrix(self, table: Table) -> FloatArray:
+        """The same without names."""
+        known = set(table.columns)
+        absent = [column.name for column in self.columns if column.name not in known]
+        if absent:
+            meant = {tables.closest(name, known) for name in absent[:SHOWN]} - {None}
+            hint = f"; did you mean {listed(sorted(map(str, meant)))}?" if meant else ""
+            features = "feature" if len(absent) == 1 else "features"
+            raise StudyError(f"{table.file} lacks the {features} {listed(absent, SHOWN)}{hint}")
+        return np.column_stack([self._encode(column, table) for column in self.columns])
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain values, from which :meth:`from_state` makes the same encoder."""
+        stored = [_converted(asdict(column), tuple, list) for column in self.columns]
+        return {"columns": stored, "missing": self.missing}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "Encoder":
+        """The encoder that ``to_state`` described."""
+        stored = [_converted(column, list, tuple) for column in state["columns"]]
+        return cls(tuple(EncodedColumn(**column) for column in stored), state["missing"])
+
+    def _encode(self, column: EncodedColumn, table: Table) -> FloatArray:
+        if column.reference is None:
+            features = table.numbers(column.name, "feature")[:, None].copy()
+            missing = np.isnan(features[:, 0])
+        else:
+            text = table.text(column.name)
+            levels = np.array(column.levels, dtype=object)
+            features = (text.to_numpy(dtype=object)[:, None] == levels).astype(np.float64)
+            missing = ~text.isin([*column.levels, column.reference]).to_numpy()
+        if self.missing == "error" and missing.any():
+            raise StudyError(
+                f"{table.at(missing)}: feature {column.name!r} is missing or of an unknown "
+                f"category in {int(missing.sum())} row(s), and the study says missing = 'error'; "
+                "fill the cells, exclude the feature, or write missing = 'impute'"
+            )
+        unseen = sorted(set(table.text(column.name)[missing].dropna()))
+        if unseen:
+            warnings.warn(
+                f"{table.file}: feature {column.name!r} has categories that the model does not "
+                f"know ({listed(unseen)}); they are treated as missing",
+                stacklevel=4,
+            )
+        features[missing] = column.means
+        return np.column_stack([features, missing]) if column.indicator else features
+
+
+def _converted(values: Mapping[str, Any], old: type, new: type) -> dict[str, Any]:
+    """Values of one type as another; files have lists, and columns have tuples."""
+    return {key: new(value) if isinstance(value, old) else value for key, value in values.items()}
+
+
+def learn_encoder(summaries: Iterable[columns.ColumnSummary], missing: str, file: str) -> Encoder:
+    """The encoder of a table's features, by summaries of its columns.
+
+    Parameters
+    ----------
+    summaries : iterable of ColumnSummary
+    missing : {"impute", "error"}
+    file : str
+        Name of the table, for errors.
+    """
+    encoder = Encoder(tuple(_learn(summary, file) for summary in summaries), missing)
+    twice = [name for name, times in Counter(encoder.features).items() if times > 1]
+    if twice:
+        message = f"a column has the name of an encoded feature, {listed(twice)}; rename it"
+        raise StudyError(f"{file}: {message}")
+    return encoder
+
+
+def _learn(summary: columns.ColumnSummary, file: str) -> EncodedColumn:
+    name, counts, n_known = summary.name, summary.levels, summary.n_known
+    if n_known == 0:
+        raise StudyError(f"{file}: feature {name!r} has no value at all; exclude it")
+    has_blanks = n_known < summary.n_rows
+    if summary.kind != "categories":
+        few = summary.values is not None and columns.is_small(summary.values.values())
+        return EncodedColumn(name, (), None, (summary.total / n_known,), has_blanks, (few,))
+    if counts is None:
+        raise StudyError(
+            f"{file}: feature {name!r} has over {columns.MOST_DECLARED:,} categories, more than a "
+            "table that does not fit in memory may have; join the rare ones, or exclude it"
+        )
+    reference = min(counts, key=lambda level: (-counts[level], level))
+    levels = tuple(sorted(counts.keys() - {reference}))
+    return EncodedColumn(
+        name,
+        levels,
+        reference,
+        means=tuple(counts[level] / n_known for level in levels),
+        indicator=has_blanks,
+        few=tuple(columns.is_small([counts[level], n_known - counts[level]]) for level in levels),
+    )
+
+
+# The data of a study.
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +217,6 @@ class StudyData:
     groups: NDArray[np.object_] | None
     encoder: Encoder
     table: Table
-
-    @property
-    def ids(self) -> list[str]:
-        """Ids of the rows, as text."""
-        return [str(name) for name in self.X.index]
-
-    @property
-    def lower(self) -> dict[str, float]:
-        """Lower bounds of the scales by target; −inf where open or different by row."""
-        return dict(zip(self.targets.names, self.targets.lower.tolist(), strict=True))
-
-    @property
-    def upper(self) -> dict[str, float]:
-        """Upper bounds of the scales by target; +inf where open or different by row."""
-        return dict(zip(self.targets.names, self.targets.upper.tolist(), strict=True))
 
 
 def read_data(study: Study, path: Path | None = None) -> Table:
@@ -107,7 +270,7 @@ def build_data(study: Study, table: Table) -> StudyData:
     if len(table) < 2:
         message = f"{table.file} has one row of data; a model needs at least {FEWEST_ROWS}"
         raise study.source.error(("data", "file"), message)
-    declared = columns.categorical_columns(study, table)
+    declared = columns.matching_columns(study, "categorical", table)
     summaries = []
     for name in columns.feature_columns(study, table):
         summaries.append(columns.summarise_column(table, name, declared=name in declared))
@@ -115,8 +278,13 @@ def build_data(study: Study, table: Table) -> StudyData:
     encoder = learn_encoder(summaries, study.features.missing, table.file)
     X = encoder.encode(table)
     X.index = pd.Index(read_ids(study, table), name=study.data.id)
-    groups = read_groups(study, table)
-    return StudyData(X, read_targets(study, table), groups, encoder, table)
+    entries = read_entries(study, table)
+    for target, values in zip(study.targets, entries.values.T, strict=True):
+        if np.isnan(values).all():
+            message = f"target {target.name!r} has no value at all; leave it out"
+            raise study.source.error(("targets", target.name), message)
+    targets = as_targets(study, entries)
+    return StudyData(X, targets, read_groups(study, table), encoder, table)
 
 
 def check_useful(study: Study, summary: columns.ColumnSummary, form: str | None = None) -> None:
@@ -128,9 +296,7 @@ def check_useful(study: Study, summary: columns.ColumnSummary, form: str | None 
         f"{columns.MOST_CATEGORIES} categories; exclude it, or list it in categorical",
     }
     if summary.kind in reasons:
-        why = reasons[summary.kind]
-        if form is not None and summary.kind != "dates":
-            why = f"holds {columns.NUMBER_FORMATS[form]}"
+        why = f"holds {form}" if form and summary.kind != "dates" else reasons[summary.kind]
         message = f"feature {summary.name!r} {why}{summary.example}"
         raise study.source.error(("features", "include"), message)
 
@@ -167,9 +333,8 @@ def read_ids(study: Study, table: Table) -> list[str]:
 
 def read_groups(study: Study, table: Table) -> NDArray[np.object_] | None:
     """Labels of the groups as text; a row without one is an error."""
-    if study.data.group is None:
-        return None
-    return np.asarray(_labels(study, table, "group", study.data.group), dtype=object)
+    group = study.data.group
+    return None if group is None else np.asarray(_labels(study, table, "group", group), object)
 
 
 def _labels(study: Study, table: Table, key: str, column: str) -> "pd.Series[Any]":
@@ -198,16 +363,6 @@ class Entries(NamedTuple):
     values: FloatArray
     lower: FloatArray
     upper: FloatArray
-
-
-def read_targets(study: Study, table: Table) -> CensoredTargets:
-    """All targets of a study; one without any value is an error."""
-    entries = read_entries(study, table)
-    for target, values in zip(study.targets, entries.values.T, strict=True):
-        if np.isnan(values).all():
-            message = f"target {target.name!r} has no value at all; leave it out"
-            raise study.source.error(("targets", target.name), message)
-    return as_targets(study, entries)
 
 
 def read_entries(study: Study, table: Table) -> Entries:
@@ -299,8 +454,16 @@ def _read_target(target: TargetSettings, table: Table, source: Source) -> Entrie
     refuse(above & np.isinf(upper), "is flagged above detection, but has no limit")
     values = np.where(below, lower, np.where(above, upper, values))
     refuse(known & ~(lower < upper), "has a lower limit that is not below the upper one")
-    if target.outside == "error":
-        _refuse_outside(target, Entries(values, lower, upper), table, source)
+    sides = {"lower": (values < lower, lower), "upper": (values > upper, upper)}
+    for side, (outside, bound) in sides.items():
+        if target.outside == "error" and outside.any():
+            raise source.error(
+                ("targets", target.name, side),
+                f"target {target.name!r} has {int(outside.sum())} value(s) beyond its {side} bound "
+                f"({table.at(outside)}; the first is {values[outside][0]:g}, the bound "
+                f"{bound[outside][0]:g}). Correct the bound or the cells, list codes for missing "
+                "values in [data] missing, or write outside = 'clip'",
+            )
     return Entries(np.clip(values, lower, upper), lower, upper)
 
 
@@ -335,20 +498,6 @@ def _flags(target: TargetSettings, column: str | None, table: Table) -> BoolArra
             f"{table.text(column)[unclear].iloc[0]!r}"
         )
     return yes
-
-
-def _refuse_outside(target: TargetSettings, entries: Entries, table: Table, source: Source) -> None:
-    values, lower, upper = entries
-    sides = {"lower": (values < lower, lower), "upper": (values > upper, upper)}
-    for side, (outside, bound) in sides.items():
-        if outside.any():
-            raise source.error(
-                ("targets", target.name, side),
-                f"target {target.name!r} has {int(outside.sum())} value(s) beyond its {side} bound "
-                f"({table.at(outside)}; the first is {values[outside][0]:g}, the bound "
-                f"{bound[outside][0]:g}). Correct the bound or the cells, list codes for missing "
-                "values in [data] missing, or write outside = 'clip'",
-            )
 
 
 # Whether there are enough rows to fit and to test a model.

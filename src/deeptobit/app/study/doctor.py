@@ -8,15 +8,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.linalg import eigvalsh, qr
+from sklearn.preprocessing import StandardScaler
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
-from deeptobit.app.study.data import StudyData, check_enough
-from deeptobit.app.study.encoding import Encoder
-from deeptobit.app.study.errors import StudyError, listed
-from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale
-from deeptobit.app.study.tables import Table, parse_numbers, split_limits
+from deeptobit.app.study.data import Encoder, StudyData, check_enough
+from deeptobit.app.study.tables import StudyError, Table, listed, parse_numbers, split_limits
 from deeptobit.arrays import FloatArray
+from deeptobit.targets import CensoredTargets
 
 
 class Finding(NamedTuple):
@@ -60,9 +59,18 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
         *find_collinear(data.X, data.encoder),
         *_categories(study, data),
         *_groups(study, data),
-        *_rows(data),
-        *_refused(study, data),
+        *_rows(study, data),
     ]
+
+
+def find_in_sample(
+    study: Study, X: pd.DataFrame, targets: CensoredTargets, encoder: Encoder
+) -> Iterator[Finding]:
+    """What a sample of the rows shows: bounds that are not declared, collinear features."""
+    observed = np.where(targets.observed, targets.low, np.nan)
+    for target, values in zip(study.targets, observed.T, strict=True):
+        yield from find_missing_bounds(target, values)
+    yield from find_collinear(X, encoder)
 
 
 def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
@@ -87,20 +95,18 @@ def _targets(study: Study, data: StudyData) -> Iterator[Finding]:
 
 def find_missing_bounds(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
     """Sides where a target looks censored and the study has no bound, by its observed values."""
-    ends = find_floor_and_ceiling(values)
-    known = values[~np.isnan(values)]
-    scale = known_scale(target.values, known.min(initial=np.inf), known.max(initial=-np.inf))
+    warn, ends = partial(_warn, target.name), columns.find_floor_and_ceiling(values)
+    low, high = np.fmin.reduce(values, initial=np.inf), np.fmax.reduce(values, initial=-np.inf)
+    scale = columns.known_scale(target.values, low, high)
     for side, flag in (("lower", target.below), ("upper", target.above)):
         if getattr(target, side) is not None or flag is not None:
             continue
         if scale is not None:
             bound = getattr(scale, side)
-            message = f"no {side} bound, but {scale.name} has one: {side} = {bound:g}"
-            yield _warn(target.name, message)
+            yield warn(f"no {side} bound, but {scale.name} has one: {side} = {bound:g}")
         elif side in ends:
             end, share = ends[side]
-            message = f"{share:.0%} of the values are {end:g}: is {side} = {end:g} missing?"
-            yield _warn(target.name, message)
+            yield warn(f"{share:.0%} of the values are {end:g}: is {side} = {end:g} missing?")
 
 
 def _columns(data: StudyData) -> Iterator[Finding]:
@@ -115,14 +121,13 @@ def _columns(data: StudyData) -> Iterator[Finding]:
 
 
 def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
-    declared = columns.categorical_columns(study, data.table)
+    declared = columns.matching_columns(study, "categorical", data.table)
     for column in data.encoder.columns:
         if column.reference is None:
             continue
         form = None if column.name in declared else columns.number_format(data.table, column.name)
         if form:
-            message = f"read as categories, but holds {columns.NUMBER_FORMATS[form]}"
-            yield _warn(column.name, message)
+            yield _warn(column.name, f"read as categories, but holds {form}")
         counts = data.table.text(column.name).value_counts()
         rare = [str(level) for level, count in counts.items() if count < columns.FEWEST]
         if rare:
@@ -143,16 +148,16 @@ def _groups(study: Study, data: StudyData) -> Iterator[Finding]:
         yield warn(f"its largest group has {counts.max() / len(data.groups):.0%} of the rows")
     single = int((counts == 1).sum())
     if _NEARLY_ALL * len(names) <= single < len(names):
-        message = (
+        yield warn(
             "nearly all groups have one row; if one is an id that was written twice by mistake, "
             f"id = {study.data.group!r} in place of group says where"
         )
-        yield warn(message)
     elif single > 0:
         yield _note(study.data.group, f"{single} of {len(names)} groups have one row")
 
 
-def _rows(data: StudyData) -> Iterator[Finding]:
+def _rows(study: Study, data: StudyData) -> Iterator[Finding]:
+    """What concerns the number of rows, and what ``fit`` will refuse."""
     n_rows, n_features = data.X.shape
     if n_rows <= n_features:
         message = f"{n_features} features for {n_rows} rows: the model relies on its prior"
@@ -160,10 +165,6 @@ def _rows(data: StudyData) -> Iterator[Finding]:
     without = int(data.targets.missing.all(axis=1).sum())
     if without:
         yield _note("rows", f"{without} rows have no outcome and are left out")
-
-
-def _refused(study: Study, data: StudyData) -> Iterator[Finding]:
-    """What ``fit`` will refuse."""
     try:
         check_enough(study, data)
     except StudyError as error:
@@ -173,7 +174,6 @@ def _refused(study: Study, data: StudyData) -> Iterator[Finding]:
 # Columns that identify rows or people.
 
 _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
-_YEARS = (1800, 2100)
 
 
 def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
@@ -187,33 +187,28 @@ def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
         if name not in people:
             yield _warn(name, f"looks like an identifier ({why}), and is a feature; exclude it")
     for name in people:
-        message = (
+        yield _warn(
+            name,
             "looks like an identifier that repeats, so that rows of a person may be both in the "
-            f"training and in the held-out rows; group = {name!r} under [data] keeps them together"
+            f"training and in the held-out rows; group = {name!r} under [data] keeps them together",
         )
-        yield _warn(name, message)
 
 
 def _why_identifier(data: StudyData, name: str) -> str | None:
     values, text = data.table.parse(name)[0], data.table.text(name)
     known = values[~np.isnan(values)]
-    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= min(
-        columns.MOST_CATEGORIES, len(values) - 1
-    ):
+    least = min(columns.MOST_CATEGORIES, len(values) - 1)
+    if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= least:
         return None
     if columns.names_person(name):
         return "by its name"
     if columns.is_numbered(text):
         return "by its leading zeros"
-    return "it counts the rows" if _counts_rows(values) else None
-
-
-def _counts_rows(values: FloatArray) -> bool:
-    """Whether the values count the rows: 1, 2, 3 or 1001, 1002; but not ages or years."""
-    if len(values) < _LEAST_ROWS or not (np.diff(values) == 1.0).all():
-        return False
+    # Values such as 1, 2, 3 or 1001, 1002 count the rows; ages or years do not.
     first, last = values[0], values[-1]
-    return bool(first in (0, 1) or (first >= 100 and not (_YEARS[0] <= first < last <= _YEARS[1])))
+    starts = first in (0, 1) or (first >= 100 and not 1800 <= first < last <= 2100)
+    counts = starts and len(values) >= _LEAST_ROWS and (np.diff(values) == 1.0).all()
+    return "it counts the rows" if counts else None
 
 
 # Collinear features.
@@ -232,8 +227,8 @@ def same_pairs(X: pd.DataFrame) -> list[tuple[str, str, float]]:
     >>> same_pairs(pd.DataFrame({"kg": [1.0, 2, 4], "g": [1e3, 2e3, 4e3], "age": [3.0, 1, 2]}))
     [('kg', 'g', 1.0)]
     """
-    Z = _standard(X)
-    correlation = Z.T @ Z
+    Z = StandardScaler().fit_transform(X)
+    correlation = Z.T @ Z / len(Z)
     first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
     return [
         (str(X.columns[i]), str(X.columns[j]), round(float(correlation[i, j]), 4))
@@ -251,8 +246,8 @@ def dependent_features(X: pd.DataFrame) -> list[str]:
     >>> dependent_features(total.assign(both=total.left + total.right))
     ['both']
     """
-    Z = _standard(X)
-    varies = np.flatnonzero(Z.any(axis=0))
+    Z = StandardScaler().fit_transform(X) / np.sqrt(len(X))
+    varies = np.flatnonzero(np.linalg.norm(Z, axis=0) > 0.5)  # 1, or 0 for a constant
     Z, names = Z[:, varies], X.columns[varies]
     # The smallest eigenvalue is cheap and settles most cases; pivoted QR then finds the names.
     if not 0 < Z.shape[1] < Z.shape[0] or eigvalsh(Z.T @ Z)[0] > _NOTHING_LEFT:
@@ -260,15 +255,6 @@ def dependent_features(X: pd.DataFrame) -> list[str]:
     R, order = qr(Z, mode="r", pivoting=True)
     left = np.abs(np.diag(R))
     return sorted(str(names[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
-
-
-def _standard(X: pd.DataFrame) -> FloatArray:
-    """Columns with mean 0 and length 1; a constant one is 0."""
-    values = X.to_numpy(dtype=np.float64)
-    centred = values - values.mean(axis=0)
-    length = np.linalg.norm(centred, axis=0)
-    varies = length > 1e-12 * np.abs(values).max(axis=0)
-    return np.where(varies, centred, 0.0) / np.where(varies, length, 1.0)
 
 
 def find_collinear(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
@@ -333,7 +319,7 @@ def _beyond_scale(name: str, values: FloatArray) -> Iterable[int]:
     rest = values[~np.isin(values, found) & ~np.isnan(values)]
     if not found or not rest.size:
         return []
-    scale = known_scale(name, rest.min(), rest.max())
+    scale = columns.known_scale(name, rest.min(), rest.max())
     return [code for code in found if scale and not scale.lower <= code <= scale.upper]
 
 

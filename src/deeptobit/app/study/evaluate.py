@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,15 +17,13 @@ from threadpoolctl import threadpool_limits
 
 from deeptobit import __version__
 from deeptobit.app.study import splits
-from deeptobit.app.study.fitted import versions
+from deeptobit.app.study.config import versions
 from deeptobit.app.study.measures import measure
-from deeptobit.app.study.output import write_whole
-from deeptobit.app.study.splits import EvaluationData, Protocol
-from deeptobit.arrays import FloatArray
+from deeptobit.app.study.splits import EvaluationData, Job, Protocol
+from deeptobit.app.study.tables import write_whole
 from deeptobit.extras import require
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import some_targets
-from deeptobit.targets import CensoredTargets
 
 Progress = Callable[[int, int, str], None]
 
@@ -57,7 +55,7 @@ def evaluate(
     *,
     n_jobs: int | None = None,
     store: "ResultStore | None" = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total, label: None,
 ) -> Evaluation:
     """Fit every method to every split and measure it on the test rows.
 
@@ -106,12 +104,12 @@ def evaluate(
 
 
 def _fit_and_measure(
-    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: "Job"
+    data: EvaluationData, methods: Mapping[str, Any], protocol: Protocol, job: Job
 ) -> pd.DataFrame:
     """Measures of one method on one split, a row per target."""
     split, X = job.split, data.features(job.split.train)
     targets = some_targets(data.targets, job.tasks)
-    train = targets[split.train]
+    train, test = targets[split.train], targets[split.test]
     # Warnings are counted: a hundred fits would repeat the same ones.
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -121,46 +119,21 @@ def _fit_and_measure(
         started = perf_counter()
         model.fit(X[split.train], train)
         seconds = perf_counter() - started
-        measured = _measure(model, X[split.test], targets[split.test], protocol.coverage)
+        latent = model.predict(X[split.test], kind="latent")
+        bounds = test.lower_bounds, test.upper_bounds
+        predictive = Predictive(model.noise_, latent, model.sigma_, *bounds)
+        point = None if model.prediction == "mean" else np.clip(latent, *bounds)
+        measured = measure(test, predictive, protocol.coverage, point=point)
     where = {"share": split.share, "repeat": split.repeat, "method": job.method}
-    sizes = {"target": targets.names, "n_train": len(split.train), "n_test": len(split.test)}
+    sizes = {"target": targets.names, "n_train": len(train), "n_test": len(test)}
+    measured |= {"centred_anmse": 1.0 - measured["r2"], "scale": np.nanstd(train.values, axis=0)}
     cost = {"seconds": seconds, "warnings": len(caught), "seed": protocol.seed}
-    scale = np.nanstd(train.values, axis=0)
-    return pd.DataFrame({**where, **sizes, **measured, "scale": scale, **cost})
-
-
-def _measure(
-    model: Any, X: FloatArray, targets: CensoredTargets, coverage: float
-) -> dict[str, FloatArray]:
-    """All measures of a fitted estimator; the point prediction is what it predicts by default."""
-    latent = model.predict(X, kind="latent")
-    bounds = targets.lower_bounds, targets.upper_bounds
-    predictive = Predictive(model.noise_, latent, model.sigma_, *bounds)
-    point = None if model.prediction == "mean" else np.clip(latent, *bounds)
-    measured = measure(targets, predictive, coverage, point=point)
-    known = {"entries": (~targets.missing).sum(axis=0)}
-    return {**known, **measured, "centred_anmse": 1.0 - measured["r2"]}
+    return pd.DataFrame(
+        {**where, **sizes, "entries": (~test.missing).sum(axis=0), **measured, **cost}
+    )
 
 
 # Fits in parallel, continued where an earlier run stopped.
-
-
-class Job(NamedTuple):
-    """One method on one split: the folds of its training rows, and the tasks that it has."""
-
-    method: str
-    split: splits.Split
-    folds: splits.Folds
-    tasks: list[int]
-
-    @property
-    def key(self) -> tuple[float, int, str]:
-        """Share, repeat and method, which identify its rows among the results."""
-        return (*self.split.key, self.method)
-
-    def __str__(self) -> str:
-        """Label of a progress bar."""
-        return f"{self.method}, {self.split.share:.0%} to train on, repeat {self.split.repeat + 1}"
 
 
 def run_jobs(
@@ -169,7 +142,7 @@ def run_jobs(
     *,
     n_jobs: int | None = None,
     store: "ResultStore | None" = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total, label: None,
 ) -> pd.DataFrame:
     """The rows of all jobs in their order; those that ``store`` has are not computed again.
 
@@ -177,35 +150,30 @@ def run_jobs(
     parameters are those of :func:`evaluate`.
     """
     frames = [] if store is None else store.read()
+    place = {job.key: position for position, job in enumerate(jobs)}
+
+    def joined() -> pd.DataFrame:
+        """One table; the rows of a job are in order already, and a stable sort keeps that."""
+        table = pd.concat(frames, ignore_index=True)
+        order = np.argsort([place[key] for key in _keys(table)], kind="stable")
+        return table.iloc[order].reset_index(drop=True)
+
     done = {key for frame in frames for key in _keys(frame)}
     left = [job for job in jobs if job.key not in done]
     before = len(jobs) - len(left)
-    tell = progress or (lambda done, total, label: None)
-    tell(before, len(jobs), "")
+    progress(before, len(jobs), "")
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
-    fits = parallel(delayed(_with_job)(work, job) for job in left)
-    for count, (job, frame) in enumerate(fits, start=before + 1):
+    fits = parallel(delayed(work)(job) for job in left)
+    for count, frame in enumerate(fits, start=before + 1):
         frames.append(frame)
         if store is not None:
-            store.write(_in_order(frames, jobs))
-        tell(count, len(jobs), str(job))
-    return _in_order(frames, jobs)
-
-
-def _with_job(work: Callable[[Job], pd.DataFrame], job: Job) -> tuple[Job, pd.DataFrame]:
-    return job, work(job)
+            store.write(joined())
+        progress(count, len(jobs), str(jobs[place[_keys(frame)[0]]]))
+    return joined()
 
 
 def _keys(frame: pd.DataFrame) -> list[tuple[float, int, str]]:
     return list(frame[["share", "repeat", "method"]].itertuples(index=False, name=None))
-
-
-def _in_order(frames: Sequence[pd.DataFrame], jobs: Sequence[Job]) -> pd.DataFrame:
-    """One table; the rows of a job are in order already, and a stable sort keeps that."""
-    table = pd.concat(frames, ignore_index=True)
-    place = {job.key: position for position, job in enumerate(jobs)}
-    order = np.argsort([place[key] for key in _keys(table)], kind="stable")
-    return table.iloc[order].reset_index(drop=True)
 
 
 # Results in a folder, which a later run continues only with the same data and settings.
@@ -270,7 +238,11 @@ def open_results(
         json.dumps({"deeptobit": {"version": __version__}, "data": about, **settings})
     )
     if path.exists():
-        _check_same(_read_settings(path), wanted, folder)
+        try:
+            found = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise ValueError(f"{path} is damaged; name another folder") from None
+        _check_same(found, wanted, folder)
         return ResultStore(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} has other contents; name a new or an empty folder")
@@ -278,13 +250,6 @@ def open_results(
     text = json.dumps({**wanted, "versions": versions()}, indent=2, ensure_ascii=False)
     write_whole(path, text + "\n")
     return ResultStore(folder)
-
-
-def _read_settings(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
-        raise ValueError(f"{path} is damaged; name another folder") from None
 
 
 def _check_same(

@@ -1,12 +1,10 @@
 """A fitted study: its model, its held-out predictions, its file, and predictions for new tables."""
 
-import platform
 import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +13,10 @@ import pandas as pd
 
 from deeptobit import estimators, files
 from deeptobit.app.study.config import Source, Study, parse_study
-from deeptobit.app.study.data import read_limits
+from deeptobit.app.study.data import Encoder, read_limits
 from deeptobit.app.study.doctor import Finding
-from deeptobit.app.study.encoding import Encoder
-from deeptobit.app.study.errors import StudyError, listed
-from deeptobit.app.study.measures import measure
-from deeptobit.app.study.tables import Table
+from deeptobit.app.study.measures import HeldOut
+from deeptobit.app.study.tables import StudyError, Table, listed
 from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import ModelFileError
 from deeptobit.likelihood import Predictive
@@ -32,57 +28,6 @@ StudyModel = (
     | estimators.SubspaceNetworkRegressor
     | estimators.TobitRegressor
 )
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    r"""Rows of a study, each predicted by a model that was fitted without it and its group.
-
-    Attributes
-    ----------
-    targets : CensoredTargets of shape (N, T)
-    predictive : Predictive of shape (N, T)
-        Predictions of the model; σ is that of the fold, (N, T).
-    null : Predictive of shape (N, T)
-        Predictions of the null model, a censored model with intercepts only.
-    stages : tuple of arrays of shape (N, T)
-        E[y|x] after every layer, the last being the mean of ``predictive``. Where a fold chose
-        fewer layers than another, its last one is repeated.
-    coverage : float
-        Nominal coverage of prediction intervals, between 0 and 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from deeptobit.likelihood import Gaussian
-    >>> targets = CensoredTargets.from_bounds([[30.0], [21.0], [27.0]], 0, 30, names=["MMSE"])
-    >>> latent, sigma = np.array([[31.0], [22.0], [26.0]]), np.full((3, 1), 2.0)
-    >>> model = Predictive(Gaussian(), latent, sigma, targets.lower, targets.upper)
-    >>> null = Predictive(Gaussian(), np.full((3, 1), 26.0), sigma, targets.lower, targets.upper)
-    >>> held_out = HeldOut(targets, model, null, (model.mean(),), coverage=0.9)
-    >>> held_out.table()[["entries", "at_upper", "r2", "crps", "null_crps", "coverage"]].round(2)
-            entries  at_upper    r2  crps  null_crps  coverage
-    target
-    MMSE          3      0.33  0.95  0.46       2.48       1.0
-    """
-
-    targets: CensoredTargets
-    predictive: Predictive
-    null: Predictive
-    stages: tuple[FloatArray, ...]
-    coverage: float
-
-    def table(self) -> pd.DataFrame:
-        """Measures of the model and of the null model, one row per target.
-
-        Bounds, number of values and shares at the bounds; then the measures of :func:`measure`,
-        and with the prefix ``null_`` those of the null model.
-        """
-        described = self.targets.describe()
-        measured = described[["lower", "upper", "entries", "at_lower", "at_upper"]]
-        model = measure(self.targets, self.predictive, self.coverage)
-        null = measure(self.targets, self.null, self.coverage)
-        return measured.assign(**model, **{f"null_{name}": of for name, of in null.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,21 +182,7 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
     )
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python, deeptobit and the packages that its numbers depend on.
-
-    Examples
-    --------
-    >>> list(versions())
-    ['python', 'deeptobit', 'numpy', 'scipy', 'scikit-learn']
-    """
-    packages = ("deeptobit", "numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version()} | {name: version(name) for name in packages}
-
-
 # Predictions for new rows.
-
-ROW = "row"  # the column that numbers the rows if there are no ids
 
 
 def predict_rows(
@@ -308,14 +239,21 @@ def predict_table(
     if not 0.0 < coverage < 1.0:
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
     X = fitted.encoder.encode(table)
-    _warn_of_imputed(fitted.encoder, table)
+    counts = {c.name: int(table.text(c.name).isna().sum()) for c in fitted.encoder.columns}
+    imputed = {name: count for name, count in counts.items() if count}
+    if imputed:
+        warnings.warn(
+            f"{table.file}: {sum(imputed.values())} missing cell(s) are filled with the means of "
+            f"the training table, in {listed(imputed)}",
+            stacklevel=2,
+        )
     lower, upper = read_limits(fitted.study, table)
     predictive = predict_rows(fitted.model, X, lower, upper)
     tail = 0.5 * (1.0 - coverage)
     low, high = predictive.quantile([tail, 1.0 - tail])
     mean, at_lower, at_upper = predictive.mean(), predictive.at_lower(), predictive.at_upper()
     key = fitted.study.data.id  # ids are copied without a check
-    columns: list[tuple[str, Any]] = [(ROW, np.arange(1, len(table) + 1))]
+    columns: list[tuple[str, Any]] = [("row", np.arange(1, len(table) + 1))]
     if key is not None and key in table.columns:
         columns = [(key, table.text(key).tolist())]
     for task, name in enumerate(fitted.model.target_names_):
@@ -327,14 +265,3 @@ def predict_table(
     if twice:
         raise StudyError(f"columns of the predictions would share a name: {listed(twice)}")
     return pd.DataFrame(dict(columns))
-
-
-def _warn_of_imputed(encoder: Encoder, table: Table) -> None:
-    counts = {c.name: int(table.text(c.name).isna().sum()) for c in encoder.columns}
-    imputed = {name: count for name, count in counts.items() if count}
-    if imputed:
-        warnings.warn(
-            f"{table.file}: {sum(imputed.values())} missing cell(s) are filled with the means of "
-            f"the training table, in {listed(imputed)}",
-            stacklevel=3,
-        )

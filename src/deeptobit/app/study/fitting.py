@@ -1,8 +1,8 @@
 """Fit the model of a study, and test it on held-out rows."""
 
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
 from datetime import date
 from time import perf_counter
 from typing import Any
@@ -17,24 +17,15 @@ from deeptobit.app.study import config
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.fitted import FittedStudy, HeldOut, StudyModel, predict_rows, versions
+from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows
+from deeptobit.app.study.measures import HeldOut
+from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
 
-# Predictions for held-out rows, fold by fold.
-
-
-@dataclass(frozen=True, eq=False)
-class FoldPrediction:
-    """Rows of a fold, and what models fitted without them predict."""
-
-    rows: NDArray[np.intp]
-    predictive: Predictive
-    null: Predictive
-    stages: list[FloatArray]
+# Predictions for held-out rows.
 
 
 def predict_fold(
@@ -43,25 +34,35 @@ def predict_fold(
     targets: CensoredTargets,
     groups: NDArray[Any] | None,
     fold: auto.Fold,
-) -> FoldPrediction:
+    coverage: float,
+) -> HeldOut:
     """Fit the model and the null model outside a fold, and predict the rows inside."""
     train, test = targets[fold.train], targets[fold.test]
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows warns
         labels = None if groups is None else groups[fold.train]
         _fit(model, X.iloc[fold.train], train, labels)
-        held_out = X.iloc[fold.test]
-        by_row: dict[str, Any] = {"lower": test.entry_lower, "upper": test.entry_upper}
-        if isinstance(model, estimators.TobitRegressor):
-            stages = [model.predict(held_out, **by_row)]
-        else:
-            stages = list(model.staged_predict(held_out, **by_row))
-        return FoldPrediction(
-            rows=fold.test,
-            predictive=predict_rows(model, held_out, test.lower_bounds, test.upper_bounds),
-            null=predict_null(model.noise_, train, test),
-            stages=stages,
-        )
+        return predict_test_rows(model, X.iloc[fold.test], test, train, coverage)
+
+
+def predict_test_rows(
+    model: StudyModel,
+    X: pd.DataFrame,
+    targets: CensoredTargets,
+    training: CensoredTargets,
+    coverage: float,
+) -> HeldOut:
+    """Predictions of a fitted model, and of the null model of its training rows."""
+    by_row: dict[str, Any] = {"lower": targets.entry_lower, "upper": targets.entry_upper}
+    if isinstance(model, estimators.TobitRegressor):
+        stages = [model.predict(X, **by_row)]
+    else:
+        stages = list(model.staged_predict(X, **by_row))
+    predictive = predict_rows(model, X, targets.lower_bounds, targets.upper_bounds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit has warned of what concerns all rows
+        null = predict_null(model.noise_, training, targets)
+    return HeldOut(targets, predictive, null, tuple(stages), coverage)
 
 
 def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) -> Predictive:
@@ -96,37 +97,30 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
 
 
 def join_folds(
-    targets: CensoredTargets, parts: Iterable[FoldPrediction], coverage: float
+    targets: CensoredTargets, folds: Iterable[auto.Fold], parts: Sequence[HeldOut]
 ) -> HeldOut:
-    """Predictions for all rows in the order of the table, whatever the order of the folds."""
-    parts = sorted(parts, key=lambda part: int(part.rows[0]))
-    rows = np.concatenate([part.rows for part in parts])
+    """Predictions for all rows in the order of the table; the parts are those of the folds."""
+    order = np.argsort(np.concatenate([fold.test for fold in folds]))
     depth = max(len(part.stages) for part in parts)
 
     def join(pieces: Iterable[FloatArray]) -> FloatArray:
-        entries = np.empty(targets.shape)
-        entries[rows] = np.concatenate(list(pieces))
-        return entries
+        return np.concatenate(list(pieces))[order]
 
-    def join_predictive(predictives: list[Predictive]) -> Predictive:
-        return replace(
+    predictive, null = (
+        replace(
             predictives[0],
             latent=join(predictive.latent for predictive in predictives),
             sigma=join(predictive.sigma for predictive in predictives),
             lower=targets.lower_bounds,
             upper=targets.upper_bounds,
         )
-
-    return HeldOut(
-        targets=targets,
-        predictive=join_predictive([part.predictive for part in parts]),
-        null=join_predictive([part.null for part in parts]),
-        stages=tuple(
-            join(part.stages[min(layer, len(part.stages) - 1)] for part in parts)
-            for layer in range(depth)
-        ),
-        coverage=coverage,
+        for predictives in zip(*((part.predictive, part.null) for part in parts), strict=True)
     )
+    stages = (
+        join(part.stages[min(layer, len(part.stages) - 1)] for part in parts)
+        for layer in range(depth)
+    )
+    return HeldOut(targets, predictive, null, tuple(stages), parts[0].coverage)
 
 
 # The estimator of a study.
@@ -185,8 +179,9 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     >>> network.rank, network.n_layers, network.noise, network.upper
     (10, 2, 'gaussian', {'y': 30.0})
     """
-    settings, sparsities = study.model, None
-    rank, alpha, n_layers = _RANK, None, 2
+    settings = study.model
+    rank, n_layers = _RANK, 2
+    alphas: tuple[float, ...] = ()
     if isinstance(settings, config.TobitSettings):
         raise study.source.error(
             ("model", "kind"),
@@ -195,23 +190,22 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
         )
     if isinstance(settings, config.NetworkSettings):
         rank, n_layers = max(settings.ranks or (_RANK,)), settings.max_layers
-        alphas, sparsities = settings.alphas, settings.feature_sparsities
-        alpha = alphas[0] if alphas and len(alphas) == 1 else None
+        alphas = settings.alphas or ()
+        if min(settings.feature_sparsities or (0.0,)) > 0.0:
+            raise study.source.error(
+                ("model", "feature_sparsities"),
+                "feature_sparsities need all rows in memory, and the rows of this table are "
+                "streamed; leave them out, or allow more --memory",
+            )
     elif settings.members == ("stack",):
         n_layers = 1
-    if sparsities and min(sparsities) > 0.0:
-        raise study.source.error(
-            ("model", "feature_sparsities"),
-            "feature_sparsities need all rows in memory, and the rows of this table are streamed; "
-            "leave them out, or allow more --memory",
-        )
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
     return estimators.SubspaceNetworkRegressor(
         rank=rank,
         n_layers=n_layers if bounded else 1,  # without bounds any depth is linear
-        alpha="auto" if alpha is None else alpha,
+        alpha=alphas[0] if len(alphas) == 1 else "auto",
         noise="gaussian" if settings.noise == "auto" else settings.noise,
         lower=dict(zip(names, lower.tolist(), strict=True)),
         upper=dict(zip(names, upper.tolist(), strict=True)),
@@ -271,39 +265,35 @@ def fit_study(
     """
     started = perf_counter()
     findings = diagnose(study, data)
-    data = _with_outcomes(data)
+    # Rows without outcomes could fill a whole fold.
+    rows = np.flatnonzero(~data.targets.missing.all(axis=1))
+    groups = None if data.groups is None else data.groups[rows]
+    data = replace(data, X=data.X.iloc[rows], targets=data.targets[rows], groups=groups)
     check_enough(study, data)
     try:
-        model, warned, parts = _fit_all(study, data, n_jobs, progress)
+        model, warned, n_folds, held_out = _fit_all(study, data, n_jobs, progress)
     except ValueError as error:
         raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
     seconds = f"{perf_counter() - started:.1f}"
-    facts = {"folds": len(parts), "seed": study.model.seed, "date": date.today()}
+    facts = {"folds": n_folds, "seed": study.model.seed, "date": date.today(), "seconds": seconds}
     return FittedStudy(
         model=model,
         encoder=data.encoder,
         name=study.source.path.stem,
         text=config.settings_text(study),
-        held_out=join_folds(data.targets, parts, study.evaluation.coverage),
+        held_out=held_out,
         findings=(*findings, *warned),
-        n_groups=None if data.groups is None else len(set(data.groups)),
-        facts=versions() | {k: str(fact) for k, fact in facts.items()} | {"seconds": seconds},
+        n_groups=None if groups is None else len(set(groups)),
+        facts=config.versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=len(data.targets),
     )
 
 
-def _with_outcomes(data: StudyData) -> StudyData:
-    """Only the rows that have a target: the others could fill a whole fold."""
-    rows = np.flatnonzero(~data.targets.missing.all(axis=1))
-    groups = None if data.groups is None else data.groups[rows]
-    return replace(data, X=data.X.iloc[rows], targets=data.targets[rows], groups=groups)
-
-
 def _fit_all(
     study: Study, data: StudyData, n_jobs: int | None, progress: Progress
-) -> tuple[StudyModel, list[Finding], list[FoldPrediction]]:
-    """The model of all rows, its warnings, and the predictions of every fold."""
-    X, targets, groups = data.X, data.targets, data.groups
+) -> tuple[StudyModel, list[Finding], int, HeldOut]:
+    """The model of all rows, its warnings, the number of folds, and their predictions."""
+    X, targets, groups, coverage = data.X, data.targets, data.groups, study.evaluation.coverage
     n_folds = _count_folds(study, groups, len(X))
     folds = auto.make_folds(len(X), n_folds, groups, study.model.seed)
     progress(0, len(folds) + 1)
@@ -320,13 +310,12 @@ def _fit_all(
         outside = make_model(study, cv=_count_folds(study, labels, len(fold.train)))
         # One noise family for all folds, or their predictions could not be scored together.
         outside.set_params(noise=model.noise_)
-        jobs.append(delayed(predict_fold)(outside, X, targets, groups, fold))
-    parts: list[FoldPrediction] = []
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
-    for done, part in enumerate(results, start=2):
+        jobs.append(delayed(predict_fold)(outside, X, targets, groups, fold, coverage))
+    parts: list[HeldOut] = []
+    for part in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
         parts.append(part)
-        progress(done, len(jobs) + 1)
-    return model, as_findings(caught), parts
+        progress(len(parts) + 1, len(folds) + 1)
+    return model, as_findings(caught), len(folds), join_folds(targets, folds, parts)
 
 
 def _fit(

@@ -10,9 +10,9 @@ from zipfile import BadZipFile
 
 from joblib import effective_n_jobs
 
+from deeptobit.app.study import tables
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.tables import EXCEL, PARQUET, TEXT, kind_of_file, sniff_separator
+from deeptobit.app.study.tables import StudyError
 from deeptobit.extras import require
 from deeptobit.scale import ParquetTable
 
@@ -126,15 +126,14 @@ def size_of(path: Path) -> TableSize | None:
     ...     size_of(path)
     TableSize(n_rows=1000, n_columns=2, read_bytes=260000)
     """
-    kind = kind_of_file(path)
-    for kinds, size in (
-        (PARQUET, _size_of_parquet),
-        (TEXT, _size_of_text),
-        (EXCEL, _size_of_excel),
-    ):
-        if kind in kinds and path.exists():
-            return size(path)
-    return None
+    sizes = {
+        tables.PARQUET: _size_of_parquet,
+        tables.TEXT: _size_of_text,
+        tables.EXCEL: _size_of_excel,
+    }
+    kind = tables.kind_of_file(path)
+    found = (size(path) for kinds, size in sizes.items() if kind in kinds and path.exists())
+    return next(found, None)
 
 
 def _size_of_parquet(path: Path) -> TableSize | None:
@@ -151,7 +150,7 @@ def _size_of_text(path: Path) -> TableSize:
     with path.open("rb") as file:
         head, sample = file.readline(), file.read(_SAMPLE)
     names, rows = (part.decode("utf-8-sig", errors="ignore") for part in (head, sample))
-    n_columns = names.count(sniff_separator(names + rows)) + 1
+    n_columns = names.count(tables.sniff_separator(names + rows)) + 1
     n_bytes = path.stat().st_size - len(head)
     n_rows = round(n_bytes * max(sample.count(b"\n"), 1) / max(len(sample), 1))
     return TableSize(n_rows, n_columns, _TEXT_CELL * n_rows * n_columns)
@@ -199,7 +198,7 @@ class MemoryCheck:
     @property
     def streamable(self) -> bool:
         """Whether the table can be read in chunks."""
-        return kind_of_file(self.path) in PARQUET
+        return tables.kind_of_file(self.path) in tables.PARQUET
 
     @property
     def shortage(self) -> str:
@@ -214,8 +213,8 @@ class MemoryCheck:
         """What to do with a table that neither fits in memory nor can be streamed."""
         wanted = show_bytes(1.1 * self.needed / _COMFORTABLE).replace(" ", "").replace(",", "")
         way_out = "Save it as 'CSV UTF-8', and convert that with deeptobit convert"
-        if kind_of_file(self.path) not in EXCEL:
-            parquet = shlex.quote(str(self.path.with_suffix(PARQUET[0])))
+        if tables.kind_of_file(self.path) not in tables.EXCEL:
+            parquet = shlex.quote(str(self.path.with_suffix(tables.PARQUET[0])))
             way_out = (
                 f"Convert it once with: deeptobit convert {shlex.quote(str(self.path))}, then fit "
                 f"with --data {parquet}"

@@ -14,8 +14,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from deeptobit.app.study.errors import did_you_mean
 from deeptobit.app.study.splits import Folds, inner_folds
+from deeptobit.app.study.tables import did_you_mean
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import AutoTobitRegressor, TobitRegressor
 from deeptobit.layer import SIGMA_FLOOR

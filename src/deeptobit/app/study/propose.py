@@ -9,11 +9,16 @@ import numpy as np
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import toml_cell, toml_key, toml_text
-from deeptobit.app.study.scales import find_floor_and_ceiling, known_scale, sf36_together
 from deeptobit.app.study.tables import Table, parse_numbers, split_limits
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
 _FLAG_VALUES = 2  # PID may be a flag: it is also a disease
+_USELESS: dict[columns.Kind, str] = {
+    "dates": "dates",
+    "empty": "no value at all",
+    "text": "free text or an identifier",
+    "mixed": "numbers and words; list the words in missing, above",
+}
 _LIMIT = ("_lod", "_lloq", "_limit")
 _FLAG = ("_below", "_bdl", "_censored")
 
@@ -70,16 +75,10 @@ def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str 
     numbered = [name for name in table.columns if columns.is_numbered(table.text(name))]
     numbered = [name for name in numbered if not _scale(table, name, ())]
     places = [name for name in table.columns if columns.names_place(name)]
-    key = next((name for name in (*named, *first, *numbered) if _differs(table, name)), None)
-    group = next(
-        (name for name in (*named, *numbered, *places) if columns.repeats(table.text(name))), None
-    )
-    return key, group
-
-
-def _differs(table: Table, name: str) -> bool:
-    text = table.text(name)
-    return bool(text.notna().all() and text.is_unique)
+    texts = ((name, table.text(name)) for name in (*named, *first, *numbered))
+    key = next((name for name, text in texts if text.notna().all() and text.is_unique), None)
+    groups = (n for n in (*named, *numbered, *places) if columns.repeats(table.text(n)))
+    return key, next(groups, None)
 
 
 def _outcomes(
@@ -87,7 +86,7 @@ def _outcomes(
 ) -> list[ProposedTarget]:
     """Known scales and assays; without any, columns with many values at an end."""
     by_folded = {name.lower(): name for name in table.columns}
-    sf36 = sf36_together(table.columns)
+    sf36 = columns.sf36_together(table.columns)
     found = []
     for name in names:
         if kinds[name] == "numbers":
@@ -109,9 +108,9 @@ def _outcomes(
 def _scale(table: Table, name: str, sf36: Collection[str]) -> ProposedTarget | None:
     values = table.numbers(name)
     low, tenth, ninetieth, high = np.nanquantile(values, [0.0, 0.1, 0.9, 1.0]).tolist()
-    scale, remark = known_scale(name, low, high, sf36=sf36), ""
+    scale, remark = columns.known_scale(name, low, high, sf36=sf36), ""
     if scale is None:  # a few codes such as -4 or 999 do not make it another scale
-        scale = known_scale(name, tenth, ninetieth, sf36=sf36)
+        scale = columns.known_scale(name, tenth, ninetieth, sf36=sf36)
         remark = f"; but {low:g} to {high:g} here: codes for missing?"
     if scale is None:
         return None
@@ -149,7 +148,7 @@ def _assay(name: str, by_folded: dict[str, str]) -> ProposedTarget | None:
 
 
 def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
-    ends = find_floor_and_ceiling(table.numbers(name))
+    ends = columns.find_floor_and_ceiling(table.numbers(name))
     extreme = {"lower": "smallest", "upper": "largest"}
     why = [
         f"{share:.0%} of the values are {bound:g}, the {extreme[side]}"
@@ -161,24 +160,17 @@ def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
 
 def _why_not(table: Table, name: str, kind: columns.Kind) -> str | None:
     """Why a column should not be a feature, or None if it may."""
-    if kind == "dates":
-        return "dates"
-    if kind == "empty":
-        return "no value at all"
     if kind in ("text", "mixed") and (form := columns.number_format(table, name)):
-        return columns.NUMBER_FORMATS[form]
-    if kind == "text":
-        return "free text or an identifier"
-    if kind == "mixed":
-        return "numbers and words; list the words in missing, above"
-    if table.text(name).nunique() == 1:
+        return form
+    if kind in _USELESS:
+        return _USELESS[kind]
+    text = table.text(name)
+    n_values = text.nunique()
+    if n_values == 1:
         return "the same value in every row"
-    if columns.names_person(name) and table.text(name).nunique() > _FLAG_VALUES:
+    if columns.names_person(name) and n_values > _FLAG_VALUES:
         return "an identifier, by its name"
-    if (
-        columns.is_numbered(table.text(name))
-        and table.text(name).nunique() > columns.MOST_CATEGORIES
-    ):
+    if columns.is_numbered(text) and n_values > columns.MOST_CATEGORIES:
         return "an identifier, by its leading zeros"
     return None
 

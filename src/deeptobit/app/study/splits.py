@@ -3,16 +3,20 @@
 import hashlib
 from dataclasses import dataclass, replace
 from math import nan
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, ShuffleSplit
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 
 import deeptobit
 from deeptobit.app.study.columns import FEWEST
+from deeptobit.app.study.config import EvaluationSettings
 from deeptobit.app.study.data import StudyData
+from deeptobit.app.study.measures import varies
 from deeptobit.arrays import FloatArray
+from deeptobit.auto import make_folds
 from deeptobit.targets import CensoredTargets
 
 Rows: TypeAlias = NDArray[np.intp]
@@ -20,7 +24,7 @@ Folds: TypeAlias = list[tuple[Rows, Rows]]
 
 
 @dataclass(frozen=True)
-class Protocol:
+class Protocol(EvaluationSettings):
     """How methods are compared; the fields are those of ``[evaluation]`` in a study file.
 
     Attributes
@@ -40,12 +44,7 @@ class Protocol:
         Folds of the training rows by which methods are tuned.
     """
 
-    method: Literal["splits", "folds"] = "splits"
-    train_shares: tuple[float, ...] = (0.4, 0.5, 0.6, 0.7, 0.8)
     repeats: int = 10
-    folds: int = 5
-    coverage: float = 0.9
-    seed: int = 0
     inner_folds: int = 5
 
     def __post_init__(self) -> None:
@@ -86,15 +85,12 @@ def draw_splits(n_rows: int, groups: NDArray[np.generic] | None, protocol: Proto
     [[0, 2], [3], [1]]
     """
     n_units, units = (n_rows, "rows") if groups is None else (len(set(groups)), "groups")
-    rows = np.zeros((n_rows, 1))
     if protocol.method == "folds":
         if n_units < max(protocol.folds, 3):
             raise ValueError(f"{protocol.folds} folds need as many {units}, and three at least")
         share = 1.0 - 1.0 / protocol.folds
-        shuffled = KFold(protocol.folds, shuffle=True, random_state=protocol.seed)
-        splitter = shuffled if groups is None else GroupKFold(protocol.folds)
-        pairs = enumerate(splitter.split(rows, None, groups))
-        return [Split(share, repeat, train, test) for repeat, (train, test) in pairs]
+        folds = make_folds(n_rows, protocol.folds, groups, protocol.seed)
+        return [Split(share, repeat, *fold) for repeat, fold in enumerate(folds)]
     splits = []
     for share in protocol.train_shares:
         if share * n_units < 2 or (1.0 - share) * n_units < 1:
@@ -103,7 +99,7 @@ def draw_splits(n_rows: int, groups: NDArray[np.generic] | None, protocol: Proto
             )
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         random = kind(protocol.repeats, train_size=share, random_state=protocol.seed)
-        for repeat, (train, test) in enumerate(random.split(rows, None, groups)):
+        for repeat, (train, test) in enumerate(random.split(np.zeros((n_rows, 1)), None, groups)):
             splits.append(Split(share, repeat, train, test))
     return splits
 
@@ -123,10 +119,26 @@ def inner_folds(
     >>> [test.tolist() for _, test in inner_folds(4, np.array(["a", "b", "a", "b"]))]
     [[1, 3], [0, 2]]
     """
-    rows = np.zeros((n_rows, 1))
-    if groups is not None:
-        return list(GroupKFold(min(n_folds, len(np.unique(groups)))).split(rows, None, groups))
-    return list(KFold(min(n_folds, n_rows), shuffle=True, random_state=random_state).split(rows))
+    n_units = n_rows if groups is None else len(set(groups))
+    return list(make_folds(n_rows, min(n_folds, n_units), groups, random_state))
+
+
+class Job(NamedTuple):
+    """One method on one split: the folds of its training rows, and the tasks that it has."""
+
+    method: str
+    split: Split
+    folds: Folds
+    tasks: list[int]
+
+    @property
+    def key(self) -> tuple[float, int, str]:
+        """Share, repeat and method, which identify its rows among the results."""
+        return (*self.split.key, self.method)
+
+    def __str__(self) -> str:
+        """Label of a progress bar."""
+        return f"{self.method}, {self.split.share:.0%} to train on, repeat {self.split.repeat + 1}"
 
 
 # The data that methods are compared on, from a study or a cohort.
@@ -161,9 +173,8 @@ class EvaluationData:
 
     def features(self, train: Rows) -> FloatArray:
         """Features of all rows, missing ones filled with the mean of the training rows (or 0)."""
-        known = ~np.isnan(self.X[train])
-        sums = np.where(known, self.X[train], 0.0).sum(axis=0)
-        return np.where(np.isnan(self.X), sums / np.maximum(known.sum(axis=0), 1), self.X)
+        filler = SimpleImputer(keep_empty_features=True).fit(self.X[train])
+        return np.asarray(filler.transform(self.X))
 
     def fingerprint(self) -> str:
         """A digest that changes with any number, bound, name or group."""
@@ -221,16 +232,14 @@ def find_usable(
     fold, and values that vary in the test rows. With fewer than five test values, measures would
     reveal them.
     """
-    values = np.where(targets.has_value, targets.values, np.nan)
-    train, test = values[split.train], values[split.test]
+    train, test = targets[split.train], targets[split.test]
     least = 2 * len(folds)
-    n_train, n_test = (~np.isnan(train)).sum(axis=0), (~np.isnan(test)).sum(axis=0)
-    varied = np.all([_varied(train[rows]) for rows, _ in folds], axis=0)
+    varied = np.all([varies(train[rows]) for rows, _ in folds], axis=0)
     problems = {
-        f"fewer than {least} values to train on": n_train < least,
+        f"fewer than {least} values to train on": train.has_value.sum(axis=0) < least,
         "its values to train on are all the same": ~varied,
-        f"fewer than {FEWEST} values to test on": n_test < FEWEST,
-        "its values to test on are all the same": ~_varied(test),
+        f"fewer than {FEWEST} values to test on": test.has_value.sum(axis=0) < FEWEST,
+        "its values to test on are all the same": ~varies(test),
     }
     usable, skipped = [], []
     for task, name in enumerate(targets.names):
@@ -240,7 +249,3 @@ def find_usable(
         else:
             skipped.append(Skipped(*split.key, name, reason))
     return usable, skipped
-
-
-def _varied(values: FloatArray) -> NDArray[np.bool_]:
-    return np.asarray(np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0))

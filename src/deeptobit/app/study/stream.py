@@ -1,36 +1,270 @@
-"""Fit a study to a table that does not fit in memory, and test it on held-out rows."""
+"""Fit a study to a table that does not fit in memory: read in chunks, tested on held-out rows."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from pandas.util import hash_array
 
-from deeptobit.app.study import chunks
-from deeptobit.app.study.config import Study, settings_text
-from deeptobit.app.study.data import Entries, as_targets, limits_by_row, read_entries
-from deeptobit.app.study.doctor import Finding, find_collinear, find_missing_bounds
-from deeptobit.app.study.encoding import Encoder
-from deeptobit.app.study.errors import StudyError
-from deeptobit.app.study.fitted import FittedStudy, HeldOut, predict_rows, versions
-from deeptobit.app.study.fitting import as_findings, make_network, predict_null
-from deeptobit.arrays import FloatArray
-from deeptobit.estimators import SubspaceNetworkRegressor
+from deeptobit.app.study import columns, data, doctor
+from deeptobit.app.study.config import Study, settings_text, versions
+from deeptobit.app.study.fitted import FittedStudy
+from deeptobit.app.study.fitting import as_findings, make_network, predict_test_rows
+from deeptobit.app.study.tables import StudyError, Table, stored_table
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.runtime import one_blas_thread
-from deeptobit.scale import Block, LocalSource
+from deeptobit.scale import Block, LocalSource, ParquetTable
 from deeptobit.targets import CensoredTargets
+
+_MOST_CELLS = 2**21  # of a chunk, once encoded: 16 MB
+_MOST_ROWS, _FEWEST_ROWS = 16_384, 256
+
+Passes = Callable[[int, int, int], None]
+"""Called with the number of the pass over the rows, how many are read, and of how many."""
+
+
+class Chunk(NamedTuple):
+    """Some rows of a table, and their numbers in it."""
+
+    table: Table
+    rows: NDArray[np.int64]
+
+    def where(self, some: BoolArray) -> "Chunk":
+        """Some of these rows."""
+        cells, lines = self.table.cells[some], self.table.lines[some]
+        return Chunk(replace(self.table, cells=cells, lines=lines, _parsed={}), self.rows[some])
+
+
+class ChunkedTable:
+    """The columns of a Parquet table that a study uses; the id is not read.
+
+    Parameters
+    ----------
+    study : Study
+    path : Path
+        A Parquet file, or a folder of them.
+    progress : callable
+    """
+
+    def __init__(self, study: Study, path: Path, progress: Passes) -> None:
+        with _as_study_error():
+            self._stored = ParquetTable(path)
+        self.study, self.file, self.n_rows = study, path.name, self._stored.n_rows
+        self._progress, self.n_passes = progress, 0
+        self._missing = [str(code) for code in study.data.missing]
+        columns.check_columns(study, self)
+        self.features = columns.feature_columns(study, self)
+        named = columns.named_columns(study)
+        named.pop(("data", "id"), None)
+        self._used = list(dict.fromkeys([*self.features, *named.values()]))
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns of the files."""
+        return self._stored.columns
+
+    def chunks(self, names: Sequence[str] | None = None, width: int = 0) -> Iterator[Chunk]:
+        """All rows in their order.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Columns to read; by default all that the study uses.
+        width : int
+            How many features a row becomes, if more than it has columns.
+        """
+        names = self._used if names is None else names
+        n_rows = int(np.clip(_MOST_CELLS // max(width, len(names)), _FEWEST_ROWS, _MOST_ROWS))
+        with _as_study_error():
+            for frame in self._stored.frames(names, n_rows):
+                inside = np.arange(len(frame.cells))
+                lines = frame.first_row + 2 + inside  # as if the file had a header
+                table = stored_table(frame.cells, frame.where, lines, self._missing)
+                yield Chunk(table, frame.row + inside)
+                self._progress(self.n_passes + 1, frame.row + len(inside), self.n_rows)
+        self.n_passes += 1  # only if all rows were read
+
+
+@contextmanager
+def _as_study_error() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise StudyError(str(error)) from None
+
+
+# Hashes as random numbers, which a row or a group has in every pass.
+
+_MOST_HASHES = 2**16  # groups that are counted one by one; beyond, their number is estimated
+
+
+def hash_uniform(keys: NDArray[Any], seed: int) -> FloatArray:
+    """A pseudo-random number in [0, 1) for every key; equal keys have equal numbers.
+
+    Nothing has to be stored to draw the same numbers in the next pass.
+
+    Parameters
+    ----------
+    keys : array of shape (N,)
+        Whole numbers, or text.
+    seed : int
+
+    Examples
+    --------
+    >>> hash_uniform(np.array(["Ann", "Ben", "Ann"], dtype=object), seed=0).round(2)
+    array([0.84, 0.38, 0.84])
+    """
+    keys = keys if keys.dtype == object else keys.astype(np.uint64)
+    salt = hash_array(np.array([f"seed {seed}"], dtype=object))  # the hash of the number 0 is 0
+    return np.asarray(hash_array(hash_array(keys) ^ salt) / 2.0**64)
+
+
+@dataclass(frozen=True)
+class GroupCount:
+    """The number of groups from their k smallest hashes (a k-minimum-values sketch).
+
+    Memory holds 65,536 hashes. Up to as many groups are counted exactly. Of more, the largest
+    hash that is stored estimates the number to about half a percent.
+
+    Parameters
+    ----------
+    hashes : array, ascending
+
+    Examples
+    --------
+    >>> groups = GroupCount(np.zeros(0))
+    >>> for labels in (["Ann", "Ben"], ["Ann", "Cleo"]):
+    ...     groups = groups.add(hash_uniform(np.array(labels, dtype=object), seed=0))
+    >>> groups.n_groups, round(groups.quantile(0.7), 2)
+    (3, 0.84)
+    """
+
+    hashes: FloatArray
+
+    def add(self, hashes: FloatArray) -> "GroupCount":
+        """With the groups of some more rows."""
+        return GroupCount(np.unique(np.concatenate([self.hashes, hashes]))[:_MOST_HASHES])
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        if len(self.hashes) < _MOST_HASHES:
+            return len(self.hashes)
+        return round((_MOST_HASHES - 1) / float(self.hashes[-1]))
+
+    def quantile(self, share: float) -> float:
+        """The hash up to which this share of the groups lies, and at least one group."""
+        wanted = max(1, round(share * self.n_groups))
+        return float(self.hashes[wanted - 1]) if wanted <= len(self.hashes) else share
+
+
+# The first pass: summaries of the columns, and the numbers of values and groups.
+
+
+def read_first_pass(
+    table: ChunkedTable,
+) -> tuple[data.Encoder, NDArray[np.int64], GroupCount | None]:
+    """Read and check every cell once, before any model is fitted.
+
+    Returns
+    -------
+    encoder : Encoder
+        The same that would be learned from the table in memory.
+    n_values : array of shape (T,)
+        Number of values of every target.
+    groups : GroupCount or None
+    """
+    study, groups = table.study, None
+    declared = columns.matching_columns(study, "categorical", table)
+    summaries = [columns.ColumnSummary(name, name in declared) for name in table.features]
+    n_values = np.zeros(len(study.targets), dtype=np.int64)
+    for chunk in table.chunks():
+        for summary in summaries:
+            summary.add(chunk.table)
+        n_values += (~np.isnan(data.read_entries(study, chunk.table).values)).sum(axis=0)
+        labels = data.read_groups(study, chunk.table)
+        if labels is not None:
+            hashes = hash_uniform(labels, study.model.seed)
+            groups = (groups or GroupCount(np.zeros(0))).add(hashes)
+    data.check_values(study, n_values)
+    for summary in summaries:
+        data.check_useful(study, summary)
+    return data.learn_encoder(summaries, study.features.missing, table.file), n_values, groups
+
+
+# Which rows are held out: the same in every pass.
+
+MOST_HELD_OUT = 10_000  # held-out rows: R² is then known to about 0.01
+_SHARE = 0.1  # of rows or groups, at most
+_STEP = 2**20  # rows that are hashed at a time
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """The rows, or whole groups of rows, that the model is tested on and never fitted to.
+
+    Attributes
+    ----------
+    study : Study
+    limit : float
+        Rows or groups with a hash up to this are held out.
+    """
+
+    study: Study
+    limit: float
+
+    @classmethod
+    def choose(cls, study: Study, n_rows: int, groups: GroupCount | None) -> "HeldOutRows":
+        """A tenth of the rows, or about 10,000 if that is less; or a tenth of the groups."""
+        if groups is None:
+            return cls(study, min(_SHARE, MOST_HELD_OUT / n_rows))
+        if groups.n_groups < data.FEWEST_GROUPS:
+            message = f"there are {groups.n_groups} groups of {study.data.group!r}, which are never"
+            message += f" split, and at least {data.FEWEST_GROUPS} are needed"
+            raise study.source.error(("data", "group"), message)
+        return cls(study, groups.quantile(_SHARE))
+
+    def among(self, chunk: Chunk) -> BoolArray:
+        """Which rows of a chunk are held out."""
+        groups = data.read_groups(self.study, chunk.table)
+        return self._chosen(chunk.rows if groups is None else groups)
+
+    def count(self, table: ChunkedTable) -> int:
+        """How many rows of a table are held out."""
+        group, n_rows = self.study.data.group, table.n_rows
+        if group is None:
+            starts = range(0, n_rows, _STEP)
+            parts = (self._chosen(np.arange(k, min(k + _STEP, n_rows))) for k in starts)
+        else:
+            parts = (self.among(chunk) for chunk in table.chunks([group]))
+        n_held_out = sum(int(part.sum()) for part in parts)
+        if not 0 < n_held_out < n_rows:
+            raise StudyError(
+                f"{table.file}: {n_held_out:,} of {n_rows:,} rows would be held out, which leaves "
+                "none to train or none to test on; add rows or groups"
+            )
+        return n_held_out
+
+    def _chosen(self, keys: NDArray[Any]) -> BoolArray:
+        return np.asarray(hash_uniform(keys, self.study.model.seed) <= self.limit)
+
 
 _MOST_VALUES = 10_000  # of a target, to fit the null model
 
 
 def read_test_rows(
-    study: Study,
-    table: chunks.ChunkedTable,
-    first: chunks.FirstPass,
-    held_out: chunks.HeldOutRows,
+    table: ChunkedTable,
+    encoder: data.Encoder,
+    n_values: NDArray[np.int64],
+    held_out: HeldOutRows,
     n_held_out: int,
 ) -> tuple[pd.DataFrame, CensoredTargets, CensoredTargets]:
     """Features and targets of held-out rows, and targets of training rows for the null model.
@@ -39,31 +273,29 @@ def read_test_rows(
     random sample is read. Of the training rows about 10,000 values of every target are read, the
     others are missing.
     """
-    encoder = first.encoder
-    tested, training, X = list[Entries](), list[Entries](), list[FloatArray]()
+    study = table.study
+    tested, training, X = list[data.Entries](), list[data.Entries](), list[FloatArray]()
     for chunk in table.chunks(width=len(encoder.features)):
-        entries, is_held_out = read_entries(study, chunk.table), held_out.among(chunk)
-        random = chunks.hash_uniform(chunk.rows, study.model.seed + 1)
+        entries, is_held_out = data.read_entries(study, chunk.table), held_out.among(chunk)
+        random = hash_uniform(chunk.rows, study.model.seed + 1)
         known = ~np.isnan(entries.values)
-        chosen = is_held_out & (random <= chunks.MOST_HELD_OUT / n_held_out) & known.any(axis=1)
+        chosen = is_held_out & (random <= MOST_HELD_OUT / n_held_out) & known.any(axis=1)
         if chosen.any():
-            tested.append(Entries(*(part[chosen] for part in entries)))
+            tested.append(data.Entries(*(part[chosen] for part in entries)))
             X.append(encoder.matrix(chunk.where(chosen).table))
-        chosen_values = known & (random[:, None] <= _MOST_VALUES / first.n_values)
+        chosen_values = known & (random[:, None] <= _MOST_VALUES / n_values)
         chosen_values &= ~is_held_out[:, None]
         some, values = chosen_values.any(axis=1), np.where(chosen_values, entries.values, np.nan)
-        training.append(Entries(values[some], entries.lower[some], entries.upper[some]))
+        training.append(data.Entries(values[some], entries.lower[some], entries.upper[some]))
     if not tested:
         raise StudyError(f"{table.file}: no held-out row has a target; add rows")
-    return (
-        pd.DataFrame(np.concatenate(X), columns=pd.Index(encoder.features)),
-        as_targets(study, _joined(tested)),
-        as_targets(study, _joined(training)),
-    )
 
+    def join(parts: Iterable[data.Entries]) -> CensoredTargets:
+        arrays = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+        return data.as_targets(study, data.Entries(*arrays))
 
-def _joined(parts: Iterable[Entries]) -> Entries:
-    return Entries(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    features = pd.DataFrame(np.concatenate(X), columns=pd.Index(encoder.features))
+    return features, join(tested), join(training)
 
 
 class TrainingRows(LocalSource):
@@ -71,7 +303,6 @@ class TrainingRows(LocalSource):
 
     Parameters
     ----------
-    study : Study
     table : ChunkedTable
     encoder : Encoder
     held_out : HeldOutRows
@@ -80,17 +311,12 @@ class TrainingRows(LocalSource):
     """
 
     def __init__(
-        self,
-        study: Study,
-        table: chunks.ChunkedTable,
-        encoder: Encoder,
-        held_out: chunks.HeldOutRows,
-        n_rows: int,
+        self, table: ChunkedTable, encoder: data.Encoder, held_out: HeldOutRows, n_rows: int
     ) -> None:
-        self._study, self._table, self._encoder = study, table, encoder
-        self._held_out, self._n_rows = held_out, n_rows
+        self._table, self._encoder, self._held_out = table, encoder, held_out
+        self._n_rows = n_rows
         self.features = tuple(encoder.features)
-        self.targets = tuple(target.name for target in study.targets)
+        self.targets = tuple(target.name for target in table.study.targets)
 
     @property
     def n_rows(self) -> int:
@@ -104,8 +330,8 @@ class TrainingRows(LocalSource):
             n_rows = len(chunk.rows)
             if skip < n_rows:
                 table = (chunk.where(np.arange(n_rows) >= skip) if skip else chunk).table
-                entries = read_entries(self._study, table)
-                limits = limits_by_row(self._study, entries)
+                entries = data.read_entries(self._table.study, table)
+                limits = data.limits_by_row(self._table.study, entries)
                 X = self._encoder.matrix(table)
                 first = int(table.lines[0])
                 yield Block(X, entries.values, None, *limits, table.file, first)
@@ -116,7 +342,7 @@ def stream_study(
     study: Study,
     path: Path,
     *,
-    progress: chunks.Passes = lambda number, done, total: None,
+    progress: Passes = lambda number, done, total: None,
     checkpoint: Path | None = None,
 ) -> FittedStudy:
     r"""Fit the model of a study to a Parquet table that is read some rows at a time.
@@ -163,18 +389,18 @@ def stream_study(
     """
     started = perf_counter()
     network = make_network(study)
-    table = chunks.ChunkedTable(study, path, progress)
+    table = ChunkedTable(study, path, progress)
     try:
-        first = chunks.read_first_pass(study, table)
-        held_out = chunks.HeldOutRows.choose(study, table.n_rows, first.groups)
+        encoder, n_values, groups = read_first_pass(table)
+        held_out = HeldOutRows.choose(study, table.n_rows, groups)
         n_held_out = held_out.count(table)
         n_training = table.n_rows - n_held_out
-        rows = TrainingRows(study, table, first.encoder, held_out, n_training)
+        rows = TrainingRows(table, encoder, held_out, n_training)
         with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             resume = checkpoint is not None and checkpoint.exists()
             network.fit(rows, checkpoint=checkpoint, resume=resume)
-        X, targets, training = read_test_rows(study, table, first, held_out, n_held_out)
+        X, targets, training = read_test_rows(table, encoder, n_values, held_out, n_held_out)
     except StudyError:
         raise
     except ValueError as error:
@@ -191,38 +417,12 @@ def stream_study(
     }
     return FittedStudy(
         model=network,
-        encoder=first.encoder,
+        encoder=encoder,
         name=study.source.path.stem,
         text=settings_text(study),
-        held_out=_test(network, X, targets, training, study.evaluation.coverage),
-        findings=(*_find(study, first.encoder, X, targets), *as_findings(caught)),
-        n_groups=None if first.groups is None else first.groups.n_groups,
+        held_out=predict_test_rows(network, X, targets, training, study.evaluation.coverage),
+        findings=(*doctor.find_in_sample(study, X, targets, encoder), *as_findings(caught)),
+        n_groups=None if groups is None else groups.n_groups,
         facts=versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=table.n_rows,
     )
-
-
-def _test(
-    network: SubspaceNetworkRegressor,
-    X: pd.DataFrame,
-    targets: CensoredTargets,
-    training: CensoredTargets,
-    coverage: float,
-) -> HeldOut:
-    """Predictions of the network and of the null model for held-out rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit has warned of what concerns all rows
-        null = predict_null(network.noise_, training, targets)
-    stages = network.staged_predict(X, lower=targets.entry_lower, upper=targets.entry_upper)
-    predictive = predict_rows(network, X, targets.lower_bounds, targets.upper_bounds)
-    return HeldOut(targets, predictive, null, tuple(stages), coverage)
-
-
-def _find(
-    study: Study, encoder: Encoder, X: pd.DataFrame, targets: CensoredTargets
-) -> Iterator[Finding]:
-    """What a sample of the rows can show: bounds that are not declared, features that repeat."""
-    observed = np.where(targets.observed, targets.low, np.nan)
-    for target, values in zip(study.targets, observed.T, strict=True):
-        yield from find_missing_bounds(target, values)
-    yield from find_collinear(X, encoder)

@@ -1,11 +1,13 @@
-"""Read tables: CSV, Excel or Parquet, people in rows, a name for every column."""
+"""Tables of people in rows, as CSV, Excel or Parquet: read, written and converted."""
 
 import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -14,9 +16,53 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deeptobit.app.study.errors import StudyError, listed
+from deeptobit import files
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
+from deeptobit.scale import csv_to_parquet
+
+# Errors in one sentence.
+
+
+class StudyError(ValueError):
+    """A study file or table cannot be used; the message says where, and what to do."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Suggest the known word closest to a mistyped one; empty if none is close.
+
+    Examples
+    --------
+    >>> did_you_mean("featurs", ["data", "features", "targets"])
+    "; did you mean 'features'?"
+    >>> did_you_mean("mmse", ["MMSE", "ADAS13"])
+    "; did you mean 'MMSE'?"
+    >>> did_you_mean("age", ["MMSE"])
+    ''
+    """
+    meant = closest(word, known)
+    return "" if meant is None else f"; did you mean {meant!r}?"
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word closest to another, ignoring case; None if none is close."""
+    by_folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), by_folded, n=1)
+    return by_folded[close[0]] if close else None
+
+
+def listed(names: Iterable[object], shown: int = 5) -> str:
+    """Name the first few, and count the rest.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], shown=2)
+    "'a', 'b' and 1 more"
+    """
+    quoted = [repr(name) for name in names]
+    rest = len(quoted) - shown
+    return ", ".join(quoted[:shown]) + (f" and {rest} more" if rest > 0 else "")
+
 
 # Cells as people write them: numbers, decimal commas, blanks, yes and no.
 
@@ -45,11 +91,9 @@ def parse_numbers(cells: "pd.Series[Any]", *, decimal_comma: bool) -> tuple[Floa
     text = cells.astype(object)
     known = text.notna().to_numpy()
     ambiguous = np.zeros(len(text), dtype=np.bool_)
-    if decimal_comma:
-        comma = text.str.contains(",", regex=False).eq(True)
-        if comma.any():
-            ambiguous = text.str.contains(".", regex=False).eq(True).to_numpy()
-            text = text.str.replace(",", ".", regex=False)
+    if decimal_comma and text.str.contains(",", regex=False).eq(True).any():
+        ambiguous = text.str.contains(".", regex=False).eq(True).to_numpy()
+        text = text.str.replace(",", ".", regex=False)
     values = np.array(pd.to_numeric(text, errors="coerce"), dtype=np.float64)
     wrong = known & (~np.isfinite(values) | ambiguous)
     return np.where(wrong, np.nan, values), wrong
@@ -90,7 +134,7 @@ def split_limits(cells: "pd.Series[Any]") -> tuple["pd.Series[Any]", BoolArray, 
 # Text files.
 
 SEPARATORS = (",", ";", "\t", "|")
-_SNIFFED = 20  # records that decide on the separator
+_MOST_RECORDS = 20  # that decide on the separator
 
 Rows = list[tuple[int, list[str]]]
 """The number of each row in its file, and its cells."""
@@ -98,20 +142,17 @@ Rows = list[tuple[int, list[str]]]
 
 def read_csv_rows(path: Path) -> tuple[Rows, str]:
     """Every row that is not blank, the header first, and the separator that was found."""
-    text = _decode(path)
-    separator = sniff_separator(text)
-    rows: Rows = []
-    line = 0
+    content = path.read_bytes()
     try:
-        for line, cells in _records(text, separator):
-            if any(cell.strip() for cell in cells):
-                rows.append((line, cells))
-    except csv.Error as error:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
         raise StudyError(
-            f"{path.name}, line {line + 1}: cannot be read as CSV ({error}); close every quote, "
-            "and write a quote within a cell twice"
+            f"{path.name}, line {line}: not UTF-8 text (byte 0x{content[error.start]:02x}); save "
+            "the file as 'CSV UTF-8'"
         ) from None
-    return rows, separator
+    separator = sniff_separator(text)
+    return list(_records(text, separator, path.name)), separator
 
 
 def sniff_separator(text: str) -> str:
@@ -126,36 +167,27 @@ def sniff_separator(text: str) -> str:
 
 
 def _agreement(text: str, separator: str) -> tuple[bool, int]:
-    widths = []
     try:
-        for _, cells in _records(text, separator):
-            if any(cell.strip() for cell in cells):
-                widths.append(len(cells))
-            if len(widths) == _SNIFFED:
-                break
-    except csv.Error:
+        widths = [len(cells) for _, cells in islice(_records(text, separator), _MOST_RECORDS)]
+    except StudyError:
         return False, 0
-    if not widths or widths[0] == 1:
-        return False, 0
-    return len(set(widths)) == 1, widths[0]
+    return (len(set(widths)) == 1, widths[0]) if widths and widths[0] > 1 else (False, 0)
 
 
-def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _records(text: str, separator: str, file: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of every record that is not blank."""
     # Strict: otherwise an open quote would swallow the rest of the file.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    for cells in reader:
-        yield reader.line_num, cells
-
-
-def _decode(path: Path) -> str:
-    content = path.read_bytes()
+    line = 0
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        for cells in reader:
+            line = reader.line_num
+            if any(cell.strip() for cell in cells):
+                yield line, cells
+    except csv.Error as error:
         raise StudyError(
-            f"{path.name}, line {line}: not UTF-8 text (byte 0x{content[error.start]:02x}); save "
-            "the file as 'CSV UTF-8'"
+            f"{file}, line {line + 1}: cannot be read as CSV ({error}); close every quote, "
+            "and write a quote within a cell twice"
         ) from None
 
 
@@ -344,11 +376,12 @@ def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError):
-        frame = None
-    if path.is_dir() and (frame is None or not len(frame.columns)):
+        frame = pd.DataFrame()
+        if not path.is_dir():
+            message = f"{path.name} cannot be read as a Parquet file; write it again"
+            raise StudyError(message) from None
+    if path.is_dir() and not len(frame.columns):
         raise StudyError(f"{path} is a folder, but not of Parquet files of one table; name a file")
-    if frame is None:
-        raise StudyError(f"{path.name} cannot be read as a Parquet file; write it again") from None
     if frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()
     return stored_table(frame, path.name, np.arange(2, len(frame) + 2), missing)
@@ -370,3 +403,141 @@ def stored_table(
     if codes:
         frame[numeric] = frame[numeric].mask(frame[numeric].isin(codes))
     return Table(frame, file, lines)
+
+
+# Tables written to files: completely or not at all, and text stays text.
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write text (UTF-8) or bytes atomically: to a temporary file, which is then renamed.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "study.toml"), "[data]")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['study.toml']
+    """
+    files.write_whole(path, [content.encode() if isinstance(content, str) else content])
+
+
+WRITABLE = (".csv", ".parquet", ".xlsx")
+_EXCEL_ROWS, _EXCEL_COLUMNS = 1_048_576, 16_384
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that cannot be written, before any work is done.
+
+    Examples
+    --------
+    >>> check_writable(Path("predictions.sav"))
+    Traceback (most recent call last):
+        ...
+    deeptobit.app.study.tables.StudyError: predictions.sav: cannot write files of kind '.sav'; known
+    are .csv, .parquet, .xlsx
+    """
+    if path.suffix.lower() not in WRITABLE:
+        message = f"cannot write files of kind {path.suffix!r}; known are {', '.join(WRITABLE)}"
+        raise StudyError(f"{path.name}: {message}")
+    if not path.parent.is_dir():
+        raise StudyError(f"{path.parent}: there is no such folder; make it first")
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    r"""Write a table without its index, in the format of the suffix.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "predictions.csv")
+    ...     write_table(pd.DataFrame({"id": ["007"], "MMSE": [27.5]}), path)
+    ...     path.read_text()
+    'id,MMSE\n007,27.5\n'
+    """
+    check_writable(path)
+    kind = path.suffix.lower()
+    if kind == ".csv":
+        content: str | bytes = table.to_csv(index=False, lineterminator="\n")
+    elif kind == ".parquet":
+        require("pyarrow", "app")
+        content = table.to_parquet(index=False)
+    else:
+        content = _as_excel(table, path)
+    write_whole(path, content)
+
+
+def _as_excel(table: pd.DataFrame, path: Path) -> bytes:
+    if len(table) >= _EXCEL_ROWS or table.shape[1] > _EXCEL_COLUMNS:
+        raise StudyError(
+            f"{path.name}: an Excel sheet holds {_EXCEL_ROWS} rows and {_EXCEL_COLUMNS} columns; "
+            f"{len(table) + 1} and {table.shape[1]} are needed. Write .csv or .parquet"
+        )
+    openpyxl = require("openpyxl", "app")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    try:
+        for row in (list(table.columns), *table.to_numpy(dtype=object).tolist()):
+            cells = [openpyxl.cell.WriteOnlyCell(sheet, value) for value in row]
+            for cell in cells:
+                if isinstance(cell.value, str):
+                    cell.data_type = "s"  # an id such as =A1 is text, not a formula
+            sheet.append(cells)
+    except openpyxl.utils.exceptions.IllegalCharacterError:
+        raise StudyError(
+            f"{path.name}: an id has characters that Excel does not take; write .csv or .parquet"
+        ) from None
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+_MOST_BYTES = 2**20  # bytes that decide on the separator
+
+
+def convert_table(
+    path: Path, out: Path, *, progress: Callable[[int], None] = lambda rows: None
+) -> int:
+    r"""Convert a CSV file to a Parquet file in chunks; returns the number of rows.
+
+    Cells are read as in :func:`read_table`: the id ``007`` keeps its zeros, ``<0.5`` stays as it
+    is, blanks are missing, and a comma is a decimal point unless it is the separator.
+
+    Parameters
+    ----------
+    path, out : Path
+    progress : callable, optional
+        Called with the number of rows written so far.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.app.study import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "scores.csv")
+    ...     _ = path.write_text("id;MMSE\n007;29,5\n008;NA\n")
+    ...     n_rows = convert_table(path, path.with_suffix(".parquet"))
+    ...     table = read_table(path.with_suffix(".parquet"))
+    >>> n_rows, table.text("id").tolist(), table.numbers("MMSE")
+    (2, ['007', '008'], array([29.5,  nan]))
+    """
+    if not path.is_file():
+        raise StudyError(f"{path}: there is no such file")
+    if kind_of_file(path) not in TEXT:
+        raise StudyError(
+            f"{path.name}: only text files can be converted ({', '.join(TEXT)}); save it as "
+            "'CSV UTF-8'"
+        )
+    with path.open("rb") as file:
+        # The last line of the sample may be incomplete.
+        sample = file.read(_MOST_BYTES).decode("utf-8-sig", errors="ignore").rpartition("\n")
+    separator = sniff_separator(sample[0] or sample[2])
+    try:
+        comma = separator != ","
+        return csv_to_parquet(
+            path, out, separator=separator, decimal_comma=comma, blanks=BLANKS, progress=progress
+        )
+    except ValueError as error:
+        raise StudyError(str(error)) from None
