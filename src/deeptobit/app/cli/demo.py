@@ -12,7 +12,6 @@ import deeptobit as dt
 from deeptobit.app.cli import common
 
 _COVERAGE = 0.9
-_TRAIN_SHARE = 0.6
 _NO_FEATURES = 1e9  # a ridge under which every coefficient is zero: the intercept-only model
 
 
@@ -62,9 +61,7 @@ def _evaluate(
     """Measures by score on held-out subjects, the model, and the number of training subjects."""
     from sklearn.model_selection import train_test_split
 
-    X, X_test, Y, Y_test = train_test_split(
-        cohort.X, cohort.Y, train_size=_TRAIN_SHARE, random_state=seed
-    )
+    X, X_test, Y, Y_test = train_test_split(cohort.X, cohort.Y, train_size=0.6, random_state=seed)
     bounds: dict[str, Any] = {"lower": cohort.lower, "upper": cohort.upper}
     model = dt.AutoTobitRegressor(**bounds, n_jobs=2, random_state=seed).fit(X, Y)
     constant = dt.TobitRegressor(**bounds, alpha=_NO_FEATURES).fit(X, Y)

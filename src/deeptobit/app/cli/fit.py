@@ -29,7 +29,7 @@ def fit(
     out: common.OutFile = None,
     data: common.OtherData = None,
     jobs: Annotated[int, Option(callback=_some_jobs, help="Processes; -1 takes all cores.")] = -1,
-    memory: Annotated[str | None, Option(help="Memory limit, such as 4GB; default: free.")] = None,
+    memory: Annotated[str | None, Option(help="Memory limit, like 4GB; default: all free.")] = None,
     checkpoint: Annotated[
         Path | None, Option(help="Where a streamed fit saves its progress, to continue if stopped.")
     ] = None,

@@ -27,7 +27,6 @@ from deeptobit.targets import CensoredTargets
 
 # Figures as SVG inside the page: text stays text, and colours follow the page.
 
-_RASTER_DPI = 160
 _SETTINGS = {
     "svg.fonttype": "none",
     "svg.hashsalt": "deeptobit",
@@ -90,7 +89,7 @@ def as_picture(figure: Any, name: str, alt: str, caption: str = "") -> Picture:
     figure.patch.set_visible(False)
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(buffer, format="svg", dpi=_RASTER_DPI, metadata=nothing)
+    figure.savefig(buffer, format="svg", dpi=160, metadata=nothing)
     width = round(float(figure.get_size_inches()[0]) * 96)
     return Picture(_inline(buffer.getvalue(), name, alt, width), width, caption)
 
