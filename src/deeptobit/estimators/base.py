@@ -17,7 +17,7 @@ from deeptobit.estimators.conformal import ConformalMixin
 from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
 from deeptobit.estimators.inputs import KINDS, PredictionKind, check_choice
-from deeptobit.files import Precision, save_model, write_onnx
+from deeptobit.files import models, onnx
 from deeptobit.inspection import Axes
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
@@ -57,14 +57,14 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         ----------
         path : str or Path
         """
-        save_model(self, path)
+        models.save_model(self, path)
 
     def to_onnx(
         self,
         path: str | os.PathLike[str],
         kind: PredictionKind | None = None,
         *,
-        dtype: Precision = "float32",
+        dtype: onnx.Precision = "float32",
     ) -> None:
         """Write ``predict`` as an ONNX file, which other systems run without Python.
 
@@ -101,7 +101,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         """
         kind = self.prediction if kind is None else kind
         check_choice("kind", kind, KINDS)
-        write_onnx(self, path, kind, dtype)
+        onnx.write_onnx(self, path, kind, dtype)
 
     def plot_predictions(
         self,
