@@ -161,7 +161,8 @@ class TobitRegressor(CensoredRegressor):
         inputs.check_settings(self.get_params(deep=False))
         matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
-        diagnosis.check_determined(targets, weight, self.n_features_in_, self.alpha)
+        needed = 0 if self.alpha > 0.0 else self.n_features_in_
+        diagnosis.check_determined(targets, weight, needed)
         diagnosis.check_sigma(inputs.read_sigma(self.sigma, targets.names), targets, weight)
         undetermined = diagnosis.warn_of_constant_where_known(
             matrix, targets, weight, feature_names(self), self.alpha
