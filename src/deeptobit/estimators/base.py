@@ -140,14 +140,9 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             end.reshape(targets.shape) for end in self.predict_interval(X, coverage, **bounds)
         )
         tasks = self._read_target(target)
-        return plots.draw_predictions(
-            some_targets(targets, tasks),
-            predictive.mean()[:, tasks],
-            low[:, tasks],
-            high[:, tasks],
-            coverage=coverage,
-            ax=ax,
-        )
+        shown = (array[:, tasks] for array in (predictive.mean(), low, high))
+        targets = some_targets(targets, tasks)
+        return plots.draw_predictions(targets, *shown, coverage=coverage, ax=ax)
 
     def plot_calibration(
         self,
@@ -190,13 +185,9 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         targets, predictive = self._compared(X, y)
         tasks = self._read_target(target)
         steps = None if step is None else np.broadcast_to(step, targets.shape[1:])[tasks]
+        shown = some_targets(targets, tasks), some_predictive(predictive, tasks)
         return plots.draw_calibration(
-            some_targets(targets, tasks),
-            some_predictive(predictive, tasks),
-            n_bins=n_bins,
-            step=steps,
-            random_state=random_state,
-            ax=ax,
+            *shown, n_bins=n_bins, step=steps, random_state=random_state, ax=ax
         )
 
     def plot_layers(self, X: Any, y: Any, *, ax: Axes | None = None) -> Axes:

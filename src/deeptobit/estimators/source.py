@@ -47,14 +47,8 @@ class SourceTraining:
         once = solver == "online" and n_layers * model.n_passes == 1
         with nullcontext(source) if once else source.cached() as cached:
             fit_layer = self._fit_layer(solver, cached, progress, keep)
-            grow(
-                fit_layer,
-                n_layers,
-                targets.lower,
-                targets.upper,
-                skip_connection=skip_connection,
-                grown=progress.finished,
-            )
+            grown, bounds = progress.finished, (targets.lower, targets.upper)
+            grow(fit_layer, n_layers, *bounds, skip_connection=skip_connection, grown=grown)
         model._show_progress()
         finished, summary = fit_layer.progress.finished, fit_layer.progress.summary
         assert summary is not None

@@ -169,15 +169,12 @@ class TobitRegressor(CensoredRegressor):
         )
         problem, fixed_theta = self._pose(matrix, targets, weight)
         diagnosis.warn_of_collinearity(problem.features, feature_names(self), self.alpha)
+        total = float(weight.sum())
         problem, result, kinds = layer.fit_tobit(
-            problem,
-            fixed_theta,
-            total_weight=float(weight.sum()),
-            tol=self.tol,
-            max_iter=self.max_iter,
+            problem, fixed_theta, total_weight=total, tol=self.tol, max_iter=self.max_iter
         )
         point = diagnosis.take_minimum_norm(problem, result.point, undetermined)
-        self._trained = FittedTobit(problem, point, result.value, float(weight.sum()), kinds)
+        self._trained = FittedTobit(problem, point, result.value, total, kinds)
         self._store_targets(problem.targets)
         self.coef_, self.intercept_, self.sigma_ = self._trained.in_user_units()
         self.log_likelihood_ = self._trained.log_likelihood()
