@@ -9,8 +9,7 @@ import pytest
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators.inputs import automatic_alpha
-from deeptobit.estimators.prediction import PredictionKind
+from deeptobit.estimators.inputs import PredictionKind, automatic_alpha
 from deeptobit.exceptions import CensoringWarning
 from deeptobit.network import latents
 from tests.estimators.problems import assert_close
