@@ -14,7 +14,7 @@ from deeptobit.likelihood import Derivatives, Noise
 from deeptobit.penalties import Penalty
 
 _LEVELS = np.array([0.001, 0.01, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 0.99, 0.999])
-_FAR = 100.0  # in units of the family: where a clipped likelihood has long stopped teaching
+_FAR = 100.0  # quartile distances: a clipped likelihood has no gradient there
 _STEP = 1e-5
 
 

@@ -37,7 +37,7 @@ def nested(depth: int) -> Any:
             bytes(8),
             "its arrays do not have the size",
         ),
-        (header(arrays=[["|u1", [1], "C"]]), b"\1", "it holds arrays that belong to nothing"),
+        (header(arrays=[["|u1", [1], "C"]]), b"\1", "it holds arrays that nothing refers to"),
         (header(state={"a": nested(200)}), b"", "its content is nested too deeply"),
         (header(state={"a": {"$call": 1}}), b"", "it holds something unknown ('$call')"),
         (b"{", b"", "its header is not JSON, or is nested too deeply"),

@@ -211,16 +211,11 @@ class AutoTobitRegressor(SearchRegressor):
         A tuned network fits its own rows better than others: with few of them, σ is far too small.
         """
         network = search.refit(deeper.network)
-        recalibration, noise = fit_error_model(
-            HeldOutScores.of_folds(
-                search.held_out,
-                deeper.latents,
-                network.sigma_,
-                search.null(slice(None), 1, 0.0).kinds,
-                fit_intercept=self.fit_intercept,
-            ),
-            self._families(),
+        sigma, kinds = network.sigma_, search.null(slice(None), 1, 0.0).kinds
+        scores = HeldOutScores.of_folds(
+            search.held_out, deeper.latents, sigma, kinds, fit_intercept=self.fit_intercept
         )
+        recalibration, noise = fit_error_model(scores, self._families())
         *below, last = network.layers_
         U, intercept = recalibration.apply(last.U, last.intercept)
         last = replace(last, U=U, intercept=intercept, sigma=recalibration.sigma)

@@ -17,7 +17,7 @@ from deeptobit.estimators.conformal import ConformalMixin
 from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
 from deeptobit.estimators.inputs import KINDS, PredictionKind, check_choice
-from deeptobit.files import Precision, save_model, write_onnx
+from deeptobit.files import models, onnx
 from deeptobit.inspection import Axes
 from deeptobit.likelihood import Predictive
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
@@ -57,14 +57,14 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         ----------
         path : str or Path
         """
-        save_model(self, path)
+        models.save_model(self, path)
 
     def to_onnx(
         self,
         path: str | os.PathLike[str],
         kind: PredictionKind | None = None,
         *,
-        dtype: Precision = "float32",
+        dtype: onnx.Precision = "float32",
     ) -> None:
         """Write ``predict`` as an ONNX file, which other systems run without Python.
 
@@ -101,7 +101,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         """
         kind = self.prediction if kind is None else kind
         check_choice("kind", kind, KINDS)
-        write_onnx(self, path, kind, dtype)
+        onnx.write_onnx(self, path, kind, dtype)
 
     def plot_predictions(
         self,
@@ -140,14 +140,9 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             end.reshape(targets.shape) for end in self.predict_interval(X, coverage, **bounds)
         )
         tasks = self._read_target(target)
-        return plots.draw_predictions(
-            some_targets(targets, tasks),
-            predictive.mean()[:, tasks],
-            low[:, tasks],
-            high[:, tasks],
-            coverage=coverage,
-            ax=ax,
-        )
+        shown = (array[:, tasks] for array in (predictive.mean(), low, high))
+        targets = some_targets(targets, tasks)
+        return plots.draw_predictions(targets, *shown, coverage=coverage, ax=ax)
 
     def plot_calibration(
         self,
@@ -190,13 +185,9 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         targets, predictive = self._compared(X, y)
         tasks = self._read_target(target)
         steps = None if step is None else np.broadcast_to(step, targets.shape[1:])[tasks]
+        shown = some_targets(targets, tasks), some_predictive(predictive, tasks)
         return plots.draw_calibration(
-            some_targets(targets, tasks),
-            some_predictive(predictive, tasks),
-            n_bins=n_bins,
-            step=steps,
-            random_state=random_state,
-            ax=ax,
+            *shown, n_bins=n_bins, step=steps, random_state=random_state, ax=ax
         )
 
     def plot_layers(self, X: Any, y: Any, *, ax: Axes | None = None) -> Axes:

@@ -101,7 +101,7 @@ def check_progress(progress: Progress, sizes: Sizes) -> None:
     _check_arrays((progress.seen, progress.summary), sizes)
     if progress.summary is not None:
         sides = progress.summary.one_sided, progress.summary.two_sided
-        ensure(all(side.shape == (n_tasks,) for side in sides), "its targets are others")
+        ensure(all(side.shape == (n_tasks,) for side in sides), "its targets are different")
 
 
 def _check_solver(solver: online.OnlineSolver, n_tasks: int) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
@@ -25,21 +24,13 @@ _FURTHEST = 1e9  # ratio of a target's spread to a given sigma: beyond, squares 
 _REACH = 1e60  # in units of sigma: beyond, powers overflow
 
 
-def check_determined(
-    targets: CensoredTargets, weight: FloatArray, n_features: int, alpha: float
-) -> None:
-    """Every task needs an entry, and without a penalty at least as many as there are features."""
+def check_determined(targets: CensoredTargets, weight: FloatArray, n_features: int = 0) -> None:
+    """Every task needs an entry, and at least ``n_features``, which is 0 with a penalty."""
     present = weight > 0.0
     missing = targets.missing if present.all() else targets.missing[present]
     n_rows = int(present.sum())
     counts = n_rows - np.count_nonzero(missing, axis=0)
-    check_counts(
-        n_rows,
-        counts,
-        targets.names,
-        n_features=0 if alpha > 0.0 else n_features,
-        weighted=not present.all(),
-    )
+    check_counts(n_rows, counts, targets.names, n_features, weighted=not present.all())
     inputs.refuse_small(targets.values, "target", targets.names)
 
 
@@ -78,14 +69,9 @@ def check_reach(sigma: FloatArray | None, targets: CensoredTargets) -> None:
 
 
 def check_counts(
-    n_rows: int,
-    counts: NDArray[Any],
-    names: Sequence[str],
-    *,
-    n_features: int,
-    weighted: bool = False,
+    n_rows: int, counts: Any, names: Sequence[str], n_features: int = 0, *, weighted: bool = False
 ) -> None:
-    """:func:`check_determined` for counts (T,); ``n_features`` is 0 where there is a penalty."""
+    """:func:`check_determined` for the number of entries of every task, (T,)."""
     if n_rows < 2:
         raise ValueError(f"{n_rows} row (n_samples = {n_rows}) is not enough to learn from")
     for task in np.flatnonzero(counts == 0).tolist():

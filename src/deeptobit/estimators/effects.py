@@ -199,13 +199,8 @@ def _scores(targets: CensoredTargets, predictive: Predictive, scoring: Scoring) 
     if scoring == "r2":
         error = centred_anmse(targets, predictive.mean(), multioutput="raw_values")
         return 1.0 - np.asarray(error)
-    nll = censored_log_score(
-        targets,
-        predictive.latent,
-        predictive.sigma,
-        noise=predictive.noise,
-        multioutput="raw_values",
-    )
+    latent, sigma, noise = predictive.latent, predictive.sigma, predictive.noise
+    nll = censored_log_score(targets, latent, sigma, noise=noise, multioutput="raw_values")
     return -np.asarray(nll)
 
 

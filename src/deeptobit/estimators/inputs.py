@@ -25,8 +25,8 @@ _NO_NUMBER = ("real number", "could not convert", "array element")  # as NumPy c
 def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a float array or CSR matrix of shape (N, D); names and count are checked or stored.
 
-    Rows are contiguous: sums round by the order in memory, and data frames are not to be answered
-    differently from arrays.
+    Rows are contiguous in memory: sums round by their order, and a data frame must give the same
+    result as an array.
     """
     arrays.refuse_dates(X, "X")
     columns = getattr(X, "columns", None)
@@ -86,7 +86,7 @@ def read_targets(
 
 
 def count_targets(Y: Any) -> int | None:
-    """How many targets outcomes have; None of what is no table and will be refused as such."""
+    """Number of targets; None if Y is not a table, which is refused later."""
     try:
         shape = getattr(Y, "shape", None) or np.shape(Y)
     except ValueError:  # rows of different lengths
@@ -95,7 +95,7 @@ def count_targets(Y: Any) -> int | None:
 
 
 def names_of_targets(Y: Any) -> list[str] | None:
-    """The names that outcomes came with; None where they have none."""
+    """Names of the outcomes; None if they have none."""
     if isinstance(Y, CensoredTargets):
         return None if Y.names == default_names(len(Y.names)) else list(Y.names)
     return arrays.column_names(Y)
@@ -104,7 +104,7 @@ def names_of_targets(Y: Any) -> list[str] | None:
 def read_weights(
     sample_weight: ArrayLike | None, n_samples: int, *, may_be_zero: bool = False
 ) -> FloatArray:
-    """Row weights of shape (N,), as in the metrics, and not so large that their sums overflow."""
+    """Row weights of shape (N,), checked as in the metrics; sums must not overflow."""
     if sample_weight is None:
         return np.ones(n_samples)
     weight = metrics.read_weights(sample_weight, n_samples, may_be_zero=may_be_zero)

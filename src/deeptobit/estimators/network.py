@@ -234,7 +234,7 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         online = self._check_network(targets)
         needed = self.n_features_in_ if self.alpha == 0.0 else 0
-        diagnosis.check_determined(targets, weight, needed, self.alpha_)
+        diagnosis.check_determined(targets, weight, needed)
         diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
         n_layers, validation = int(self.n_layers), None
         if self.early_stopping:
@@ -425,7 +425,7 @@ def validated_depth(model: Any, online: OnlineSettings, rows: Rows) -> tuple[int
     order = check_random_state(model.random_state).permutation(np.flatnonzero(weight))
     n_held_out = max(1, round(float(fraction) * len(order)))
     held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-    diagnosis.check_determined(targets[rest], weight[rest], 0, 1.0)
+    diagnosis.check_determined(targets[rest], weight[rest])
     rows, bounds = (matrix[rest], targets[rest], weight[rest]), (targets.lower, targets.upper)
     scores: list[float] = []
     for depth in range(1, model.n_layers + 1):

@@ -306,7 +306,7 @@ class Search:
         inputs.check_choice("scoring", model.scoring, ("r2", "log"))
         noise = model._layer_noise()
         matrix, targets, weight = model._read_rows(X, y, sample_weight, lower, upper)
-        diagnosis.check_determined(targets, weight, 0, 1.0)
+        diagnosis.check_determined(targets, weight)
         folds = make_folds(len(targets), model.cv, groups, model.random_state)
         check_folds(targets, weight, folds)
         template = SubspaceNetworkRegressor(

@@ -278,7 +278,7 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
         self._one_dimensional = targets.one_dimensional
 
     def _predictive_for(self, X: Any, targets: CensoredTargets) -> Predictive:
-        """What the model says of outcomes, each within the bounds that it was recorded with."""
+        """Predictive distributions of outcomes, each within the bounds it was recorded with."""
         matrix = self._read_features(X)
         inputs.check_lengths(matrix, targets)
         lower, upper = targets.lower_bounds, targets.upper_bounds

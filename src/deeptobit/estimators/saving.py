@@ -100,7 +100,7 @@ def _check_best(model: Any, best: Any, sizes: Sizes) -> None:
 
 
 def _check_calibration(model: Any, calibration: Any, sizes: Sizes) -> None:
-    ensure(isinstance(calibration, IntervalCalibration), "its calibration is none")
+    ensure(isinstance(calibration, IntervalCalibration), "its calibration is of the wrong type")
     ensure(list(calibration.scores) == model.target_names_, "its calibration is of other targets")
     for target in calibration.scores.values():
         check_sizes(target, {}, between="N", at_bound="M")
@@ -109,7 +109,7 @@ def _check_calibration(model: Any, calibration: Any, sizes: Sizes) -> None:
 
 
 def _check_formula(model: Any, formula: Any, sizes: Sizes) -> None:
-    ensure(isinstance(formula, FormulaDesign), "its formula is none")
+    ensure(isinstance(formula, FormulaDesign), "its formula is of the wrong type")
     ensure(list(formula.targets) == model.target_names_, "its formula is of other targets")
     ensure("feature_names_in_" in vars(model), "its formula has columns without names")
 

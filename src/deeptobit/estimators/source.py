@@ -47,19 +47,13 @@ class SourceTraining:
         once = solver == "online" and n_layers * model.n_passes == 1
         with nullcontext(source) if once else source.cached() as cached:
             fit_layer = self._fit_layer(solver, cached, progress, keep)
-            grow(
-                fit_layer,
-                n_layers,
-                targets.lower,
-                targets.upper,
-                skip_connection=skip_connection,
-                grown=progress.finished,
-            )
+            grown, bounds = progress.finished, (targets.lower, targets.upper)
+            grow(fit_layer, n_layers, *bounds, skip_connection=skip_connection, grown=grown)
         model._show_progress()
         finished, summary = fit_layer.progress.finished, fit_layer.progress.summary
         assert summary is not None
         names, given = targets.names, not isinstance(model.sigma, str)
-        diagnosis.check_counts(round(summary.n_rows), summary.known, names, n_features=0)
+        diagnosis.check_counts(round(summary.n_rows), summary.known, names)
         kinds = CensoringKinds(summary.one_sided, summary.two_sided)
         diagnosis.warn_of_censoring(kinds, targets, given_sigma=given)
         layers, nlls = [layer.layer for layer in finished], tuple(layer.nll for layer in finished)
@@ -101,7 +95,7 @@ class SourceTraining:
         else:
             alpha = float(self._model.alpha)
         needed, names = 0 if alpha > 0.0 else n_inputs, self.targets.names
-        diagnosis.check_counts(round(moments.n_rows), moments.known, names, n_features=needed)
+        diagnosis.check_counts(round(moments.n_rows), moments.known, names, needed)
         return alpha
 
     def _show_step(self, depth: int, step: Step) -> None:

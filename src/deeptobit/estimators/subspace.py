@@ -450,7 +450,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         """
         check_is_fitted(self)
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=False)
-        diagnosis.check_determined(targets, weight, 0, 1.0)
+        diagnosis.check_determined(targets, weight)
         null = self._null(matrix, targets, weight)
         factors = self.U_, self.V_, self.intercept_, self.sigma_
         problem = null.problem
@@ -464,7 +464,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
             known = weight @ ~targets.missing
             self.alpha_ = inputs.automatic_alpha(known, float(weight.sum()), shape[1])
         needed = 0 if solver == "online" or self.alpha_ > 0.0 else shape[1]
-        diagnosis.check_determined(targets, weight, needed, self.alpha_)
+        diagnosis.check_determined(targets, weight, needed)
         diagnosis.check_sigma(self._given_sigma(targets.names), targets, weight)
         self.history_ = {"solver": solver, "reason": reason}
         if solver == "batch":

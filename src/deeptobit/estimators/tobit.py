@@ -161,22 +161,20 @@ class TobitRegressor(CensoredRegressor):
         inputs.check_settings(self.get_params(deep=False))
         matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
-        diagnosis.check_determined(targets, weight, self.n_features_in_, self.alpha)
+        needed = 0 if self.alpha > 0.0 else self.n_features_in_
+        diagnosis.check_determined(targets, weight, needed)
         diagnosis.check_sigma(inputs.read_sigma(self.sigma, targets.names), targets, weight)
         undetermined = diagnosis.warn_of_constant_where_known(
             matrix, targets, weight, feature_names(self), self.alpha
         )
         problem, fixed_theta = self._pose(matrix, targets, weight)
         diagnosis.warn_of_collinearity(problem.features, feature_names(self), self.alpha)
+        total = float(weight.sum())
         problem, result, kinds = layer.fit_tobit(
-            problem,
-            fixed_theta,
-            total_weight=float(weight.sum()),
-            tol=self.tol,
-            max_iter=self.max_iter,
+            problem, fixed_theta, total_weight=total, tol=self.tol, max_iter=self.max_iter
         )
         point = diagnosis.take_minimum_norm(problem, result.point, undetermined)
-        self._trained = FittedTobit(problem, point, result.value, float(weight.sum()), kinds)
+        self._trained = FittedTobit(problem, point, result.value, total, kinds)
         self._store_targets(problem.targets)
         self.coef_, self.intercept_, self.sigma_ = self._trained.in_user_units()
         self.log_likelihood_ = self._trained.log_likelihood()

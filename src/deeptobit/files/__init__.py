@@ -7,12 +7,10 @@ from deeptobit.files.models import (
     load,
     noise_from_state,
     noise_state,
-    save_model,
 )
-from deeptobit.files.onnx import Precision, register_skl2onnx, write_onnx
+from deeptobit.files.onnx import register_skl2onnx
 
 __all__ = [
-    "Precision",
     "estimator_from_state",
     "estimator_state",
     "load",
@@ -20,8 +18,6 @@ __all__ = [
     "noise_state",
     "read_state",
     "register_skl2onnx",
-    "save_model",
-    "write_onnx",
     "write_state",
     "write_whole",
 ]

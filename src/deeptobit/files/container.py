@@ -305,7 +305,7 @@ def _read(file: BufferedReader) -> tuple[str, dict[str, Any]]:
     arrays = {number: spec.load(file) for number, spec in enumerate(specs)}
     state = restore(document, arrays)
     if arrays:
-        raise ModelFileError("it holds arrays that belong to nothing")
+        raise ModelFileError("it holds arrays that nothing refers to")
     return kind, state
 
 

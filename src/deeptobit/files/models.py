@@ -62,7 +62,7 @@ def register_estimator(cls: type, check: Callable[[Any], None]) -> None:
     def make(found: dict[str, Any]) -> Any:
         values.check_types(found, {"params": dict, "fitted": dict})
         params, fitted = found["params"], found["fitted"]
-        if _holds_a_model(params):  # whose text, in an error, may take for ever
+        if _holds_a_model(params):  # printing it in an error could take very long
             raise ValueError("a parameter is a model")
         model = cls(**params)
         for name in fitted:

@@ -136,11 +136,9 @@ def read_weights(
 
 def _is_per_entry(bound: BoundsLike, Y: ArrayLike) -> bool:
     """Whether a bound has the shape of Y: 2-d, or as long as the column of a single task."""
-    if isinstance(bound, Mapping) or np.ndim(cast(ArrayLike, bound)) == 0:
-        return False
-    shape = np.shape(cast(ArrayLike, bound))
-    if len(shape) > 1:
-        return True
+    shape = () if isinstance(bound, Mapping) else np.shape(cast(ArrayLike, bound))
+    if len(shape) != 1:
+        return len(shape) > 1
     rows = np.shape(Y)
     return shape != (1,) and shape == rows[:1] and rows[1:] in ((), (1,))
 

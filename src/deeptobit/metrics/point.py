@@ -1,5 +1,7 @@
 """Squared errors relative to the size of the outcomes, task by task."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -90,12 +92,7 @@ def centred_anmse(
 
 
 def _relative_error(
-    Y: TargetsLike,
-    P: ArrayLike,
-    sample_weight: ArrayLike | None,
-    multioutput: Multioutput,
-    *,
-    centred: bool,
+    Y: TargetsLike, P: ArrayLike, sample_weight: Any, multioutput: Multioutput, *, centred: bool
 ) -> float | FloatArray:
     targets = inputs.read_targets(Y)
     predictions = inputs.read_predictions(P, targets, "P")
