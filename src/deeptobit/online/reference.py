@@ -235,11 +235,8 @@ def sigma_factor(fade: float, by_log_sigma: FloatArray, bounded: FloatArray) -> 
 
 def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
     """The k-th move of the average, a share 4/(k + 3) of its distance to the iterate."""
-    share = 4.0 / (averaged + 3.0)
-    mean.V[:] += share * (now.V - mean.V)
-    mean.Ut[:] += share * (now.Ut - mean.Ut)
-    mean.intercept[:] += share * (now.intercept - mean.intercept)
-    mean.sigma[:] += share * (now.sigma - mean.sigma)
+    for middle, last in zip(mean, now, strict=True):
+        middle += 4.0 / (averaged + 3.0) * (last - middle)
 
 
 def learn_rows(
