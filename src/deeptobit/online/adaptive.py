@@ -70,14 +70,6 @@ class Learner(ABC):
     n_halvings: int = 0
 
     @abstractmethod
-    def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
-        """Learn from a block."""
-
-    @abstractmethod
-    def result(self) -> Iterate:
-        """The model so far."""
-
-    @abstractmethod
     def _step(self, block: Block, sums: FloatArray) -> None:
         """Move the iterate; add the loss and the squared lengths of the steps of U to ``sums``."""
 

@@ -120,16 +120,6 @@ def two_sided(a: float, b: float) -> Entry:
 
 
 @jit
-def standard_units(
-    values: FloatArray, location: FloatArray, precision: FloatArray, out: FloatArray
-) -> None:
-    """(values − location) · precision, column by column."""
-    for row in range(values.shape[0]):
-        for column in range(values.shape[1]):
-            out[row, column] = (values[row, column] - location[column]) * precision[column]
-
-
-@jit
 def standard_targets(
     low: FloatArray,
     high: FloatArray,
