@@ -346,9 +346,9 @@ def _unpack(point: FloatArray, like: Sequence[NetworkLayer]) -> list[NetworkLaye
     """The inverse of ``_pack``, for layers of the shapes of ``like``."""
     sizes = [part.size for layer in like for part in layer.factors[:3]]
     parts = iter(np.split(point, np.cumsum(sizes)))
-    layers = [
-        NetworkLayer(*(next(parts).reshape(part.shape) for part in layer.factors[:3]), layer.sigma)
-        for layer in like
-    ]
+    layers = []
+    for layer in like:
+        U, V, intercept = (next(parts).reshape(part.shape) for part in layer.factors[:3])
+        layers.append(NetworkLayer(U, V, intercept, layer.sigma))
     layers[-1] = replace(layers[-1], sigma=np.exp(next(parts)))
     return layers

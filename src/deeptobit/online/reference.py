@@ -336,7 +336,8 @@ def has_kernels(noise: Noise) -> bool:
 def _row_entry(noise: Noise, block: Block, row: int, now: Iterate) -> FloatArray:
     """What :func:`entries` gives for one row, (4, T)."""
     latent = now.intercept + (now.V @ block.X[row]) @ now.Ut
-    return entries(noise, rows_of(block, slice(row, row + 1)), latent[None], now.sigma)[0]
+    one = rows_of(block, slice(row, row + 1))
+    return np.asarray(entries(noise, one, latent[None], now.sigma)[0])
 
 
 def _kinds(block: Block) -> tuple[BoolArray, BoolArray]:

@@ -180,10 +180,11 @@ class Standardization:
 
         X = rows.X - self.feature_mean
         X *= 1.0 / self.feature_scale
-        low, high, edge, sign = out = tuple(np.empty(rows.low.shape) for _ in range(4))
+        low, high, edge, sign = (np.empty(rows.low.shape) for _ in range(4))
 
         def work(tasks: slice) -> int:
             location, precision = self.target_mean[tasks], 1.0 / self.target_scale[tasks]
+            out = low, high, edge, sign
             return standard_targets(rows.low, rows.high, tasks.start, location, precision, out)
 
         with task_pieces(rows.low.shape[1], n_threads) as pieces:
