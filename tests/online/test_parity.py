@@ -88,8 +88,12 @@ def test_sums(intervals: bool, far: float) -> None:
     np.testing.assert_allclose(found[:4], expected[:4], rtol=1e-7, atol=1e-7)
     if not intervals:  # second derivatives of a narrow interval cancel, and only steer a step
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
+    found, expected = (
+        reference.validation_sums(noise, case.block, case.now, sigma) for noise in BOTH
+    )
     np.testing.assert_allclose(
-        *(reference.validation_sums(noise, case.block, case.now, sigma) for noise in BOTH),
+        found,
+        expected,
         rtol=1e-7,  # an interval of 1e-7 at z = 300 is known to 3e-7 of itself
         atol=1e-7,
     )

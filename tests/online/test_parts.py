@@ -131,6 +131,6 @@ def test_validation_finds_the_right_length() -> None:
         )
         left, values, right = np.linalg.svd(factor * data.coef, full_matrices=False)
         model = Iterate(values[:2, None] * right[:2], left[:, :2].T.copy(), zero, found.sigma)
-        limits = np.full(6, 1e-3), np.full(6, 1e3)
-        found.score(Gaussian(), block, model, 0.0, np.ones(6), limits, None, learns_sigma=False)
+        limits = found.sigma, found.sigma
+        found.score(Gaussian(), block, model, 0.0, np.ones(6), limits, None)
         np.testing.assert_allclose(found.shrinkage(2000.0, 20.0), wanted, atol=0.25)

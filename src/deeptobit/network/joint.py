@@ -70,7 +70,7 @@ class NetworkProblem:
         """T."""
         return self.targets.shape[1]
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the tasks in standard units, each (T,)."""
         return self.scaling.apply(self.targets.lower), self.scaling.apply(self.targets.upper)
@@ -224,15 +224,11 @@ class JointProblem:
         scaling = self.network.scaling
         return scaling.apply(self.targets.low), scaling.apply(self.targets.high)
 
-    @cached_property
-    def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        return self.network.bounds
-
     def _forward(self, layers: Sequence[NetworkLayer], block: Any) -> list[_Trace]:
         """The scores of a block in every layer."""
         trace: list[_Trace] = []
         for layer in layers:
-            below = np.clip(trace[-1].latent, *self._bounds) if trace else None
+            below = np.clip(trace[-1].latent, *self.network.bounds) if trace else None
             sketch = layer.sketch(block, below)
             trace.append(_Trace(below, sketch, sketch @ layer.U.T + layer.intercept))
         return trace
@@ -246,7 +242,7 @@ class JointProblem:
         gradients: list[LayerGradient],
     ) -> None:
         """The block's share of the gradients; ``pull`` is the slope by the last latent (n, T)."""
-        lower, upper = self._bounds
+        lower, upper = self.network.bounds
         for depth in range(len(layers) - 1, -1, -1):
             layer, at, gradient = layers[depth], trace[depth], gradients[depth]
             by_sketch = pull @ layer.U
@@ -348,16 +344,11 @@ def _pack(layers: Sequence[NetworkLayer | LayerGradient], log_sigma: FloatArray)
 
 def _unpack(point: FloatArray, like: Sequence[NetworkLayer]) -> list[NetworkLayer]:
     """The inverse of ``_pack``, for layers of the shapes of ``like``."""
-    sizes = [part.size for layer in like for part in (layer.U, layer.V, layer.intercept)]
+    sizes = [part.size for layer in like for part in layer.factors[:3]]
     parts = iter(np.split(point, np.cumsum(sizes)))
-    layers = [
-        NetworkLayer(
-            next(parts).reshape(layer.U.shape),
-            next(parts).reshape(layer.V.shape),
-            next(parts),
-            layer.sigma,
-        )
-        for layer in like
-    ]
+    layers = []
+    for layer in like:
+        U, V, intercept = (next(parts).reshape(part.shape) for part in layer.factors[:3])
+        layers.append(NetworkLayer(U, V, intercept, layer.sigma))
     layers[-1] = replace(layers[-1], sigma=np.exp(next(parts)))
     return layers

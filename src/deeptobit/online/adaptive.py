@@ -70,14 +70,6 @@ class Learner(ABC):
     n_halvings: int = 0
 
     @abstractmethod
-    def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
-        """Learn from a block."""
-
-    @abstractmethod
-    def result(self) -> Iterate:
-        """The model so far."""
-
-    @abstractmethod
     def _step(self, block: Block, sums: FloatArray) -> None:
         """Move the iterate; add the loss and the squared lengths of the steps of U to ``sums``."""
 
@@ -87,8 +79,8 @@ class Learner(ABC):
 
     def _guarded_step(
         self, block: Block, moving: tuple[str, ...], most_halvings: int
-    ) -> FloatArray:
-        """Step; if the iterate diverges, go back and halve the step. Sums of loss and change.
+    ) -> tuple[float, float]:
+        """Step; if the iterate diverges, go back and halve the step. The loss, and U's change.
 
         ``moving`` names the attributes that a step changes, beside iterate and average.
         """
@@ -102,29 +94,17 @@ class Learner(ABC):
                 sound = bool(np.isfinite(sums).all()) and self._is_sound(before["now"])
             if sound:
                 self.pace = min(1.0, _RECOVERY * self.pace)
-                return sums
+                break
             for name, value in before.items():
                 setattr(self, name, _copied(value))
             self.pace *= 0.5
             self.n_halvings += 1
-        self.pace = 0.5 * pace  # nothing can be learned from this block
-        return np.zeros(2)
-
-    def _report(
-        self,
-        block: Block,
-        sums: FloatArray,
-        objective: float,
-        loss: float,
-        known: float,
-        exact: FloatArray,
-    ) -> BlockReport:
-        """Count the rows of a block that has been learned, and report on it."""
+        else:  # nothing can be learned from this block
+            self.pace, sums = 0.5 * pace, np.zeros(2)
         self.n += float(block.weight.sum())
         updates = -(-len(block.X) // self.settings.batch_size)
         size = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
-        change = float(np.sqrt(sums[1] / updates)) / size
-        return BlockReport(objective, change, loss, known, exact)
+        return float(sums[0]), float(np.sqrt(sums[1] / updates)) / size
 
 
 def _copied(value: Any) -> Any:
@@ -196,8 +176,6 @@ class Validation:
         observed_share: FloatArray,
         limits: tuple[FloatArray, FloatArray],
         null_nll: tuple[FloatArray, FloatArray] | None,
-        *,
-        learns_sigma: bool,
         n_threads: int = 1,
     ) -> tuple[float, float, FloatArray]:
         """Score a block before anything is learned from it.
@@ -215,34 +193,20 @@ class Validation:
         # The mean of all rows at first, a moving average later.
         share = max(1.0 - (1.0 - min(forget, 0.5)) ** rows, rows / (self.rows + rows))
         share = share if self.rows else 1.0
-        if null_nll is not None:
-            self._compare(nll, sums[5], rows, null_nll)
+        if null_nll is not None:  # older rows fade
+            self.recent_rows = min(self.recent_rows + rows, _RECENT_ROWS)
+            recent = rows / self.recent_rows
+            both = np.stack([null_nll[0] + sums[5] * null_nll[1], nll]) / rows
+            self.recent_nll += recent * (np.minimum(both, _LARGEST) - self.recent_nll)
         self.slope += share * (sums[1] / rows - self.slope)
         self.curvature += share * (sums[2] / rows - self.curvature)
-        if learns_sigma:
-            # For observed entries this is a running mean of (y − prediction)².
-            recent = min(forget, 1.0 / rows)
-            ratio = 1.0 - recent * sums[3] / np.maximum(observed_share, 0.05)
-            self.sigma = clip(self.sigma * np.sqrt(clip(ratio, 0.25, 2.25)), *limits)
+        # For observed entries this is a running mean of (y − prediction)².
+        ratio = 1.0 - min(forget, 1.0 / rows) * sums[3] / np.maximum(observed_share, 0.05)
+        self.sigma = clip(self.sigma * np.sqrt(clip(ratio, 0.25, 2.25)), *limits)
         self.rows += rows
         bounded = reference.count_entries(block)[1] if block.closed else sums[5]
         self.observed += float(bounded.sum())
         return float(nll.sum()) / max(known, 1e-300), known, sums[5]
-
-    def _compare(
-        self,
-        nll: FloatArray,
-        exact: FloatArray,
-        rows: float,
-        null_nll: tuple[FloatArray, FloatArray],
-    ) -> None:
-        """Add the nll of both models; older rows fade."""
-        self.recent_rows = min(self.recent_rows + rows, _RECENT_ROWS)
-        standard, log_sigma = null_nll
-        share = rows / self.recent_rows
-        self.recent_nll *= 1.0 - share
-        self.recent_nll[0] += share * np.minimum((standard + exact * log_sigma) / rows, _LARGEST)
-        self.recent_nll[1] += share * np.minimum(nll / rows, _LARGEST)
 
     def shrinkage(self, n: float, start_rows: float) -> FloatArray:
         r"""Length κ_t in [0, 1] of the linear part: the task's own, or that of all tasks if less.
@@ -456,15 +420,14 @@ class AdaptiveLearner(Learner):
                 self.moments[1],
                 self._limits(),
                 self.null.scored,
-                learns_sigma=self.sigma is None,
-                n_threads=n_threads,
+                n_threads,
             )
         else:
             by_task, _, exact = reference.count_entries(block)
             objective, known = np.nan, float(by_task.sum())
         log_scales = float(exact @ np.log(self.now.sigma))
-        sums = self._guarded_step(block, ("moments",), most_halvings=4)
-        return self._report(block, sums, objective, float(sums[0]) + log_scales, known, exact)
+        loss, change = self._guarded_step(block, ("moments",), most_halvings=4)
+        return BlockReport(objective, change, loss + log_scales, known, exact)
 
     def result(self) -> Iterate:
         """The averaged model, shrunk towards the null model as far as validation suggests."""

@@ -103,7 +103,7 @@ def _learn_batch(
 
 
 def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
-    """Move the running means by as much as that many rows would; compiled as it is."""
+    """Move the running means by as much as that many rows would."""
     known = sums[3]
     count = np.maximum(known, 1e-300)
     fade = 1.0 - (1.0 - forget) ** known

@@ -144,10 +144,10 @@ class GradientLearner(Learner):
 
     def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
         """Learn from a block; all blocks are treated alike."""
-        sums = self._guarded_step(block, ("n_updates",), most_halvings=8)
+        loss, change = self._guarded_step(block, ("n_updates",), most_halvings=8)
         by_task, _, exact = reference.count_entries(block)
-        known, loss = float(by_task.sum()), float(sums[0])
-        return self._report(block, sums, loss / max(known, 1e-300), loss, known, exact)
+        known = float(by_task.sum())
+        return BlockReport(loss / max(known, 1e-300), change, loss, known, exact)
 
     def result(self) -> Iterate:
         """The average, or the last iterate."""

@@ -120,16 +120,6 @@ def two_sided(a: float, b: float) -> Entry:
 
 
 @jit
-def standard_units(
-    values: FloatArray, location: FloatArray, precision: FloatArray, out: FloatArray
-) -> None:
-    """(values − location) · precision, column by column."""
-    for row in range(values.shape[0]):
-        for column in range(values.shape[1]):
-            out[row, column] = (values[row, column] - location[column]) * precision[column]
-
-
-@jit
 def standard_targets(
     low: FloatArray,
     high: FloatArray,
@@ -318,11 +308,10 @@ def whiten(
         part.Ut[:] = np.dot(back, part.Ut)
     for r in range(rank):
         form = np.outer(there[r], there[r])
-        mine = np.sum(form * both[:rank, :rank])
         cross = np.sum(form * both[:rank, rank:])
-        other = np.sum(form * both[rank:, rank:])
         # A nearly singular metric rounds below 0.
-        mine, other = math.sqrt(max(mine, 0.0)), math.sqrt(max(other, 0.0))
+        mine = math.sqrt(max(np.sum(form * both[:rank, :rank]), 0.0))
+        other = math.sqrt(max(np.sum(form * both[rank:, rank:]), 0.0))
         cosine = cross / max(mine * other, 1e-150)
         if other < 0.1 * mine or other > 10.0 * mine or cosine < 0.3:
             mean.V[r] = now.V[r]

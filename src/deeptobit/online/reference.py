@@ -235,11 +235,8 @@ def sigma_factor(fade: float, by_log_sigma: FloatArray, bounded: FloatArray) -> 
 
 def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
     """The k-th move of the average, a share 4/(k + 3) of its distance to the iterate."""
-    share = 4.0 / (averaged + 3.0)
-    mean.V[:] += share * (now.V - mean.V)
-    mean.Ut[:] += share * (now.Ut - mean.Ut)
-    mean.intercept[:] += share * (now.intercept - mean.intercept)
-    mean.sigma[:] += share * (now.sigma - mean.sigma)
+    for middle, last in zip(mean, now, strict=True):
+        middle += 4.0 / (averaged + 3.0) * (last - middle)
 
 
 def learn_rows(
@@ -339,7 +336,8 @@ def has_kernels(noise: Noise) -> bool:
 def _row_entry(noise: Noise, block: Block, row: int, now: Iterate) -> FloatArray:
     """What :func:`entries` gives for one row, (4, T)."""
     latent = now.intercept + (now.V @ block.X[row]) @ now.Ut
-    return entries(noise, rows_of(block, slice(row, row + 1)), latent[None], now.sigma)[0]
+    one = rows_of(block, slice(row, row + 1))
+    return np.asarray(entries(noise, one, latent[None], now.sigma)[0])
 
 
 def _kinds(block: Block) -> tuple[BoolArray, BoolArray]:

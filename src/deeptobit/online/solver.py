@@ -176,14 +176,15 @@ class Standardization:
 
     def block(self, rows: RawRows, n_threads: int = 1) -> Block:
         """Rows in these units."""
-        from deeptobit.online.kernels import standard_targets, standard_units
+        from deeptobit.online.kernels import standard_targets
 
-        X = np.empty(rows.X.shape)
-        standard_units(rows.X, self.feature_mean, 1.0 / self.feature_scale, X)
-        low, high, edge, sign = out = tuple(np.empty(rows.low.shape) for _ in range(4))
+        X = rows.X - self.feature_mean
+        X *= 1.0 / self.feature_scale
+        low, high, edge, sign = (np.empty(rows.low.shape) for _ in range(4))
 
         def work(tasks: slice) -> int:
             location, precision = self.target_mean[tasks], 1.0 / self.target_scale[tasks]
+            out = low, high, edge, sign
             return standard_targets(rows.low, rows.high, tasks.start, location, precision, out)
 
         with task_pieces(rows.low.shape[1], n_threads) as pieces:
@@ -212,19 +213,12 @@ def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatAr
     size = np.abs(values).max(axis=0, initial=0.0)
     size = np.where(size > _VANISHING, size, 1.0)
     scaled = values / size
-    mean = _weighted_sum(share, scaled) / total
+    mean = (share * scaled).sum(axis=0) / total
     scaled -= mean
-    spread = np.sqrt(_weighted_sum(share, np.square(scaled, out=scaled)) / total)
+    spread = np.sqrt((share * np.square(scaled)).sum(axis=0) / total)
     tiny = 64.0 * np.finfo(np.float64).eps
     scale = np.where(spread > tiny, spread, 1.0)
     return mean * size, scale * size
-
-
-def _weighted_sum(share: FloatArray, values: FloatArray) -> FloatArray:
-    """Sums of columns with weights of rows, (n, 1), or of entries, (n, k)."""
-    if share.shape[1] == 1:
-        return np.asarray(share[:, 0] @ values)
-    return np.asarray((share * values).sum(axis=0))
 
 
 # A record of the run, of bounded length.

@@ -414,14 +414,11 @@ def _tuned_ridge(X: FloatArray, E: FloatArray, ridge: float, metric: FeatureMetr
 
 def _principal(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Squared singular values and right singular vectors of X, without its null space."""
-    n, n_features = X.shape
-    if n_features <= n:
-        power, axes = np.linalg.eigh(X.T @ X)
-        kept = power > _NEGLIGIBLE * max(float(power[-1]), 1e-300)
-        return power[kept], axes[:, kept]
-    power, left = np.linalg.eigh(X @ X.T)
+    tall = X.shape[0] >= X.shape[1]
+    power, axes = np.linalg.eigh(X.T @ X if tall else X @ X.T)
     kept = power > _NEGLIGIBLE * max(float(power[-1]), 1e-300)
-    return power[kept], X.T @ (left[:, kept] / np.sqrt(power[kept]))
+    power, axes = power[kept], axes[:, kept]
+    return power, axes if tall else X.T @ (axes / np.sqrt(power))
 
 
 def _leading(fitted: FloatArray, rank: int) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood.kernels import is_finite, jit_inside, jit_sums
-from deeptobit.online import batch, kernels, reference
+from deeptobit.online import kernels
 from deeptobit.online.reference import LEAST_CURVATURE, REACH, Block, GradientPlan, Iterate, RowPlan
 
 
@@ -214,12 +214,34 @@ def gradient_rows(
             sigma[t] *= sigma_factor(fade, entry[3, t], observed_share[t])
 
 
-move_towards = jit_sums(reference.move_towards)
+@jit_sums
+def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
+    """Twin of ``reference.move_towards``, without arrays in between."""
+    share = 4.0 / (averaged + 3.0)
+    for middle, last in (
+        (mean.V.ravel(), now.V.ravel()),
+        (mean.Ut.ravel(), now.Ut.ravel()),
+        (mean.intercept, now.intercept),
+        (mean.sigma, now.sigma),
+    ):
+        for k in range(len(middle)):
+            middle[k] += share * (last[k] - middle[k])
 
 
 # The step of a batch.
 
-move_moments = jit_sums(batch.move_moments)
+
+@jit_sums
+def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
+    """Twin of ``batch.move_moments``."""
+    fade_rows = 1.0 - (1.0 - forget) ** rows
+    for t in range(moments.shape[1]):
+        known = sums[3, t]
+        count = max(known, 1e-300)
+        fade = 1.0 - (1.0 - forget) ** known
+        moments[0, t] += fade * (sums[1, t] / count - moments[0, t])
+        moments[1, t] += fade * (sums[4, t] / count - moments[1, t])
+        moments[2, t] += fade_rows * (known / max(rows, 1e-300) - moments[2, t])
 
 
 @jit_sums
@@ -263,16 +285,21 @@ def learn_batches(
             return averaged
         values, vectors = np.linalg.eigh(gram)
         target = np.dot(np.dot(wide, vectors).T, score)
-        curvature = np.maximum(moments[0], LEAST_CURVATURE)
         for k in range(rank + 1):
-            target[k] *= np.square(sigma) / (curvature / gamma + values[k])
-        move = np.dot(vectors, target)
-        Ut -= move[:rank]
-        intercept -= plan.learns_intercept * move[rank]
-        out[1] += np.square(move[:rank]).sum()
+            value = values[k]
+            for t in range(len(sigma)):
+                damping = max(moments[0, t], LEAST_CURVATURE) / gamma
+                target[k, t] *= sigma[t] * sigma[t] / (damping + value)
+        move, length = np.dot(vectors, target), 0.0
+        for r in range(rank):
+            for t in range(len(sigma)):
+                Ut[r, t] -= move[r, t]
+                length += move[r, t] * move[r, t]
+        out[1] += length
         for t in range(len(sigma)):
             scale = sigma[t] * sigma_factor(plan.learns_sigma * fade, sums[2, t], moments[1, t])
             sigma[t] = min(max(scale, plan.lowest[t]), plan.highest[t])
+            intercept[t] -= plan.learns_intercept * move[rank, t]
         averaged += 1
         move_towards(mean, now, averaged)
     return averaged

@@ -51,7 +51,7 @@ class DaskRows(RowSource):
         one_dimensional: bool = False,
         named: bool = True,
     ) -> None:
-        self._partitions = tuple(partitions)
+        self.partitions = tuple(partitions)
         self.features, self.targets = tuple(features), tuple(targets)
         self.one_dimensional, self.named = one_dimensional, named
         self._known_rows = n_rows
@@ -94,11 +94,6 @@ class DaskRows(RowSource):
             named=_names(X) is not None,
         )
 
-    @property
-    def n_partitions(self) -> int:
-        """Number of partitions."""
-        return len(self._partitions)
-
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -106,7 +101,7 @@ class DaskRows(RowSource):
 
     def first(self) -> Block:
         """The first rows there are."""
-        for partition in self._partitions:
+        for partition in self.partitions:
             block: Block | None = _apply(partition, _head).compute()
             if block is not None:
                 return block
@@ -115,7 +110,7 @@ class DaskRows(RowSource):
     def total(self, task: Callable[[Iterable[Block]], S]) -> S:
         """Add up a task's results over all partitions, where they are."""
         shared = _delayed(task)  # once in the graph, not once per partition
-        parts = [_apply(partition, _skip_empty, shared) for partition in self._partitions]
+        parts = [_apply(partition, _skip_empty, shared) for partition in self.partitions]
         while len(parts) > 1:
             starts = range(0, len(parts), _FAN_IN)
             parts = [_delayed(_add)(parts[start : start + _FAN_IN]) for start in starts]
@@ -127,12 +122,12 @@ class DaskRows(RowSource):
     def fold(self, step: Callable[[Iterable[Block], T], T], starts: Sequence[T]) -> list[T]:
         """Pass states through groups of consecutive partitions, one group per start."""
         shared = _delayed(step)
-        groups = np.array_split(np.arange(len(self._partitions)), len(starts))
+        groups = np.array_split(np.arange(len(self.partitions)), len(starts))
         ends = []
         for members, start in zip(groups, starts, strict=True):
             state = _delayed(start)
             for member in members.tolist():
-                state = _apply(self._partitions[member], shared, state)
+                state = _apply(self.partitions[member], shared, state)
             ends.append(state)
         return list(require("dask", "scale").compute(*ends))
 
@@ -355,7 +350,7 @@ class ParquetPartitions(DaskRows):
         try:
             yield rows
         finally:
-            rows._partitions = ()  # Dask releases what nothing refers to
+            rows.partitions = ()  # Dask releases what nothing refers to
 
 
 def predict_lazily(

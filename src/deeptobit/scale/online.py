@@ -164,7 +164,7 @@ class FitOnline:
         cluster.
         """
         solver, first, n_rows = state.solver, state.seen.n_rows == 0.0, source.n_rows
-        n_groups = int(np.clip(n_rows // _ROWS_PER_LEARNER, 1, source.n_partitions))
+        n_groups = int(np.clip(n_rows // _ROWS_PER_LEARNER, 1, len(source.partitions)))
         learners = [Learner(solver, state.seen, np.zeros((3, solver.n_features)))] * n_groups
         stride = max(1, n_rows // _SAMPLE_ROWS) if first else 0
         for _ in range(self.n_passes):

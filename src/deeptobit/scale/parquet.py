@@ -433,23 +433,17 @@ class ParquetTable:
         """Some columns of all rows, at most ``batch_rows`` rows at a time."""
         before = 0
         for fragment in self._fragments:
-            yield from self._frames(fragment, list(columns), batch_rows, before)
+            path = str(fragment.path)
+            stored = [name for name in columns if name not in self._keys]
+            check_columns(fragment.physical_schema, stored, path)
+            constants = partition_values(fragment, [key for key in self._keys if key in columns])
+            with naming(path):
+                for first, batch in batches(fragment, stored, batch_rows):
+                    cells = batch.select(stored).to_pandas(ignore_metadata=True)
+                    for name, value in constants.items():
+                        cells[name] = value
+                    yield Frame(cells, os.path.basename(path), first, before + first)
             before += _count(fragment)
-
-    def _frames(
-        self, fragment: Any, columns: list[str], batch_rows: int, before: int
-    ) -> Iterator[Frame]:
-        """Those of one file, which has ``before`` rows before it."""
-        path = str(fragment.path)
-        stored = [name for name in columns if name not in self._keys]
-        check_columns(fragment.physical_schema, stored, path)
-        constants = partition_values(fragment, [key for key in self._keys if key in columns])
-        with naming(path):
-            for first, batch in batches(fragment, stored, batch_rows):
-                cells = batch.select(stored).to_pandas(ignore_metadata=True)
-                for name, value in constants.items():
-                    cells[name] = value
-                yield Frame(cells, os.path.basename(path), first, before + first)
 
 
 def _count(fragment: Any) -> int:

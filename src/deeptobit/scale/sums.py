@@ -76,11 +76,6 @@ class Moments:
     at_upper: FloatArray
 
     @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Extremes of the lower and of the upper bounds of censored entries, each (2, T)."""
-        return self.at_lower, self.at_upper
-
-    @property
     def inside(self) -> FloatArray:
         """Weights of the entries that are neither missing nor censored at a bound, (T,)."""
         return np.maximum(self.known - self.left - self.right, 0.0)
@@ -277,7 +272,7 @@ def marginal(
     variance = moments.yy_inside / inside - (moments.y_inside / inside) ** 2
     deviation = np.sqrt(np.maximum(variance, 0.0))
     # The middle of the bounds; 0 where there are none.
-    below, above = (0.5 * _finite(at).sum(axis=0) for at in moments.bounds)
+    below, above = (0.5 * _finite(at).sum(axis=0) for at in (moments.at_lower, moments.at_upper))
     never = np.full_like(mean, np.inf)
     low = scaling.apply(np.stack([mean - deviation, mean + deviation, -never, above]))
     high = scaling.apply(np.stack([mean - deviation, mean + deviation, below, never]))
@@ -388,7 +383,8 @@ class Standardised:
         moments = self.moments
         left, right = np.isfinite(moments.at_lower[0]), np.isfinite(moments.at_upper[0])
         censored = moments.inside == 0.0
-        constant = np.all([_finite(at)[0] == _finite(at)[1] for at in moments.bounds], axis=0)
+        extremes = _finite(moments.at_lower), _finite(moments.at_upper)
+        constant = np.all([least == largest for least, largest in extremes], axis=0)
         return CensoringKinds(censored & ~(left & right), censored & left & right & constant)
 
     def closed_form(self, noise: likelihood.Noise) -> tuple[FloatArray, FloatArray, FloatArray]:
