@@ -1,6 +1,14 @@
 """The Subspace Network: layers grown one by one (Algorithm 3), and tuned together."""
 
-from deeptobit.network.grow import GrownLayer, JointTuning, TrainedNetwork, grow, prune, train
+from deeptobit.network.grow import (
+    GrownLayer,
+    JointTuning,
+    TrainedNetwork,
+    calibrate,
+    grow,
+    prune,
+    train,
+)
 from deeptobit.network.joint import NetworkProblem
 from deeptobit.network.layer import (
     LayerInputs,
@@ -21,6 +29,7 @@ __all__ = [
     "NetworkProblem",
     "NetworkStream",
     "TrainedNetwork",
+    "calibrate",
     "grow",
     "grow_online",
     "latents",
