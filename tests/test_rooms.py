@@ -1,6 +1,7 @@
 """Which package lives in which room, whether it is imported or named to ``deeptobit.extras``."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,3 +60,10 @@ def test_other_files_load_no_package_by_name() -> None:
     loaders = {SOURCE / name for name in ours}  # of modules of our own, on first use
     for path in {*SOURCE.rglob("*.py")} - loaders - {SOURCE / "extras.py"}:
         assert "import_module" not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_architecture_names_files_that_exist() -> None:
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+/[\w/]+\.py)`", page)
+    assert len(named) > 15
+    assert [name for name in named if not (SOURCE / name).is_file()] == []
