@@ -28,7 +28,7 @@ MODELS: dict[str, Any] = {
     "online": SubspaceTobitRegressor(rank=2, upper=3, solver="online", n_passes=8),
     "network": SubspaceNetworkRegressor(rank=2, n_layers=2, upper=3),
     "stream": SubspaceNetworkRegressor(rank=2, n_layers=2, upper=3, solver="online", n_passes=8),
-    "auto": AutoTobitRegressor(upper=3, cv=3, random_state=0),
+    "auto": AutoTobitRegressor(upper=3, cv=2, members=("stack",), random_state=0),
 }
 NEED_ROWS_TO_FIT = ("plot_predictions", "plot_calibration", "plot_layers")
 
