@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from sklearn.base import clone
 
 from deeptobit import AutoTobitRegressor, load
 from deeptobit.arrays import FloatArray
