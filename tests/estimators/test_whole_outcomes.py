@@ -54,7 +54,7 @@ def test_quantiles_intervals_and_draws_are_scores() -> None:
 
 def test_means_are_those_of_draws() -> None:
     X = _data()[0][400:]
-    draws = _model().sample_y(X, 4000, random_state=0)
+    draws = _model().sample_y(X, 2000, random_state=0)
     assert_allclose(_model().predict(X).mean(axis=0), draws.mean(axis=(0, 2)), atol=0.02)
     at_lower, _ = _model().predict_bound_proba(X)
     assert_allclose(at_lower.mean(axis=0), (draws == 0.0).mean(axis=(0, 2)), atol=0.01)
