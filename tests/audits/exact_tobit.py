@@ -37,15 +37,15 @@ def exact_tobit(X: FloatArray, low: FloatArray, high: FloatArray, alpha: float =
     with mp.workdps(_DIGITS):
         problem = _Problem(X, low, high, alpha)
         p = problem.start()
+        value = problem.value(p)
         for _ in range(_MAX_STEPS):
             gradient, hessian = problem.derivatives(p)
             step = mp.lu_solve(hessian, -gradient)
             if -(gradient.T * step)[0] < _CONVERGED:  # one more step squares the error
                 return problem.in_units_of_the_outcome(p + step)
-            value = problem.value(p)
-            while not problem.value(p + step) < value:
+            while not (lower := problem.value(p + step)) < value:
                 step = step / 2
-            p = p + step
+            p, value = p + step, lower
     raise RuntimeError("the reference did not converge")
 
 
@@ -82,20 +82,26 @@ class _Problem:
     def derivatives(self, p: Any) -> tuple[Any, Any]:
         """Gradient and Hessian of the objective."""
         size, last = self.size, self.size - 1
-        gradient, hessian = mp.zeros(size, 1), mp.zeros(size, size)
+        gradient = [mp.mpf(0)] * size
+        hessian = [[mp.mpf(0)] * size for _ in range(size)]
         for row, sign in self.entries:
             slope, curvature = _slopes(mp.fdot(row, p), sign)
             for i in range(size):
-                gradient[i] += slope * row[i] / self.n_rows
-                for j in range(size):
-                    hessian[i, j] += curvature * row[i] * row[j] / self.n_rows
+                gradient[i] += slope * row[i]
+                weight = curvature * row[i]
+                for j in range(i + 1):
+                    hessian[i][j] += weight * row[j]
             if sign == 0:  # −log θ
-                gradient[last] -= 1 / p[last] / self.n_rows
-                hessian[last, last] += 1 / p[last] ** 2 / self.n_rows
+                gradient[last] -= 1 / p[last]
+                hessian[last][last] += 1 / p[last] ** 2
+        for i in range(size):
+            for j in range(i):
+                hessian[j][i] = hessian[i][j]
+        slopes, curvatures = mp.matrix(gradient) / self.n_rows, mp.matrix(hessian) / self.n_rows
         for d, strength in enumerate(self.ridge):
-            gradient[d] += strength * p[d]
-            hessian[d, d] += strength
-        return gradient, hessian
+            slopes[d] += strength * p[d]
+            curvatures[d, d] += strength
+        return slopes, curvatures
 
     def in_units_of_the_outcome(self, p: Any) -> Exact:
         *gamma, c, theta = p

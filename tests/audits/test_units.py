@@ -88,33 +88,36 @@ def test_features_of_another_origin(name: str) -> None:
 @EVERY_UNIT
 @pytest.mark.parametrize("name", ["batch", "network"])
 def test_a_model_that_goes_on_learning_knows_no_units(name: str, unit: float) -> None:
+    assert relative_error(continued(name, unit), continued(name, 1.0)) <= UNITS[unit]
+
+
+@cache
+def continued(name: str, unit: float) -> FloatArray:
     X, Y = data()
-
-    def continued(unit: float) -> FloatArray:
-        model = ESTIMATORS[name](lower=0.0, upper=UPPER * unit).fit(X[:100], Y[:100] * unit)
-        return np.asarray(model.partial_fit(X[100:], Y[100:] * unit).predict(X) / unit)
-
-    assert relative_error(continued(unit), continued(1.0)) <= UNITS[unit]
+    model = ESTIMATORS[name](lower=0.0, upper=UPPER * unit).fit(X[:100], Y[:100] * unit)
+    return np.asarray(model.partial_fit(X[100:], Y[100:] * unit).predict(X) / unit)
 
 
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
 def test_a_search_over_penalties_and_depths_knows_no_units(unit: float) -> None:
-    X, Y = data()
-
-    def chosen(unit: float) -> FloatArray:
-        model = SubspaceNetworkCV(alphas=3, ranks=[1, 2], cv=3, upper=UPPER * unit, random_state=0)
-        return np.asarray(model.fit(X, Y * unit).predict(X) / unit)
-
     np.testing.assert_array_equal(chosen(unit), chosen(1.0))
+
+
+@cache
+def chosen(unit: float) -> FloatArray:
+    X, Y = data()
+    model = SubspaceNetworkCV(alphas=3, ranks=[1, 2], cv=2, upper=UPPER * unit, random_state=0)
+    return np.asarray(model.fit(X, Y * unit).predict(X) / unit)
 
 
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
 def test_a_network_that_was_tuned_knows_no_units(unit: float) -> None:
     """Tuning amplifies what rounds differently, but powers of two do not round."""
-    X, Y = data()
-
-    def tuned(unit: float) -> FloatArray:
-        model = SubspaceNetworkRegressor(2, 2, lower=0.0, upper=UPPER * unit, joint_tuning=True)
-        return np.asarray(model.fit(X, Y * unit).predict(X) / unit)
-
     np.testing.assert_array_equal(tuned(unit), tuned(1.0))
+
+
+@cache
+def tuned(unit: float) -> FloatArray:
+    X, Y = data()
+    model = SubspaceNetworkRegressor(2, 2, lower=0.0, upper=UPPER * unit, joint_tuning=True)
+    return np.asarray(model.fit(X, Y * unit).predict(X) / unit)

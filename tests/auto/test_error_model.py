@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,9 +77,13 @@ def _skewed_cohort() -> tuple[FloatArray, FloatArray]:
     return X, np.maximum(1.0 + X[:, :2] + errors, 0.0)
 
 
+def _search(**settings: Any) -> AutoTobitRegressor:
+    return AutoTobitRegressor(members=("stack",), cv=2, random_state=0, **settings)
+
+
 def test_a_model_with_noise_by_task_predicts_and_is_saved(tmp_path: Path) -> None:
     X, Y = _skewed_cohort()
-    model = AutoTobitRegressor(random_state=0).fit(X, Y)
+    model = _search().fit(X, Y)
     assert isinstance(model.noise_, NoiseByTask)
     low, high = model.predict_interval(X, 0.9)
     assert ((low <= Y) & (high >= Y)).mean(axis=0).min() > 0.85
@@ -86,16 +91,14 @@ def test_a_model_with_noise_by_task_predicts_and_is_saved(tmp_path: Path) -> Non
     again = load(tmp_path / "mine.model")
     assert repr(again.noise_) == repr(model.noise_)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert again.score_log(X, Y) > AutoTobitRegressor(noise="gaussian", random_state=0).fit(
-        X, Y
-    ).score_log(X, Y)
+    assert again.score_log(X, Y) > _search(noise="gaussian").fit(X, Y).score_log(X, Y)
     calibrated = model.calibrate_intervals(X, Y)
     assert calibrated.predict_interval(X, 0.8)[0].shape == Y.shape
 
 
 def test_a_file_whose_noise_is_not_that_of_its_targets_is_refused() -> None:
     X, Y = _skewed_cohort()
-    model = AutoTobitRegressor(random_state=0).fit(X, Y)
+    model = _search().fit(X, Y)
     state = estimator_state(model)
     model._chosen_noise = NoiseByTask([Gaussian(), StudentT(), Gaussian()])
     with pytest.raises(ValueError, match="its noise is not that of its targets"):
@@ -118,7 +121,7 @@ def test_families_are_told_apart_by_their_parameters() -> None:
 def test_a_given_noise_by_task_must_be_that_of_the_targets() -> None:
     X, Y = _skewed_cohort()
     given = NoiseByTask([Gaussian(), SKEWED])
-    assert AutoTobitRegressor(noise=given, random_state=0).fit(X, Y).noise_ == given
+    assert _search(noise=given).fit(X, Y).noise_ == given
     with pytest.raises(ValueError, match=r"noise is that of 2 target\(s\), but y has 1"):
         AutoTobitRegressor(noise=given).fit(X, Y[:, 0])
 

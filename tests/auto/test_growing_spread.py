@@ -94,11 +94,11 @@ def _visits() -> tuple[FloatArray, FloatArray]:
 
 def test_a_search_predicts_wider_intervals_where_scores_are_high(tmp_path: Path) -> None:
     X, Y = _visits()
-    model = AutoTobitRegressor(members=("stack",), random_state=0).fit(X[:300], Y[:300])
+    model = AutoTobitRegressor(members=("stack",), cv=2, random_state=0).fit(X[:300], Y[:300])
     assert isinstance(model.noise_, NoiseByTask)
     assert model.noise_.spread is not None
     assert model.noise_.spread.growth.min() > 0.1
-    plain = AutoTobitRegressor(members=("stack",), random_state=0, noise="gaussian").fit(
+    plain = AutoTobitRegressor(members=("stack",), cv=2, random_state=0, noise="gaussian").fit(
         X[:300], Y[:300]
     )
     assert model.score_log(X[300:], Y[300:]) > plain.score_log(X[300:], Y[300:]) + 0.02
@@ -113,8 +113,10 @@ def test_a_search_predicts_wider_intervals_where_scores_are_high(tmp_path: Path)
 
 def test_units_of_the_outcomes_do_not_matter() -> None:
     X, Y = _visits()
-    plain = AutoTobitRegressor(members=("stack",), random_state=0).fit(X, Y)
-    moved = AutoTobitRegressor(members=("stack",), random_state=0, lower=7.0).fit(X, 1e3 * Y + 7.0)
+    plain = AutoTobitRegressor(members=("stack",), cv=2, random_state=0).fit(X, Y)
+    moved = AutoTobitRegressor(members=("stack",), cv=2, random_state=0, lower=7.0).fit(
+        X, 1e3 * Y + 7.0
+    )
     for q in (0.5, 0.95):
         wanted = 1e3 * plain.predict_quantile(X, q) + 7.0
         np.testing.assert_allclose(moved.predict_quantile(X, q), wanted, rtol=1e-5)
@@ -127,7 +129,7 @@ def test_the_noise_of_another_model_serves_a_deeper_network() -> None:
     families = [Gaussian()] * 8
     spread = Spread(np.full(8, 0.2), np.zeros(8), np.full(8, 3.0))
     given, plain = (
-        AutoTobitRegressor(cv=3, random_state=0, noise=noise).fit(X, Y)
+        AutoTobitRegressor(cv=2, random_state=0, noise=noise).fit(X, Y)
         for noise in (NoiseByTask(families, spread), "gaussian")
     )
     assert given.n_layers_ == plain.n_layers_ == 2

@@ -217,7 +217,7 @@ def _learn_and_ask(estimator: Any, problem: Problem) -> Answers:
 # What learning from a stream promises: pieces are the whole, in constant memory.
 
 _ROWS = 640
-_CHUNK, _WARM, _CHUNKS = 200, 6, 40
+_CHUNK, _WARM, _CHUNKS = 200, 4, 20
 
 
 @EVERY_STREAM
@@ -249,7 +249,7 @@ def test_pickled_stream_goes_on(estimator: Any) -> None:
 
 @EVERY_STREAM
 def test_memory_is_bounded(estimator: Any) -> None:
-    """8000 rows through ``partial_fit`` leave less than a quarter of their size in memory."""
+    """4000 rows through ``partial_fit`` leave less than a quarter of their size in memory."""
     problem = make_problem(estimator, _CHUNK)
     model = seeded(estimator)
     was_tracing = tracemalloc.is_tracing()

@@ -19,6 +19,8 @@ MODELS: dict[str, Any] = {
     "cv": SubspaceNetworkCV(
         ranks=[2], alphas=[0.05], max_layers=1, cv=2, upper=3.0, random_state=0
     ),
-    "auto": AutoTobitRegressor(members=("stack",), cv=2, upper=3.0, random_state=0),
+    "auto": AutoTobitRegressor(
+        members=("stack",), cv=2, noise="gaussian", upper=3.0, random_state=0
+    ),
 }
 EVERY_MODEL = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())

@@ -79,8 +79,13 @@ def numerical_covariance(model: TobitRegressor, X: FloatArray, y: Any) -> FloatA
         ridge = 0.5 * model.alpha * np.sum(gamma**2)
         return len(X) * float(ridge - moved(model, point).score_log(X, y))
 
-    def gradient(point: FloatArray) -> FloatArray:
-        return np.asarray(jacobian(nll, point, 1e-3)[0])
-
-    hessian = jacobian(gradient, estimate(model), 1e-3)
-    return np.asarray(np.linalg.inv(0.5 * (hessian + hessian.T)), dtype=np.float64)
+    point = estimate(model)
+    steps, hessian = 1e-3 * np.eye(len(point)), np.zeros((len(point), len(point)))
+    middle = nll(point)
+    for i, one in enumerate(steps):
+        hessian[i, i] = (nll(point + 2.0 * one) - 2.0 * middle + nll(point - 2.0 * one)) / 4e-6
+        for j, other in enumerate(steps[:i]):
+            along = nll(point + one + other) + nll(point - one - other)
+            across = nll(point + one - other) + nll(point - one + other)
+            hessian[i, j] = hessian[j, i] = (along - across) / 4e-6
+    return np.asarray(np.linalg.inv(hessian), dtype=np.float64)

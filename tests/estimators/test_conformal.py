@@ -18,7 +18,7 @@ from deeptobit.estimators.conformal import central_interval, nonconformity
 from deeptobit.likelihood import Gaussian, Logistic, Predictive, StudentT
 from tests.estimators.problems import bounded, censored, one_task
 
-N_TASKS, N_REPETITIONS, N_TEST = 10, 100, 40
+N_TASKS, N_REPETITIONS, N_TEST = 3, 100, 100
 Draw = Callable[[np.random.Generator, int], tuple[FloatArray, FloatArray]]
 
 

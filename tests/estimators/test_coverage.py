@@ -1,5 +1,6 @@
 """Confidence intervals hold the truth as often as they say; every task is a repetition."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,18 @@ def coverage(table: pd.DataFrame) -> pd.Series:
     return inside.groupby("term").mean()
 
 
+@cache
+def censored_model() -> TobitRegressor:
+    X, latent = draw()
+    return TobitRegressor(lower=0.0, upper=2.0).fit(X, np.clip(latent, 0.0, 2.0))
+
+
 @pytest.mark.parametrize("cov_type", ["observed", "robust"])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_censored_coefficients_are_covered_at_the_stated_rate(
     cov_type: Any, confidence: float
 ) -> None:
-    X, latent = draw()
-    model = TobitRegressor(lower=0.0, upper=2.0).fit(X, np.clip(latent, 0.0, 2.0))
-    rates = coverage(model.summary(cov_type=cov_type, confidence=confidence))
+    rates = coverage(censored_model().summary(cov_type=cov_type, confidence=confidence))
     # Three standard deviations of a share of 300, and a little for so few rows.
     slack = 3.0 * np.sqrt(confidence * (1.0 - confidence) / N_REPETITIONS) + 0.015
     assert rates.drop("log(sigma)").sub(confidence).abs().max() < slack

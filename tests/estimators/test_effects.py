@@ -1,6 +1,7 @@
 """Marginal effects and intervals of the mean, against differences of predictions."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,16 @@ def average_slopes(model: TobitRegressor, X: FloatArray, kind: str) -> FloatArra
     return np.column_stack(slopes)
 
 
+@cache
+def with_covariance(
+    noise: str, lower: float | None, upper: float | None
+) -> tuple[TobitRegressor, FloatArray]:
+    """A model of one task, and the covariance of its parameters by differences."""
+    X, y = one_task()
+    model = TobitRegressor(noise=noise, lower=lower, upper=upper).fit(X, y)
+    return model, numerical_covariance(model, X, y)
+
+
 @EVERY_KIND
 @EVERY_NOISE
 @EVERY_BOUND
@@ -67,14 +78,14 @@ def test_effects_are_average_slopes_of_predictions(
 @EVERY_KIND
 @EVERY_NOISE
 def test_errors_of_effects_are_the_delta_method(kind: Any, noise: str) -> None:
-    X, y = one_task()
-    model = bounded(noise=noise).fit(X, y)
+    X, _ = one_task()
+    model, covariance = with_covariance(noise, 0.0, 3.0)
 
     def effects(point: FloatArray) -> FloatArray:
         return np.asarray(average_slopes(moved(model, point), X, kind)[0])
 
     slopes = jacobian(effects, estimate(model), 1e-3)
-    variance = np.diag(slopes @ numerical_covariance(model, X, y) @ slopes.T)
+    variance = np.diag(slopes @ covariance @ slopes.T)
     np.testing.assert_allclose(
         model.marginal_effects(X, kind)["std_err"], np.sqrt(variance), rtol=2e-3
     )
@@ -83,7 +94,7 @@ def test_errors_of_effects_are_the_delta_method(kind: Any, noise: str) -> None:
 def test_errors_of_effects_are_their_spread_over_repetitions() -> None:
     # Every task is a repetition of the same experiment.
     X, Y = repetitions(n_samples=200, n_tasks=400)
-    effects = bounded().fit(X, Y).marginal_effects(X)
+    effects = bounded().fit(X, Y).marginal_effects(X[:50])
     spread = effects["effect"].groupby("feature").std(ddof=0)
     claimed = effects["std_err"].groupby("feature").mean()
     np.testing.assert_allclose(claimed, spread, rtol=0.12)
@@ -127,15 +138,14 @@ def test_effects_are_named_by_target_and_feature() -> None:
 @EVERY_NOISE
 @EVERY_BOUND
 def test_intervals_of_the_mean_are_the_delta_method(noise: str, bounds: dict[str, Any]) -> None:
-    X, y = one_task()
-    model = TobitRegressor(noise=noise, **bounds).fit(X, y)
-    rows = X[:20]
+    model, covariance = with_covariance(noise, bounds["lower"], bounds.get("upper"))
+    rows = one_task()[0][:20]
 
     def mean(point: FloatArray) -> FloatArray:
         return moved(model, point).predict(rows)
 
     slopes = jacobian(mean, estimate(model))
-    error = np.sqrt(np.diag(slopes @ numerical_covariance(model, X, y) @ slopes.T))
+    error = np.sqrt(np.diag(slopes @ covariance @ slopes.T))
     low, high = model.predict_mean_interval(rows, confidence=0.5)
     reach = norm.ppf(0.75) * error
     ends = (-np.inf if bounds["lower"] is None else 0.0), bounds.get("upper", np.inf)

@@ -1,6 +1,7 @@
 """The same numbers from NumPy, pandas and polars: names, missing values, bounds, precision."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import clone
 
 from deeptobit import CensoredTargets, TobitRegressor
 from deeptobit.arrays import FloatArray, column_names
-from tests.estimators.models import EVERY_MODEL
+from tests.estimators.models import EVERY_MODEL, MODELS
 from tests.estimators.problems import assert_close, bounded, censored
 
 pa: Any = pytest.importorskip("pyarrow")
@@ -23,6 +24,23 @@ def _with_gaps() -> tuple[FloatArray, FloatArray]:
     Y[::7, 0] = np.nan
     Y[3::11, 1] = np.nan
     return X, Y
+
+
+@cache
+def _fitted(model: Any, *, with_gaps: bool = False) -> Any:
+    return clone(model).fit(*(_with_gaps() if with_gaps else censored()))
+
+
+@cache
+def _fitted_with_limits(model: Any) -> Any:
+    X, Y, limits, weight = _limits_and_weight()
+    return clone(model).fit(X, Y, sample_weight=weight, lower=limits)
+
+
+def _limits_and_weight() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    X, Y = censored()
+    rng = np.random.default_rng(0)
+    return X, Y, np.minimum(rng.uniform(0.0, 0.5, Y.shape), Y), rng.uniform(0.5, 2.0, len(X))
 
 
 AS_OUTCOMES: dict[str, Callable[[FloatArray], Any]] = {
@@ -38,13 +56,24 @@ AS_OUTCOMES: dict[str, Callable[[FloatArray], Any]] = {
 }
 
 
-@EVERY_MODEL
-@pytest.mark.parametrize("as_outcomes", AS_OUTCOMES.values(), ids=AS_OUTCOMES.keys())
+FRAMES: dict[str, Any] = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+SEARCHES = ("cv", "auto")  # they take outcomes and tables as networks do, but for more time
+
+
+@pytest.mark.parametrize(
+    ("model", "as_outcomes"),
+    [
+        pytest.param(MODELS[name], as_outcomes, id=f"{kind}-{name}")
+        for kind, as_outcomes in AS_OUTCOMES.items()
+        for name in MODELS
+        if name not in SEARCHES or kind in ("masked", "polars null")
+    ],
+)
 def test_missing_outcomes_however_they_are_written(
-    as_outcomes: Callable[[FloatArray], Any], model: Any
+    model: Any, as_outcomes: Callable[[FloatArray], Any]
 ) -> None:
     X, Y = _with_gaps()
-    expected = clone(model).fit(X, Y)
+    expected = _fitted(model, with_gaps=True)
     found = clone(model).fit(X, as_outcomes(Y))
     np.testing.assert_array_equal(found.predict(X), expected.predict(X))
     assert found.score(X, as_outcomes(Y)) == expected.score(X, Y)
@@ -59,7 +88,7 @@ def test_a_feature_that_is_masked_is_missing(model: Any) -> None:
     with pytest.raises(ValueError, match=r"X contains NaN: feature 'x1', row 4 \(1 such value"):
         clone(model).fit(np.ma.masked_equal(X, -999.0), Y)
     with pytest.raises(ValueError, match="X contains NaN: feature 'x1', row 4"):
-        clone(model).fit(*censored()).predict(np.ma.masked_equal(X, -999.0))
+        _fitted(model).predict(np.ma.masked_equal(X, -999.0))
 
 
 @EVERY_MODEL
@@ -68,7 +97,7 @@ def test_features_from_polars(model: Any) -> None:
     table = pl.DataFrame(X, schema=FEATURES)
     found = clone(model).fit(table, Y)
     assert list(found.feature_names_in_) == FEATURES
-    np.testing.assert_array_equal(found.predict(table), clone(model).fit(X, Y).predict(X))
+    np.testing.assert_array_equal(found.predict(table), _fitted(model).predict(X))
     with pytest.raises(ValueError, match="feature names should match"):
         found.predict(table[FEATURES[::-1]])
 
@@ -79,7 +108,7 @@ def test_features_from_arrow(model: Any) -> None:
     table = pa.table(dict(zip(FEATURES, X.T.copy(), strict=True)))
     found = clone(model).fit(table, Y)
     assert list(found.feature_names_in_) == FEATURES
-    np.testing.assert_array_equal(found.predict(table), clone(model).fit(X, Y).predict(X))
+    np.testing.assert_array_equal(found.predict(table), _fitted(model).predict(X))
 
 
 def test_integers_with_missing_values() -> None:
@@ -110,14 +139,21 @@ def test_one_outcome_as_a_series(series: Callable[[FloatArray], Any], name: str)
     np.testing.assert_array_equal(model.predict(X), bounded().fit(X, Y[:, 0]).predict(X))
 
 
-@EVERY_MODEL
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_limits_and_weights_from_data_frames(frame: Any, model: Any) -> None:
-    X, Y = censored()
-    rng = np.random.default_rng(0)
-    limits = np.minimum(rng.uniform(0.0, 0.5, Y.shape), Y)
-    weight = rng.uniform(0.5, 2.0, len(X))
-    expected = clone(model).fit(X, Y, sample_weight=weight, lower=limits).predict(X, lower=limits)
+EVERY_FRAME = pytest.mark.parametrize(
+    ("model", "frame"),
+    [
+        pytest.param(MODELS[name], frame, id=f"{kind}-{name}")
+        for kind, frame in FRAMES.items()
+        for name in MODELS
+        if name not in SEARCHES or kind == "pandas"
+    ],
+)
+
+
+@EVERY_FRAME
+def test_limits_and_weights_from_data_frames(model: Any, frame: Any) -> None:
+    X, Y, limits, weight = _limits_and_weight()
+    expected = _fitted_with_limits(model).predict(X, lower=limits)
     names = {name: column for name, column in zip(TARGETS, limits.T, strict=True)}
     table = frame(names | {"weight": weight})
     found = clone(model).fit(
@@ -151,9 +187,8 @@ def test_noise_scales_from_a_series_go_by_name() -> None:
     assert model.sigma_.tolist() == [1.0, 2.0]
 
 
-@EVERY_MODEL
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_single_precision_in_data_frames(frame: Any, model: Any) -> None:
+@EVERY_FRAME
+def test_single_precision_in_data_frames(model: Any, frame: Any) -> None:
     X, Y = censored()
     single = X.astype(np.float32)
     table = frame(dict(zip(FEATURES, single.T, strict=True)))

@@ -18,7 +18,7 @@ MODELS = {
     "layer": SubspaceTobitRegressor(2, upper=3),
     "network": SubspaceNetworkRegressor(2, 2, upper=3),
     "search": SubspaceNetworkCV(ranks=[2], alphas=[0.1], upper=3, cv=2, random_state=0),
-    "auto": AutoTobitRegressor(upper=3, cv=2, random_state=0),
+    "auto": AutoTobitRegressor(members=("stack",), upper=3, cv=2, random_state=0),
 }
 
 

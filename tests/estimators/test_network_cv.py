@@ -23,7 +23,7 @@ def data(seed: int = 0, n_samples: int = 150) -> tuple[FloatArray, FloatArray]:
 
 @cache
 def fitted() -> SubspaceNetworkCV:
-    return SubspaceNetworkCV(random_state=0).fit(*data())
+    return SubspaceNetworkCV(cv=2, random_state=0).fit(*data())
 
 
 def test_the_best_network_is_one_of_its_own() -> None:
@@ -42,7 +42,7 @@ def test_the_best_network_is_one_of_its_own() -> None:
 def test_the_table_is_that_of_scikit_learn() -> None:
     table = fitted().cv_results_
     assert len(table["params"]) == 3 * 10 + 1  # ranks, alphas, and a deeper one
-    splits = np.array([table[f"split{fold}_test_score"] for fold in range(5)])
+    splits = np.array([table[f"split{fold}_test_score"] for fold in range(2)])
     np.testing.assert_allclose(table["mean_test_score"], splits.mean(axis=0))
     np.testing.assert_allclose(table["std_test_score"], splits.std(axis=0))
     assert table["rank_test_score"].min() == 1
@@ -55,16 +55,16 @@ def test_the_table_is_that_of_scikit_learn() -> None:
 def test_groups_keep_rows_together() -> None:
     X, Y = data()
     groups = np.arange(len(X)) // 3
-    given = list(GroupKFold(5).split(X, None, groups))
-    settings: dict[str, Any] = {"ranks": [2], "alphas": 3, "max_layers": 1}
-    by_groups = SubspaceNetworkCV(**settings).fit(X, Y, groups=groups)
+    given = list(GroupKFold(2).split(X, None, groups))
+    settings: dict[str, Any] = {"ranks": [2], "alphas": 2, "max_layers": 1}
+    by_groups = SubspaceNetworkCV(cv=2, **settings).fit(X, Y, groups=groups)
     by_folds = SubspaceNetworkCV(cv=given, **settings).fit(X, Y)
     assert by_groups.best_score_ == by_folds.best_score_
 
 
 def test_n_jobs_changes_nothing_and_the_seed_decides() -> None:
     X, Y = data()
-    settings: dict[str, Any] = {"alphas": 3, "ranks": [1, 2], "random_state": 0}
+    settings: dict[str, Any] = {"alphas": 2, "ranks": [1, 2], "cv": 2, "random_state": 0}
     one = SubspaceNetworkCV(**settings).fit(X, Y)
     two = SubspaceNetworkCV(n_jobs=2, **settings).fit(X, Y)
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
@@ -75,9 +75,9 @@ def test_n_jobs_changes_nothing_and_the_seed_decides() -> None:
 
 def test_the_grid_is_searched() -> None:
     X, Y = data()
-    model = SubspaceNetworkCV(ranks=[1, 2], alphas=[0.02, 0.3], max_layers=1, random_state=0).fit(
-        X, Y
-    )
+    model = SubspaceNetworkCV(
+        ranks=[1, 2], alphas=[0.02, 0.3], max_layers=1, cv=2, random_state=0
+    ).fit(X, Y)
     tried = [(params["rank"], params["alpha"]) for params in model.cv_results_["params"]]
     assert tried == [(1, 0.3), (1, 0.02), (2, 0.3), (2, 0.02)]
     best = model.best_params_
@@ -89,7 +89,7 @@ def test_the_grid_is_searched() -> None:
 
 def test_a_number_of_alphas_begins_where_nothing_is_left() -> None:
     X, Y = data()
-    model = SubspaceNetworkCV(alphas=3, ranks=[2], max_layers=1, random_state=0).fit(X, Y)
+    model = SubspaceNetworkCV(alphas=3, ranks=[2], max_layers=1, cv=2, random_state=0).fit(X, Y)
     alphas = [params["alpha"] for params in model.cv_results_["params"]]
     np.testing.assert_allclose(np.array(alphas) / alphas[0], [1.0, 0.1, 0.01])
     assert abs(model.cv_results_["mean_test_score"][0]) < 0.1
@@ -104,7 +104,7 @@ def test_progress_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_features_may_leave_on_the_grid() -> None:
     X, Y = data()
     model = SubspaceNetworkCV(
-        feature_sparsities=[0.0, 0.8], ranks=[2], alphas=[0.1], max_layers=1, random_state=0
+        feature_sparsities=[0.0, 0.8], ranks=[2], alphas=[0.1], max_layers=1, cv=2, random_state=0
     ).fit(X, Y)
     tried = [params["feature_sparsity"] for params in model.cv_results_["params"]]
     assert tried == [0.0, 0.8]
@@ -112,15 +112,15 @@ def test_features_may_leave_on_the_grid() -> None:
 
 def test_outcomes_without_bounds_are_not_stacked_in_layers() -> None:
     X, Y = data()
-    model = SubspaceNetworkCV(ranks=[2], alphas=2, lower=None, max_layers=3).fit(X, Y)
+    model = SubspaceNetworkCV(ranks=[2], alphas=2, lower=None, max_layers=3, cv=2).fit(X, Y)
     assert all(params["n_layers"] == 1 for params in model.cv_results_["params"])
 
 
 def test_depth_is_taken_where_it_pays() -> None:
     X, Y, _ = make_subspace(
-        1000, 10, 8, 3, n_layers=2, skip_connection=True, sigma=0.5, latent_sd=3.0, random_state=1
+        500, 10, 8, 3, n_layers=2, skip_connection=True, sigma=0.5, latent_sd=3.0, random_state=1
     )
-    model = SubspaceNetworkCV(ranks=[3], alphas=[0.01], cv=3, random_state=0).fit(X, Y)
+    model = SubspaceNetworkCV(ranks=[3], alphas=[0.01], cv=2, random_state=0).fit(X, Y)
     assert model.n_layers_ == model.best_params_["n_layers"] == 2
     assert model.best_params_["alpha"] == 0.005
     again = clone(model.best_estimator_).fit(X, Y)  # nothing in it is from held-out rows
@@ -153,7 +153,9 @@ def test_a_formula_reaches_the_chosen_network() -> None:
     X, Y = data()
     frame = pd.DataFrame(X, columns=[f"a{i}" for i in range(X.shape[1])])
     frame[["one", "two"]] = Y[:, :2]
-    model = SubspaceNetworkCV.from_formula("one + two ~ a0 + a1:a2", frame, cv=2, random_state=0)
+    model = SubspaceNetworkCV.from_formula(
+        "one + two ~ a0 + a1:a2", frame, alphas=3, cv=2, random_state=0
+    )
     *_, last = model.staged_predict(frame)
     np.testing.assert_array_equal(last, model.predict(frame))
     assert model.transform(frame).shape == (len(frame), model.rank_)

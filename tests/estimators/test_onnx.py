@@ -30,7 +30,9 @@ MODELS = {
     "network": SubspaceNetworkRegressor(2, 3, upper=3.0, joint_tuning=True),
     "naive": SubspaceNetworkRegressor(2, 2, upper=3.0, skip_connection=False),
     "search": SubspaceNetworkCV(cv=2, ranks=[2], alphas=[0.1], max_layers=1, upper=3.0),
-    "auto": AutoTobitRegressor(cv=2, upper=3.0, noise="gaussian", random_state=0),
+    "auto": AutoTobitRegressor(
+        members=("stack",), cv=2, upper=3.0, noise="gaussian", random_state=0
+    ),
     "open": TobitRegressor(lower=None, upper=None),
 }
 FEATURES = {"plain": X, "far": 1e6 + X, "huge": 1e8 * X, "tiny": 1e-8 * X}

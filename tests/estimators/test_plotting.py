@@ -1,6 +1,7 @@
 """Plots as methods: they draw what the other methods say, and name what is wrong."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import matplotlib
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from deeptobit import (
@@ -28,7 +30,7 @@ MODELS: dict[str, Any] = {
     "online": SubspaceTobitRegressor(rank=2, upper=3, solver="online", n_passes=8),
     "network": SubspaceNetworkRegressor(rank=2, n_layers=2, upper=3),
     "stream": SubspaceNetworkRegressor(rank=2, n_layers=2, upper=3, solver="online", n_passes=8),
-    "auto": AutoTobitRegressor(upper=3, cv=3, random_state=0),
+    "auto": AutoTobitRegressor(upper=3, cv=2, members=("stack",), random_state=0),
 }
 NEED_ROWS_TO_FIT = ("plot_predictions", "plot_calibration", "plot_layers")
 
@@ -49,6 +51,11 @@ def named() -> tuple[pd.DataFrame, pd.DataFrame]:
     )
 
 
+@cache
+def fitted(name: str) -> Any:
+    return clone(MODELS[name]).fit(*named())
+
+
 def marked(ax: Axes) -> int:
     """Number of entries that are drawn."""
     found = [each for each in ax.collections if isinstance(each, PathCollection)]
@@ -63,7 +70,7 @@ def panels_of(ax: Axes) -> list[Axes]:
 def test_every_model_draws_every_picture_and_changes_nothing(name: str) -> None:
     X, Y = named()
     before = X.copy(), Y.copy()
-    model = MODELS[name].fit(X, Y)
+    model = fitted(name)
     state = set(vars(model))
     pictures = [
         model.plot_predictions(X, Y),
@@ -117,7 +124,7 @@ def test_all_targets_have_a_panel_each() -> None:
 def test_one_dimensional_outcomes(name: str) -> None:
     X, y = one_task()
     y[::5] = np.nan
-    model = MODELS[name].fit(X, y)
+    model = clone(MODELS[name]).fit(X, y)
     assert marked(model.plot_predictions(X, y)) == np.isfinite(y).sum()
     *_, histogram = panels_of(model.plot_calibration(X, y, step=0.5))
     assert histogram.get_ylabel() == f"share of {np.isfinite(y).sum()} entries"
@@ -130,7 +137,7 @@ def test_limits_per_entry_come_with_the_targets() -> None:
     X, y = one_task()
     limits = np.where(np.arange(len(y)) % 2 == 0, 0.5, 0.0)
     targets = CensoredTargets.from_bounds(np.maximum(y, limits), 0, 3, entry_lower=limits)
-    model = MODELS["network"].fit(X, targets)
+    model = clone(MODELS["network"]).fit(X, targets)
     assert marked(model.plot_predictions(X, targets)) == len(y)
     _, reliability, _ = panels_of(model.plot_calibration(X, targets))
     probability = model.predict_bound_proba(X, lower=limits[:, None])[0]
@@ -163,15 +170,15 @@ def test_calibration_of_one_target() -> None:
 
 def test_layers_are_those_of_staged_predict() -> None:
     X, Y = named()
-    model = MODELS["network"].fit(X, Y)
+    model = fitted("network")
     heights = [bar.get_height() for bar in model.plot_layers(X, Y).patches]
     expected = [float(metrics.centred_anmse(Y, mean)) for mean in model.staged_predict(X, "mean")]
     np.testing.assert_allclose(heights, expected)
 
 
 def test_subspaces_are_those_of_the_method() -> None:
-    X, Y = named()
-    model = MODELS["network"].fit(X, Y)
+    X, _ = named()
+    model = fitted("network")
     ax = model.plot_subspaces(1, X, n_features=4, n_components=1)
     left, right = panels_of(ax)
     first = model.subspaces(1, X)[0]
@@ -185,13 +192,12 @@ def test_subspaces_are_those_of_the_method() -> None:
 
 
 def test_convergence_is_the_course() -> None:
-    X, Y = named()
-    batch = MODELS["subspace"].fit(X, Y)
+    batch = fitted("subspace")
     (line,) = batch.plot_convergence().lines
     course = batch.history_["course"]
     np.testing.assert_array_equal(line.get_xdata(), [step.n_iter for step in course])
     np.testing.assert_array_equal(line.get_ydata(), [step.objective for step in course])
-    online = MODELS["online"].fit(X, Y)
+    online = fitted("online")
     ax = online.plot_convergence()
     rows = [record.n_rows for record in online.history_["course"]]
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), rows)
@@ -199,8 +205,7 @@ def test_convergence_is_the_course() -> None:
 
 
 def test_convergence_of_a_network_has_a_line_for_every_stage() -> None:
-    X, Y = named()
-    model = MODELS["network"].fit(X, Y)
+    model = fitted("network")
     labels = [str(line.get_label()) for line in model.plot_convergence().lines]
     assert [label.split(" (")[0] for label in labels] == ["layer 1", "layer 2", "joint tuning"]
 
@@ -237,11 +242,11 @@ def test_an_unknown_target_is_an_error_that_names_the_known(target: Any) -> None
 
 
 def test_a_layer_out_of_range_is_an_error() -> None:
-    X, Y = named()
+    X, _ = named()
     with pytest.raises(ValueError, match="layer must lie from -2 to 1; got 2"):
-        MODELS["network"].fit(X, Y).plot_subspaces(2, X)
+        fitted("network").plot_subspaces(2, X)
     with pytest.raises(ValueError, match="layer must lie from -1 to 0"):
-        MODELS["subspace"].fit(X, Y).plot_subspaces(1)
+        fitted("subspace").plot_subspaces(1)
 
 
 @pytest.mark.parametrize("setting", ["n_features", "n_components"])
@@ -270,7 +275,7 @@ def test_other_outcomes_than_those_of_the_fit_are_an_error() -> None:
 def test_a_model_without_a_course_says_why() -> None:
     X, Y = named()
     with pytest.raises(ValueError, match=r"chosen by cross-validation.*members_"):
-        MODELS["auto"].fit(X, Y).plot_convergence()
+        fitted("auto").plot_convergence()
     early = SubspaceTobitRegressor(rank=1, upper=3).partial_fit(X[:5], Y[:5])
     with pytest.raises(ValueError, match="too few rows"):
         early.plot_convergence()

@@ -31,7 +31,7 @@ MODELS = {
     "layer": SubspaceTobitRegressor(2, upper=3.0),
     "online": SubspaceTobitRegressor(2, upper=3.0, solver="online"),
     "network": SubspaceNetworkRegressor(2, 2, upper=3.0),
-    "auto": AutoTobitRegressor(cv=2, random_state=0, upper=3.0),
+    "auto": AutoTobitRegressor(members=("stack",), cv=2, random_state=0, upper=3.0),
     "grid": SubspaceNetworkCV(
         cv=KFold(2, shuffle=True, random_state=np.random.RandomState(0)),
         ranks=range(1, 3),

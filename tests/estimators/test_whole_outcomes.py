@@ -30,7 +30,7 @@ def _data() -> tuple[FloatArray, FloatArray, FloatArray]:
 @cache
 def _model() -> AutoTobitRegressor:
     X, Y, _ = _data()
-    return AutoTobitRegressor(lower=LOWER, upper=UPPER, random_state=0).fit(X[:400], Y[:400])
+    return AutoTobitRegressor(lower=LOWER, upper=UPPER, cv=2, random_state=0).fit(X[:400], Y[:400])
 
 
 def test_steps_are_found_task_by_task() -> None:
@@ -54,7 +54,7 @@ def test_quantiles_intervals_and_draws_are_scores() -> None:
 
 def test_means_are_those_of_draws() -> None:
     X = _data()[0][400:]
-    draws = _model().sample_y(X, 4000, random_state=0)
+    draws = _model().sample_y(X, 2000, random_state=0)
     assert_allclose(_model().predict(X).mean(axis=0), draws.mean(axis=(0, 2)), atol=0.02)
     at_lower, _ = _model().predict_bound_proba(X)
     assert_allclose(at_lower.mean(axis=0), (draws == 0.0).mean(axis=(0, 2)), atol=0.01)
@@ -87,7 +87,7 @@ def test_rows_without_weight_do_not_say_what_the_scores_are() -> None:
     X, Y, latent = _data()
     weight = np.r_[np.ones(400), np.zeros(200)]
     mixed = np.where(weight[:, None] > 0.0, Y, np.clip(latent, LOWER, UPPER))
-    model = AutoTobitRegressor(lower=LOWER, upper=UPPER, random_state=0)
+    model = AutoTobitRegressor(lower=LOWER, upper=UPPER, cv=2, random_state=0)
     grid = grid_of(model.fit(X, mixed, sample_weight=weight).noise_)
     assert grid is not None
     assert_allclose(grid.step, [1.0, 1.0, 0.0], atol=1e-12)
@@ -100,21 +100,21 @@ def test_steps_that_are_lost_in_the_noise_or_wider_than_it_are_none(scale: float
     step = np.array([scale, 1.0])
     Y = step * np.round((3.0 * X + rng.normal(size=X.shape)) / step)
     Y[:, 0] = np.maximum(Y[:, 0], -2.0 * scale) if scale > 1.0 else Y[:, 0]
-    grid = grid_of(AutoTobitRegressor(lower=None, random_state=0).fit(X, Y).noise_)
+    grid = grid_of(AutoTobitRegressor(lower=None, cv=2, random_state=0).fit(X, Y).noise_)
     assert grid is not None
     assert_allclose(grid.step, [0.0, 1.0], atol=1e-12)
 
 
 def test_a_family_of_ones_own_choice_is_continuous() -> None:
     X, Y, _ = _data()
-    model = AutoTobitRegressor(lower=LOWER, upper=UPPER, noise="gaussian", random_state=0)
+    model = AutoTobitRegressor(lower=LOWER, upper=UPPER, noise="gaussian", cv=2, random_state=0)
     assert model.fit(X[:200], Y[:200]).noise_ == Gaussian()
 
 
 def test_a_noise_with_scores_keeps_them() -> None:
     X, Y, _ = _data()
     noise = _model().noise_
-    again = AutoTobitRegressor(lower=LOWER, upper=UPPER, noise=noise, random_state=0)
+    again = AutoTobitRegressor(lower=LOWER, upper=UPPER, noise=noise, cv=2, random_state=0)
     assert grid_of(again.fit(X[:300], Y[:300]).noise_) == grid_of(noise)
 
 
@@ -127,7 +127,7 @@ def test_files_keep_scores(tmp_path: Path) -> None:
 
 def test_calibrated_intervals_are_scores_and_hold_their_promise() -> None:
     X, Y, _ = _data()
-    model = AutoTobitRegressor(lower=LOWER, upper=UPPER, random_state=0).fit(X[:200], Y[:200])
+    model = AutoTobitRegressor(lower=LOWER, upper=UPPER, cv=2, random_state=0).fit(X[:200], Y[:200])
     model.calibrate_intervals(X[200:400], Y[200:400])
     low, high = model.predict_interval(X[400:], 0.8)
     assert_allclose(low[:, :2], low[:, :2].round(), atol=1e-9)

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.integrate import quad
 
+from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, TwoPiece, evaluate
 from deeptobit.likelihood.evaluate import _is_narrow
 from tests.likelihood.entries import standard_entries
 from tests.likelihood.families import ALL, SHIPPED, PlainGaussian
+from tests.likelihood.quadrature import outward
 
 SCIPY = [
     pytest.param(Gaussian(), stats.norm(), id="gaussian"),
@@ -46,18 +47,25 @@ def test_interval_nll_is_that_of_scipy(noise: Noise, reference: Any) -> None:
 @pytest.mark.parametrize("noise", ALL, ids=repr)
 @pytest.mark.parametrize(("lower", "upper"), BOUNDS)
 def test_probability_integrates_to_one(noise: Noise, lower: float, upper: float) -> None:
-    latent, sigma = np.array([0.8]), np.array([0.6])
+    latent, sigma = 0.8, 0.6
 
-    def likelihood(low: float, high: float) -> float:
-        at = evaluate(noise, np.array([low]), np.array([high]), latent, sigma)
-        return float(np.exp(-at.nll[0]))
+    def likelihood(low: Any, high: Any) -> FloatArray:
+        low, high = np.atleast_1d(low, high)
+        shape = low.shape
+        return np.exp(
+            -evaluate(noise, low, high, np.full(shape, latent), np.full(shape, sigma)).nll
+        )
 
-    centre = float(np.clip(0.8, lower, upper))
-    inside = sum(
-        quad(lambda y: likelihood(y, y), start, end, epsabs=1e-11, epsrel=1e-11)[0]
-        for start, end in ((lower, centre), (centre, upper))
-        if start < end
-    )
+    def density(z: FloatArray) -> FloatArray:
+        return sigma * likelihood(latent + sigma * z, latent + sigma * z)
+
+    centre = float(np.clip(latent, lower, upper))
+    start, below, above = ((end - latent) / sigma for end in (centre, lower, upper))
+    inside = 0.0
+    if below < start:
+        inside += float(outward(lambda t: density(start - t), start - below))
+    if start < above:
+        inside += float(outward(lambda t: density(start + t), above - start))
     outside = likelihood(-np.inf, lower) + likelihood(upper, np.inf)
     assert inside + outside == pytest.approx(1.0, abs=1e-9)
 

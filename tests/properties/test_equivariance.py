@@ -13,7 +13,7 @@ from tests.properties.problems import Problem, Recipe
 from tests.properties.properties import only_our_warnings
 from tests.properties.strategies import ordinary_recipes
 
-OFTEN = settings(max_examples=10, deadline=None, derandomize=True)
+OFTEN = settings(max_examples=25, deadline=None, derandomize=True)
 RECIPES = st.one_of(
     ordinary_recipes("tobit", alpha=0.1), ordinary_recipes("subspace", rank=8, alpha=0.05)
 )

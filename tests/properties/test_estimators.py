@@ -13,7 +13,7 @@ from tests.properties.properties import examine
 from tests.properties.strategies import recipes
 
 ALWAYS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 
 
@@ -39,13 +39,13 @@ def test_subspace(recipe: Recipe) -> None:
     examine(recipe)
 
 
-@settings(ALWAYS, max_examples=15)
+@settings(ALWAYS, max_examples=40)
 @given(recipe=recipes(("network",)))
 def test_network(recipe: Recipe) -> None:
     examine(recipe)
 
 
-@settings(ALWAYS, max_examples=2)
+@settings(ALWAYS, max_examples=5)
 @given(recipe=recipes(("auto",)))
 def test_auto(recipe: Recipe) -> None:
     examine(recipe)

@@ -148,7 +148,7 @@ class TestFit:
 
     @pytest.fixture
     def plain(self, folder: Path) -> ParquetRows:
-        return ParquetRows(folder, targets=TARGETS, features=FEATURES, batch_rows=100)
+        return ParquetRows(folder, targets=TARGETS, features=FEATURES, batch_rows=300)
 
     @pytest.mark.parametrize("n_cached", [N_FILES, 2, 0])
     def test_files_that_fit_are_read_once(

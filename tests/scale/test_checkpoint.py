@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,11 @@ def deep(**settings: Any) -> SubspaceNetworkRegressor:
     return SubspaceNetworkRegressor(RANK, 2, upper=UPPER, **settings)
 
 
+@cache
+def uninterrupted(make: Callable[..., Any], solver: str, folder: Path) -> Any:
+    return make(solver=solver).fit(source(folder, 250))
+
+
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("solver", ["batch", "online"])
 @pytest.mark.parametrize(("make", "after"), [(one, 14), (one, 27), (deep, 40), (deep, 90)])
@@ -71,7 +77,7 @@ def test_an_interrupted_fit_ends_with_the_same_result(
 ) -> None:
     if solver == "online":
         after //= 4
-    whole = make(solver=solver).fit(source(folder, 250))
+    whole = uninterrupted(make, solver, folder)
     path = tmp_path / "fit.checkpoint"
     with monkeypatch.context() as patch:
         interrupt(source(folder, 250), after, patch)

@@ -59,7 +59,7 @@ def assert_same(model: Any, other: Any, rtol: float = 1e-8) -> None:
 
 @pytest.mark.usefixtures("here")
 class TestPartitions:
-    @pytest.mark.parametrize("chunk", [3000, 700, 41])
+    @pytest.mark.parametrize("chunk", [3000, 700, 130])
     def test_arrays(self, serial: SubspaceTobitRegressor, chunk: int) -> None:
         X, Y = arrays(cohort())
         model = layer().fit(da.from_array(X, (chunk, 4)), da.from_array(Y, (500, 3)))

@@ -92,9 +92,15 @@ class LayerProblem(ABC):
     def unpack(self, point: FloatArray) -> Layer:
         """The layer behind a column of parameters."""
         n_tasks, rank, n_directions = self.n_tasks, self.rank, self.features.rank
-        cuts = np.cumsum([n_tasks * rank, n_directions * rank, n_tasks])
-        U, Z, intercept, log_sigma = np.split(point[:, 0], cuts)
-        return Layer(U.reshape(n_tasks, rank), Z.reshape(n_directions, rank), intercept, log_sigma)
+        column = point[:, 0]
+        end_U = n_tasks * rank
+        end_Z = end_U + n_directions * rank
+        return Layer(
+            column[:end_U].reshape(n_tasks, rank),
+            column[end_U:end_Z].reshape(n_directions, rank),
+            column[end_Z : end_Z + n_tasks],
+            column[end_Z + n_tasks :],
+        )
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         """Step, keep σ above its floor, and balance U against V, which only lowers the penalty.

@@ -1,5 +1,6 @@
 """Gaussian noise, that of the Tobit model, and the families that may replace it, by name."""
 
+from functools import cache
 from inspect import signature
 
 import numpy as np
@@ -159,6 +160,7 @@ def resolve_noise(noise: str | Noise) -> Noise:
     )
 
 
+@cache
 def _has_defaults(cls: type) -> bool:
     """Whether a class can be made without arguments, so that its name is enough."""
     return all(par.default is not par.empty for par in signature(cls).parameters.values())
