@@ -254,7 +254,7 @@ def fit_study(
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(
     ...         'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\n'
-    ...         'model.members = ["stack"]'
+    ...         'model.members = ["stack"]\nmodel.cv = 2'
     ...     )
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))
