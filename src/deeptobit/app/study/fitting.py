@@ -261,7 +261,7 @@ def fit_study(
     >>> fitted.held_out.table()[["entries", "at_upper", "r2", "null_r2"]].round(1)
             entries  at_upper   r2  null_r2
     target
-    MMSE         40       0.6  0.6     -0.2
+    MMSE         40       0.6  0.6     -0.1
     """
     started = perf_counter()
     findings = diagnose(study, data)
