@@ -139,8 +139,9 @@ def test_a_formula_without_its_parts_is_refused(name: str, wrong: Any) -> None:
 
 def test_a_model_loads_without_formulaic(monkeypatch: pytest.MonkeyPatch) -> None:
     state, _ = packed()
+    encoded = features()
     monkeypatch.setitem(sys.modules, "formulaic", None)
     model = estimator_from_state(state)
-    assert model.predict(features()).shape == (120,)
+    assert model.predict(encoded).shape == (120,)
     with pytest.raises(MissingExtraError):
         model.predict(ROWS)
