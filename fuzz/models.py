@@ -32,7 +32,12 @@ from deeptobit.likelihood import Gaussian, NoiseByTask, Spread, StudentT, TwoPie
 from fuzz.state_files import mutate_state_file
 from fuzz.target import Target
 
-_STUDY = 'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\nmodel.members = ["stack"]\n'
+_STUDY = """\
+data.file = "a.csv"
+targets.MMSE = {lower = 0, upper = 30}
+model.members = ["stack"]
+model.cv = 2
+"""
 
 
 def _read(path: Path) -> None:

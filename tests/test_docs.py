@@ -11,7 +11,6 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import LocalCluster
 
 from deeptobit.app.study import MEASURES
 from scripts.site_docstrings import to_markdown
@@ -42,6 +41,7 @@ SLOW = {
     "docs/guide/rank.md",
     "docs/how-to/clusters.md",
     "docs/report.md",
+    "docs/study.md",  # tests/app/cli/test_end_to_end.py gives the same commands
     "docs/tutorial.md",
 }
 
@@ -57,9 +57,9 @@ def _restore_measures() -> Iterator[None]:
 
 def write_table(folder: Path) -> None:
     """``cohort.csv`` and, with other people in it, ``new.csv``."""
-    write_cohort(folder, seed=1)
+    write_cohort(folder, n_people=20, seed=1)
     (folder / "cohort.csv").rename(folder / "new.csv")
-    write_cohort(folder).unlink()
+    write_cohort(folder, n_people=20).unlink()
 
 
 def write_study(folder: Path) -> None:
@@ -141,6 +141,8 @@ def test_the_page_runs(page: Path, folder: Path) -> None:
 # Dask's own reader of Parquet uses what pandas 3.1 deprecates.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_the_page_runs_on_a_cluster(folder: Path) -> None:
+    from distributed import LocalCluster
+
     write_parquet(folder)
     page = ROOT / "docs" / "scale.md"
     start, *later = read_blocks(page)

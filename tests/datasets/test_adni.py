@@ -19,8 +19,9 @@ def folder(tmp_path: Path) -> Path:
     return write_folder(tmp_path)
 
 
-@pytest.fixture
-def cohort(folder: Path) -> Cohort:
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
+    folder = write_folder(tmp_path_factory.mktemp("adni"))
     return load_adni(folder, scores=folder / "scores.csv")
 
 

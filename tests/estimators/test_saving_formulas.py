@@ -1,4 +1,5 @@
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +67,19 @@ def test_a_formula_that_cannot_be_read_again_is_refused_on_saving(tmp_path: Path
         model.save(tmp_path / "a.model")
 
 
-MODEL = TobitRegressor.from_formula("MMSE ~ center(age) + site", ROWS)
-FEATURES = MODEL.formula_.columns(ROWS)
+@cache
+def fitted() -> TobitRegressor:
+    return TobitRegressor.from_formula("MMSE ~ center(age) + site", ROWS)
+
+
+def features() -> pd.DataFrame:
+    found: pd.DataFrame = fitted().formula_.columns(ROWS)
+    return found
 
 
 def packed() -> tuple[dict[str, Any], dict[str, Any]]:
     """A state, and the fields of its formula."""
-    state = estimator_state(MODEL)
+    state = estimator_state(fitted())
     return state, state["model"]["fields"]["fitted"]["formula_"]["fields"]
 
 
@@ -95,7 +102,7 @@ def test_a_formula_from_a_file_is_as_restricted_as_any(text: str) -> None:
     state, formula = packed()
     formula["formula"] = text
     model = estimator_from_state(state)  # nothing is evaluated, not even what takes for ever
-    assert model.predict(FEATURES).shape == (120,)
+    assert model.predict(features()).shape == (120,)
     if "**" not in text:
         with pytest.raises(ModelFileError, match="the stored formula"):
             model.predict(ROWS)
@@ -132,8 +139,9 @@ def test_a_formula_without_its_parts_is_refused(name: str, wrong: Any) -> None:
 
 def test_a_model_loads_without_formulaic(monkeypatch: pytest.MonkeyPatch) -> None:
     state, _ = packed()
+    encoded = features()
     monkeypatch.setitem(sys.modules, "formulaic", None)
     model = estimator_from_state(state)
-    assert model.predict(FEATURES).shape == (120,)
+    assert model.predict(encoded).shape == (120,)
     with pytest.raises(MissingExtraError):
         model.predict(ROWS)

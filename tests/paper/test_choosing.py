@@ -16,7 +16,7 @@ from paper.comparison import Comparison, compare
 from paper.methods import Method, reading, shallow_methods, with_choices
 from paper.section import Context
 
-SPLITS = Protocol(train_shares=(0.4, 0.6), repeats=3)
+SPLITS = Protocol(train_shares=(0.4, 0.6), repeats=1)
 PENALISED = [
     TraceNormBaseline(),
     TraceNormBaseline(censored=True),

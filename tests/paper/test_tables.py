@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from pandas.testing import assert_frame_equal
 
 from deeptobit import CensoredTargets, SubspaceNetworkRegressor
@@ -65,6 +67,11 @@ def _comparison(methods: dict[str, Method] | None = None, choice: Any = "honest"
     return Comparison("test", _data(), methods, SPLITS, choice)
 
 
+@cache
+def _compared() -> pd.DataFrame:
+    return compare(_comparison(), Context())
+
+
 def _steady(results: pd.DataFrame) -> pd.DataFrame:
     return results.drop(columns=VARIABLE)
 
@@ -77,18 +84,19 @@ def test_all_methods_see_the_same_rows() -> None:
     assert twice["n_train"].to_list() == [40] * 4 + [56] * 4
 
 
-def test_the_number_of_jobs_does_not_matter() -> None:
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_the_number_of_jobs_does_not_matter(backend: str) -> None:
     grid = tuple(SubspaceNetworkRegressor(2, 1, alpha=alpha) for alpha in (0.1, 1.0))
     methods = {"ridge": _ridge(), "SN": Method(grid, {"SN": reading("clip")})}
-    one, two = (compare(_comparison(methods), Context(n_jobs=n)) for n in (1, 2))
+    comparison = replace(_comparison(methods), protocol=replace(SPLITS, train_shares=(0.5,)))
+    with parallel_config(backend):
+        one, two = (compare(comparison, Context(n_jobs=n)) for n in (1, 2))
     assert_frame_equal(_steady(one), _steady(two))
 
 
 def test_another_seed_gives_other_splits() -> None:
-    comparison = _comparison()
-    other = replace(comparison, protocol=replace(SPLITS, seed=1))
-    found = [compare(each, Context())["anmse"] for each in (comparison, other)]
-    assert (found[0] != found[1]).all()
+    other = replace(_comparison(), protocol=replace(SPLITS, seed=1))
+    assert (_compared()["anmse"] != compare(other, Context())["anmse"]).all()
 
 
 def test_the_best_test_value_is_never_behind_the_honest_one() -> None:
@@ -142,21 +150,21 @@ def test_a_stopped_run_continues_and_says_so(tmp_path: Path) -> None:
     found = compare(_comparison(), listen)
     assert heard[0] == (3, 8, "test: continued where it stopped")
     assert [done for done, _, _ in heard[1:]] == [4, 5, 6, 7, 8]
-    assert_frame_equal(_steady(found), _steady(compare(_comparison(), Context())))
+    assert_frame_equal(_steady(found), _steady(_compared()))
     heard.clear()
     compare(_comparison(choice="paper"), listen)
     assert heard[0][0] == 1  # other settings start anew, beside the others
 
 
 def test_results_record_how_they_came_about() -> None:
-    results = compare(_comparison(), Context())
+    results = _compared()
     assert (results["seed"] == 0).all()
     assert (results["seconds"] > 0.0).all()
     assert all('"scikit-learn"' in used and '"deeptobit"' in used for used in results["versions"])
 
 
 def test_a_table_has_means_spreads_and_the_papers_values() -> None:
-    results = compare(_comparison(), Context())
+    results = _compared()
     paper = {"ridge": {0.5: (0.2, 0.01), 0.6: (9.0, 9.0)}, "ridge, clipped": {0.5: (0.1, 0.02)}}
     frame = table_by_share(results, "", paper=paper, reference="ridge").frame
     assert frame["method"].to_list() == ["shrunk", "ridge", "ridge, clipped"]

@@ -48,8 +48,16 @@ def test_the_mean_of_a_rare_flag_is_not_told(fitted: FittedStudy) -> None:
     assert implant["mean"] == pytest.approx(3 / N_ROWS)
 
 
-def test_small_counts_are_told_where_they_are_asked_for(fitted: FittedStudy) -> None:
-    page, card = render_report(fitted, small_counts=True), study_card(fitted, small_counts=True)
+@pytest.fixture(scope="module")
+def asked(clinic: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of the command, with small counts."""
+    path = tmp_path_factory.mktemp("asked") / "asked.html"
+    run("report", clinic / "clinic.deeptobit", "--out", path, "--small-counts")
+    return path.read_text(encoding="utf-8")
+
+
+def test_small_counts_are_told_where_they_are_asked_for(fitted: FittedStudy, asked: str) -> None:
+    page, card = asked, study_card(fitted, small_counts=True)
     assert f"condition={RARE}" in page
     assert "not for publication" in page
     assert "not for publication" in card_markdown(card)
@@ -64,10 +72,8 @@ def test_a_study_may_ask_for_them(fitted: FittedStudy) -> None:
     assert RARE not in json.dumps(study_card(asking, small_counts=False))
 
 
-def test_so_may_the_command(clinic: Path, tmp_path: Path) -> None:
-    asked = tmp_path / "asked.html"
-    run("report", clinic / "clinic.deeptobit", "--out", asked, "--small-counts")
-    assert RARE in asked.read_text(encoding="utf-8")
+def test_so_may_the_command(clinic: Path, asked: str) -> None:
+    assert RARE in asked
     assert RARE not in (clinic / "clinic.html").read_text(encoding="utf-8")
 
 

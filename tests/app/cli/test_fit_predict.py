@@ -66,10 +66,10 @@ def test_fit_shows_how_the_model_does(fitted: tuple[Path, str]) -> None:
     ],
 )
 def test_other_kinds_of_models(kind: str, headline: str, reported: str, tmp_path: Path) -> None:
-    study = write_cohort(tmp_path, cv=2)
-    grid = "\nranks = [1]\nalphas = [0.1]" if kind == "network" else "\nalpha = 0.1"
-    text = study.read_text().replace('members = ["stack"]', f'kind = "{kind}"{grid}')
-    study.write_text(text)
+    study = write_cohort(tmp_path, cv=2, kind="tobit")
+    if kind == "network":
+        grid = 'kind = "network"\nranks = [1]\nalphas = [0.1]'
+        study.write_text(study.read_text().replace('kind = "tobit"\nalpha = 0.1', grid))
     code, shown, error = _run("fit", study, "--jobs", 1)
     assert (code, error) == (0, "")
     assert headline in " ".join(shown.split())
@@ -89,14 +89,15 @@ def test_features_that_do_not_help_are_named(tmp_path: Path) -> None:
     study = tmp_path / "a.toml"
     study.write_text(
         'data.file = "a.csv"\nfeatures.include = ["x"]\ntargets.luck = {}\n'
-        "model.members = ['stack']\nmodel.cv = 2\n"
+        "model.kind = 'tobit'\nmodel.alpha = 1.0\nmodel.cv = 2\n"
     )
     code, shown, _ = _run("fit", study, "--jobs", 1)
     assert code == 0
     assert "R² ≤ 0: features do not help to predict luck" in " ".join(shown.split())
 
 
-def test_fit_for_machines(folder: Path) -> None:
+def test_fit_for_machines(tmp_path: Path) -> None:
+    folder = write_cohort(tmp_path, cv=2, kind="tobit").parent
     out = folder / "other.model"
     code, shown, error = _run("fit", folder / "cohort.toml", "--out", out, "--jobs", 1, "--json")
     report = json.loads(shown)
@@ -136,7 +137,7 @@ def test_no_model_is_written_without_its_card(
     def fail(fitted: FittedStudy) -> None:
         raise StudyError("no card today")
 
-    study = write_cohort(tmp_path, cv=2)
+    study = write_cohort(tmp_path, cv=2, kind="tobit")
     monkeypatch.setattr("deeptobit.app.report.study_card", fail)
     code, _, error = _run("fit", study, "--jobs", 1)
     assert (code, error) == (1, "deeptobit: no card today\n")
@@ -213,6 +214,7 @@ def test_ctrl_c_leaves_what_was_there(
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
+    write_cohort(folder, cv=2, kind="tobit")
     (folder / "new-predictions.csv").write_text("mine")
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     monkeypatch.setattr("os.fsync", interrupt)  # in the middle of writing

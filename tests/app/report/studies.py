@@ -57,6 +57,7 @@ def fit_text(table: str, study: str) -> FittedStudy:
         return fit_study(settings, build_data(settings, read_data(settings)))
 
 
+@cache
 def one_outcome(bounds: str, extra: str = "") -> FittedStudy:
     """Forty rows, one feature, one outcome with some bounds."""
     rng = np.random.default_rng(0)

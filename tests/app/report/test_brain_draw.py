@@ -13,6 +13,7 @@ from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from deeptobit.app.report import draw_brain_maps
+from deeptobit.app.report import surface as _surface
 from deeptobit.app.report.atlas import recognise_regions, region_names, regional_values
 from deeptobit.app.report.surface import VIEWS, cortex_view
 from deeptobit.datasets import packaged_table
@@ -162,12 +163,17 @@ def test_names_of_freesurfer_and_adni_give_the_same_picture() -> None:
         np.testing.assert_array_equal(picture(first, 0, column), picture(second, 0, column))
 
 
-def test_the_same_values_give_the_same_bytes_and_are_left_alone() -> None:
+def test_the_same_values_give_the_same_bytes_and_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     values = random_values(all_names(), 1)
     before = values.copy()
-    once = drawn(draw_brain_maps(values))
-    cortex_view.cache_clear()
-    assert drawn(draw_brain_maps(values)) == once
+    assert drawn(draw_brain_maps(values)) == drawn(draw_brain_maps(values))
+    monkeypatch.setattr(_surface, "_RESOLUTION", 1.0)
+    for view in VIEWS:
+        once, again = (cortex_view.__wrapped__(*view) for _ in range(2))
+        np.testing.assert_array_equal(again.regions, once.regions)
+        np.testing.assert_array_equal(again.light, once.light)
     pd.testing.assert_frame_equal(values, before)
 
 

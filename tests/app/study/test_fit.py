@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deeptobit.app.study import FittedStudy, Study, StudyData, StudyError, fit_study
+from deeptobit.app.study import StudyError, fit_study
 from deeptobit.targets import CensoredTargets
 from tests.app.study.cohorts import read_cohort, write_cohort
 from tests.app.study.problems import write_study
-
-Cohort = tuple[Study, StudyData, FittedStudy]
 
 
 def _with_outcomes(targets: CensoredTargets, speed: np.ndarray) -> CensoredTargets:
@@ -20,14 +18,8 @@ def _with_outcomes(targets: CensoredTargets, speed: np.ndarray) -> CensoredTarge
     return replace(targets, low=low, high=high)
 
 
-@pytest.fixture(scope="module")
-def cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
-    study, data = read_cohort(write_cohort(tmp_path_factory.mktemp("cohort")))
-    return study, data, fit_study(study, data)
-
-
-def test_a_rows_own_outcome_does_not_touch_its_prediction(cohort: Cohort) -> None:
-    study, data, _ = cohort
+def test_a_rows_own_outcome_does_not_touch_its_prediction(tmp_path: Path) -> None:
+    study, data = read_cohort(write_cohort(tmp_path, n_people=20))
     # Which family the noise is of, all rows decide together.
     study = replace(study, model=replace(study.model, noise="gaussian"))
     before = fit_study(study, data).held_out
@@ -42,8 +34,8 @@ def test_a_rows_own_outcome_does_not_touch_its_prediction(cohort: Cohort) -> Non
     assert (before.predictive.latent != after.predictive.latent).any(axis=1).mean() > 0.6
 
 
-def test_visits_of_a_person_share_a_fold(cohort: Cohort) -> None:
-    _, _, fitted = cohort
+def test_visits_of_a_person_share_a_fold(tmp_path: Path) -> None:
+    fitted = fit_study(*read_cohort(write_cohort(tmp_path, kind="tobit")))
     fold_of = fitted.held_out.null.sigma[:, 2]
     np.testing.assert_array_equal(fold_of[::2], fold_of[1::2])
     assert len(set(fold_of.tolist())) == 3
@@ -51,8 +43,7 @@ def test_visits_of_a_person_share_a_fold(cohort: Cohort) -> None:
 
 
 def test_the_null_model_is_the_mean_of_the_rows_outside_the_fold(tmp_path: Path) -> None:
-    study, data = read_cohort(write_cohort(tmp_path, grouped=False, cv=2))
-    study = replace(study, model=replace(study.model, noise="gaussian"))
+    study, data = read_cohort(write_cohort(tmp_path, grouped=False, cv=2, kind="tobit"))
     null = fit_study(study, data).held_out.null
     speed = data.targets.values[:, 2]
     for sigma in np.unique(null.sigma[:, 2]):
@@ -62,7 +53,7 @@ def test_the_null_model_is_the_mean_of_the_rows_outside_the_fold(tmp_path: Path)
 
 
 def test_what_is_held_out(tmp_path: Path) -> None:
-    study, data = read_cohort(write_cohort(tmp_path, max_layers=2, cv=2))
+    study, data = read_cohort(write_cohort(tmp_path, n_people=25, max_layers=2, cv=2))
     steps: list[tuple[int, int]] = []
     fitted = fit_study(study, data, progress=lambda done, total: steps.append((done, total)))
     held_out = fitted.held_out
@@ -91,7 +82,7 @@ def test_processes_do_not_change_the_result(tmp_path: Path) -> None:
 
 
 def test_a_tiny_table_is_enough(tmp_path: Path) -> None:
-    study, data = read_cohort(write_cohort(tmp_path, n_people=5))  # 10 rows
+    study, data = read_cohort(write_cohort(tmp_path, n_people=5, cv=2))  # 10 rows
     fitted = fit_study(study, data)
     assert np.isfinite(fitted.held_out.table()[["r2", "crps", "null_crps"]]).all(axis=None)
 
@@ -158,7 +149,7 @@ def test_what_the_fit_warns_of_is_a_finding(tmp_path: Path) -> None:
 
 
 def test_the_data_are_left_as_they_were(tmp_path: Path) -> None:
-    study, data = read_cohort(write_cohort(tmp_path, n_people=10, cv=2))
+    study, data = read_cohort(write_cohort(tmp_path, n_people=10, cv=2, kind="tobit"))
     before = data.X.copy()
     fit_study(study, data)
     assert data.X.equals(before)

@@ -50,7 +50,8 @@ def test_a_folder_counts_as_one_table(study: Study, tmp_path: Path) -> None:
 
 def test_a_text_file_is_known_by_its_first_rows(study: Study, tmp_path: Path) -> None:
     path = tmp_path / "my cohort.tsv"
-    FRAME.sample(300_000, replace=True, random_state=0).to_csv(path, index=False, sep="\t")
+    header, rows = FRAME.to_csv(index=False, sep="\t").split("\n", maxsplit=1)
+    path.write_text(f"{header}\n{300 * rows}")
     assert path.stat().st_size > 10 * 2**20
     check = _check(study, path, 10**10)
     assert check.size.n_rows == pytest.approx(300_000, rel=0.01)

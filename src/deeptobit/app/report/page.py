@@ -48,7 +48,10 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     ...     rows = [f"{age},{min(30, 80 - age + age % 3)}" for age in range(45, 75)]
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,MMSE", *rows]))
     ...     path = Path(folder, "clinic.toml")
-    ...     _ = path.write_text('[data]\nfile = "a.csv"\n[targets.MMSE]\nlower = 0\nupper = 30')
+    ...     _ = path.write_text(
+    ...         'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\n'
+    ...         'model.members = ["stack"]\nmodel.cv = 2'
+    ...     )
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))
     >>> page = render_report(fitted)

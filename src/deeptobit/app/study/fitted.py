@@ -107,7 +107,8 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     ...     _ = Path(folder, "a.csv").write_text("\n".join(["age,MMSE", *rows]))
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(
-    ...         'data.file = "a.csv"\ntargets.MMSE = {upper = 30}\nmodel.members = ["stack"]'
+    ...         'data.file = "a.csv"\ntargets.MMSE = {upper = 30}\n'
+    ...         'model.members = ["stack"]\nmodel.cv = 2'
     ...     )
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))

@@ -254,14 +254,14 @@ def fit_study(
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(
     ...         'data.file = "a.csv"\ntargets.MMSE = {lower = 0, upper = 30}\n'
-    ...         'model.members = ["stack"]'
+    ...         'model.members = ["stack"]\nmodel.cv = 2'
     ...     )
     ...     study = read_study(path)
     ...     fitted = fit_study(study, build_data(study, read_data(study)))
     >>> fitted.held_out.table()[["entries", "at_upper", "r2", "null_r2"]].round(1)
             entries  at_upper   r2  null_r2
     target
-    MMSE         40       0.6  0.6     -0.2
+    MMSE         40       0.6  0.6     -0.1
     """
     started = perf_counter()
     findings = diagnose(study, data)

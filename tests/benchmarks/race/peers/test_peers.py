@@ -15,6 +15,7 @@ from tests.benchmarks.race.peers.problems import hostile, linear
 _WORST = 0.45  # linear models reach 0.2; trees on 150 rows come less close
 _KNOWS_NO_BOUND = "NGBoost"
 _SLOW = {"NGBoost", "lifelines log-normal AFT", "R VGAM reduced-rank Tobit"}
+_SLOW |= {"random forest", "MLP"}  # the other methods of scikit-learn stay
 
 
 def _marked(peer: Peer) -> Any:
