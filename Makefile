@@ -38,7 +38,7 @@ imports: $(READY) ## import-linter: who may know whom
 	$(BIN)/lint-imports
 
 pytest: $(READY) ## unit tests, doctests, README examples
-	$(BIN)/pytest -n 2 -q -m 'not slow'
+	$(BIN)/pytest -n 2 --dist loadfile -q -m 'not slow'
 
 test-all: test ## the same, and the slow tests
 	$(BIN)/pytest -n 2 -q -m slow
