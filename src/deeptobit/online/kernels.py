@@ -268,7 +268,8 @@ def entries(block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
     return out
 
 
-# Small matrices of the online solver, compiled: ten by ten numbers are all overhead in NumPy.
+# Small matrices of the online solver, compiled: ten by ten numbers are all overhead in NumPy. Loops
+# rather than array expressions, which take ten times as long to compile.
 
 _EXPLODED = 1e3  # times the unit variance that Vx has after whitening
 
@@ -281,9 +282,14 @@ def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
     little each time would grow to a factor of 1e19.
     """
     values, vectors = np.linalg.eigh(second_moments)
-    some = values > 1e-8 * max(values[-1], 1e-12)
-    root = np.sqrt(np.where(some, values, 1.0))
-    return np.dot(vectors / root, vectors.T), np.dot(vectors * root, vectors.T)
+    divided, multiplied = np.empty(vectors.shape), np.empty(vectors.shape)
+    for axis in range(len(values)):
+        some = values[axis] > 1e-8 * max(values[-1], 1e-12)
+        root = math.sqrt(values[axis]) if some else 1.0
+        for row in range(len(values)):
+            divided[row, axis] = vectors[row, axis] / root
+            multiplied[row, axis] = vectors[row, axis] * root
+    return np.dot(divided, vectors.T), np.dot(multiplied, vectors.T)
 
 
 @jit_sums
@@ -304,19 +310,34 @@ def whiten(
     rank = len(now.V)
     there, back = whitening(np.ascontiguousarray(both[:rank, :rank]))
     for part in (now, mean):
-        part.V[:] = np.dot(there, part.V)
-        part.Ut[:] = np.dot(back, part.Ut)
+        np.dot(there, part.V.copy(), part.V)
+        np.dot(back, part.Ut.copy(), part.Ut)
     for r in range(rank):
-        form = np.outer(there[r], there[r])
-        cross = np.sum(form * both[:rank, rank:])
+        cross = _form(both, there[r], 0, rank)
         # A nearly singular metric rounds below 0.
-        mine = math.sqrt(max(np.sum(form * both[:rank, :rank]), 0.0))
-        other = math.sqrt(max(np.sum(form * both[rank:, rank:]), 0.0))
+        mine = math.sqrt(max(_form(both, there[r], 0, 0), 0.0))
+        other = math.sqrt(max(_form(both, there[r], rank, rank), 0.0))
         cosine = cross / max(mine * other, 1e-150)
         if other < 0.1 * mine or other > 10.0 * mine or cosine < 0.3:
-            mean.V[r] = now.V[r]
-            mean.Ut[r] = now.Ut[r]
+            _copy_row(now.V, mean.V, r)
+            _copy_row(now.Ut, mean.Ut, r)
     return sketch_metric(now.Ut, now.sigma, curvature, damping)
+
+
+@jit_sums
+def _copy_row(source: FloatArray, out: FloatArray, row: int) -> None:
+    for column in range(source.shape[1]):
+        out[row, column] = source[row, column]
+
+
+@jit_sums
+def _form(matrix: FloatArray, x: FloatArray, row: int, column: int) -> float:
+    """The quadratic form xᵀMx of the block of ``matrix`` that begins there."""
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(len(x)):
+            total += x[i] * matrix[row + i, column + j] * x[j]
+    return total
 
 
 @jit_sums
@@ -328,15 +349,25 @@ def sketch_metric(
     ρ = max(1, tr(G⁻¹ Σ_t U_t U_tᵀ/σ_t²)/R) bounds how far the curvature of one row, at most 1 per
     entry, exceeds the mean.
     """
-    rank = len(Ut)
-    scaled = Ut / sigma
-    mean = np.dot(scaled * curvature, scaled.T)
-    ridge = 1e-4 * np.trace(mean) / rank + damping
+    rank, n_tasks = Ut.shape
+    scaled, weighted = np.empty(Ut.shape), np.empty(Ut.shape)
     for r in range(rank):
-        mean[r, r] += ridge
-    inverse = np.linalg.inv(mean)
-    spread = np.sum(inverse * np.dot(scaled, scaled.T)) / rank
-    return 0.5 * (inverse + inverse.T), max(1.0, spread)
+        for task in range(n_tasks):
+            scaled[r, task] = Ut[r, task] / sigma[task]
+            weighted[r, task] = scaled[r, task] * curvature[task]
+    mean, largest = np.dot(weighted, scaled.T), np.dot(scaled, scaled.T)
+    ridge = 0.0
+    for r in range(rank):
+        ridge += 1e-4 * mean[r, r] / rank
+    for r in range(rank):
+        mean[r, r] += ridge + damping
+    inverse, spread = np.linalg.inv(mean), 0.0
+    for r in range(rank):
+        for s in range(rank):
+            spread += inverse[r, s] * largest[r, s] / rank
+        for s in range(r):
+            inverse[r, s] = inverse[s, r] = 0.5 * (inverse[r, s] + inverse[s, r])
+    return inverse, max(1.0, spread)
 
 
 @jit_sums
@@ -362,13 +393,22 @@ def restrict(
     lowest, highest : arrays of shape (T,)
         Limits of the intercepts.
     """
-    rank = len(now.V)
+    rank, n_tasks = now.Ut.shape
     total = now.V.sum() + now.Ut.sum() + now.intercept.sum() + now.sigma.sum()
-    if not (is_finite(total) and np.trace(both[:rank, :rank]) <= _EXPLODED * rank):
+    trace = 0.0
+    for r in range(rank):
+        trace += both[r, r]
+    if not (is_finite(total) and trace <= _EXPLODED * rank):
         return False
-    for part, moments in ((now, both[:rank, :rank]), (mean, both[rank:, rank:])):
-        linear = np.dot(np.ascontiguousarray(moments), part.Ut)
-        variance = np.sum(part.Ut * linear, axis=0)
-        part.Ut[:] *= np.minimum(1.0, most / np.sqrt(np.maximum(variance, 1e-300)))
-        part.intercept[:] = np.minimum(np.maximum(part.intercept, lowest), highest)
+    for part, first in ((now, 0), (mean, rank)):
+        moments = both[first : first + rank, first : first + rank].copy()
+        linear = np.dot(moments, part.Ut)
+        for task in range(n_tasks):
+            variance = 0.0
+            for r in range(rank):
+                variance += part.Ut[r, task] * linear[r, task]
+            shrink = min(1.0, most[task] / math.sqrt(max(variance, 1e-300)))
+            for r in range(rank):
+                part.Ut[r, task] *= shrink
+            part.intercept[task] = min(max(part.intercept[task], lowest[task]), highest[task])
     return True

@@ -277,11 +277,13 @@ def learn_batches(
         move = sketch_batch(K, pull, share, gamma, plan.spread)
         V -= np.dot(move.T, z)
         H -= np.dot(K, move)
-        wide = np.empty((len(x), rank + 1))
-        wide[:, :rank], wide[:, rank] = H, plan.learns_intercept
+        wide = np.full((len(x), rank + 1), plan.learns_intercept)
+        for row in range(len(x)):  # array assignments take seconds to compile
+            for r in range(rank):
+                wide[row, r] = H[row, r]
         gram = np.dot((wide * share.reshape(-1, 1)).T, wide)
         if not is_finite(gram.sum()):
-            V[:] = np.nan  # the step is then repeated with half its length
+            V.fill(np.nan)  # the step is then repeated with half its length
             return averaged
         values, vectors = np.linalg.eigh(gram)
         target = np.dot(np.dot(wide, vectors).T, score)
