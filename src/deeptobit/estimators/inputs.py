@@ -169,7 +169,7 @@ def refuse_small(matrix: Any, what: str, names: Sequence[str], least: float = _S
     if is_sparse(matrix):
         largest = np.ravel(abs(matrix).max(axis=0).toarray())
     else:
-        largest = np.fmax.reduce(np.abs(matrix), axis=0)
+        largest = np.fmax(np.fmax.reduce(matrix, axis=0), -np.fmin.reduce(matrix, axis=0))
     largest = largest.astype(np.float64)
     for column in np.flatnonzero((largest > 0.0) & (largest < least)).tolist():
         raise ValueError(

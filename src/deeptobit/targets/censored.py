@@ -301,9 +301,12 @@ def recorded_values(low: FloatArray, high: FloatArray) -> FloatArray:
     >>> recorded_values(np.array([1.0, -np.inf, 3.0, np.nan]), np.array([1.0, 0.0, 5.0, np.nan]))
     array([ 1.,  0.,  4., nan])
     """
-    start = np.where(np.isneginf(low), high, low)
-    end = np.where(np.isposinf(high), low, high)
-    return np.asarray(start + 0.5 * (end - start))
+    values = np.where(low == -np.inf, high, low)
+    half = np.where(high == np.inf, low, high)
+    half -= values
+    half *= 0.5
+    values += half
+    return values
 
 
 def _per_task(ends: FloatArray) -> FloatArray:
