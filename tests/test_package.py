@@ -55,7 +55,7 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert not {"numpy", "scipy", "sklearn", "pandas", "numba"} & set(run.stdout.split())
 
 
-def test_the_model_loads_without_pandas_and_numba() -> None:
+def test_the_model_loads_without_numba_and_matplotlib() -> None:
     code = "import sys, deeptobit; deeptobit.TobitRegressor; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numba", "matplotlib", "typer"} & set(run.stdout.split())

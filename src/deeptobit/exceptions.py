@@ -4,6 +4,13 @@ Errors in what a user passes are ``ValueError``, as in scikit-learn. The classes
 cases that a caller may want to tell apart.
 """
 
+import os
+import sys
+import warnings
+from types import FrameType
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
 
 class MissingExtraError(ImportError):
     """An optional package is needed; the message names the extra that brings it."""
@@ -23,3 +30,12 @@ class SeparationWarning(UserWarning):
 
 class CollinearityWarning(UserWarning):
     """Columns of X are constant or linearly dependent; the minimum-norm solution was taken."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn about the line of the user's code that led here, however deep in the package."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

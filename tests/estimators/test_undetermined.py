@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit import CensoredTargets, TobitRegressor
 from deeptobit.exceptions import CensoringWarning, CollinearityWarning
+from tests.estimators.models import EVERY_MODEL
 from tests.estimators.problems import (
     assert_close,
     bounded,
@@ -37,6 +39,15 @@ def test_a_task_at_one_bound_is_predicted_near_it(bound: float) -> None:
     assert np.isfinite(parameters(model)).all()
     assert np.isfinite(model.log_likelihood_).all()
     assert_close(parameters(model)[0], parameters(bounded().fit(X, Y[:, 0]))[0])
+
+
+@EVERY_MODEL
+def test_a_warning_points_to_the_line_that_fits(model: Any) -> None:
+    X, Y = censored()
+    Y[:, 1] = 0.0
+    with pytest.warns(CensoringWarning) as caught:
+        clone(model).fit(X, Y)
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_a_task_at_one_bound_has_no_standard_errors_but_the_others_do() -> None:

@@ -157,7 +157,7 @@ def test_bad_scales_and_bounds_are_refused(measure: Callable[..., Any]) -> None:
     targets = CensoredTargets.from_bounds(Y, 0)
     with pytest.raises(ValueError, match="with a plain array only"):
         measure(targets, LATENT, 1.0, lower=0)
-    advice = r"or the bound, or pass CensoredTargets\.from_bounds\(…, outside='clip'\) as Y to"
+    advice = r"with outside='clip', of the model or of CensoredTargets\.from_bounds"
     with pytest.raises(ValueError, match=f"lie above its upper bound .* {advice}"):
         measure(Y, LATENT, 1.0, upper=5)
     with pytest.raises(ValueError, match=r"shape of Y, \(4, 2\); got \(3, 2\)"):

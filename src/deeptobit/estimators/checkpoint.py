@@ -5,7 +5,6 @@ Sizes are letters: D features, T targets, R components, I inputs of a layer, N r
 
 import json
 import os
-import warnings
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Self
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from deeptobit import files, online, scale
 from deeptobit.estimators.saving import Sizes, check_widths
-from deeptobit.exceptions import ModelFileError
+from deeptobit.exceptions import ModelFileError, warn
 from deeptobit.files import models, values
 from deeptobit.files.values import ensure
 from deeptobit.layer import Layer
@@ -177,11 +176,10 @@ class Checkpoint:
         try:
             files.write_state(self.path, _KIND, {"fit": self.fit, "progress": packed})
         except OSError as error:
-            warnings.warn(
+            warn(
                 f"the checkpoint {os.fspath(self.path)} could not be written ({error}); the fit "
                 "goes on, and an earlier checkpoint is kept",
                 UserWarning,
-                stacklevel=2,
             )
 
     def read(self) -> Progress:

@@ -1,6 +1,5 @@
 """Intervals with a guarantee: conformal prediction with the model's own intervals."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor
@@ -14,6 +13,7 @@ from scipy.optimize import brentq
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators.inputs import Limits
 from deeptobit.estimators.prediction import PredictiveRegressor
+from deeptobit.exceptions import warn
 from deeptobit.likelihood import Noise, Predictive, of_task
 from deeptobit.targets import CensoredTargets
 
@@ -184,10 +184,9 @@ class IntervalCalibration:
         unbounded = [name for name, threshold in found.items() if np.isinf(threshold)]
         if unbounded:
             reasons = ", ".join(self._why_unbounded(name, coverage) for name in unbounded)
-            warnings.warn(
+            warn(
                 f"intervals of coverage {coverage:g} are the whole scale for {reasons}; "
                 "calibrate on more rows, or ask for a lower coverage",
-                stacklevel=3,
             )
         return np.array(list(found.values()))
 

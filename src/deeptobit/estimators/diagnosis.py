@@ -4,7 +4,6 @@ Too few rows, collinear or constant features, targets that are all censored, sep
 scales in the wrong unit.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import inputs
-from deeptobit.exceptions import CensoringWarning, CollinearityWarning, SeparationWarning
+from deeptobit.exceptions import CensoringWarning, CollinearityWarning, SeparationWarning, warn
 from deeptobit.layer import BasisFeatures, CensoringKinds, OlsenProblem, TargetScaling
 from deeptobit.targets import CensoredTargets
 
@@ -98,12 +97,11 @@ def warn_of_collinearity(features: BasisFeatures, names: list[str], alpha: float
     involved = [names[column] for column in np.flatnonzero(features.dependent_columns()).tolist()]
     shown = ", ".join(map(repr, involved[:_NAMES_SHOWN]))
     more = f" and {len(involved) - _NAMES_SHOWN} more" if len(involved) > _NAMES_SHOWN else ""
-    warnings.warn(
+    warn(
         f"features {shown}{more} are constant or linearly dependent ({features.n_dropped} "
         "redundant direction(s)); the coefficients of minimum norm were taken. Drop the redundant "
         "columns, or set alpha > 0",
         CollinearityWarning,
-        stacklevel=3,
     )
 
 
@@ -122,12 +120,11 @@ def warn_of_constant_where_known(
     constant &= _variances(matrix, everywhere) > 0.0
     for task in np.flatnonzero(constant.any(axis=0)).tolist():
         columns = [names[column] for column in np.flatnonzero(constant[:, task]).tolist()]
-        warnings.warn(
+        warn(
             f"target {targets.names[task]!r} is known only in rows in which feature(s) "
             f"{', '.join(map(repr, columns[:_NAMES_SHOWN]))} do not vary, so their coefficient is "
             "not determined and 0 was taken; set alpha > 0, or drop the feature(s)",
             CollinearityWarning,
-            stacklevel=3,
         )
     return np.asarray(constant.any(axis=0))
 
@@ -143,19 +140,17 @@ def warn_of_censoring(
 ) -> None:
     """Name the tasks whose entries are all censored."""
     for task in np.flatnonzero(kinds.one_sided).tolist():
-        warnings.warn(
+        warn(
             f"target {targets.names[task]!r}: every entry is censored on the same side, so its "
             "regression is not determined; a constant close to the bound is predicted. Drop the "
             "target, or give it bounds that its values do not all sit at",
             CensoringWarning,
-            stacklevel=3,
         )
     for task in [] if given_sigma else np.flatnonzero(kinds.two_sided).tolist():
-        warnings.warn(
+        warn(
             f"target {targets.names[task]!r}: every entry is at a bound, so sigma is not "
             "determined; it was held at the standard deviation of the recorded values",
             CensoringWarning,
-            stacklevel=3,
         )
 
 
@@ -163,11 +158,10 @@ def warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: i
     """Name the tasks that did not converge."""
     if failed.any():
         names = ", ".join(repr(targets.names[task]) for task in np.flatnonzero(failed).tolist())
-        warnings.warn(
+        warn(
             f"no convergence after {max_iter} Newton steps for target(s) {names}; increase "
             "max_iter, loosen tol, or set alpha > 0",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
 
@@ -175,12 +169,11 @@ def warn_of_layers(layers: Sequence[dict[str, Any]], tol: float) -> None:
     """Name the layers that did not converge, by their ``history_``."""
     for depth, layer in enumerate(layers, 1):
         if not layer.get("converged", True):
-            warnings.warn(
+            warn(
                 f"layer {depth} did not converge after {len(layer['course'])} Newton steps "
                 f"(relative gradient norm {layer['gradient_norm']:.1e}, tol {tol:.1e}); increase "
                 "max_iter, loosen tol, or set a larger alpha",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
 
@@ -221,13 +214,12 @@ def warn_of_separation(problem: OlsenProblem, suspects: BoolArray, names: list[s
         strength = np.abs(problem.features.coefficients(direction[:-1, None])[:, 0])
         order = np.argsort(-strength)
         involved = [names[d] for d in order[:_FEATURES_SHOWN].tolist() if strength[d] > 1e-6]
-        warnings.warn(
+        warn(
             f"target {problem.targets.names[task]!r}: a combination of features "
             f"({', '.join(map(repr, involved)) or 'the intercept'}) separates censored from "
             "observed entries perfectly, so some coefficients have no finite estimate; those "
             "reported are where the search stopped. Set alpha > 0, or drop or merge the features",
             SeparationWarning,
-            stacklevel=4,
         )
     return separated
 

@@ -1,6 +1,5 @@
 """The Subspace Network: censored low-rank layers, grown one by one and tuned together."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
@@ -17,6 +16,7 @@ from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
 from deeptobit.estimators.prediction import of_kind
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator
+from deeptobit.exceptions import warn
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Noise, evaluate, one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork
@@ -300,11 +300,10 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
             raise ValueError(f"joint_tuning must be 'auto' or a bool; got {self.joint_tuning!r}")
         bounded = np.isfinite(targets.lower) | np.isfinite(targets.upper)
         if self.n_layers > 1 and not bounded.any():
-            warnings.warn(
+            warn(
                 "no target has a bound, so that the network is linear and layers above the first "
                 "add nothing; set lower or upper, or n_layers=1",
                 UserWarning,
-                stacklevel=4,
             )
         return self._online_settings(targets.names)
 

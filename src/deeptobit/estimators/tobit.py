@@ -1,6 +1,5 @@
 """Tobit regression for many outcomes at once, by exact maximum likelihood, and its inference."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self, get_args
 
@@ -15,7 +14,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Limits, feature_names
-from deeptobit.exceptions import CensoringWarning
+from deeptobit.exceptions import CensoringWarning, warn
 from deeptobit.inspection import CovarianceKind, FittedTobit
 from deeptobit.likelihood import Noise, Predictive, one_family
 from deeptobit.targets import BoundsLike, CensoredTargets
@@ -484,11 +483,10 @@ class TobitRegressor(CensoredRegressor):
         inputs.check_choice("cov_type", cov_type, get_args(CovarianceKind))
         covariance = self._training().covariance(task, cov_type, groups)
         if np.isnan(covariance).any():
-            warnings.warn(
+            warn(
                 f"target {self.target_names_[task]!r}: the data do not determine its regression, "
                 "so its standard errors are NaN; set alpha > 0, or drop the target",
                 CensoringWarning,
-                stacklevel=3,
             )
         return covariance
 

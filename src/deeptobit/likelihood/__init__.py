@@ -3,6 +3,7 @@
 from deeptobit.likelihood.evaluate import (
     evaluate,
     evaluate_olsen,
+    has_kernels,
     missing_noise,
     olsen_rows,
     reference_evaluate,
@@ -49,6 +50,7 @@ __all__ = [
     "evaluate",
     "evaluate_olsen",
     "grid_of",
+    "has_kernels",
     "join_families",
     "log_ndtr",
     "mills",

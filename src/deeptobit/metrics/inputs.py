@@ -35,9 +35,7 @@ def read_targets(
     bounds: dict[str, Any] = {}
     for name, bound in (("lower", lower), ("upper", upper)):
         bounds[f"entry_{name}" if _is_per_entry(bound, Y) else name] = bound
-    advice = "or pass CensoredTargets.from_bounds(…, outside='clip') as Y"
-    advice = f"{advice} to treat them as censored there"
-    return CensoredTargets.from_bounds(Y, **bounds, _advice=advice)
+    return CensoredTargets.from_bounds(Y, **bounds)
 
 
 def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> FloatArray:

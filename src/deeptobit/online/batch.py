@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Noise
+from deeptobit.likelihood import Noise, has_kernels
 from deeptobit.online import reference
 from deeptobit.online.reference import LEAST_CURVATURE, PIECE, Block, Iterate, RowPlan, TaskPieces
 
@@ -34,7 +34,7 @@ def learn_batches(
     these are. The average moves after each batch. Gaussian noise has a compiled twin for tasks that
     are a single piece.
     """
-    if reference.has_kernels(noise) and len(now.sigma) <= PIECE:
+    if has_kernels(noise) and len(now.sigma) <= PIECE:
         from deeptobit.online import step
 
         return step.learn_batches(block, plan, now, mean, moments, averaged, out)

@@ -269,7 +269,7 @@ def entries(block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
 
 
 # Small matrices of the online solver, compiled: ten by ten numbers are all overhead in NumPy. Loops
-# rather than array expressions, which take ten times as long to compile.
+# rather than array expressions, which take three times as long to compile.
 
 _EXPLODED = 1e3  # times the unit variance that Vx has after whitening
 

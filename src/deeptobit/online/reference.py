@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood import Derivatives, Gaussian, Noise, reference_evaluate
+from deeptobit.likelihood import Derivatives, Noise, has_kernels, reference_evaluate
 
 REACH = 10.0  # largest score, in units of 1/σ, that a step may follow: one outlier is not a trend
 LEAST_CURVATURE = 0.02
@@ -326,11 +326,6 @@ def gradient_rows(
         if plan.learns_sigma:
             fade = min(weight * plan.forget[row], 0.5)
             sigma *= sigma_factor(fade, by_log_sigma, observed_share)
-
-
-def has_kernels(noise: Noise) -> bool:
-    """Whether compiled code takes the place of NumPy; subclasses of the Gaussian have none."""
-    return type(noise) is Gaussian
 
 
 def _row_entry(noise: Noise, block: Block, row: int, now: Iterate) -> FloatArray:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 
 _NAMES_SHOWN = 3  # in the repr
+_CLIP = (
+    "or treat them as censored there with outside='clip', of the model or of "
+    "CensoredTargets.from_bounds"
+)
 _OPEN = "or open their intervals on that side, with -inf as low or inf as high"
 
 
@@ -127,7 +131,6 @@ class CensoredTargets:
         entry_upper: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         outside: Literal["raise", "clip"] = "raise",
-        _advice: str = "or pass outside='clip' to treat them as censored there",
     ) -> CensoredTargets:
         """Outcomes on bounded scales: a value at its bound is censored there, NaN is missing.
 
@@ -154,7 +157,7 @@ class CensoredTargets:
         upper_at = task_upper if row_upper is None else row_upper
         bounds.check_order(lower_at, upper_at, names)
         if outside == "raise":
-            bounds.refuse_outside(values, lower_at, upper_at, names, _advice)
+            bounds.refuse_outside(values, lower_at, upper_at, names, _CLIP)
         elif outside != "clip":
             raise ValueError(f"outside must be 'raise' or 'clip'; got {outside!r}")
         low, high = bounds.censor(values, lower_at, upper_at)
