@@ -24,9 +24,7 @@ def _layer(strengths: list[float]) -> tuple[EvidenceMember, FloatArray]:
 
 def test_what_has_a_rank_keeps_it_and_its_scores() -> None:
     member, X = _layer([2.0, 1.0])
-    layer = truncate_rank(
-        member, X, np.ones(300), np.array([1.0, 2.0, 3.0, 1.5]), fit_intercept=True
-    )
+    layer = truncate_rank(member, X, np.ones(300), fit_intercept=True)
     assert layer.U.shape == (4, 2)
     np.testing.assert_allclose(layer.coef, member.coef, atol=1e-12)
     np.testing.assert_allclose(layer.latent(X), X @ member.coef.T + 1.0)
@@ -34,17 +32,28 @@ def test_what_has_a_rank_keeps_it_and_its_scores() -> None:
 
 def test_a_weak_component_is_cut_and_the_mean_row_keeps_its_scores() -> None:
     member, X = _layer([2.0, 1.0, 0.01])
-    layer = truncate_rank(member, X, np.ones(300), ONES, fit_intercept=True)
+    layer = truncate_rank(member, X, np.ones(300), fit_intercept=True)
     assert layer.U.shape == (4, 2)
     centre = X.mean(axis=0, keepdims=True)
     np.testing.assert_allclose(layer.latent(centre), centre @ member.coef.T + 1.0)
-    through = truncate_rank(member, X, np.ones(300), ONES, fit_intercept=False)
+    through = truncate_rank(member, X, np.ones(300), fit_intercept=False)
     np.testing.assert_array_equal(through.intercept, member.intercept)
+
+
+def test_a_task_with_weak_effects_keeps_its_direction() -> None:
+    rng = np.random.default_rng(2)
+    coef = np.zeros((7, 8))
+    coef[:6, :4] = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 4))
+    coef[6, 4:] = 1e-3 * rng.normal(size=4)
+    member = EvidenceMember(coef, np.ones(7), np.ones(7), 1.0, {})
+    layer = truncate_rank(member, rng.normal(size=(300, 8)), np.ones(300), fit_intercept=True)
+    assert layer.U.shape == (7, 3)
+    np.testing.assert_allclose(layer.coef[6], coef[6], atol=1e-5)
 
 
 def test_no_effect_at_all_is_one_empty_component() -> None:
     member, X = _layer([0.0])
-    layer = truncate_rank(member, X, np.ones(300), ONES, fit_intercept=True)
+    layer = truncate_rank(member, X, np.ones(300), fit_intercept=True)
     assert layer.U.shape == (4, 1)
     np.testing.assert_array_equal(layer.coef, 0.0)
 

@@ -94,7 +94,7 @@ def test_rows_without_weight_do_not_say_what_the_scores_are() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-3, 50.0])
-def test_steps_that_are_lost_in_the_noise_or_wider_than_it_are_none(scale: float) -> None:
+def test_steps_lost_in_the_noise_or_far_wider_than_it_are_none(scale: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     step = np.array([scale, 1.0])
@@ -103,6 +103,20 @@ def test_steps_that_are_lost_in_the_noise_or_wider_than_it_are_none(scale: float
     grid = grid_of(AutoTobitRegressor(lower=None, cv=2, random_state=0).fit(X, Y).noise_)
     assert grid is not None
     assert_allclose(grid.step, [0.0, 1.0], atol=1e-12)
+
+
+def test_a_five_point_scale_has_whole_intervals() -> None:
+    """With steps of 1.8 σ."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    latent = 2.0 + (X @ rng.normal(size=(3, 2)) + rng.normal(size=(400, 2))) / 1.8
+    Y = np.clip(np.round(latent), 0.0, 4.0)
+    model = AutoTobitRegressor(lower=0.0, upper=4.0, cv=2, random_state=0).fit(X[:300], Y[:300])
+    grid = grid_of(model.noise_)
+    assert grid is not None
+    assert_allclose(grid.step, [1.0, 1.0], atol=1e-12)
+    ends = np.stack(model.predict_interval(X[300:]))
+    assert_allclose(ends, ends.round(), atol=1e-9)
 
 
 def test_a_family_of_ones_own_choice_is_continuous() -> None:

@@ -17,7 +17,7 @@ from deeptobit.targets import CensoredTargets, find_step
 _GROWTH_SD = 0.1  # of the prior of growths around 0, before it is estimated from all tasks
 _NO_WIDTH = 1e-9  # of scores, in units of σ: they do not vary
 _FINEST_STEP = 0.02  # between whole outcomes, in units of σ: finer ones make no difference
-_COARSEST_STEP = 1.0
+_COARSEST_STEP = 3.0  # a five-point scale has steps of 1 to 2 σ
 _SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
 _MAX_STEPS = 50
 _TOLERANCE = 1e-8  # of a Newton step, in standard units
@@ -219,7 +219,7 @@ class HeldOutScores:
 def _find_grid(
     targets: CensoredTargets, weight: FloatArray, sigma: FloatArray, free: BoolArray
 ) -> ScoreGrid | None:
-    """Values of the tasks whose steps are neither lost in the noise nor wider than it."""
+    """Values of the tasks whose steps are neither lost in the noise nor far wider than it."""
     values = targets.values[weight > 0.0]
     lower = np.atleast_2d(targets.lower_bounds).min(axis=0)
     upper = np.atleast_2d(targets.upper_bounds).max(axis=0)

@@ -23,7 +23,8 @@ from deeptobit.targets import CensoredTargets
 
 _ROWS = 512  # whose errors are multiplied at a time: all members on all rows would fill the memory
 _EVENNESS = 1e-4  # of the mean error, on Σw²: equal members share their weight
-_EXPLAINED_VARIANCE = 0.999  # of the fitted scores, that the rank must keep
+_EXPLAINED_VARIANCE = 0.999  # of the fitted scores of all tasks, that the rank must keep
+_EXPLAINED_OF_TASK = 0.99  # and of those of every single task
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,11 @@ def fit_stack(
         held_out, latents, layer.sigma, whole.kinds, fit_intercept=fit_intercept
     )
     recalibration, noise = fit_error_model(scores, families)
-    coef, intercept = recalibration.apply(layer.coef, layer.intercept)
-    layer = replace(layer, coef=coef, intercept=intercept, sigma=recalibration.sigma)
+    low_rank = truncate_rank(layer, X, weight, fit_intercept=fit_intercept)
+    U, intercept = recalibration.apply(low_rank.U, low_rank.intercept)
     scored = zip(folds, latents, layers, strict=True)
     return EvidenceStack(
-        layer=truncate_rank(layer, X, weight, held_out.scaling.scale, fit_intercept=fit_intercept),
+        layer=NetworkLayer(U, low_rank.V, intercept, recalibration.sigma),
         noise=noise,
         alpha=layer.alpha,
         weights=weights,
@@ -203,20 +204,28 @@ def _member_scores(
 
 
 def truncate_rank(
-    member: EvidenceMember, X: Any, weight: FloatArray, scale: FloatArray, *, fit_intercept: bool
+    member: EvidenceMember, X: Any, weight: FloatArray, *, fit_intercept: bool
 ) -> NetworkLayer:
-    r"""W ≈ UV, with the task directions that explain 99.9 % of the variance of the fitted scores.
+    r"""W ≈ UV, with the fewest task directions that explain the fitted scores.
 
-    U is orthonormal in units of the tasks' scales. The scores of the mean row do not change.
+    They keep 99.9 % of the variance of all scores and 99 % of that of every task, each task in
+    units of its own fitted variance: a task with weak effects keeps its direction. U is orthonormal
+    in these units. The scores of the mean row do not change.
     """
-    coef = member.coef / scale[:, None]
     centre = np.asarray(weight @ X / weight.sum()) * float(fit_intercept)
-    fitted = np.asarray(X @ coef.T) - coef @ centre
-    variances, directions = np.linalg.eigh(fitted.T @ (weight[:, None] * fitted))
+    fitted = np.asarray(X @ member.coef.T) - member.coef @ centre
+    products = fitted.T @ (weight[:, None] * fitted)
+    scale = np.sqrt(np.diag(products))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    variances, directions = np.linalg.eigh(products / np.outer(scale, scale))
     variances, directions = np.maximum(variances[::-1], 0.0), directions[:, ::-1]
-    below = np.cumsum(variances) < _EXPLAINED_VARIANCE * variances.sum()
-    rank = min(int(below.sum()) + 1, *coef.shape)
+    explained = np.cumsum(np.square(directions) * variances, axis=1)  # of every task, (T, T)
+    total = explained.sum(axis=0)
+    enough = (total >= _EXPLAINED_VARIANCE * total[-1]) & (
+        explained >= _EXPLAINED_OF_TASK * explained[:, -1:]
+    ).all(axis=0)
+    rank = min(int(np.argmax(enough)) + 1, *member.coef.shape)
     axes = directions[:, :rank]
-    U, V = axes * scale[:, None], axes.T @ coef
+    U, V = axes * scale[:, None], axes.T @ (member.coef / scale[:, None])
     intercept = member.intercept + (member.coef - U @ V) @ centre
     return NetworkLayer(U, V, intercept, member.sigma)
