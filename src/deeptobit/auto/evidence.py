@@ -111,14 +111,16 @@ class EvidenceProblem:
         return np.asarray(self.weight @ ~self.missing)
 
     @cached_property
-    def weighted_rows(self) -> FloatArray:
-        """Rows times the root of their weight, (N, D)."""
-        return np.asarray(np.sqrt(self.weight)[:, None] * self.matrix)
+    def weighted_matrix(self) -> FloatArray:
+        """Rows times their weight, (N, D); the matrix itself if all weights are 1."""
+        if (self.weight == 1.0).all():
+            return self.matrix
+        return np.asarray(self.weight[:, None] * self.matrix)
 
     @cached_property
     def gram(self) -> FloatArray:
         """Σ_i w_i x_i x_iᵀ, (D, D)."""
-        return np.asarray(self.weighted_rows.T @ self.weighted_rows)
+        return np.asarray(self.matrix.T @ self.weighted_matrix)
 
 
 def _dense(X: Any) -> Any:
@@ -169,18 +171,23 @@ class Spectrum:
         array([6.])
         """
         root = np.sqrt(feature_variance)
-        rows = problem.weighted_rows * root
-        wide = rows.shape[1] > rows.shape[0]
-        products = rows @ rows.T if wide else problem.gram * np.outer(root, root)
-        values, vectors = np.linalg.eigh(products)
-        keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
-        values, vectors = values[keep], vectors[:, keep]
-        directions = rows.T @ vectors / np.sqrt(values) if wide else vectors
-        return cls(feature_variance, values, directions)
+        if problem.matrix.shape[1] <= problem.matrix.shape[0]:
+            values, vectors = _non_zero(problem.gram * np.outer(root, root))
+            return cls(feature_variance, values, vectors)
+        rows = np.sqrt(problem.weight)[:, None] * problem.matrix * root
+        values, vectors = _non_zero(rows @ rows.T)
+        return cls(feature_variance, values, rows.T @ vectors / np.sqrt(values))
 
     def scaled(self, factor: float) -> Self:
         """The same directions with all prior variances multiplied by a factor."""
         return type(self)(self.feature_variance * factor, self.values * factor, self.directions)
+
+
+def _non_zero(products: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenpairs of a positive semidefinite matrix whose values are not rounding alone."""
+    values, vectors = np.linalg.eigh(products)
+    keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
+    return values[keep], vectors[:, keep]
 
 
 @dataclass(frozen=True)
@@ -294,7 +301,8 @@ def impute(
         Δ = W/σ (Olsen's scale).
     intercept, sigma : arrays of shape (T,)
     """
-    fitted = problem.matrix @ coef + intercept
+    fitted = problem.matrix @ coef
+    fitted += intercept
     moments = likelihood.truncated_moments(problem.low / sigma, problem.high / sigma, fitted)
     return Latents(fitted, *moments)
 

@@ -1,6 +1,6 @@
 """Layers under priors learned by EM, from separate tasks to tasks that share effects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,10 +12,9 @@ from deeptobit.auto import evidence
 from deeptobit.auto.evidence import EvidenceProblem, Latents, Posterior, Spectrum
 from deeptobit.layer import SIGMA_FLOOR
 
-STRENGTHS = (0.3, 0.6, 1.2)
 _FIRST_STEPS = 15  # many more fit the variances of the features to noise
 _STEPS = 10
-_POLISH_STEPS = 3
+_POLISH_STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,28 @@ def start(problem: EvidenceProblem, spectrum: Spectrum) -> EvidenceState:
     )
 
 
-def em_step(
-    problem: EvidenceProblem, state: EvidenceState, sharing: Sharing
-) -> tuple[EvidenceState, Posterior]:
-    r"""One EM step for Δ, intercepts and σ under a given prior.
+class Expectation(NamedTuple):
+    """What one E-step finds, given a layer: the noise, and the moments of the imputed latents.
 
-    The covariance of the tasks is :math:`(1 - \rho) K + \rho R`. With ρ = 1 it is that of the
-    noise, and each task is a separate ridge regression.
+    Parameters
+    ----------
+    noise : array of shape (T, T)
+        Correlation R of the noise.
+    moments : array of shape (D, T)
+        XᵀWZ of the features with the latents Z, in units of σ.
+    intercept : array of shape (T,)
+        The mean of Z.
+    """
+
+    noise: FloatArray
+    moments: FloatArray
+    intercept: FloatArray
+
+
+def expect(
+    problem: EvidenceProblem, state: EvidenceState, *, correlated: bool
+) -> tuple[EvidenceState, Expectation]:
+    """The state with σ re-estimated, and the E-step there.
 
     Outcomes of one person err together, so that the noise of a missing entry is predicted from its
     row. With noise 0 it would count as one without error beside others that err, and pull their
@@ -87,23 +101,42 @@ def em_step(
     """
     state, latents = _update_sigma(problem, state)
     noise, errors = np.eye(len(state.sigma)), latents.residual
-    if sharing.correlated:
+    if correlated:
         noise = evidence.noise_correlation(latents, problem.weight)
     if problem.missing.any():
         errors = likelihood.missing_noise(errors, problem.missing, noise)
-    weighted = problem.weight[:, None] * (latents.fitted + errors)
-    intercept = np.zeros_like(state.intercept)
-    if problem.fit_intercept:
-        intercept = weighted.sum(axis=0) / problem.total_weight
-        weighted -= problem.weight[:, None] * intercept
+    imputed = np.add(latents.fitted, errors, out=latents.fitted)
+    # Features are centred if there is an intercept: it has no part in the moments.
+    intercept = problem.weight @ imputed / problem.total_weight * float(problem.fit_intercept)
+    return state, Expectation(noise, problem.weighted_matrix.T @ imputed, intercept)
+
+
+def maximise(
+    state: EvidenceState, expected: Expectation, shrinkage: float
+) -> tuple[EvidenceState, Posterior]:
+    r"""The M-step for Δ and intercepts under the prior of the state.
+
+    The covariance of the tasks is :math:`(1 - \rho) K + \rho R`. With ρ = 1 it is that of the
+    noise, and each task is a separate ridge regression.
+    """
     posterior = Posterior.infer(
         state.spectrum,
-        problem.matrix.T @ weighted,
-        (1.0 - sharing.shrinkage) * state.task_covariance + sharing.shrinkage * noise,
-        noise,
+        expected.moments,
+        (1.0 - shrinkage) * state.task_covariance + shrinkage * expected.noise,
+        expected.noise,
     )
-    fitted = replace(state, coef=posterior.mean, intercept=intercept, freedom=posterior.freedom)
+    fitted = replace(
+        state, coef=posterior.mean, intercept=expected.intercept, freedom=posterior.freedom
+    )
     return fitted, posterior
+
+
+def em_step(
+    problem: EvidenceProblem, state: EvidenceState, sharing: Sharing
+) -> tuple[EvidenceState, Posterior]:
+    """One EM step for Δ, intercepts and σ under a given prior."""
+    state, expected = expect(problem, state, correlated=sharing.correlated)
+    return maximise(state, expected, sharing.shrinkage)
 
 
 def _update_sigma(problem: EvidenceProblem, state: EvidenceState) -> tuple[EvidenceState, Latents]:
@@ -114,7 +147,8 @@ def _update_sigma(problem: EvidenceProblem, state: EvidenceState) -> tuple[Evide
     """
     latents = evidence.impute(problem, state.coef, state.intercept, state.sigma)
     known = problem.known_weight
-    left = problem.weight @ (np.square(latents.residual) + latents.variance)
+    left = np.einsum("i,it,it->t", problem.weight, latents.residual, latents.residual)
+    left += problem.weight @ latents.variance
     left -= problem.total_weight - known  # missing entries have variance 1
     left += state.freedom * known / problem.total_weight
     factor = np.sqrt(left / np.where(known > 0.0, known, 1.0))
@@ -126,19 +160,39 @@ def _update_sigma(problem: EvidenceProblem, state: EvidenceState) -> tuple[Evide
         intercept=state.intercept / factor,
         sigma=state.sigma * factor,
     )
-    return rescaled, Latents(
-        latents.fitted / factor, latents.residual / factor, latents.variance / factor**2
-    )
+    for values, unit in zip(latents, (factor, factor, factor**2), strict=True):
+        np.divide(values, unit, out=values)
+    return rescaled, latents
+
+
+class Prior(NamedTuple):
+    """A prior of the path, and the one whose estimates it starts from.
+
+    Parameters
+    ----------
+    feature_variance : {"shared", "own"}
+        One variance ω for all features (dense effects), or one for each (few features matter).
+    sharing : Sharing
+    after : int or None
+        Position of the prior before it; None starts from the intercept-only model.
+    """
+
+    feature_variance: str
+    sharing: Sharing
+    after: int | None
 
 
 _SEPARATE = Sharing(1.0)  # where the path begins
-_BRANCHES = {
-    "shared": (
-        (Sharing(0.3), Sharing(0.1)),
-        (Sharing(0.1, correlated=False), Sharing(0.02, correlated=False)),
-    ),
-    "own": ((Sharing(0.3),), (Sharing(0.1, correlated=False),)),
-}
+PATH = (
+    Prior("shared", _SEPARATE, None),
+    Prior("shared", Sharing(0.3), 0),
+    Prior("shared", Sharing(0.1), 1),
+    Prior("shared", Sharing(0.1, correlated=False), 0),
+    Prior("shared", Sharing(0.02, correlated=False), 3),
+    Prior("own", _SEPARATE, None),
+    Prior("own", Sharing(0.3), 5),
+    Prior("own", Sharing(0.1, correlated=False), 5),
+)
 
 
 @dataclass(frozen=True)
@@ -167,15 +221,13 @@ class EvidenceMember:
         return np.asarray(X @ self.coef.T + self.intercept)
 
 
-def evidence_path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
-    r"""Empirical-Bayes layers: Δ = W/σ ~ matrix normal(0, c·diag ω, (1 − ρ)K + ρR).
+def learn_path(problem: EvidenceProblem) -> list[EvidenceState]:
+    r"""Layers under Δ = W/σ ~ matrix normal(0, diag ω, (1 − ρ)K + ρR), one for each of ``PATH``.
 
-    ω is one variance for all features (dense effects) or one for each (few features matter); K is
-    the covariance of the effects between tasks, R that of the noise. All are learned by EM. The
-    path begins with separate tasks, ρ = 1, and has two branches along which they share more and
-    more, with warm starts: one learns R, the other assumes independent noise, R = I. At each ρ it
-    runs over factors c of ω, because the data determine the shape of the prior better than its
-    width.
+    ω is one variance for all features or one for each; K is the covariance of the effects between
+    tasks, R that of the noise. All are learned by EM. The path begins with separate tasks, ρ = 1,
+    and has two branches along which they share more and more, with warm starts: one learns R, the
+    other assumes independent noise, R = I.
 
     Examples
     --------
@@ -184,35 +236,25 @@ def evidence_path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
     >>> X = rng.normal(size=(200, 5))
     >>> Y = np.maximum(X[:, :1] + rng.normal(size=(200, 3)), 0.0)
     >>> problem = EvidenceProblem.build(X, CensoredTargets.from_bounds(Y, 0.0), np.ones(200))
-    >>> members = list(evidence_path(problem))
-    >>> len(members)
-    24
-    >>> members[-1].settings
-    {'feature_variance': 'own', 'noise': 'independent', 'shrinkage': 0.1, 'strength': 1.2}
-    >>> members[-1].coef[0].round(1)
-    array([ 1. , -0.1, -0. , -0. , -0. ])
+    >>> states = learn_path(problem)
+    >>> len(states), states[-1].spectrum.feature_variance.round(2)
+    (8, array([0.8, 0. , 0. , 0. , 0. ]))
     """
     n_features = problem.matrix.shape[1]
     even = Spectrum.build(problem, np.full(n_features, 1.0 / n_features))
-    for name, branches in _BRANCHES.items():
-        own = name == "own"
-        separate = _learn(problem, start(problem, even), _SEPARATE, _FIRST_STEPS, own=own)
-        yield from _members(problem, separate, _SEPARATE, name)
-        for branch in branches:
-            state = separate
-            for sharing in branch:
-                state = _learn(problem, state, sharing, _STEPS, own=own)
-                yield from _members(problem, state, sharing, name)
+    states: list[EvidenceState] = []
+    for prior in PATH:
+        before = start(problem, even) if prior.after is None else states[prior.after]
+        states.append(_learn(problem, before, prior))
+    return states
 
 
-def _learn(
-    problem: EvidenceProblem, state: EvidenceState, sharing: Sharing, n_steps: int, *, own: bool
-) -> EvidenceState:
-    """EM over the layer and its prior, with one variance for each feature (own) or for all."""
-    for _ in range(n_steps):
-        state, posterior = em_step(problem, state, sharing)
+def _learn(problem: EvidenceProblem, state: EvidenceState, prior: Prior) -> EvidenceState:
+    """EM over the layer and its prior."""
+    for _ in range(_FIRST_STEPS if prior.after is None else _STEPS):
+        state, posterior = em_step(problem, state, prior.sharing)
         growth = posterior.growth()
-        if own:
+        if prior.feature_variance == "own":
             spectrum = Spectrum.build(problem, state.spectrum.feature_variance * growth)
         else:
             spectrum = state.spectrum.scaled(float(growth.mean()))
@@ -220,24 +262,52 @@ def _learn(
     return state
 
 
-def _members(
-    problem: EvidenceProblem, state: EvidenceState, sharing: Sharing, feature_variance: str
-) -> Iterator[EvidenceMember]:
-    """The layer under narrower and wider priors."""
+def fit_members(
+    problem: EvidenceProblem, state: EvidenceState, prior: Prior, strengths: Iterable[float]
+) -> list[EvidenceMember]:
+    """The layer under ω multiplied by factors c, its other parameters being fitted again.
+
+    The data determine the shape of the prior better than its width.
+    """
+    sharing, members = prior.sharing, []
+    state, expected = expect(problem, state, correlated=sharing.correlated)
+    for strength in strengths:
+        layer = replace(state, spectrum=state.spectrum.scaled(strength))
+        layer, _ = maximise(layer, expected, sharing.shrinkage)
+        for _ in range(_POLISH_STEPS - 1):
+            layer, _ = em_step(problem, layer, sharing)
+        members.append(_to_user(problem, layer, _settings(prior, strength)))
+    return members
+
+
+def _settings(prior: Prior, strength: float) -> dict[str, Any]:
+    noise = "correlated" if prior.sharing.correlated else "independent"
+    return {
+        "feature_variance": prior.feature_variance,
+        "noise": "either" if prior.after is None else noise,  # the branches differ further on
+        "shrinkage": prior.sharing.shrinkage,
+        "strength": strength,
+    }
+
+
+def _to_user(
+    problem: EvidenceProblem, state: EvidenceState, settings: dict[str, Any]
+) -> EvidenceMember:
+    """A layer in the user's units."""
     design, scaling = problem.design, problem.scaling
-    noise = "correlated" if sharing.correlated else "independent"
-    for strength in STRENGTHS:
-        settings = {
-            "feature_variance": feature_variance,
-            "noise": "either" if sharing == _SEPARATE else noise,  # the branches differ further on
-            "shrinkage": sharing.shrinkage,
-            "strength": strength,
-        }
-        polished = replace(state, spectrum=state.spectrum.scaled(strength))
-        for _ in range(_POLISH_STEPS):
-            polished, _ = em_step(problem, polished, sharing)
-        sigma = scaling.scale * polished.sigma
-        coef = (polished.coef * sigma / design.scale[:, None]).T
-        intercept = scaling.location + sigma * polished.intercept - coef @ design.mean
-        width = problem.total_weight * float(polished.spectrum.feature_variance.mean())
-        yield EvidenceMember(coef, intercept, sigma, 1.0 / width, settings)
+    sigma = scaling.scale * state.sigma
+    coef = (state.coef * sigma / design.scale[:, None]).T
+    intercept = scaling.location + sigma * state.intercept - coef @ design.mean
+    width = problem.total_weight * float(state.spectrum.feature_variance.mean())
+    return EvidenceMember(coef, intercept, sigma, 1.0 / width, settings)
+
+
+def mean_state(problem: EvidenceProblem, states: Sequence[EvidenceState]) -> EvidenceState:
+    """The average of states that were learned from parts of the rows, for a problem of all rows.
+
+    Variances ω are averaged by their logarithms.
+    """
+    names = ("task_covariance", "coef", "intercept", "sigma", "freedom")
+    mean = {name: np.mean([getattr(one, name) for one in states], axis=0) for name in names}
+    variance = np.exp(np.mean([np.log(one.spectrum.feature_variance) for one in states], axis=0))
+    return EvidenceState(spectrum=Spectrum.build(problem, variance), **mean)

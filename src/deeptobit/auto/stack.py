@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, compress
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -13,14 +14,22 @@ from deeptobit.arrays import FloatArray
 from deeptobit.auto.evidence import EvidenceProblem
 from deeptobit.auto.folds import Fold, HeldOut, Scoring
 from deeptobit.auto.noise import fit_error_model
-from deeptobit.auto.path import EvidenceMember, evidence_path
+from deeptobit.auto.path import (
+    PATH,
+    EvidenceMember,
+    EvidenceState,
+    fit_members,
+    learn_path,
+    mean_state,
+)
 from deeptobit.auto.recalibration import HeldOutScores
 from deeptobit.layer import CensoringKinds
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import NetworkLayer
 from deeptobit.runtime import one_blas_thread
-from deeptobit.targets import CensoredTargets
 
+STRENGTHS = (0.3, 0.6, 1.2)  # c, the widths of priors relative to the one learned
+_MANY_ROWS = 50  # per feature: the width of the prior hardly matters
 _ROWS = 512  # whose errors are multiplied at a time: all members on all rows would fill the memory
 _EVENNESS = 1e-4  # of the mean error, on Σw²: equal members share their weight
 _EXPLAINED_VARIANCE = 0.999  # of the fitted scores of all tasks, that the rank must keep
@@ -71,7 +80,7 @@ def fit_stack(
     scoring: Scoring,
     n_jobs: int | None,
 ) -> EvidenceStack:
-    """Fit the path on all rows and on those of every fold, weigh, average, recalibrate.
+    """Fit the path to the training rows of every fold, weigh, fit to all rows, recalibrate.
 
     Layers are fitted and scored with Gaussian noise.
 
@@ -84,9 +93,10 @@ def fit_stack(
     """
     held_out = replace(held_out, noise=Gaussian())
     targets, weight, folds = held_out.targets, held_out.weight, held_out.folds
-    whole, *paths = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_path)(X[rows], targets[rows], weight[rows], fit_intercept, standardize)
-        for rows in (np.arange(len(targets)), *(fold.train for fold in folds))
+    strengths = STRENGTHS if len(targets) < _MANY_ROWS * X.shape[1] else (1.0,)
+    units = {"fit_intercept": fit_intercept, "standardize": standardize}
+    paths = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_path)(X, held_out, fold, strengths, units) for fold in folds
     )
     moments = [
         error_moments(held_out, fold, X[fold.test], path.members)
@@ -95,9 +105,10 @@ def fit_stack(
     weights = stacking_weights(np.sum(moments, axis=0))
     layers = [average(path.members, weights) for path in paths]
     latents = [layer.latent(X[fold.test]) for fold, layer in zip(folds, layers, strict=True)]
-    layer = average(whole.members, weights)
+    problem = EvidenceProblem.build(X, targets, weight, **units)
+    layer = _fit_again(problem, paths, weights, strengths)
     scores = HeldOutScores.of_folds(
-        held_out, latents, layer.sigma, whole.kinds, fit_intercept=fit_intercept
+        held_out, latents, layer.sigma, problem.kinds, fit_intercept=fit_intercept
     )
     recalibration, noise = fit_error_model(scores, families)
     low_rank = truncate_rank(layer, X, weight, fit_intercept=fit_intercept)
@@ -108,32 +119,63 @@ def fit_stack(
         noise=noise,
         alpha=layer.alpha,
         weights=weights,
-        settings=[member.settings for member in whole.members],
+        settings=[member.settings for member in paths[0].members],
         member_scores=_member_scores(held_out, X, paths, moments, scoring),
         scores=np.array([held_out.score(f, z, mean.sigma, scoring) for f, z, mean in scored]),
         fit_times=np.array([path.seconds for path in paths]),
-        kinds=whole.kinds,
+        kinds=problem.kinds,
     )
 
 
 class _Path(NamedTuple):
-    """All members fitted to one set of rows."""
+    """All members fitted to the training rows of one fold, and the states behind them."""
 
+    states: list[EvidenceState]
     members: list[EvidenceMember]
-    kinds: CensoringKinds
     seconds: float
 
 
 def _fit_path(
-    X: Any, targets: CensoredTargets, weight: FloatArray, fit_intercept: bool, standardize: bool
+    X: Any,
+    held_out: HeldOut,
+    fold: Fold,
+    strengths: tuple[float, ...],
+    units: dict[str, bool],
 ) -> _Path:
     started = perf_counter()
     with one_blas_thread():
+        rows = fold.train
         problem = EvidenceProblem.build(
-            X, targets, weight, fit_intercept=fit_intercept, standardize=standardize
+            X[rows], held_out.targets[rows], held_out.weight[rows], **units
         )
-        members = list(evidence_path(problem))
-    return _Path(members, problem.kinds, perf_counter() - started)
+        states = learn_path(problem)
+        members = [
+            fit_members(problem, state, prior, strengths)
+            for prior, state in zip(PATH, states, strict=True)
+        ]
+    return _Path(states, list(chain.from_iterable(members)), perf_counter() - started)
+
+
+def _fit_again(
+    problem: EvidenceProblem,
+    paths: list[_Path],
+    weights: FloatArray,
+    strengths: tuple[float, ...],
+) -> EvidenceMember:
+    """The average of the members that have weight, fitted to all rows.
+
+    Their priors are those of the folds, averaged.
+    """
+    members = []
+    table = weights.reshape(len(PATH), len(strengths))
+    with one_blas_thread():
+        for prior, row, states in zip(
+            PATH, table, zip(*(path.states for path in paths), strict=True), strict=True
+        ):
+            wanted = list(compress(strengths, row > 0.0))
+            if wanted:
+                members += fit_members(problem, mean_state(problem, states), prior, wanted)
+    return average(members, weights[weights > 0.0])
 
 
 def stacking_weights(moments: FloatArray) -> FloatArray:
