@@ -1,6 +1,6 @@
 """The prior that AutoTobitRegressor learns: its parts, one by one, and a grid of penalties."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -13,9 +13,10 @@ from benchmarks.cohort import COHORTS, Split, draw, split_cohort
 from benchmarks.decisions.help_split import draw_help
 from benchmarks.decisions.table import Table
 from deeptobit import AutoTobitRegressor, SubspaceNetworkCV
-from deeptobit.auto import stack as _evidence_stack
-from deeptobit.auto.evidence import EvidenceProblem
-from deeptobit.auto.path import EvidenceMember, evidence_path
+from deeptobit.arrays import FloatArray
+from deeptobit.auto import stack
+from deeptobit.auto.path import PATH, settings
+from deeptobit.auto.stack import stacking_weights
 from deeptobit.datasets import make_subspace
 from deeptobit.metrics import centred_anmse
 
@@ -28,25 +29,29 @@ def measure() -> Table:
     for name, split_of in DATA.items():
         splits = [split_of(seed) for seed in SEEDS]
         means = []
-        for change, settings in VARIANTS.values():
+        for change, choice in VARIANTS.values():
             with change():
-                means.append(float(np.mean([_error(split, settings) for split in splits])))
+                means.append(float(np.mean([_error(split, choice) for split in splits])))
         yield name, *means
 
 
-def _error(split: Split, settings: dict[str, Any]) -> float:
-    kind = SubspaceNetworkCV if settings else partial(AutoTobitRegressor, members=("stack",))
-    model = kind(lower=split.lower, upper=split.upper, cv=split.folds, noise="gaussian", **settings)
+def _error(split: Split, choice: dict[str, Any]) -> float:
+    kind = SubspaceNetworkCV if choice else partial(AutoTobitRegressor, members=("stack",))
+    model = kind(lower=split.lower, upper=split.upper, cv=split.folds, noise="gaussian", **choice)
     return float(centred_anmse(split.Y_test, model.fit(split.X, split.Y).predict(split.X_test)))
 
 
 def _only(name: str, *wanted: object) -> AbstractContextManager[Any]:
     """Leave members of other settings out of the stack."""
+    every = [settings(prior, strength) for prior in PATH for strength in stack.STRENGTHS]
+    keep = np.flatnonzero([each[name] in wanted for each in every])
 
-    def path(problem: EvidenceProblem) -> Iterator[EvidenceMember]:
-        return (member for member in evidence_path(problem) if member.settings[name] in wanted)
+    def weigh(moments: FloatArray) -> FloatArray:
+        weights = np.zeros(len(moments))
+        weights[keep] = stacking_weights(moments[np.ix_(keep, keep)])
+        return weights
 
-    return patch.object(_evidence_stack, "evidence_path", path)
+    return patch.object(stack, "stacking_weights", weigh)
 
 
 def _draw_wide(seed: int) -> Split:

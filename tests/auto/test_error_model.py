@@ -148,3 +148,27 @@ def _with_three_families(state: dict[str, object]) -> dict[str, object]:
     found = add(state)
     assert isinstance(found, dict)
     return found
+
+
+def test_sigma_does_not_grow_with_scores_that_hardly_vary() -> None:
+    """Two folds whose intercepts differ in the last digits, with noise of two scales."""
+    rng = np.random.default_rng(0)
+    second = np.arange(N) % 2 == 0
+    latent = 2.0 + 1e-8 * second[:, None] + np.zeros((N, 1))
+    y = 2.0 + rng.normal(size=(N, 1)) * np.where(second, 3.0, 0.05)[:, None]
+    found, noise = _fit(latent, CensoredTargets.from_bounds(y, None), [True])
+    np.testing.assert_array_equal(found.growth, 0.0)
+    near, far = (
+        Predictive(noise, np.array([[score]]), found.sigma, -np.inf, np.inf).quantile(0.9)
+        for score in (2.0, 2.1)
+    )
+    np.testing.assert_allclose(far - near, 0.1, atol=1e-6)
+
+
+def test_equal_outcomes_do_not_make_sigma_vanish() -> None:
+    """Nine of ten measurements are one value below the detection limit."""
+    rng = np.random.default_rng(0)
+    latent = 1e-3 * rng.normal(size=(N, 1))
+    y = np.where(rng.random((N, 1)) < 0.9, 0.7071, np.exp(rng.normal(size=(N, 1))))
+    found, _ = _fit(latent, CensoredTargets.from_bounds(y, None), [True])
+    assert found.sigma[0] > 0.05 * y.std()

@@ -8,13 +8,16 @@ from scipy.sparse import csr_matrix
 
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import evidence as problem_module
-from deeptobit.auto.path import EvidenceMember, evidence_path
+from deeptobit.auto.path import PATH, EvidenceMember, fit_members, learn_path
 from deeptobit.targets import CensoredTargets
 from tests.auto.problems import linear, posed
 
 
 def _members(X: Any, Y: Any, weight: Any = None, **bounds: Any) -> list[EvidenceMember]:
-    return list(evidence_path(posed(X, Y, weight, **bounds)))
+    problem = posed(X, Y, weight, **bounds)
+    states = zip(PATH, learn_path(problem), strict=True)
+    found = [fit_members(problem, state, prior, (0.3, 0.6, 1.2)) for prior, state in states]
+    return [member for members in found for member in members]
 
 
 def _scores(members: list[EvidenceMember], X: FloatArray) -> FloatArray:

@@ -2,24 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
 from deeptobit import likelihood
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.auto import recalibration
 from deeptobit.auto.recalibration import HeldOutScores, Recalibration, recalibrate
 from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, SymmetricNoise, TwoPiece
 
 TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
-_SKEWS = (-1.05, -0.7, -0.35, 0.35, 0.7, 1.05)
+_SKEWS = (0.35, 0.7, 1.05)  # in both directions
+_FAR_LESS_LIKELY = 3.0  # difference of negative log likelihoods
 _FEW_STEPS = 4  # Newton steps to compare families
 _QUARTILES = np.array([0.25, 0.5, 0.75])
 _SKEW_SD = 0.35  # of the prior of skews around 0, before it is estimated from all tasks
 _GROWTH_SD = 0.1  # the same for growths
 _PRIOR_TASKS = 2.0  # how many tasks these two count for
 _EM_STEPS = 30
+_NARROWEST = 0.05  # σ over that of Gaussian noise
+_MOST_GROWTH = 1.5  # of log σ, per standard deviation of the scores
+_TOLERATED = np.array([[1.0], [1.05]])  # e^nll and squared error over those of Gaussian noise
 _GROWTH_SDS = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45])  # the first means no growth
 
 
@@ -63,14 +68,57 @@ def fit_error_model(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorMo
         grows = True
     if grows:  # the prior of growths is estimated from all tasks
         alone = scores.without_means()
-        found, _ = recalibrate(alone, noise, start)
-        sd = growth_prior_sd(*recalibration.estimate_growth(alone, noise, found))
-        scores, grows = replace(scores, growth_sd=sd), sd > _GROWTH_SDS[0]
+        start, _ = recalibrate(alone, noise, start)
+        sd = growth_prior_sd(*recalibration.estimate_growth(alone, noise, start))
+        scores = replace(scores, growth_sd=sd)
+        grows = sd > _GROWTH_SDS[0]
     scores = scores if grows else scores.without_growth()
     found, _ = recalibrate(scores, noise, start)
+    if len(families) > 1:
+        scores, noise, found = _fall_back(scores, noise, found, families[0])
     found = recalibration.unbias_mean(scores, noise, found)
     noise = likelihood.with_spread(noise, scores.spread(found))
     return ErrorModel(found, likelihood.with_grid(noise, scores.grid))
+
+
+def _fall_back(
+    scores: HeldOutScores, noise: Noise, found: Recalibration, plain: Noise
+) -> tuple[HeldOutScores, Noise, Recalibration]:
+    """Replace the noise of tasks by a plain family with one σ where that predicts better.
+
+    Both are fitted to every other row and judged on the rest, by likelihood and by squared error.
+    A noise far narrower than the plain one, or one whose σ changes by a large factor, is refused
+    as well: a few equal outcomes can make it as likely as one wants.
+    """
+    one_sigma, n_tasks = scores.without_growth(), scores.x.shape[1]
+    before, _ = recalibrate(one_sigma, plain)
+    degenerate = (found.sigma < _NARROWEST * before.sigma) | (np.abs(found.growth) > _MOST_GROWTH)
+    worse = degenerate | ~(
+        _held_out_losses(scores, noise, found)
+        <= _TOLERATED * _held_out_losses(one_sigma, plain, before)
+    ).all(axis=0)
+    worse &= scores.free[1]
+    if not worse.any():
+        return scores, noise, found
+    tasks = range(n_tasks)
+    families = [plain if worse[task] else likelihood.of_task(noise, task) for task in tasks]
+    noise = likelihood.join_families(families)
+    free = scores.free & ~(worse & np.array([[False], [False], [False], [True]]))
+    scores = replace(scores, free=free)
+    pairs = zip(before, found, strict=True)
+    start = Recalibration(*(np.where(worse, *pair) for pair in pairs))
+    return scores, noise, recalibrate(scores, noise, start)[0]
+
+
+def _held_out_losses(scores: HeldOutScores, noise: Noise, found: Recalibration) -> FloatArray:
+    """Likelihood as exp(mean nll) and mean squared error of every task, (2, T), across halves."""
+    halves = np.arange(len(scores.x)) % 2 == np.array([[0], [1]])
+    total = np.zeros((2, scores.x.shape[1]))
+    for half in halves:
+        fitted, _ = recalibrate(scores.of_rows(half), noise, found, _FEW_STEPS)
+        total += recalibration.losses(scores.of_rows(~half), noise, fitted)
+    nll, squares = total / scores.weight.sum()
+    return np.stack([np.exp(np.clip(nll, -300.0, 300.0)), squares])
 
 
 def _select_families(
@@ -83,10 +131,9 @@ def _select_families(
     # The mean of a skewed noise is not 0, which an intercept has to make up for.
     if scores.free[0].any():
         selection.compare_skews()
-    skews = [_skew(family) for family in selection.families]
-    if any(skews):
-        for tail in families:
-            selection.compare([_skewed(tail, skew) for skew in skews])
+    skews = np.array([_skew(family) for family in selection.families])
+    for tail in families if skews.any() else ():
+        selection.compare([_skewed(tail, skew) for skew in skews.tolist()], skews != 0.0)
     return likelihood.join_families(selection.families), selection.found
 
 
@@ -99,22 +146,41 @@ class _Selection:
         self.families = [noise] * len(self._free)
         self.found, self._loss = recalibrate(scores, noise)
 
-    def compare(self, families: list[Noise]) -> None:
-        """Take the families of the tasks that are more likely under them."""
-        self._take(families, *self._try(families))
+    def compare(self, families: list[Noise], tasks: BoolArray | None = None) -> None:
+        """Take the families of the tasks (by default all) that are more likely under them."""
+        tasks = np.ones_like(self._free) if tasks is None else tasks
+        self._take(families, *self._try(families, tasks))
 
     def compare_skews(self) -> None:
-        """The same for skews, under a prior that is estimated from all tasks."""
-        offers = [[_skewed(tail, skew) for tail in self.families] for skew in _SKEWS]
-        trials = [self._try(families) for families in offers]
-        losses = np.stack([self._loss, *(loss for _, loss in trials)])[:, self._free]
-        self._skew_sd = skew_prior_sd(np.array([0.0, *_SKEWS]), losses)
-        for families, trial in zip(offers, trials, strict=True):
-            self._take(families, *trial)
+        """The same for skews, under a prior that is estimated from all tasks.
 
-    def _try(self, families: list[Noise]) -> tuple[Recalibration, FloatArray]:
+        A task for which a skew is far less likely than none is not tried with larger ones.
+        """
+        symmetric, trials = self._loss, []
+        for skews in (_SKEWS, [-skew for skew in _SKEWS]):
+            tasks = np.ones_like(self._free)
+            for skew in skews:
+                families = [_skewed(tail, skew) for tail in self.families]
+                found, loss = self._try(families, tasks)
+                trials.append((skew, families, found, loss))
+                tasks = loss < symmetric + _FAR_LESS_LIKELY
+        losses = np.stack([symmetric, *(loss for *_, loss in trials)])[:, self._free]
+        self._skew_sd = skew_prior_sd(np.array([0.0, *(skew for skew, *_ in trials)]), losses)
+        for _, families, found, loss in trials:
+            self._take(families, found, loss)
+
+    def _try(self, families: list[Noise], tasks: BoolArray) -> tuple[Recalibration, FloatArray]:
+        """Recalibration and loss of some tasks; the loss of the others is inf."""
         start = match_quartiles(self.found, self.families, families)
-        return recalibrate(self._scores, likelihood.NoiseByTask(families), start, _FEW_STEPS)
+        loss = np.full(len(tasks), np.inf)
+        if not tasks.any():
+            return start, loss
+        some = Recalibration(*(part[tasks] for part in start))
+        noise = likelihood.NoiseByTask(list(compress(families, tasks)))
+        found, loss[tasks] = recalibrate(self._scores.of_tasks(tasks), noise, some, _FEW_STEPS)
+        for part, values in zip(start, found, strict=True):
+            part[tasks] = values
+        return start, loss
 
     def _take(self, families: list[Noise], found: Recalibration, loss: FloatArray) -> None:
         skews = np.array([_skew(family) for family in families])

@@ -238,20 +238,23 @@ def learn_path(problem: EvidenceProblem) -> list[EvidenceState]:
     >>> problem = EvidenceProblem.build(X, CensoredTargets.from_bounds(Y, 0.0), np.ones(200))
     >>> states = learn_path(problem)
     >>> len(states), states[-1].spectrum.feature_variance.round(2)
-    (8, array([0.8, 0. , 0. , 0. , 0. ]))
+    (8, array([0.36, 0.01, 0.  , 0.  , 0.  ]))
     """
     n_features = problem.matrix.shape[1]
     even = Spectrum.build(problem, np.full(n_features, 1.0 / n_features))
     states: list[EvidenceState] = []
     for prior in PATH:
         before = start(problem, even) if prior.after is None else states[prior.after]
-        states.append(_learn(problem, before, prior))
+        n_steps = _FIRST_STEPS if prior.after is None else _STEPS
+        states.append(_learn(problem, before, prior, n_steps))
     return states
 
 
-def _learn(problem: EvidenceProblem, state: EvidenceState, prior: Prior) -> EvidenceState:
+def _learn(
+    problem: EvidenceProblem, state: EvidenceState, prior: Prior, n_steps: int
+) -> EvidenceState:
     """EM over the layer and its prior."""
-    for _ in range(_FIRST_STEPS if prior.after is None else _STEPS):
+    for _ in range(n_steps):
         state, posterior = em_step(problem, state, prior.sharing)
         growth = posterior.growth()
         if prior.feature_variance == "own":
@@ -276,11 +279,12 @@ def fit_members(
         layer, _ = maximise(layer, expected, sharing.shrinkage)
         for _ in range(_POLISH_STEPS - 1):
             layer, _ = em_step(problem, layer, sharing)
-        members.append(_to_user(problem, layer, _settings(prior, strength)))
+        members.append(_to_user(problem, layer, settings(prior, strength)))
     return members
 
 
-def _settings(prior: Prior, strength: float) -> dict[str, Any]:
+def settings(prior: Prior, strength: float) -> dict[str, Any]:
+    """What a member is, as ``EvidenceMember.settings`` shows it."""
     noise = "correlated" if prior.sharing.correlated else "independent"
     return {
         "feature_variance": prior.feature_variance,

@@ -1,9 +1,9 @@
 """Recalibration: intercept, slope and noise scale of every task, estimated on held-out rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from deeptobit.likelihood import Noise, Predictive, ScoreGrid, Spread
 from deeptobit.targets import CensoredTargets, find_step
 
 _GROWTH_SD = 0.1  # of the prior of growths around 0, before it is estimated from all tasks
-_NO_WIDTH = 1e-9  # of scores, in units of σ: they do not vary
+_NO_WIDTH = 0.02  # of scores, in units of σ: too little variation for σ to change with them
 _FINEST_STEP = 0.02  # between whole outcomes, in units of σ: finer ones make no difference
 _COARSEST_STEP = 3.0  # a five-point scale has steps of 1 to 2 σ
 _SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
 _MAX_STEPS = 50
-_TOLERANCE = 1e-8  # of a Newton step, in standard units
+_TOLERANCE = 1e-5  # of a Newton step, in standard units; the error after it is its square
 _LARGEST_STEP = 2.0  # in standard deviations of a task
 _IDENTITY = np.array([[0.0], [1.0], [0.0], [0.0]])  # intercept, slope, log σ, growth: no change
 _MEAN_STEPS = 20
@@ -194,6 +194,22 @@ class HeldOutScores:
         """The same with one σ at all scores."""
         return replace(self, free=self.free & np.array([[True], [True], [True], [False]]))
 
+    def of_rows(self, rows: BoolArray) -> Self:
+        """Some of the rows, centred and scaled as all of them are."""
+        names = ("x", "low", "high", "y", "weight", "mean_weight")
+        parts: Any = {name: getattr(self, name)[rows] for name in names}
+        for name in ("lower", "upper"):
+            bounds = getattr(self, name)
+            parts[name] = bounds[rows] if bounds.ndim == 2 else bounds
+        return replace(self, **parts)
+
+    def of_tasks(self, tasks: BoolArray) -> Self:
+        """Some of the tasks."""
+        names = {field.name for field in fields(self)} - {"weight", "grid", "growth_sd"}
+        parts: Any = {name: getattr(self, name)[..., tasks] for name in names}
+        grid = None if self.grid is None else self.grid.of(np.flatnonzero(tasks))
+        return replace(self, **parts, grid=grid)
+
     def to_user(self, point: FloatArray) -> Recalibration:
         """(intercept, slope, log σ, growth) in the user's units."""
         intercept, slope, log_sigma, growth = point
@@ -310,6 +326,13 @@ def estimate_growth(
     alone = np.where(identified, alone, 1.0)
     estimate = np.where(identified, found.growth * with_prior / alone, 0.0)
     return estimate, np.where(identified, 1.0 / alone, np.inf)
+
+
+def losses(scores: HeldOutScores, noise: Noise, found: Recalibration) -> FloatArray:
+    """Sums over rows of negative log likelihood and squared error, (2, T)."""
+    here = _evaluate(scores, noise, scores.from_user(found))
+    squares = np.where(scores.mean_weight > 0.0, np.square(here.residual), 0.0)
+    return np.stack([scores.weight @ here.at.nll, scores.weight @ squares])
 
 
 def unbias_mean(scores: HeldOutScores, noise: Noise, found: Recalibration) -> Recalibration:
