@@ -40,8 +40,8 @@ def test_splitters_iterables_and_masks_are_folds() -> None:
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        ("five", "cv must be a number of folds, a splitter, or pairs .*; got 'five'"),
-        (2.5, "cv must be a number of folds, a splitter, or pairs .*; got 2.5"),
+        ("five", "cv must be 'auto', a number of folds, a splitter, or pairs .*; got 'five'"),
+        (2.5, "cv must be 'auto', a number of folds, a splitter, or pairs .*; got 2.5"),
         ([], "cv has no folds"),
     ],
 )
@@ -103,3 +103,14 @@ def test_scores_are_those_of_the_metrics() -> None:
     assert held_out.score(everything, latent, sigma, "log") == pytest.approx(
         -float(np.average(per_task, weights=entries))
     )
+
+
+def test_many_rows_hold_out_one_part_of_whole_groups() -> None:
+    (fold,) = make_folds(30_000, "auto", None, 0)
+    assert len(fold.test) == 4000
+    assert len(np.union1d(*fold)) == 30_000
+    groups = np.arange(6000) // 3
+    (fold,) = make_folds(6000, "auto", groups, 0)
+    assert len(fold.test) == 1200
+    assert not np.isin(groups[fold.test], groups[fold.train]).any()
+    assert len(make_folds(5000, "auto", None, 0)) == 5

@@ -66,11 +66,16 @@ def test_a_stack_is_explained_without_rows() -> None:
 
 def test_members_are_what_was_tried_and_what_was_taken() -> None:
     table = fitted().members_
-    assert table["member"].tolist() == [
-        "stack of layers",
-        *["layer with a learned prior"] * 24,
-        "network of 2 layers",
+    stack_name, *layer_names, network_name = table["member"]
+    assert (stack_name, network_name) == ("stack of layers", "network of 2 layers")
+    assert layer_names[0] == "separate tasks, one variance"
+    assert layer_names[-1] == "effects shared, independent noise, each feature its own variance"
+    assert table["result"].iloc[[0, -1]].tolist() == [
+        "taken",
+        "given up: behind the stack on 2 folds",
     ]
+    weighty = table["result"].str.endswith("% of the stack")
+    assert weighty.tolist() == (table["weight"] > 0.0).tolist()
     assert table["taken"].tolist() == [True] + [False] * 25
     assert table["weight"].sum() == pytest.approx(1.0)
     stack, *layers, deeper = table["score"]
@@ -78,7 +83,10 @@ def test_members_are_what_was_tried_and_what_was_taken() -> None:
     assert stack > deeper
     assert table["folds"].tolist() == [5] * 25 + [2]  # the network was behind on both
     assert table["layers"].tolist() == [1] * 25 + [2]
-    assert set(table["shrinkage"].dropna()) == {1.0, 0.3, 0.1, 0.02}
+    np.testing.assert_allclose(
+        table["gain"], table["score"] - max(table["score"][[1, 2, 3, 16, 17, 18]])
+    )
+    assert set(table["shrinkage"].dropna()) == {1.0, 0.3, 0.1, 0.03, 0.001}
     assert (table["seconds"] > 0.0).all()
 
 
@@ -119,7 +127,7 @@ def test_groups_keep_rows_together() -> None:
 def test_depth_is_taken_where_it_pays() -> None:
     model, (X, Y) = deep(), deep_data()
     assert model.n_layers_ == 2
-    assert model.members_["taken"].tolist() == [False] * 25 + [True]
+    assert model.members_["taken"].tolist() == [False] * 9 + [True]
     assert model.feature_importance(X=X[:100]).shape[0] == 10
     with pytest.raises(ValueError, match="depend on where one looks; pass X"):
         model.task_similarity()

@@ -1,11 +1,12 @@
 """The default model: learned priors, stacking, and an error model from held-out rows."""
 
-from deeptobit.auto.folds import Fold, HeldOut, Scoring, check_folds, make_folds
+from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring, check_folds, make_folds
 from deeptobit.auto.noise import TAILS, fit_error_model, match_quartiles
 from deeptobit.auto.recalibration import HeldOutScores, Recalibration
 from deeptobit.auto.stack import EvidenceStack, fit_stack
 
 __all__ = [
+    "MANY_ROWS",
     "TAILS",
     "EvidenceStack",
     "Fold",

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, ShuffleSplit
 
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import TargetScaling
@@ -14,6 +14,8 @@ from deeptobit.likelihood import Noise, Predictive
 from deeptobit.targets import CensoredTargets
 
 Scoring = Literal["r2", "log"]
+MANY_ROWS = 5000  # more than these need no folds: one part held out is enough
+_HELD_OUT = 4000  # rows at most, where one part is held out
 
 
 class Fold(NamedTuple):
@@ -29,7 +31,8 @@ def make_folds(
     """Folds from a number, a splitter of scikit-learn or an iterable of index pairs.
 
     A number gives folds of shuffled rows. With ``groups`` it gives folds of whole groups, so that
-    the visits of one person stay together.
+    the visits of one person stay together. ``"auto"`` is 5, or a single fold that holds out a
+    fifth, at most 4,000 rows, where there are more than 5,000.
 
     Examples
     --------
@@ -41,6 +44,12 @@ def make_folds(
         raise ValueError(
             f"groups must hold one label per row, shape ({n_rows},); got shape {labels.shape}"
         )
+    if isinstance(cv, str) and cv == "auto":
+        cv = 5
+        if n_rows > MANY_ROWS:
+            kind = ShuffleSplit if labels is None else GroupShuffleSplit
+            share = min(0.2, _HELD_OUT / n_rows)
+            cv = kind(1, test_size=share, random_state=random_state)
     if isinstance(cv, (int, np.integer)):
         what, number = ("rows", n_rows) if labels is None else ("groups", len(np.unique(labels)))
         if cv < 2:
@@ -61,7 +70,8 @@ def make_folds(
             ) from error
     elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
         raise ValueError(
-            f"cv must be a number of folds, a splitter, or pairs of train and test rows; got {cv!r}"
+            "cv must be 'auto', a number of folds, a splitter, or pairs of train and test rows; "
+            f"got {cv!r}"
         )
     rows = np.arange(n_rows)
     folds = [Fold(rows[train], rows[test]) for train, test in cv]

@@ -187,11 +187,11 @@ PATH = (
     Prior("shared", _SEPARATE, None),
     Prior("shared", Sharing(0.3), 0),
     Prior("shared", Sharing(0.1), 1),
-    Prior("shared", Sharing(0.1, correlated=False), 0),
-    Prior("shared", Sharing(0.02, correlated=False), 3),
+    Prior("shared", Sharing(0.03, correlated=False), 0),
+    Prior("shared", Sharing(0.001, correlated=False), 3),
     Prior("own", _SEPARATE, None),
     Prior("own", Sharing(0.3), 5),
-    Prior("own", Sharing(0.1, correlated=False), 5),
+    Prior("own", Sharing(0.03, correlated=False), 5),
 )
 
 
@@ -238,7 +238,7 @@ def learn_path(problem: EvidenceProblem) -> list[EvidenceState]:
     >>> problem = EvidenceProblem.build(X, CensoredTargets.from_bounds(Y, 0.0), np.ones(200))
     >>> states = learn_path(problem)
     >>> len(states), states[-1].spectrum.feature_variance.round(2)
-    (8, array([0.36, 0.01, 0.  , 0.  , 0.  ]))
+    (8, array([0.34, 0.01, 0.  , 0.  , 0.  ]))
     """
     n_features = problem.matrix.shape[1]
     even = Spectrum.build(problem, np.full(n_features, 1.0 / n_features))

@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto import TAILS, EvidenceStack, HeldOutScores, Scoring, fit_error_model, fit_stack
+from deeptobit.auto import (
+    MANY_ROWS,
+    TAILS,
+    EvidenceStack,
+    HeldOutScores,
+    Scoring,
+    fit_error_model,
+    fit_stack,
+)
 from deeptobit.estimators.diagnosis import warn_of_censoring
 from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
@@ -44,8 +52,9 @@ class AutoTobitRegressor(SearchRegressor):
     ----------
     members : "auto" or sequence of {"stack", "deeper"}
         What is tried: the stack of layers, the deeper network, or both (``"auto"``).
-    cv : int, splitter or iterable
-        A number means shuffled folds, or folds of whole ``groups``.
+    cv : "auto", int, splitter or iterable
+        A number means shuffled folds, or folds of whole ``groups``. ``"auto"`` is 5 folds; where
+        there are more than 5,000 rows, a fifth of them, at most 4,000, is held out instead.
     scoring : {"r2", "log"}
         What stack and network are compared by on held-out rows: 1 − squared error of E[y|x] over
         the variance of the task, or the log density. Stacking weights always minimise squared
@@ -70,10 +79,10 @@ class AutoTobitRegressor(SearchRegressor):
     Attributes
     ----------
     members_ : DataFrame
-        What was tried: ``member`` (stack, single layers, deeper network) and its settings, the mean
-        held-out ``score`` over so many ``folds``, the ``weight`` of a layer in the stack, the
-        ``seconds`` per fold, and what was ``taken``. Only two folds count for a network that was
-        abandoned.
+        What was tried, in words (``member``); its mean held-out ``score``, and what that ``gain``
+        is over the best layer with separate tasks; the ``weight`` of a layer in the stack; what
+        came of it (``result``, ``taken``); over how many ``folds``, and ``seconds`` per fold. The
+        other columns are the settings of a layer's prior: ω, R, ρ and c.
     best_score_ : float
         The held-out score of what was taken.
     layers_ : tuple of NetworkLayer
@@ -107,7 +116,7 @@ class AutoTobitRegressor(SearchRegressor):
         self,
         *,
         members: Literal["auto"] | Sequence[str] = "auto",
-        cv: Any = 5,
+        cv: Any = "auto",
         scoring: Scoring = "r2",
         noise: str | Noise = "auto",
         n_jobs: int | None = None,
@@ -149,15 +158,14 @@ class AutoTobitRegressor(SearchRegressor):
         stack = self._fit_stack(search) if "stack" in members else None
         deeper = None
         if "deeper" in members and search.bounded:
-            scores = np.full(len(search.held_out.folds), -np.inf) if stack is None else stack.scores
-            (deeper,) = search.deeper([_DEPTH], {}, scores)
+            deeper = self._try_network(search, stack)
         if stack is None and deeper is None:
             raise ValueError(
                 "no target has a bound, so that a deeper network is linear; set lower or upper, or "
                 "add 'stack' to members"
             )
         rival = -np.inf if stack is None else float(stack.scores.mean())
-        took_network = deeper is not None and float(deeper.scores.mean()) > rival
+        took_network = deeper is not None and bool(deeper.scores.mean() > rival)
         self._members = _tabulate(stack, deeper, took_network=took_network)
         (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
         if self.verbose:
@@ -194,6 +202,18 @@ class AutoTobitRegressor(SearchRegressor):
         )
         warn_of_censoring(stack.kinds, search.held_out.targets)
         return stack
+
+    def _try_network(self, search: Search, stack: EvidenceStack | None) -> Candidate:
+        """The deeper network on every fold, unless it is given up before.
+
+        Where rows are many, some of them show whether more than one layer is worth its time.
+        """
+        n_folds = len(search.held_out.folds)
+        if stack is None:
+            return search.deeper([_DEPTH], {}, np.full(n_folds, -np.inf))[0]
+        if len(search.held_out.targets) > MANY_ROWS and not search.depth_pays(_DEPTH, MANY_ROWS):
+            return search.given_up(_DEPTH)
+        return search.deeper([_DEPTH], {}, stack.scores)[0]
 
     def _take_stack(self, search: Search, stack: EvidenceStack) -> None:
         self.rank_, self.alpha_, self.n_iter_ = stack.layer.U.shape[1], stack.alpha, 1
@@ -239,31 +259,54 @@ def _tabulate(
     """The columns of ``members_``."""
     rows = []
     if stack is not None:
-        times = stack.fit_times
-        rows.append(_row("stack of layers", stack.scores, times, taken=not took_network))
-        rows += [
-            _row("layer with a learned prior", scores, times, weight=weight, **settings)
-            for scores, weight, settings in zip(
-                stack.member_scores, stack.weights.tolist(), stack.settings, strict=True
-            )
-        ]
+        result = "behind the network" if took_network else "taken"
+        rows.append(_row("stack of layers", stack.scores, stack.fit_times, result))
+        for scores, weight, settings in zip(
+            stack.member_scores, stack.weights.tolist(), stack.settings, strict=True
+        ):
+            result = f"{weight:.0%} of the stack" if weight > 0.0 else "adds nothing to the stack"
+            row = _row(_describe(settings), scores, stack.fit_times, result)
+            rows.append(row | settings | {"weight": weight})
     if deeper is not None:
-        name, times = f"network of {_DEPTH} layers", deeper.fit_times
-        rows.append(_row(name, deeper.scores, times, layers=_DEPTH, taken=took_network))
+        name, tried = f"network of {_DEPTH} layers", int((~np.isnan(deeper.scores)).sum())
+        if took_network:
+            result = "taken"
+        elif not tried:
+            result = f"given up: no better than one layer on {MANY_ROWS:,} rows"
+        elif tried < len(deeper.scores):
+            result = f"given up: behind the stack on {tried} folds"
+        else:
+            result = "behind the stack"
+        rows.append(_row(name, deeper.scores, deeper.fit_times, result) | {"layers": _DEPTH})
+    separate = [row["score"] for row in rows if row["shrinkage"] == 1.0]
+    for row in rows:
+        row["gain"] = row["score"] - max(separate, default=np.nan)
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _row(
-    member: str, scores: FloatArray, seconds: FloatArray, *, taken: bool = False, **settings: Any
-) -> dict[str, Any]:
+def _describe(settings: dict[str, Any]) -> str:
+    """A layer of the stack in words."""
+    shared = settings["shrinkage"] < 1.0
+    tasks = f"effects shared, {settings['noise']} noise" if shared else "separate tasks"
+    own = settings["feature_variance"] == "own"
+    return f"{tasks}, {'each feature its own' if own else 'one'} variance"
+
+
+def _row(member: str, scores: FloatArray, seconds: FloatArray, result: str) -> dict[str, Any]:
     tried = ~np.isnan(scores)
-    nothing = {"layers": 1, "feature_variance": "", "noise": ""}
-    nothing |= dict.fromkeys(("shrinkage", "strength", "weight"), np.nan)
+    n_folds = int(tried.sum())
     return {
         "member": member,
-        **nothing | settings,
-        "score": float(scores[tried].mean()),
-        "folds": int(tried.sum()),
-        "seconds": float(seconds[tried].mean()),
-        "taken": taken,
+        "layers": 1,
+        "score": float(scores[tried].mean()) if n_folds else np.nan,
+        "gain": np.nan,
+        "weight": np.nan,
+        "result": result,
+        "taken": result == "taken",
+        "folds": n_folds,
+        "seconds": float(seconds[tried].mean()) if n_folds else np.nan,
+        "feature_variance": "",
+        "noise": "",
+        "shrinkage": np.nan,
+        "strength": np.nan,
     }

@@ -15,6 +15,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from deeptobit.arrays import FloatArray, check_count
 from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
@@ -31,6 +32,7 @@ from deeptobit.targets import BoundsLike
 RANKS = (2, 5, 10)
 N_ALPHAS = 10
 _SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
+_WORTHWHILE = 1e-3  # gain in R² or log density of a deeper network on a part of the rows
 _PROBATION = 2  # folds on which a deeper network must be better once
 _GRID: dict[str, tuple[str, type, Callable[[Any], bool]]] = {
     "ranks": ("whole numbers, at least 1", Integral, lambda rank: rank >= 1),
@@ -381,6 +383,19 @@ class Search:
         )
         trials = iter(jobs)
         return [list(islice(trials, len(folds))) for _ in networks]
+
+    def depth_pays(self, depth: int, n_rows: int) -> bool:
+        """Whether several layers predict better than one, learned from some of the rows."""
+        rng, folds = check_random_state(0), self.held_out.folds[:1]
+        some = [Fold(np.sort(rng.permutation(fold.train)[:n_rows]), fold.test) for fold in folds]
+        networks = [self._network(n_layers=number) for number in (1, depth)]
+        ((one, *_),), ((several, *_),) = self._try(networks, some)
+        return bool(several > one + _WORTHWHILE)
+
+    def given_up(self, depth: int) -> Candidate:
+        """A network that was not fitted on any fold."""
+        table = np.full((2, len(self.held_out.folds)), np.nan)
+        return Candidate(self._network(n_layers=depth), table[0], table[1])
 
     def refit(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
         """The network fitted to all rows."""
