@@ -26,6 +26,7 @@ from deeptobit.targets import BoundsLike
 
 MEMBERS = ("stack", "deeper")
 _DEPTH = 2  # of the deeper network
+_ROWS_PER_FEATURE = 20  # with which a deeper network is tried first, where rows are many
 
 
 class AutoTobitRegressor(SearchRegressor):
@@ -42,7 +43,8 @@ class AutoTobitRegressor(SearchRegressor):
     between tasks. Layers under a path of ρ and c, with one ω for all features and with one for
     each, with R learned and with R = I, are averaged with the weights that predict held-out rows
     best (stacking). A network of two layers is tried too, and taken only if it predicts held-out
-    rows better; one that is behind on each of the first two folds is abandoned. Slope, intercept
+    rows better; one that is behind on each of the first two folds is abandoned, and where there are
+    more than 5,000 rows one that is behind when it has learned from some of them. Slope, intercept
     and noise of every task are then estimated on held-out rows.
 
     Learning a variance for every feature takes 35 eigendecompositions of size min(N, D) per fold:
@@ -206,12 +208,13 @@ class AutoTobitRegressor(SearchRegressor):
     def _try_network(self, search: Search, stack: EvidenceStack | None) -> Candidate:
         """The deeper network on every fold, unless it is given up before.
 
-        Where rows are many, some of them show whether more than one layer is worth its time.
+        Where rows are many, it must beat the stack with some of them first.
         """
-        n_folds = len(search.held_out.folds)
         if stack is None:
-            return search.deeper([_DEPTH], {}, np.full(n_folds, -np.inf))[0]
-        if len(search.held_out.targets) > MANY_ROWS and not search.depth_pays(_DEPTH, MANY_ROWS):
+            return search.deeper([_DEPTH], {}, np.full(len(search.held_out.folds), -np.inf))[0]
+        n_rows, n_features = search.X.shape
+        some = max(MANY_ROWS, _ROWS_PER_FEATURE * n_features)
+        if n_rows > some and not search.is_promising(_DEPTH, some, stack.scores[0]):
             return search.given_up(_DEPTH)
         return search.deeper([_DEPTH], {}, stack.scores)[0]
 
@@ -272,7 +275,7 @@ def _tabulate(
         if took_network:
             result = "taken"
         elif not tried:
-            result = f"given up: no better than one layer on {MANY_ROWS:,} rows"
+            result = "given up: behind the stack with some of the rows"
         elif tried < len(deeper.scores):
             result = f"given up: behind the stack on {tried} folds"
         else:

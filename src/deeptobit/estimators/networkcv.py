@@ -32,7 +32,6 @@ from deeptobit.targets import BoundsLike
 RANKS = (2, 5, 10)
 N_ALPHAS = 10
 _SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
-_WORTHWHILE = 1e-3  # gain in R² or log density of a deeper network on a part of the rows
 _PROBATION = 2  # folds on which a deeper network must be better once
 _GRID: dict[str, tuple[str, type, Callable[[Any], bool]]] = {
     "ranks": ("whole numbers, at least 1", Integral, lambda rank: rank >= 1),
@@ -384,13 +383,12 @@ class Search:
         trials = iter(jobs)
         return [list(islice(trials, len(folds))) for _ in networks]
 
-    def depth_pays(self, depth: int, n_rows: int) -> bool:
-        """Whether several layers predict better than one, learned from some of the rows."""
-        rng, folds = check_random_state(0), self.held_out.folds[:1]
-        some = [Fold(np.sort(rng.permutation(fold.train)[:n_rows]), fold.test) for fold in folds]
-        networks = [self._network(n_layers=number) for number in (1, depth)]
-        ((one, *_),), ((several, *_),) = self._try(networks, some)
-        return bool(several > one + _WORTHWHILE)
+    def is_promising(self, depth: int, n_rows: int, rival: float) -> bool:
+        """Whether a network learned from some of the rows beats a score on the first fold."""
+        train, test = self.held_out.folds[0]
+        some = np.sort(check_random_state(0).permutation(train)[:n_rows])
+        ((score, *_),) = self._try([self._network(n_layers=depth)], [Fold(some, test)])[0]
+        return bool(score >= rival)
 
     def given_up(self, depth: int) -> Candidate:
         """A network that was not fitted on any fold."""
