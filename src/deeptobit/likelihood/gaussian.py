@@ -9,7 +9,14 @@ from scipy.special import ndtr, ndtri
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood.logistic import Logistic
 from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
-from deeptobit.likelihood.normal import log_diff_ndtr, log_ndtr, mills, mills_excess, normal_log_pdf
+from deeptobit.likelihood.normal import (
+    log_diff_ndtr,
+    log_ndtr,
+    mills,
+    mills_excess,
+    normal_log_pdf,
+    piecewise,
+)
 from deeptobit.likelihood.skewed import TwoPiece
 from deeptobit.likelihood.student import StudentT
 
@@ -89,10 +96,12 @@ class Gaussian(SymmetricNoise):
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """φ(z) − z(1 − Φ(z)); in the tail, (1 − Φ(z)) times the excess of the Mills ratio."""
         z = np.asarray(z, dtype=np.float64)
-        up = np.maximum(z, 0.0)
-        tail = ndtr(-up) * mills_excess(-up)
-        body = np.exp(normal_log_pdf(z)) - z * ndtr(-z)
-        return np.where(z > 0.0, tail, body)
+        return piecewise(
+            z,
+            z >= 0.0,
+            lambda z: ndtr(-z) * mills_excess(-z),
+            lambda z: np.exp(normal_log_pdf(z)) - z * ndtr(-z),
+        )
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """(1 + z²)(1 − Φ(z)) − zφ(z)."""

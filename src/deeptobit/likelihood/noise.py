@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS
+from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS, piecewise
 
 
 class Derivatives(NamedTuple):
@@ -278,15 +278,23 @@ class StandardNoise(Noise):
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊]."""
-        up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
-        below = self.mean() - down + self._lower_tail(down, 1)
-        return np.where(z > 0.0, self._upper_tail(up, 1), below)
+        z = np.asarray(z, dtype=np.float64)
+        return piecewise(
+            z,
+            z > 0.0,
+            lambda z: self._upper_tail(z, 1),
+            lambda z: self.mean() - z + self._lower_tail(z, 1),
+        )
 
     def lower_mean(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊]."""
-        up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
-        above = up - self.mean() + self._upper_tail(up, 1)
-        return np.where(z > 0.0, above, self._lower_tail(down, 1))
+        z = np.asarray(z, dtype=np.float64)
+        return piecewise(
+            z,
+            z > 0.0,
+            lambda z: z - self.mean() + self._upper_tail(z, 1),
+            lambda z: self._lower_tail(z, 1),
+        )
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊²]."""
