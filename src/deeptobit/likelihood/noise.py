@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS, piecewise
+from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS
 
 
 class Derivatives(NamedTuple):
@@ -278,23 +278,19 @@ class StandardNoise(Noise):
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊]."""
-        z = np.asarray(z, dtype=np.float64)
-        return piecewise(
-            z,
-            z > 0.0,
-            lambda z: self._upper_tail(z, 1),
-            lambda z: self.mean() - z + self._lower_tail(z, 1),
-        )
+        if np.all(np.asarray(z) > 0.0):
+            return self._upper_tail(np.asarray(z), 1)
+        up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
+        below = self.mean() - down + self._lower_tail(down, 1)
+        return np.where(z > 0.0, self._upper_tail(up, 1), below)
 
     def lower_mean(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊]."""
-        z = np.asarray(z, dtype=np.float64)
-        return piecewise(
-            z,
-            z > 0.0,
-            lambda z: z - self.mean() + self._upper_tail(z, 1),
-            lambda z: self._lower_tail(z, 1),
-        )
+        if np.all(np.asarray(z) <= 0.0):
+            return self._lower_tail(np.asarray(z), 1)
+        up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
+        above = up - self.mean() + self._upper_tail(up, 1)
+        return np.where(z > 0.0, above, self._lower_tail(down, 1))
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊²]."""
