@@ -143,11 +143,8 @@ class LowRankRegressor(SubspaceEstimator):
             self._rows_behind = RowsBehind(0.0, np.zeros(matrix.shape[1])).more(matrix, weight)
         self.__dict__.pop("_stream", None)
         unit = "rows" if self.history_["solver"] == "online" else "Newton steps"
-        self._show_progress(
-            f"{self.n_layers_} layer(s) of rank {self.rank_}, {self.n_iter_:,} {unit} "
-            f"in {perf_counter() - started:.1f} s",
-            last=True,
-        )
+        taken = perf_counter() - started
+        self._show_progress(f"{self.n_iter_:,} {unit} in {taken:.1f} s", last=True)
         diagnosis.warn_of_layers(self.history_.get("layers", [self.history_]), self.tol)
         return self
 

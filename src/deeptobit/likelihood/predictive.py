@@ -96,20 +96,14 @@ class Clipped:
     def mean(self) -> FloatArray:
         """E[y], within the bounds."""
         a, b = self.a, self.b
-        below, above = self._beyond(np.array([a, b]))
+        ends = np.array([a, b])
+        below, above = np.where(np.isfinite(ends), beyond(self.noise, finite_end(ends)), 0.0)
         # Measured from whatever is nearest, the latent score or a bound, nothing large cancels.
         inside = self.latent + self.sigma * (self.noise.mean() + below - above)
         from_lower = self.lower + self.sigma * (below - above)
         from_upper = self.upper - self.sigma * (above - below)
         mean = np.where(a > 0.0, from_lower, np.where(b <= 0.0, from_upper, inside))
         return np.asarray(np.clip(mean, self.lower, self.upper))
-
-    def _beyond(self, z: FloatArray) -> FloatArray:
-        """E[(ε − z)₊] where z > 0, E[(z − ε)₊] elsewhere; 0 at an open end."""
-        known = np.isfinite(z)
-        if not known.any():
-            return np.zeros(z.shape)
-        return np.where(known, beyond(self.noise, finite_end(z)), 0.0)
 
     def variance(self) -> FloatArray:
         """Var[y], at least 0."""
