@@ -1,9 +1,14 @@
-"""Threads of matrix products."""
+"""Threads of matrix products, jobs side by side, and the line that shows their progress."""
 
+import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
+from shutil import get_terminal_size
+from time import perf_counter
 from typing import Any
 
+from joblib import Parallel
 from threadpoolctl import ThreadpoolController
 
 
@@ -30,3 +35,48 @@ def _libraries() -> ThreadpoolController:
     import scipy.linalg  # noqa: F401  (brings a BLAS of its own)
 
     return ThreadpoolController()
+
+
+def show_line(text: str, *, last: bool = False) -> None:
+    """Write over the line of progress on stderr; the last text stays."""
+    width = max(get_terminal_size().columns - 1, 20)
+    shown = text if last else text[:width]
+    print(f"\r{shown:<{width}}", end="\n" if last else "", file=sys.stderr, flush=True)
+
+
+def time_left(started: float, done: float, total: float) -> str:
+    """How long the rest will take at the pace since ``started``, a ``perf_counter``.
+
+    Examples
+    --------
+    >>> time_left(perf_counter() - 6.0, 3, 4), time_left(perf_counter() - 60.0, 1, 4)
+    (', about 2 s left', ', about 3 min left')
+    """
+    seconds = (perf_counter() - started) * (total - done) / max(done, 1e-9)
+    if seconds < 1.0:
+        return ""
+    return (
+        f", about {seconds:.0f} s left"
+        if seconds < 100.0
+        else f", about {seconds / 60:.0f} min left"
+    )
+
+
+def run_jobs(jobs: Sequence[Any], n_jobs: int | None, what: str = "") -> list[Any]:
+    """Results of ``joblib.delayed`` calls, in their order; ``what`` names them on the moving line.
+
+    Without a name nothing is shown.
+
+    Examples
+    --------
+    >>> from joblib import delayed
+    >>> run_jobs([delayed(abs)(-1), delayed(abs)(2)], n_jobs=None)
+    [1, 2]
+    """
+    results, started = [], perf_counter()
+    for result in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        results.append(result)
+        if what:
+            done, total = len(results), len(jobs)
+            show_line(f"{what}, {done} of {total} fits{time_left(started, done, total)}")
+    return results

@@ -174,5 +174,5 @@ def test_a_deeper_network_that_is_behind_on_two_folds_is_abandoned(
     assert np.isnan(deeper[2:]).all()
     assert np.isnan(table["mean_test_score"][-1])
     assert table["rank_test_score"][-1] == len(table["params"])
-    assert "(2 folds)" in capsys.readouterr().err
+    assert "deeper networks, 2 of 2 fits" in capsys.readouterr().err
     assert model.n_layers_ == 1

@@ -140,7 +140,7 @@ def test_progress_names_every_stage() -> None:
         max_iter=100,
         progress=lambda stage, step, objective: stages.append(stage),
     )
-    assert list(dict.fromkeys(stages)) == ["layer 1", "layer 2", "tuning"]
+    assert list(dict.fromkeys(stages)) == ["layer 1 of 2", "layer 2 of 2", "tuning all layers"]
 
 
 def test_layers_from_elsewhere_are_finished_alike() -> None:

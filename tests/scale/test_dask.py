@@ -121,7 +121,7 @@ class TestPartitions:
         assert distance[1] < 1.5 * distance[0]
         assert np.linalg.matrix_rank(model.coef_) == 3
         assert model.n_iter_ == 20_000
-        assert "layer 1: 20,000 of 20,000 rows, " in capsys.readouterr().err
+        assert "layer 1 of 1, 20,000 of 20,000 rows, " in capsys.readouterr().err
 
     def test_an_online_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_average, "_ROWS_PER_LEARNER", 5000)

@@ -1,6 +1,5 @@
 """The model that needs nothing but the bounds."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -74,7 +73,7 @@ class AutoTobitRegressor(SearchRegressor):
     random_state : int, RandomState or None
         Shuffles the folds.
     verbose : int
-        1 prints the score of every member.
+        1 shows on stderr what is being done and what is left, on one line that moves.
     lower, upper, outside, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 
@@ -170,12 +169,13 @@ class AutoTobitRegressor(SearchRegressor):
         took_network = deeper is not None and bool(deeper.scores.mean() > rival)
         self._members = _tabulate(stack, deeper, took_network=took_network)
         (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
-        if self.verbose:
-            print(self.members_.to_string(), file=sys.stderr)
         if deeper is not None and took_network:
             self._take_network(search, deeper)
         elif stack is not None:
             self._take_stack(search, stack)
+        (taken,) = self.members_.loc[self.members_["taken"], "member"]
+        text = f"{taken}: held-out score {self.best_score_:.4f}, see members_"
+        self._show_progress(text, last=True)
 
     @property
     def members_(self) -> pd.DataFrame:
@@ -193,6 +193,7 @@ class AutoTobitRegressor(SearchRegressor):
         return Gaussian() if isinstance(first, NoiseByTask) else first
 
     def _fit_stack(self, search: Search) -> EvidenceStack:
+        self._show_progress(f"stack of layers, {len(search.held_out.folds)} folds and all rows")
         stack = fit_stack(
             search.X,
             search.held_out,

@@ -46,9 +46,11 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         if any(words in str(error) for words in _NO_NUMBER):
             raise type(error)(_name_what_is_no_number(X, error)) from None
         raise
-    _refuse_non_finite(matrix, feature_names(estimator))
     raw = reset and not estimator.standardize
-    _refuse_large(matrix, "feature", feature_names(estimator), _LARGEST_RAW if raw else _LARGEST)
+    most, values = _LARGEST_RAW if raw else _LARGEST, _stored(matrix)
+    if not max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) <= most:  # or NaN
+        _refuse_non_finite(matrix, feature_names(estimator))
+        _refuse_large(matrix, "feature", feature_names(estimator), most)
     if reset:
         least = _SMALLEST_RAW if raw else _SMALLEST
         refuse_small(matrix, "feature", feature_names(estimator), least)

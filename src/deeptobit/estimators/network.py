@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from deeptobit.likelihood import Noise, evaluate, one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork
 from deeptobit.online import OnlineSettings
 from deeptobit.penalties import Penalty
+from deeptobit.runtime import time_left
 from deeptobit.scale import DataSummary
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -332,7 +334,7 @@ def train_network(
         known = (weight > 0.0) & ~targets.missing.all(axis=1)
         if not known.all():
             rows = X[known], targets[known], weight[known]
-        total = model.n_passes * len(rows[1])
+        total, started = model.n_passes * len(rows[1]), perf_counter()
         network = networks.grow_online(
             *rows,
             online,
@@ -341,7 +343,8 @@ def train_network(
             n_passes=model.n_passes,
             calibrated=model._calibrates,
             progress=lambda layer, done: model._show_progress(
-                f"layer {layer + 1}: {done:,} of {total:,} rows"
+                f"layer {layer + 1} of {n_layers}, {done:,} of {total:,} rows"
+                + time_left(started, layer * total + done, n_layers * total)
             ),
         )
         grown = network.grown
@@ -355,7 +358,7 @@ def train_network(
             tol=model.tol,
             max_iter=model.max_iter,
             progress=lambda stage, step, objective: model._show_progress(
-                f"{stage}: step {step}, objective {objective:.4f}"
+                f"{stage}, {step} steps, objective {objective:.4f}"
             ),
         )
         network = replace(network, layers=networks.to_user(network.layers, *units))
@@ -367,7 +370,6 @@ def train_network(
         "paying_depth": network.depth,
         "tuning": {"kept": network.tuned, "objective": network.tuning},
     }
-    model._show_progress()
     return network, alphas, history
 
 

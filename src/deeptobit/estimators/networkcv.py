@@ -1,6 +1,5 @@
 """Rank, penalty, feature sparsity and depth of a Subspace Network by cross-validation."""
 
-import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +10,7 @@ from time import perf_counter
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import clone
@@ -22,11 +21,12 @@ from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.formula import FormulaDesign
 from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
+from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.subspace import null_of
 from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import latents
-from deeptobit.runtime import one_blas_thread
+from deeptobit.runtime import one_blas_thread, run_jobs, show_line
 from deeptobit.targets import BoundsLike
 
 RANKS = (2, 5, 10)
@@ -47,6 +47,7 @@ _SHARED = (
 class SearchRegressor(LayeredRegressor):
     """Layers that are chosen on held-out rows; a subclass compares candidates (``_choose``)."""
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -111,7 +112,7 @@ class SubspaceNetworkCV(SearchRegressor):
     random_state : int, RandomState or None
         Shuffles the folds.
     verbose : int
-        1 prints the score of every candidate.
+        1 shows on stderr what is being done and what is left, on one line that moves.
     lower, upper, outside, noise, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`SubspaceNetworkRegressor`.
 
@@ -188,8 +189,6 @@ class SubspaceNetworkCV(SearchRegressor):
         if self.max_layers > 1 and search.bounded:
             layer = best_of(candidates)
             candidates += search.deeper(range(2, self.max_layers + 1), layer.params, layer.scores)
-        for candidate in candidates if self.verbose else ():
-            print(candidate, file=sys.stderr)
         best = best_of(candidates)
         network = search.refit(best.network)
         if hasattr(self, "feature_names_in_"):
@@ -200,6 +199,7 @@ class SubspaceNetworkCV(SearchRegressor):
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self._store(network.layers_, search.held_out.targets)
         self.coef_ = network.coef_  # one array in a saved file
+        self._show_progress(f"best of {len(candidates)} candidates: {best}", last=True)
 
     def _layer_noise(self) -> Noise:
         if isinstance(self.noise, str) and self.noise == "auto":
@@ -290,6 +290,7 @@ class Search:
     scoring : {"r2", "log"}
     n_jobs : int or None
     template : SubspaceNetworkRegressor
+    verbose : int
     """
 
     X: Any
@@ -297,6 +298,7 @@ class Search:
     scoring: Scoring
     n_jobs: int | None
     template: SubspaceNetworkRegressor
+    verbose: int = 0
 
     @classmethod
     def of(
@@ -316,7 +318,7 @@ class Search:
             **{name: getattr(model, name) for name in _SHARED},
         )
         held_out = HeldOut(targets, weight, folds, noise)
-        return cls(matrix, held_out, model.scoring, model.n_jobs, template)
+        return cls(matrix, held_out, model.scoring, model.n_jobs, template, model.verbose)
 
     @property
     def bounded(self) -> bool:
@@ -334,11 +336,12 @@ class Search:
             alphas = np.geomspace(largest, _SMALLEST_ALPHA * largest, n_alphas)
         alphas = np.sort(np.array(_read_values("alphas", alphas), dtype=np.float64))[::-1]
         paths, folds = list(product(ranks, sparsities)), self.held_out.folds
-        jobs = Parallel(n_jobs=self.n_jobs)(
+        jobs = [
             delayed(_score_path)(self, fold, rank, sparsity, alphas)
             for (rank, sparsity), fold in product(paths, folds)
-        )
-        table = np.array(jobs).reshape(len(paths), len(folds), len(alphas), 2)
+        ]
+        done = run_jobs(jobs, self.n_jobs, "grid of one layer" if self.verbose else "")
+        table = np.array(done).reshape(len(paths), len(folds), len(alphas), 2)
         points = product(paths, alphas.tolist())
         found = zip(points, np.concatenate(table.transpose(0, 2, 3, 1)), strict=True)
         return [
@@ -376,11 +379,11 @@ class Search:
 
     def _try(self, networks: list[SubspaceNetworkRegressor], folds: list[Fold]) -> list[list[Any]]:
         """Score, seconds and held-out latent scores of every network on every fold."""
-        jobs = Parallel(n_jobs=self.n_jobs)(
+        jobs = [
             delayed(_score_network)(self, fold, network)
             for network, fold in product(networks, folds)
-        )
-        trials = iter(jobs)
+        ]
+        trials = iter(run_jobs(jobs, self.n_jobs, "deeper networks" if self.verbose else ""))
         return [list(islice(trials, len(folds))) for _ in networks]
 
     def is_promising(self, depth: int, n_rows: int, rival: float) -> bool:
@@ -397,6 +400,8 @@ class Search:
 
     def refit(self, network: SubspaceNetworkRegressor) -> SubspaceNetworkRegressor:
         """The network fitted to all rows."""
+        if self.verbose:
+            show_line("the best network, fitted to all rows")
         return network.fit(self.X, self.held_out.targets, sample_weight=self.held_out.weight)
 
     def null(self, rows: Any, rank: int, sparsity: float) -> NullLayer:

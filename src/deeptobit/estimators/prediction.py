@@ -1,9 +1,10 @@
 """What every censored regressor can predict, given its latent scores and noise scales."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import wraps
 from numbers import Real
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +18,11 @@ from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive, some_targets
 from deeptobit.network import NetworkLayer, latents
+from deeptobit.runtime import show_line
 from deeptobit.scale import predict_lazily
 from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # What a new fit discards, by the attribute whose assignment marks it: parameters, or features
 # (``partial_fit`` keeps the features it began with).
@@ -26,6 +30,37 @@ _STATE_OF_A_FIT = {
     "sigma_": ("_calibration",),
     "n_features_in_": ("feature_scale_", "formula_", "_chosen_noise"),
 }
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """A fit that fails or is interrupted leaves the model as it was before.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> model = SimpleNamespace(coef_=1)
+    >>> @all_or_nothing
+    ... def fit(model):
+    ...     model.coef_, model.sigma_ = 2, 3
+    ...     raise KeyboardInterrupt
+    >>> try:
+    ...     fit(model)
+    ... except KeyboardInterrupt:
+    ...     model
+    namespace(coef_=1)
+    """
+
+    @wraps(fit)
+    def whole(model: Any, *args: Any, **others: Any) -> Any:
+        before = dict(vars(model))
+        try:
+            return fit(model, *args, **others)
+        except BaseException:
+            vars(model).clear()
+            vars(model).update(before)
+            raise
+
+    return cast(Fit, whole)
 
 
 class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
@@ -43,6 +78,7 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
     outside: Literal["raise", "clip"]
     noise: str | Noise
     prediction: PredictionKind
+    verbose: int
 
     lower_: FloatArray
     upper_: FloatArray
@@ -61,6 +97,11 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
         for stale in _STATE_OF_A_FIT.get(name, ()):
             self.__dict__.pop(stale, None)
         super().__setattr__(name, value)
+
+    def _show_progress(self, text: str, *, last: bool = False) -> None:
+        """If ``verbose``, write over the line of progress on stderr; the last text stays."""
+        if self.verbose:
+            show_line(text, last=last)
 
     def _latent(self, X: Any) -> FloatArray:
         """Scores before censoring, (N, T), for features that were checked."""

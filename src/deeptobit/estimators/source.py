@@ -1,8 +1,8 @@
 """Fitting to rows that are not in memory: Parquet files, and Dask collections on a cluster."""
 
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from deeptobit import scale
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.layer import CensoringKinds, Step
 from deeptobit.network import grow, prune
+from deeptobit.runtime import time_left
 from deeptobit.scale import DataSummary, Moments, Progress, RowSource
 
 
@@ -33,13 +34,14 @@ class SourceTraining:
         unknown = pd.DataFrame(np.nan, index=range(len(block.Y)), columns=list(source.targets))
         y = unknown.iloc[:, 0] if source.one_dimensional else unknown
         _, self.targets, _ = model._read(X, y, None, None, None, reset=True)
-        self._started = time.monotonic()
+        self._started, self._n_layers = perf_counter(), 1
 
     def run(
         self, n_layers: int, checkpoint: Any, *, resume: bool, skip_connection: bool = True
     ) -> DataSummary:
         """Fit and store that many layers; write a checkpoint and resume from one if asked to."""
         model, source, targets = self._model, self._source, self.targets
+        self._n_layers = n_layers
         shape = source.n_rows, len(source.features)
         inputs.require_ridge(model._read_penalty(), "a fit of rows beyond memory")
         solver, reason = inputs.choose_solver(model.solver, shape, len(source.targets))
@@ -49,7 +51,6 @@ class SourceTraining:
             fit_layer = self._fit_layer(solver, cached, progress, keep)
             grown, bounds = progress.finished, (targets.lower, targets.upper)
             grow(fit_layer, n_layers, *bounds, skip_connection=skip_connection, grown=grown)
-        model._show_progress()
         finished, summary = fit_layer.progress.finished, fit_layer.progress.summary
         assert summary is not None
         names, given = targets.names, not isinstance(model.sigma, str)
@@ -99,16 +100,19 @@ class SourceTraining:
         return alpha
 
     def _show_step(self, depth: int, step: Step) -> None:
-        rate = step.n_iter * self._source.n_rows / max(time.monotonic() - self._started, 1e-9)
+        rate = step.n_iter * self._source.n_rows / max(perf_counter() - self._started, 1e-9)
         self._model._show_progress(
-            f"layer {depth + 1}: step {step.n_iter}, objective {step.objective:.6g}, "
+            f"layer {depth + 1} of {self._n_layers}, {step.n_iter} steps, "
             f"gradient {step.gradient_norm:.1e}, {rate:,.0f} rows/s"
         )
 
     def _show_rows(self, depth: int, done: int, total: int) -> None:
-        rate = (depth * total + done) / max(time.monotonic() - self._started, 1e-9)
-        text = f"layer {depth + 1}: {done:,} of {total:,} rows, {rate:,.0f} rows/s"
-        self._model._show_progress(text)
+        learned, layers = depth * total + done, self._n_layers
+        rate = learned / max(perf_counter() - self._started, 1e-9)
+        self._model._show_progress(
+            f"layer {depth + 1} of {layers}, {done:,} of {total:,} rows, {rate:,.0f} rows/s"
+            + time_left(self._started, learned, layers * total)
+        )
 
 
 def _checkpointing(

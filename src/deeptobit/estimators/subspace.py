@@ -4,9 +4,9 @@ What a layer and a network have in common comes first: inputs, settings, and how
 """
 
 import os
-import sys
 from abc import abstractmethod
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Rows
-from deeptobit.estimators.prediction import SubspaceMixin
+from deeptobit.estimators.prediction import SubspaceMixin, all_or_nothing
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
@@ -31,6 +31,7 @@ from deeptobit.online import (
     learn_passes,
 )
 from deeptobit.penalties import Penalty
+from deeptobit.runtime import time_left
 from deeptobit.scale import DaskRows, DataSummary, RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -98,6 +99,7 @@ class LowRankRegressor(SubspaceEstimator):
     _stream: OnlineSolver | RecursiveTobit | NetworkStream | ContinuedNetwork
     _words_for_sigma: tuple[str, ...] = ("mle",)
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -126,7 +128,7 @@ class LowRankRegressor(SubspaceEstimator):
         resume : bool
             Go on from the checkpoint of an earlier fit that was interrupted.
         """
-        source = self._source(X, y, sample_weight, lower, upper)
+        started, source = perf_counter(), self._source(X, y, sample_weight, lower, upper)
         if source is not None:
             summary = self._fit_source(SourceTraining(self, source), checkpoint, resume)
             self._rows_behind = RowsBehind(summary.weight, summary.mean_squares)
@@ -140,6 +142,9 @@ class LowRankRegressor(SubspaceEstimator):
             self._fit(matrix, targets, weight)
             self._rows_behind = RowsBehind(0.0, np.zeros(matrix.shape[1])).more(matrix, weight)
         self.__dict__.pop("_stream", None)
+        unit = "rows" if self.history_["solver"] == "online" else "Newton steps"
+        taken = perf_counter() - started
+        self._show_progress(f"{self.n_iter_:,} {unit} in {taken:.1f} s", last=True)
         diagnosis.warn_of_layers(self.history_.get("layers", [self.history_]), self.tol)
         return self
 
@@ -160,6 +165,9 @@ class LowRankRegressor(SubspaceEstimator):
         An unfitted network learns all layers online (``joint_tuning`` and ``early_stopping`` need
         all rows at once and do not act). One that was fitted goes on with its last layer; hidden
         layers stay as they are.
+
+        A call that is interrupted leaves the model as it was; the next one goes on as after
+        ``fit``.
         """
         first = not hasattr(self, "_rows_behind")
         matrix, targets, weight = self._read(X, y, sample_weight, lower, upper, reset=first)
@@ -167,9 +175,12 @@ class LowRankRegressor(SubspaceEstimator):
         if first:
             diagnosis.check_first_rows(targets, weight)
             inputs.require_ridge(self._read_penalty(), "partial_fit")
-        if not hasattr(self, "_stream"):
-            self._stream = self._begun(targets) if first else self._continued()
-        self._stream.learn(matrix, targets.low, targets.high, weight)
+        stream = self.__dict__.pop(
+            "_stream", None
+        )  # an interrupted one has learned some of the rows
+        stream = stream or (self._begun(targets) if first else self._continued())
+        stream.learn(matrix, targets.low, targets.high, weight)
+        self._stream = stream
         self._store_stream(targets)
         before = RowsBehind(0.0, np.zeros(matrix.shape[1])) if first else self._rows_behind
         self._rows_behind = before.more(matrix, weight)
@@ -194,11 +205,6 @@ class LowRankRegressor(SubspaceEstimator):
     @abstractmethod
     def _store_stream(self, targets: CensoredTargets) -> None:
         """Keep what the stream has learned."""
-
-    def _show_progress(self, text: str = "") -> None:
-        """If ``verbose``, write over the line of progress on stderr; without text, end it."""
-        if self.verbose:
-            print(f"\r{text:<70}" if text else "", end="" if text else "\n", file=sys.stderr)
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any, *, reset: bool
@@ -334,7 +340,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
     n_jobs : int or None
         Threads of the online solver over tasks, all cores if -1; the result does not depend on it.
     verbose : int
-        1 shows progress on stderr.
+        1 shows on stderr what is being done and what is left, on one line that moves.
     lower, upper, outside, noise, sigma, fit_intercept, standardize, prediction, max_iter, tol
         As in :class:`TobitRegressor`; ``tol`` is the norm of the gradient (where features have
         left, of the least subgradient: the residual of the optimality conditions) relative to that
@@ -491,7 +497,6 @@ class SubspaceTobitRegressor(LowRankRegressor):
             max_iter=self.max_iter,
             watch=self._show_step if self.verbose else None,
         )
-        self._show_progress()
         features, scaling = null.problem.features, null.problem.scaling
         layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))
         self._store((layer,), targets)
@@ -504,7 +509,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         """Progress of the batch solver."""
         self._show_progress(
             f"{step.n_iter:,} Newton steps, objective {step.objective:.6g}, "
-            f"relative gradient norm {step.gradient_norm:.1e}"
+            f"relative gradient norm {step.gradient_norm:.1e} ({self.tol:.0e} wanted)"
         )
 
     def _null(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> batch.NullLayer:
@@ -514,10 +519,10 @@ class SubspaceTobitRegressor(LowRankRegressor):
 
     def _fit_online(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         solver = self._stream = self._online_solver(targets.names)
-        total = self.n_passes * len(targets)
+        total, started = self.n_passes * len(targets), perf_counter()
         for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
-            self._show_progress(f"{done:,} of {total:,} rows ({done / total:.0%})")
-        self._show_progress()
+            left = time_left(started, done, total)
+            self._show_progress(f"{done:,} of {total:,} rows ({done / total:.0%}){left}")
         self._store_stream(targets)
 
     def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:

@@ -1,6 +1,7 @@
 """Tobit regression for many outcomes at once, by exact maximum likelihood, and its inference."""
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -14,6 +15,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Limits, feature_names
+from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.exceptions import CensoringWarning, warn
 from deeptobit.inspection import CovarianceKind, FittedTobit
 from deeptobit.likelihood import Noise, Predictive, one_family
@@ -62,6 +64,8 @@ class TobitRegressor(CensoredRegressor):
         Newton steps at most.
     tol : float
         Norm of the gradient, per row and in standard units, at which a task has converged.
+    verbose : int
+        1 shows on stderr what is being done and what is left, on one line that moves.
 
     Attributes
     ----------
@@ -123,6 +127,7 @@ class TobitRegressor(CensoredRegressor):
         prediction: inputs.PredictionKind = "mean",
         max_iter: int = 100,
         tol: float = 1e-8,
+        verbose: int = 0,
     ) -> None:
         self.lower = lower
         self.upper = upper
@@ -135,7 +140,9 @@ class TobitRegressor(CensoredRegressor):
         self.prediction = prediction
         self.max_iter = max_iter
         self.tol = tol
+        self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -157,6 +164,7 @@ class TobitRegressor(CensoredRegressor):
         lower, upper : arrays of shape (N, T), optional
             Bounds per entry, such as detection limits that differ from row to row.
         """
+        started = perf_counter()
         inputs.check_settings(self.get_params(deep=False))
         matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
@@ -169,8 +177,9 @@ class TobitRegressor(CensoredRegressor):
         problem, fixed_theta = self._pose(matrix, targets, weight)
         diagnosis.warn_of_collinearity(problem.features, feature_names(self), self.alpha)
         total = float(weight.sum())
+        settings: Any = {"total_weight": total, "tol": self.tol, "max_iter": self.max_iter}
         problem, result, kinds = layer.fit_tobit(
-            problem, fixed_theta, total_weight=total, tol=self.tol, max_iter=self.max_iter
+            problem, fixed_theta, **settings, watch=self._show_progress
         )
         point = diagnosis.take_minimum_norm(problem, result.point, undetermined)
         self._trained = FittedTobit(problem, point, result.value, total, kinds)
@@ -178,6 +187,8 @@ class TobitRegressor(CensoredRegressor):
         self.coef_, self.intercept_, self.sigma_ = self._trained.in_user_units()
         self.log_likelihood_ = self._trained.log_likelihood()
         self.n_iter_ = max(int(result.n_iter.max()), 1)
+        taken = perf_counter() - started
+        self._show_progress(f"{self.n_iter_} Newton steps in {taken:.1f} s", last=True)
         self.history_ = {
             "n_iter": result.n_iter,
             "gradient_norm": result.gradient_norm,

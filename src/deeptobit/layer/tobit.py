@@ -3,8 +3,10 @@
 Everything is in standard units, in Olsen's (1978) convex coordinates γ = β/σ and θ = 1/σ.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
@@ -203,6 +205,7 @@ def fit_tobit(
     total_weight: float,
     tol: float,
     max_iter: int,
+    watch: Callable[[str], None] = lambda text: None,
 ) -> tuple[OlsenProblem, NewtonResult, CensoringKinds]:
     """Solve every task; returns the problem as solved (with undetermined σ held fixed).
 
@@ -216,6 +219,8 @@ def fit_tobit(
     tol : float
         Gradient norm at which a task has converged, for a task without missing entries.
     max_iter : int
+    watch : function, optional
+        Called with a line on the progress at the start and after a step.
     """
     kinds = CensoringKinds.of(problem)
     undetermined = kinds.one_sided | kinds.two_sided
@@ -231,7 +236,13 @@ def fit_tobit(
     start[:, kinds.one_sided] = beyond[:, kinds.one_sided]
     # A constant cannot be improved upon where there is no maximum: such a task starts converged.
     tolerance = np.where(kinds.one_sided, np.inf, tol * problem.known_share())
-    result = solve_newton(problem, start, tol=tolerance, max_iter=max_iter)
+    steps = count()
+
+    def tell(point: FloatArray, value: FloatArray, norm: FloatArray) -> None:
+        done = f"{(norm <= tolerance).sum()} of {len(norm)} targets converged"
+        watch(f"{next(steps)} Newton steps, {done}")
+
+    result = solve_newton(problem, start, tol=tolerance, max_iter=max_iter, watch=tell)
     return problem, result, kinds
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.likelihood import normal
 from deeptobit.likelihood.logistic import Logistic
 from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
-from deeptobit.likelihood.normal import log_diff_ndtr, log_ndtr, mills, mills_excess, normal_log_pdf
 from deeptobit.likelihood.skewed import TwoPiece
 from deeptobit.likelihood.student import StudentT
 
@@ -30,7 +30,7 @@ class Gaussian(SymmetricNoise):
 
     def log_pdf(self, z: FloatArray) -> FloatArray:
         """−z²/2 − log √(2π)."""
-        return normal_log_pdf(z)
+        return normal.normal_log_pdf(z)
 
     def score(self, z: FloatArray) -> FloatArray:
         """The identity."""
@@ -42,7 +42,7 @@ class Gaussian(SymmetricNoise):
 
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Log Φ(z)."""
-        return log_ndtr(z)
+        return normal.log_ndtr(z)
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Φ⁻¹(q)."""
@@ -68,10 +68,10 @@ class Gaussian(SymmetricNoise):
 
     def _one_sided(self, end: FloatArray, sign: float) -> Derivatives:
         z = sign * end
-        ratio, excess = mills(z), mills_excess(z)
+        ratio, excess = normal.mills(z), normal.mills_excess(z)
         bend = ratio * (1.0 - z * excess)
         return Derivatives(
-            nll=-log_ndtr(z),
+            nll=-normal.log_ndtr(z),
             latent=sign * ratio,
             log_sigma=z * ratio,
             latent_latent=ratio * excess,
@@ -80,7 +80,7 @@ class Gaussian(SymmetricNoise):
         )
 
     def _log_mass(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return log_diff_ndtr(a, b)
+        return normal.log_diff_ndtr(a, b)
 
     def variance(self) -> float:
         """Constant 1."""
@@ -89,24 +89,26 @@ class Gaussian(SymmetricNoise):
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """φ(z) − z(1 − Φ(z)); in the tail, (1 − Φ(z)) times the excess of the Mills ratio."""
         z = np.asarray(z, dtype=np.float64)
-        up = np.maximum(z, 0.0)
-        tail = ndtr(-up) * mills_excess(-up)
-        body = np.exp(normal_log_pdf(z)) - z * ndtr(-z)
-        return np.where(z > 0.0, tail, body)
+        return normal.piecewise(
+            z,
+            z >= 0.0,
+            lambda z: ndtr(-z) * normal.mills_excess(-z),
+            lambda z: np.exp(normal.normal_log_pdf(z)) - z * ndtr(-z),
+        )
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """(1 + z²)(1 − Φ(z)) − zφ(z)."""
         z = np.asarray(z, dtype=np.float64)
         up = np.maximum(z, 0.0)
         # (1 + z²) − zλ(−z) = 1 − z·excess in the tail
-        tail = ndtr(-up) * (1.0 - up * mills_excess(-up))
-        body = (1.0 + z * z) * ndtr(-z) - z * np.exp(normal_log_pdf(z))
+        tail = ndtr(-up) * (1.0 - up * normal.mills_excess(-up))
+        body = (1.0 + z * z) * ndtr(-z) - z * np.exp(normal.normal_log_pdf(z))
         return np.where(z > 0.0, tail, body)
 
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """zΦ(z)² + 2φ(z)Φ(z) − Φ(√2 z)/√π, an antiderivative of Φ²."""
         cdf = ndtr(z)
-        density = np.exp(normal_log_pdf(z))
+        density = np.exp(normal.normal_log_pdf(z))
         return np.asarray(cdf * (z * cdf + 2.0 * density) - ndtr(np.sqrt(2.0) * z) * _INV_SQRT_PI)
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:

@@ -278,12 +278,16 @@ class StandardNoise(Noise):
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊]."""
+        if np.all(np.asarray(z) > 0.0):
+            return self._upper_tail(np.asarray(z), 1)
         up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
         below = self.mean() - down + self._lower_tail(down, 1)
         return np.where(z > 0.0, self._upper_tail(up, 1), below)
 
     def lower_mean(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊]."""
+        if np.all(np.asarray(z) <= 0.0):
+            return self._lower_tail(np.asarray(z), 1)
         up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
         above = up - self.mean() + self._upper_tail(up, 1)
         return np.where(z > 0.0, above, self._lower_tail(down, 1))

@@ -5,10 +5,13 @@ and its gradient is largest. There the quotient φ(z)/Φ(z) is 0/0 in floating p
 below goes through erfcx(x) = exp(x²) erfc(x), which never underflows on that side.
 """
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 import numpy as np
 from scipy.special import erfc, erfcx
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 
 LEGENDRE_NODES, LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(64)
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -19,6 +22,27 @@ _SQRT_2_OVER_PI = np.sqrt(2.0 / np.pi)
 # With 24 terms its truncation error there is below 1e-14 (tests compare it with mpmath).
 _FAR_TAIL = -6.0
 _FRACTION_TERMS = 24
+_FEW = 16  # numbers whose fractions take longer as an array than one by one
+
+
+Formula: TypeAlias = Callable[[FloatArray], FloatArray]
+
+
+def piecewise(z: FloatArray, chosen: BoolArray, yes: Formula, no: Formula) -> FloatArray:
+    """One formula where it is chosen, another elsewhere; each is computed only for its entries.
+
+    Examples
+    --------
+    >>> z = np.array([-4.0, 4.0])
+    >>> piecewise(z, z > 0.0, np.sqrt, np.square)
+    array([16.,  2.])
+    """
+    count = np.count_nonzero(chosen)
+    if count in (0, chosen.size):
+        return np.asarray(yes(z) if count else no(z))
+    result = np.empty(z.shape)
+    result[chosen], result[~chosen] = yes(z[chosen]), no(z[~chosen])
+    return result
 
 
 def normal_log_pdf(z: FloatArray) -> FloatArray:
@@ -72,12 +96,20 @@ def mills(z: FloatArray) -> FloatArray:
     array([4.00249688e+01, 7.97884561e-01, 5.05227108e-15])
     """
     z = np.asarray(z, dtype=np.float64)
+    return piecewise(z, z <= 0.0, _mills_left, _mills_right)
+
+
+def _mills_left(z: FloatArray) -> FloatArray:
     # erfcx reaches 0 near 1e308, long after λ(z) and −z have become the same number.
-    left = np.clip(z, -1e150, 0.0)
-    right = np.maximum(z, 0.0)
-    in_left = _SQRT_2_OVER_PI / erfcx(-left / _SQRT_2)
-    in_right = np.exp(normal_log_pdf(right)) / (1.0 - 0.5 * erfc(right / _SQRT_2))
-    return np.where(z < -1e150, -z, np.where(z < 0.0, in_left, in_right))
+    return piecewise(z, z < -1e150, np.negative, _mills_middle)
+
+
+def _mills_middle(z: FloatArray) -> FloatArray:
+    return np.asarray(_SQRT_2_OVER_PI / erfcx(-z / _SQRT_2))
+
+
+def _mills_right(z: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(normal_log_pdf(z)) / (1.0 - 0.5 * erfc(z / _SQRT_2)))
 
 
 def mills_excess(z: FloatArray) -> FloatArray:
@@ -93,12 +125,24 @@ def mills_excess(z: FloatArray) -> FloatArray:
     array([1.00000000e-08, 2.49688472e-02, 7.97884561e-01])
     """
     z = np.asarray(z, dtype=np.float64)
-    x = -np.minimum(z, _FAR_TAIL)
-    fraction = np.zeros_like(x)
+    return piecewise(z, z < _FAR_TAIL, _excess_far_out, _excess_near)
+
+
+def _excess_near(z: FloatArray) -> FloatArray:
+    return piecewise(z, z <= 0.0, _mills_middle, _mills_right) + z
+
+
+def _excess_far_out(z: FloatArray) -> FloatArray:
+    if z.size > _FEW:
+        return np.asarray(_fraction(z))
+    return np.array([_fraction(each) for each in z.ravel().tolist()]).reshape(z.shape)
+
+
+def _fraction(z: Any) -> Any:
+    fraction = 0.0
     for term in range(_FRACTION_TERMS, 0, -1):
-        fraction = term / (x + fraction)
-    near = np.maximum(z, _FAR_TAIL)
-    return np.where(z < _FAR_TAIL, fraction, mills(near) + near)
+        fraction = term / (fraction - z)
+    return fraction
 
 
 # The normal mass of an interval, without cancellation.

@@ -28,7 +28,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.likelihood.evaluate import reference_evaluate
 from deeptobit.likelihood.noise import Noise
 from deeptobit.likelihood.spread import ScoreGrid
-from deeptobit.likelihood.tasks import at_scores, grid_of
+from deeptobit.likelihood.tasks import at_scores, beyond, grid_of
 from deeptobit.targets import OFF_GRID
 
 # The distribution of a censored outcome y = clip(η + σε, lower, upper), given η and σ.
@@ -96,15 +96,14 @@ class Clipped:
     def mean(self) -> FloatArray:
         """E[y], within the bounds."""
         a, b = self.a, self.b
-        a_end, b_end = finite_end(a), finite_end(b)
-        below = np.where(np.isfinite(a), self.noise.lower_mean(a_end), 0.0)
-        above = np.where(np.isfinite(b), self.noise.upper_mean(b_end), 0.0)
+        ends = np.array([a, b])
+        below, above = np.where(np.isfinite(ends), beyond(self.noise, finite_end(ends)), 0.0)
         # Measured from whatever is nearest, the latent score or a bound, nothing large cancels.
         inside = self.latent + self.sigma * (self.noise.mean() + below - above)
-        from_lower = self.lower + self.sigma * (self.noise.upper_mean(a_end) - above)
-        from_upper = self.upper - self.sigma * (self.noise.lower_mean(b_end) - below)
-        mean = np.where(a > 0.0, from_lower, np.where(b < 0.0, from_upper, inside))
-        return np.clip(mean, self.lower, self.upper)
+        from_lower = self.lower + self.sigma * (below - above)
+        from_upper = self.upper - self.sigma * (above - below)
+        mean = np.where(a > 0.0, from_lower, np.where(b <= 0.0, from_upper, inside))
+        return np.asarray(np.clip(mean, self.lower, self.upper))
 
     def variance(self) -> FloatArray:
         """Var[y], at least 0."""
@@ -211,10 +210,11 @@ class Predictive(Clipped):
         grid = grid_of(self.noise)
         return np.zeros(1) if grid is None else grid.within(self.lower, self.upper)
 
-    @cached_property
+    @property
     def _grid(self) -> ScoreGrid | None:
         """The score grid; None if all outcomes are continuous."""
-        return grid_of(self.noise) if self.step.any() else None
+        grid = grid_of(self.noise)
+        return grid if grid is not None and self.step.any() else None
 
     @cached_property
     def _between(self) -> Clipped:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood.noise import Derivatives, Noise
+from deeptobit.likelihood.noise import Derivatives, Noise, SymmetricNoise
+from deeptobit.likelihood.normal import piecewise
 from deeptobit.likelihood.spread import ScoreGrid, Spread
 
 
@@ -51,29 +52,29 @@ class NoiseOfEntries:
 
     def log_pdf(self, z: FloatArray) -> FloatArray:
         """Log density log f(z)."""
-        return self._each(lambda noise, part: noise.log_pdf(part), z)
+        return self.each(lambda noise, part: noise.log_pdf(part), z)
 
     def score(self, z: FloatArray) -> FloatArray:
         """−f'(z)/f(z)."""
-        return self._each(lambda noise, part: noise.score(part), z)
+        return self.each(lambda noise, part: noise.score(part), z)
 
     def score_slope(self, z: FloatArray) -> FloatArray:
         """Derivative of the score."""
-        return self._each(lambda noise, part: noise.score_slope(part), z)
+        return self.each(lambda noise, part: noise.score_slope(part), z)
 
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Log F(z)."""
-        return self._each(lambda noise, part: noise.log_cdf(part), z)
+        return self.each(lambda noise, part: noise.log_cdf(part), z)
 
     def log_sf(self, z: FloatArray) -> FloatArray:
         """Log (1 − F(z))."""
-        return self._each(lambda noise, part: noise.log_sf(part), z)
+        return self.each(lambda noise, part: noise.log_sf(part), z)
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Quantile function F⁻¹(q); one q for all tasks is that of each."""
         q = np.asarray(q, dtype=np.float64)
         every = np.broadcast_to(q, np.broadcast_shapes(q.shape, self._which.shape))
-        return self._each(lambda noise, part: noise.ppf(part), every)
+        return self.each(lambda noise, part: noise.ppf(part), every)
 
     def interval(self, a: FloatArray, b: FloatArray) -> Derivatives:
         """−log(F(b) − F(a)) and its derivatives."""
@@ -94,33 +95,33 @@ class NoiseOfEntries:
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊]."""
-        return self._each(lambda noise, part: noise.upper_mean(part), z)
+        return self.each(lambda noise, part: noise.upper_mean(part), z)
 
     def lower_mean(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊]."""
-        return self._each(lambda noise, part: noise.lower_mean(part), z)
+        return self.each(lambda noise, part: noise.lower_mean(part), z)
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊²]."""
-        return self._each(lambda noise, part: noise.upper_square(part), z)
+        return self.each(lambda noise, part: noise.upper_square(part), z)
 
     def lower_square(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊²]."""
-        return self._each(lambda noise, part: noise.lower_square(part), z)
+        return self.each(lambda noise, part: noise.lower_square(part), z)
 
     def upper_crps(self, z: FloatArray) -> FloatArray:
         """Integral of (1 − F)² above z."""
-        return self._each(lambda noise, part: noise.upper_crps(part), z)
+        return self.each(lambda noise, part: noise.upper_crps(part), z)
 
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """Integral of F² below z."""
-        return self._each(lambda noise, part: noise.lower_crps(part), z)
+        return self.each(lambda noise, part: noise.lower_crps(part), z)
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         """Independent draws of ε, whose last axis is the tasks'."""
-        return self._each(lambda noise, part: noise.sample(rng, part.shape), np.empty(shape))
+        return self.each(lambda noise, part: noise.sample(rng, part.shape), np.empty(shape))
 
-    def _each(
+    def each(
         self, function: Callable[[Noise, FloatArray], FloatArray], z: FloatArray
     ) -> FloatArray:
         """Apply a function to the tasks of every family."""
@@ -272,6 +273,22 @@ def at_scores(noise: Noise, latent: FloatArray, sigma: FloatArray) -> tuple[Nois
         return noise, sigma
     noise.check_tasks(np.shape(latent))
     return noise.with_one_spread(), np.asarray(sigma * noise.spread.factor(latent))
+
+
+def beyond(noise: Noise, z: FloatArray) -> FloatArray:
+    """E[(ε − z)₊] where z > 0, E[(z − ε)₊] elsewhere: never the larger part of the noise.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> beyond(Gaussian(), np.array([-1.0, 1.0])).round(3)
+    array([0.083, 0.083])
+    """
+    if isinstance(noise, SymmetricNoise):
+        return noise.upper_mean(np.abs(z))
+    if isinstance(noise, NoiseOfEntries):
+        return noise.each(beyond, z)
+    return piecewise(z, z > 0.0, noise.upper_mean, noise.lower_mean)
 
 
 def with_one_spread(noise: Noise) -> Noise:

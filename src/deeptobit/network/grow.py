@@ -304,7 +304,7 @@ def train(
         layers,
         null.problem.min_log_sigma,
         problem.free_sigma & ~null.kinds.two_sided,
-        progress=lambda step, objective: progress("tuning", step, objective),
+        progress=lambda step, objective: progress("tuning all layers", step, objective),
         promising=lambda candidate: joint_tuning is True or gain(candidate) > _PROMISING,
     )
     network = replace(network, tuning=tuple(objectives))
@@ -369,7 +369,9 @@ class FitToOptimum:
             alpha=alpha,
             tol=self.tol,
             max_iter=self.max_iter,
-            watch=lambda at: self.progress(f"layer {len(layers) + 1}", at.n_iter, at.objective),
+            watch=lambda at: self.progress(
+                f"layer {len(layers) + 1} of {problem.n_layers}", at.n_iter, at.objective
+            ),
         )
         layer = _on_inputs(null, fit.layer, centre, problem.rank)
         return GrownLayer(layer, alpha, fit.n_iter, fit.history)

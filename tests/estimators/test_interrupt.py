@@ -1,0 +1,145 @@
+"""Ctrl-C: a fit stops at once and leaves nothing behind; and the line that says what is left."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from deeptobit import (
+    AutoTobitRegressor,
+    SubspaceNetworkCV,
+    SubspaceNetworkRegressor,
+    SubspaceTobitRegressor,
+    TobitRegressor,
+)
+from deeptobit.datasets import make_subspace
+
+MODELS = [
+    TobitRegressor(),
+    SubspaceTobitRegressor(3, solver="batch"),
+    SubspaceTobitRegressor(3, solver="online"),
+    SubspaceNetworkRegressor(3, 2),
+    SubspaceNetworkCV(ranks=[1], alphas=[0.1], cv=2, random_state=0),
+    AutoTobitRegressor(cv=2, random_state=0),
+]
+ALL = pytest.mark.parametrize("model", MODELS, ids=repr)
+SEARCH = """
+from deeptobit import SubspaceNetworkCV
+from deeptobit.datasets import make_subspace
+X, Y, _ = make_subspace(3000, 60, 20, 5, random_state=0)
+model = SubspaceNetworkCV(n_jobs=2)
+print("ready", flush=True)
+try:
+    model.fit(X, Y)
+except KeyboardInterrupt:
+    print(sorted(vars(model)) == sorted(model.get_params()), flush=True)
+"""
+
+
+def data(n_samples: int = 60) -> tuple[Any, Any]:
+    X, Y, _ = make_subspace(n_samples, 4, 3, 1, random_state=0)
+    return X, Y
+
+
+@contextmanager
+def ctrl_c_when(monkeypatch: pytest.MonkeyPatch, called: str) -> Iterator[None]:
+    """The user presses Ctrl-C when a function is called."""
+
+    def pressed(*args: Any, **others: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(called, pressed)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
+def watch_group(group: int, seconds: float) -> None:
+    """Wait; raises as soon as no process of the group is left."""
+    for _ in range(round(seconds / 0.05)):
+        os.killpg(group, 0)
+        sleep(0.05)
+
+
+@ALL
+def test_an_interrupted_fit_leaves_the_model_as_it_was(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, Y = data()
+    model = clone(model)
+    last = "deeptobit.estimators.prediction.PredictiveRegressor._store_targets"
+    with ctrl_c_when(monkeypatch, last):
+        model.fit(X, Y)
+    assert sorted(vars(model)) == sorted(model.get_params())
+    before = model.fit(X, Y).predict(X)
+    with ctrl_c_when(monkeypatch, last):
+        model.fit(X[:, :2], Y[:, :1])
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
+    X, Y = data()
+    model = TobitRegressor().fit(X, Y)
+    with pytest.raises(ValueError, match="below"):
+        model.fit(X[:, :2], Y - 100.0)
+    assert model.predict(X).shape == Y.shape
+
+
+def test_an_interrupted_partial_fit_goes_on_from_the_model_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, Y = data(200)
+    model = SubspaceTobitRegressor(1).partial_fit(X[:100], Y[:100])
+    before = model.predict(X)
+    with ctrl_c_when(monkeypatch, "deeptobit.online.OnlineSolver.learn"):
+        model.partial_fit(X[100:], Y[100:])
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert np.isfinite(model.partial_fit(X[100:], Y[100:]).predict(X)).all()
+
+
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no SIGINT for a group of processes"
+)
+def test_ctrl_c_ends_the_workers_of_a_search(tmp_path: Path) -> None:
+    folders = dict.fromkeys(("TMPDIR", "JOBLIB_TEMP_FOLDER"), str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", SEARCH],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | folders,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        started = perf_counter()
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout.readline() == "True\n"
+        assert perf_counter() - started < 2.0  # a busy machine takes longer than one
+    with pytest.raises(ProcessLookupError):
+        watch_group(process.pid, seconds=5.0)
+    assert not list(tmp_path.iterdir())
+
+
+@ALL
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_one_line_moves_and_its_last_text_stays(
+    model: Any, verbose: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone(model).set_params(verbose=verbose).fit(*data())
+    captured = capsys.readouterr()
+    assert not captured.out
+    assert captured.err.count("\n") == verbose
+    assert captured.err.count("\r") >= 2 * verbose
+    assert captured.err.endswith("\n" if verbose else "")
