@@ -50,7 +50,7 @@ def write_table(path: Path) -> None:
 
 def _deeptobit(*arguments: str, folder: str) -> float:
     """Wall seconds of one command in a process of its own."""
-    command = [sys.executable, "-c", "from deeptobit.cli import main; main()", *arguments]
+    command = [sys.executable, "-m", "deeptobit", *arguments]
     started = perf_counter()
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return perf_counter() - started

@@ -1,6 +1,6 @@
 """Layers under priors learned by EM, from separate tasks to tasks that share effects."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -221,13 +221,15 @@ class EvidenceMember:
         return np.asarray(X @ self.coef.T + self.intercept)
 
 
-def learn_path(problem: EvidenceProblem) -> list[EvidenceState]:
+def learn_path(
+    problem: EvidenceProblem, watch: Callable[[int], None] | None = None
+) -> list[EvidenceState]:
     r"""Layers under Δ = W/σ ~ matrix normal(0, diag ω, (1 − ρ)K + ρR), one for each of ``PATH``.
 
     ω is one variance for all features or one for each; K is the covariance of the effects between
     tasks, R that of the noise. All are learned by EM. The path begins with separate tasks, ρ = 1,
     and has two branches along which they share more and more, with warm starts: one learns R, the
-    other assumes independent noise, R = I.
+    other assumes independent noise, R = I. ``watch`` is called with the number of layers done.
 
     Examples
     --------
@@ -247,6 +249,8 @@ def learn_path(problem: EvidenceProblem) -> list[EvidenceState]:
         before = start(problem, even) if prior.after is None else states[prior.after]
         n_steps = _FIRST_STEPS if prior.after is None else _STEPS
         states.append(_learn(problem, before, prior, n_steps))
+        if watch is not None:
+            watch(len(states))
     return states
 
 

@@ -1,13 +1,13 @@
 """Stacking: layers under learned priors, averaged and recalibrated by held-out rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from scipy.optimize import nnls
 
 from deeptobit.arrays import FloatArray
@@ -79,6 +79,7 @@ def fit_stack(
     standardize: bool,
     scoring: Scoring,
     n_jobs: int | None,
+    watch: Callable[[int, int], None] | None = None,
 ) -> EvidenceStack:
     """Fit the path to the training rows of every fold, weigh, fit to all rows, recalibrate.
 
@@ -90,13 +91,21 @@ def fit_stack(
     held_out : HeldOut
     families : sequence of Noise
         Candidates for the error model, as in :func:`fit_error_model`.
+    watch : function, optional
+        Called with the number of priors learned so far and in all, if folds do not run in parallel.
     """
     held_out = replace(held_out, noise=Gaussian())
     targets, weight, folds = held_out.targets, held_out.weight, held_out.folds
     strengths = STRENGTHS if len(targets) < _MANY_ROWS * X.shape[1] else (1.0,)
     units = {"fit_intercept": fit_intercept, "standardize": standardize}
+    total = len(folds) * len(PATH)
+    watches: list[Any] = [None] * len(folds)
+    if watch is not None and effective_n_jobs(n_jobs) == 1:
+        starts = range(0, total, len(PATH))
+        watches = [lambda done, start=start: watch(start + done, total) for start in starts]
     paths = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_path)(X, held_out, fold, strengths, units) for fold in folds
+        delayed(_fit_path)(X, held_out, fold, strengths, units, each)
+        for fold, each in zip(folds, watches, strict=True)
     )
     moments = [
         error_moments(held_out, fold, X[fold.test], path.members)
@@ -141,6 +150,7 @@ def _fit_path(
     fold: Fold,
     strengths: tuple[float, ...],
     units: dict[str, bool],
+    watch: Callable[[int], None] | None,
 ) -> _Path:
     started = perf_counter()
     with one_blas_thread():
@@ -148,7 +158,7 @@ def _fit_path(
         problem = EvidenceProblem.build(
             X[rows], held_out.targets[rows], held_out.weight[rows], **units
         )
-        states = learn_path(problem)
+        states = learn_path(problem, watch)
         members = [
             fit_members(problem, state, prior, strengths)
             for prior, state in zip(PATH, states, strict=True)

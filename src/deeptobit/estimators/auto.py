@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from deeptobit.estimators.diagnosis import warn_of_censoring
 from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
+from deeptobit.runtime import time_left
 from deeptobit.targets import BoundsLike
 
 MEMBERS = ("stack", "deeper")
@@ -193,7 +195,12 @@ class AutoTobitRegressor(SearchRegressor):
         return Gaussian() if isinstance(first, NoiseByTask) else first
 
     def _fit_stack(self, search: Search) -> EvidenceStack:
-        self._show_progress(f"stack of layers, {len(search.held_out.folds)} folds and all rows")
+        started = perf_counter()
+
+        def watch(done: int, total: int) -> None:
+            left = time_left(started, done, total)
+            self._show_progress(f"stack of layers, {done} of {total} priors learned{left}")
+
         stack = fit_stack(
             search.X,
             search.held_out,
@@ -202,6 +209,7 @@ class AutoTobitRegressor(SearchRegressor):
             standardize=self.standardize,
             scoring=self.scoring,
             n_jobs=self.n_jobs,
+            watch=watch,
         )
         warn_of_censoring(stack.kinds, search.held_out.targets)
         return stack
