@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from benchmarks import (
     algorithm1,
     cohort,
+    default,
     network,
     online,
     scale,
@@ -23,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
     "algorithm1": algorithm1.measure,
     "network": network.measure,
     "cohort": cohort.measure,
+    "default": default.measure,
     "table": table.measure,
     "scale": scale.measure,
     "cost": scale_cost.measure,

@@ -61,8 +61,11 @@ class EvidenceProblem:
         *,
         fit_intercept: bool = True,
         standardize: bool = True,
+        overwrite: bool = False,
     ) -> Self:
         """Standardise, fit the intercept-only model, set tasks without a maximum to missing.
+
+        ``overwrite`` saves memory where X is a copy already.
 
         Examples
         --------
@@ -71,7 +74,8 @@ class EvidenceProblem:
         array([[3.]])
         """
         share = weight / weight.sum()
-        design = Design.build(_dense(X), share, center=fit_intercept, standardize=standardize)
+        units = {"center": fit_intercept, "standardize": standardize}
+        design = Design.build(_dense(X), share, overwrite=overwrite, **units)
         scaling = TargetScaling.build(targets, share, center=fit_intercept)
         free, nothing = np.ones(targets.shape[1], dtype=np.bool_), layer.BasisFeatures.none(design)
         data = nothing, targets, scaling, likelihood.Gaussian()

@@ -156,7 +156,7 @@ def _fit_path(
     with one_blas_thread():
         rows = fold.train
         problem = EvidenceProblem.build(
-            X[rows], held_out.targets[rows], held_out.weight[rows], **units
+            X[rows], held_out.targets[rows], held_out.weight[rows], **units, overwrite=True
         )
         states = learn_path(problem, watch)
         members = [

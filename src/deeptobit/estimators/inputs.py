@@ -8,11 +8,11 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import validate_data
 
 from deeptobit import arrays, metrics
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.layer import column_moments
 from deeptobit.penalties import PENALTIES, Group, Penalty, Ridge
 from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_names
 
@@ -136,10 +136,10 @@ def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:
     """
     if is_sparse(matrix):
         matrix = matrix.astype(np.float64)  # squares would overflow in single
-    share = None if weight is None else weight / weight.max()  # large weights would overflow
-    with np.errstate(invalid="ignore"):  # the variance of a constant may round to below 0
-        scaler = StandardScaler(with_mean=False).fit(matrix, sample_weight=share)
-    return np.asarray(np.sqrt(np.maximum(scaler.var_, 0.0)))
+    weight = np.ones(matrix.shape[0]) if weight is None else weight
+    share = weight / weight.max()  # large weights would overflow
+    _, variance = column_moments(matrix, share / share.sum())
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
 def _refuse_non_finite(matrix: Any, names: list[str]) -> None:

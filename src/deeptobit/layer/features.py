@@ -41,8 +41,10 @@ class Design:
     vanishing: BoolArray
 
     @classmethod
-    def build(cls, X: Any, weight: FloatArray, *, center: bool, standardize: bool) -> Self:
-        """Standardise X by its weighted moments.
+    def build(
+        cls, X: Any, weight: FloatArray, *, center: bool, standardize: bool, overwrite: bool = False
+    ) -> Self:
+        """Standardise X by its weighted moments, in its own memory if it may be overwritten.
 
         Examples
         --------
@@ -52,21 +54,12 @@ class Design:
                [ 1.,  1.]])
         """
         sparse = issparse(X)
-        if sparse:
-            from sklearn.utils.sparsefuncs import mean_variance_axis
-
-            X = X.tocsr().astype(np.float64)
-            mean, variance = mean_variance_axis(X, axis=0, weights=weight)
-        else:
-            mean = weight @ X
-            variance = np.zeros_like(mean)
-            for rows in row_blocks(len(X), sparse=False):
-                known = weight[rows] > 0.0  # squares of others may overflow; 0 times that is NaN
-                variance += weight[rows][known] @ np.square(X[rows][known] - mean)
+        X = X.tocsr().astype(np.float64) if sparse else X
+        mean, variance = column_moments(X, weight)
         design = cls.of_moments(mean, variance, center=center, standardize=standardize)
         if sparse:
             return replace(design, matrix=X, weight=weight)
-        matrix = X - design.mean
+        matrix = np.subtract(X, design.mean, out=X if overwrite and X.dtype == np.float64 else None)
         matrix[:, design.vanishing] = 0.0
         matrix[weight == 0.0] = 0.0  # rows without weight may hold anything in these units
         matrix /= design.scale
@@ -110,6 +103,27 @@ class Design:
         for rows in row_blocks(self.shape[0], sparse=False):
             total += self.matrix[rows].T @ (self.matrix[rows] * self.weight[rows, None])
         return total
+
+
+def column_moments(X: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means and variances of the columns of X, (D,) each, under weights that sum to one.
+
+    Examples
+    --------
+    >>> column_moments(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0.5, 0.5]))
+    (array([2., 5.]), array([1., 0.]))
+    """
+    if issparse(X):
+        from sklearn.utils.sparsefuncs import mean_variance_axis
+
+        mean, variance = mean_variance_axis(X, axis=0, weights=weight)
+        return mean, variance
+    mean = weight @ X
+    variance = np.zeros_like(mean)
+    for rows in row_blocks(len(X), sparse=False):
+        known = weight[rows] > 0.0  # squares of others may overflow; 0 times that is NaN
+        variance += weight[rows][known] @ np.square(X[rows][known] - mean)
+    return mean, variance
 
 
 def row_blocks(n_samples: int, *, sparse: bool) -> Iterator[slice]:
