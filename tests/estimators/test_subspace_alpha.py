@@ -86,7 +86,7 @@ def _variants() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
     return {
         "rows in another order": (X[rows], Y[rows], {}),
         "features in another order and other units": (
-            X[:, ::-1] * [1e-3, 1.0, 1e3, 7.0, 0.1],
+            X[:, ::-1] * units,
             Y,
             {},
         ),
