@@ -41,6 +41,20 @@ def test_a_rank_that_is_too_large_is_shrunk_more() -> None:
     assert auto.log_score > little.log_score + 0.01
 
 
+def test_noise_that_outcomes_have_in_common_is_not_fitted() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2300, 60))
+    common = rng.normal(size=(2300, 1)) @ np.ones((1, 15))
+    signal = 0.3 * X[:, :1] @ np.ones((1, 15))
+    Y = np.maximum(signal + common + rng.normal(size=(2300, 15)), -1.0)
+    auto, largest_alpha = (
+        SubspaceTobitRegressor(2, alpha=alpha, lower=-1.0).fit(X[:300], Y[:300])
+        for alpha in ("auto", automatic_alpha(np.full(15, 300.0), 300, 60))
+    )
+    assert auto.alpha_ >= 0.5 * largest_alpha.alpha_
+    assert auto.score(X[300:], Y[300:]) > largest_alpha.score(X[300:], Y[300:]) - 0.02
+
+
 @pytest.mark.parametrize("shape", [Shape(100, 30, 10, 0.0), Shape(60, 100, 10, 0.0)])
 @pytest.mark.parametrize("rank", [4, 8])
 def test_pure_noise_is_not_fitted(shape: Shape, rank: int) -> None:

@@ -10,7 +10,8 @@ from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.estimators.subspace import null_of
 from deeptobit.layer import NullLayer, degrees_of_freedom, solve_subspace, spectral_start
-from deeptobit.layer.alpha import corrected_akaike
+from deeptobit.layer import alpha as alpha_module
+from deeptobit.layer.alpha import corrected_akaike, score_correlation
 from deeptobit.layer.problem import SubspaceEvaluation
 from deeptobit.penalties import Ridge
 
@@ -47,6 +48,13 @@ def exact_degrees_of_freedom(evaluation: SubspaceEvaluation) -> float:
     return float(((axes.T @ G @ axes).diagonal()[kept] / values[kept]).sum()) - 2 * N_TASKS
 
 
+@pytest.fixture
+def _independent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of the tasks count as uncorrelated."""
+    monkeypatch.setattr(alpha_module, "score_correlation", lambda evaluation: np.eye(N_TASKS))
+
+
+@pytest.mark.usefixtures("_independent")
 @pytest.mark.parametrize("rank", [2, 4])
 @pytest.mark.parametrize("alpha", [0.3, 0.1, 0.01])
 def test_degrees_of_freedom_are_near_those_of_the_exact_hessian(alpha: float, rank: int) -> None:
@@ -61,8 +69,19 @@ def test_a_strong_signal_uses_as_many_parameters_as_matrices_of_its_rank_have() 
     assert total == pytest.approx(2 * (N_FEATURES + N_TASKS - 2), rel=0.05)
 
 
+@pytest.mark.usefixtures("_independent")
 def test_full_rank_without_a_penalty_uses_every_parameter() -> None:
     np.testing.assert_allclose(degrees_of_freedom(at_optimum(1e-7, N_TASKS)), N_FEATURES, rtol=1e-3)
+
+
+def test_outcomes_with_common_noise_use_more() -> None:
+    evaluation = at_optimum(0.1, 2)
+    apart = degrees_of_freedom(evaluation).sum()
+    same = np.tile(evaluation.by_latent[:, :1], (1, N_TASKS))
+    signs = np.sign(evaluation.layer.U[:, 0])
+    together = degrees_of_freedom(replace(evaluation, by_latent=same * signs)).sum()
+    assert together > 1.2 * apart
+    assert score_correlation(replace(evaluation, by_latent=same)) == pytest.approx(1.0)
 
 
 def test_without_coefficients_nothing_is_used() -> None:
