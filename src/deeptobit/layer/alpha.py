@@ -181,4 +181,4 @@ def score_correlation(evaluation: SubspaceEvaluation) -> FloatArray:
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     correlation = moments / np.outer(sizes, sizes)
     np.fill_diagonal(correlation, 1.0)
-    return correlation
+    return np.asarray(correlation)
