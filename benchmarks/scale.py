@@ -163,8 +163,8 @@ def _workers() -> Iterator[Number]:
     yield Number("coefficients of workers against one process", distance, 1e-8, "at most")
     n_rows = min(N_ROWS, 500_000)
     X, Y = (np.concatenate(parts) for parts in zip(*_parts(n_rows), strict=True))
-    memory = _layer().fit(X, Y)
     rows_of_both = _layer().fit(source(n_rows))
+    memory = _layer(alpha=rows_of_both.alpha_).fit(X, Y)
     errors = [float(np.linalg.norm(model.coef_ - true_coef())) for model in (rows_of_both, memory)]
     yield Number("error of W over the optimum's in memory", errors[0] / errors[1], 1.05, "at most")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks import shrinkage
 from benchmarks.problems import badly_scaled, log_score
 from benchmarks.report import Number
 from deeptobit import SubspaceTobitRegressor, TobitRegressor
@@ -28,6 +29,7 @@ def measure() -> Iterator[Number]:
         yield from _bad_problems()
         yield from _sparse_truth()
         yield _cost_of_sparsity()
+        yield from shrinkage.measure(SEEDS)
 
 
 def _against_the_oracle() -> Iterator[Number]:

@@ -17,6 +17,7 @@ DECISIONS = (
     "joint",
     "kept_rows",
     "memory",
+    "network_alpha",
     "noise",
     "online_turns",
     "prior",

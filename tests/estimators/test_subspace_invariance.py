@@ -137,7 +137,8 @@ def test_missing_entries_are_intervals_without_ends() -> None:
     assert np.isfinite(fitted(model)).all()
     assert_close(fitted(by_intervals), fitted(model), 1e-9)
     known = (~np.isnan(Y)).sum(axis=0)
-    assert model.alpha_ == pytest.approx(automatic_alpha(known, len(Y), 5))
+    tried = model.history_["alphas"]
+    assert tried[0]["alpha"] == pytest.approx(automatic_alpha(known, len(Y), 5))
 
 
 def test_limits_per_entry_are_those_of_censored_targets() -> None:

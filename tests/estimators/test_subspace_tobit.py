@@ -126,7 +126,8 @@ def test_automatic_alpha_vanishes_as_rows_are_added() -> None:
     assert alphas[-1] < 1e-5
     np.testing.assert_allclose(alpha(4e12), 0.5 * alphas[-1], rtol=1e-6)
     X, Y = data()
-    assert subspace().fit(X, Y).alpha_ == pytest.approx(alpha(200, 5, 4))
+    tried = subspace().fit(X, Y).history_["alphas"]
+    assert tried[0]["alpha"] == pytest.approx(alpha(200, 5, 4))
     assert subspace(alpha=0.25).fit(X, Y).alpha_ == 0.25
 
 

@@ -90,7 +90,8 @@ class TestPartitions:
         weight = frame["weight"].to_numpy()
         cut = [da.from_array(array, 800) for array in (X, Y, weight, lower)]
         model = layer(tol=1e-9).fit(cut[0], cut[1], sample_weight=cut[2], lower=cut[3])
-        memory = layer(tol=1e-9).fit(X, Y, sample_weight=weight, lower=lower)
+        memory = layer(tol=1e-9, alpha=model.alpha_)
+        memory.fit(X, Y, sample_weight=weight, lower=lower)
         assert_same(model, memory, 1e-6)
 
     def test_empty_partitions_do_not_matter(

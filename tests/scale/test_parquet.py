@@ -93,7 +93,7 @@ def test_limits_differ_from_row_to_row(tmp_path: Path) -> None:
     model = SubspaceTobitRegressor(1, solver="batch", tol=1e-9).fit(rows)
     bounds = np.column_stack([limit, np.zeros(800)])
     Y = frame[["score1", "score2"]]
-    memory = SubspaceTobitRegressor(1, solver="batch", tol=1e-9)
+    memory = SubspaceTobitRegressor(1, alpha=model.alpha_, solver="batch", tol=1e-9)
     memory.fit(frame[FEATURES], Y, lower=bounds)
     np.testing.assert_allclose(model.coef_, memory.coef_, rtol=1e-6)
 

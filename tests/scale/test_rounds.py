@@ -49,19 +49,27 @@ def test_rounds_reach_the_optimum_of_the_solver_in_memory(
 ) -> None:
     frame = cohort()
     model = layer(**settings).fit(source(folder))
-    memory = layer(**settings).fit(frame[FEATURES], frame[TARGETS])
+    memory = layer(**(settings | {"alpha": model.alpha_})).fit(frame[FEATURES], frame[TARGETS])
     assert_same(model, memory, 1e-7)
-    assert model.alpha_ == pytest.approx(memory.alpha_)
     assert model.history_["objective"] == pytest.approx(memory.history_["objective"], rel=1e-10)
     np.testing.assert_allclose(
         model.predict(frame[FEATURES]), memory.predict(frame[FEATURES]), rtol=1e-5, atol=1e-5
     )
 
 
+def test_automatic_alpha_is_the_largest_that_a_fit_in_memory_tries(folder: Path) -> None:
+    frame = cohort()
+    model = layer().fit(source(folder))
+    memory = layer().fit(frame[FEATURES], frame[TARGETS])
+    assert model.alpha_ == pytest.approx(memory.history_["alphas"][0]["alpha"])
+    assert model.alpha_ >= memory.alpha_
+
+
 def test_weights_count_as_in_memory(folder: Path) -> None:
     frame = cohort()
     model = layer().fit(source(folder, weight="weight"))
-    memory = layer().fit(frame[FEATURES], frame[TARGETS], sample_weight=frame["weight"])
+    memory = layer(alpha=model.alpha_)
+    memory.fit(frame[FEATURES], frame[TARGETS], sample_weight=frame["weight"])
     assert_same(model, memory, 1e-7)
 
 
@@ -78,7 +86,7 @@ def test_any_partition_gives_the_same_result(
 def test_what_a_fit_leaves_behind(folder: Path) -> None:
     frame = cohort()
     model = layer().fit(source(folder))
-    memory = layer().fit(frame[FEATURES], frame[TARGETS])
+    memory = layer(alpha=model.alpha_).fit(frame[FEATURES], frame[TARGETS])
     assert list(model.feature_names_in_) == FEATURES
     assert model.target_names_ == TARGETS
     np.testing.assert_array_equal(model.upper_, memory.upper_)
@@ -117,7 +125,8 @@ def test_constant_and_duplicate_columns(tmp_path: Path) -> None:
     frame["twice"] = frame["x0"]
     names = [*FEATURES, "flat", "twice"]
     rows = ParquetRows(write(tmp_path / "d", frame), targets=TARGETS, features=names)
-    model, memory = layer().fit(rows), layer().fit(frame[names], frame[TARGETS])
+    model = layer().fit(rows)
+    memory = layer(alpha=model.alpha_).fit(frame[names], frame[TARGETS])
     assert_same(model, memory, 1e-6)
     np.testing.assert_array_equal(model.coef_[:, -2], 0.0)
 
@@ -128,7 +137,7 @@ def test_a_task_at_its_bound_throughout(tmp_path: Path) -> None:
     with pytest.warns(CensoringWarning, match="'score2': every entry is censored on the same"):
         model = layer().fit(rows)
     with pytest.warns(CensoringWarning, match="'score2'"):
-        memory = layer().fit(frame[FEATURES], frame[TARGETS])
+        memory = layer(alpha=model.alpha_).fit(frame[FEATURES], frame[TARGETS])
     others = [0, 1, 3]
     np.testing.assert_allclose(model.coef_[others], memory.coef_[others], atol=1e-6)
     np.testing.assert_allclose(model.coef_[2], 0.0, atol=1e-12)

@@ -142,7 +142,7 @@ class ExplainMixin(PredictiveRegressor):
         >>> from deeptobit import SubspaceTobitRegressor, datasets
         >>> X, Y, _ = datasets.make_subspace(500, 4, 3, 1, random_state=0)
         >>> SubspaceTobitRegressor(rank=1).fit(X, Y).subspaces(X=X)
-        [Subspace 1 (100%): x0 +1.00, x3 +0.89, x2 +0.83, x1 +0.06 -> y0 +0.46, y1 +0.37, y2 +0.01]
+        [Subspace 1 (100%): x0 +1.00, x3 +0.89, x2 +0.84, x1 +0.06 -> y0 +0.51, y1 +0.43, y2 +0.01]
         """
         check_is_fitted(self)
         names, effects = self._layer_effects(layer, X)

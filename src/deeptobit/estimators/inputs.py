@@ -319,15 +319,16 @@ def read_sigma(
 
 
 def automatic_alpha(known: FloatArray, n_rows: float, n_features: int) -> float:
-    r"""The stated rule for ``alpha="auto"``, from the size of the data alone.
+    r"""The largest alpha that ``alpha="auto"`` tries, from the size of the data alone.
 
     .. math::
         \alpha = \frac{n}{N}\,\frac{\sqrt D + \sqrt T}{2\sqrt n}\left(1 + \frac{2D}{n}\right)
 
     with n known entries per task in N rows, over which the likelihood is averaged. The factors in
     front are half the spectral norm that the gradient by W has on pure noise, so that noise is not
-    fitted and a signal is shrunk by little; they vanish as n grows. The last keeps cohorts with
-    fewer rows than features close to the intercept-only model.
+    fitted; they vanish as n grows. The last keeps cohorts with fewer rows than features close to
+    the intercept-only model. A strong signal is shrunk by more than is good for it, and one layer
+    in memory therefore goes on from here (:func:`deeptobit.layer.choose_alpha`).
 
     Parameters
     ----------

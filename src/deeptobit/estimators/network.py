@@ -118,8 +118,9 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     n_layers : int
         K. Depth helps where the outcomes are not linear in x before censoring.
     alpha : "auto" or float
-        The penalty of every layer, as in :class:`SubspaceTobitRegressor`. ``"auto"`` is its
-        rule for the inputs of the layer; in joint tuning the K layers share it, α/K each.
+        The penalty of every layer, as in :class:`SubspaceTobitRegressor`. ``"auto"`` is the
+        largest that it tries for the inputs of the layer; in joint tuning the K layers share it,
+        α/K each. Layers do not choose a smaller one: three of them would predict worse.
     penalty : {"ridge", "group"} or Penalty
         On V of every layer; layers above the first see T outputs in front of the D features. See
         :class:`SubspaceTobitRegressor`.

@@ -309,9 +309,12 @@ class SubspaceTobitRegressor(LowRankRegressor):
     rank : int
         R; capped at min(D, T).
     alpha : "auto" or float
-        ``"auto"`` is :math:`\frac{\sqrt D + \sqrt T}{2\sqrt n}(1 + 2D/n)` for the batch solver: it
-        keeps noise out and vanishes as the number of rows n grows. The online solver, which does
-        not know n, takes 0 and shrinks by what new rows say of its predictions instead.
+        ``"auto"`` tries :math:`\frac{\sqrt D + \sqrt T}{2\sqrt n}(1 + 2D/n)`, which keeps noise
+        out, and smaller values down to a hundredth of it, as long as the corrected Akaike criterion
+        falls (:func:`deeptobit.layer.choose_alpha`); ``history_["alphas"]`` has what was tried.
+        This is for the ridge and rows in memory. Penalties that choose features, rows beyond
+        memory and the layers of a network take the first value. The online solver, which does not
+        know the number of rows n, takes 0 and shrinks by what new rows say of its predictions.
     penalty : {"ridge", "group"} or Penalty
         P(V) beside :math:`\tfrac12\|U\|_F^2`; an object is a :class:`deeptobit.penalties.Penalty`.
         ``"group"`` is the mixture above with s = ½ unless ``feature_sparsity`` says otherwise. All
@@ -360,7 +363,10 @@ class SubspaceTobitRegressor(LowRankRegressor):
         Solver and why; ``course``: records of objective, subspace change and, per Newton step,
         relative gradient norm (batch) or, per block of rows, online loss (online). Of the batch
         solver also where it ended: objective, relative gradient norm, certificate, the number of
-        features used and ``alpha_max``, the smallest alpha without coefficients.
+        features used, ``alpha_max``, the smallest alpha without coefficients, and ``alphas``: of
+        every alpha that ``"auto"`` tried, its criterion (expected negative log likelihood of an
+        entry of new rows, in standard units) and degrees of freedom of W; the last one tried is
+        not taken unless the path ends there.
     feature_scale_ : array of shape (D,)
         Standard deviations of the features (batch).
     lower_, upper_, target_names_, n_features_in_, feature_names_in_
@@ -371,7 +377,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
     >>> X, Y, truth = datasets.make_subspace(1000, 30, 20, 3, random_state=0)
     >>> model = SubspaceTobitRegressor(rank=3).fit(X, Y)
     >>> model.history_["solver"], round(model.score(X, Y), 3)
-    ('batch', 0.755)
+    ('batch', 0.757)
     >>> model.transform(X).shape
     (1000, 3)
     """
@@ -489,13 +495,12 @@ class SubspaceTobitRegressor(LowRankRegressor):
         null = self._null(matrix, targets, weight)
         given = not isinstance(self.sigma, str)
         diagnosis.warn_of_censoring(null.kinds, targets, given_sigma=given)
+        start, watch = batch.spectral_start(null), self._show_step if self.verbose else None
+        if isinstance(self.alpha, str):
+            null, start, tried = batch.choose_alpha(null, max_iter=self.max_iter, watch=watch)
+            self.alpha_, self.history_["alphas"] = null.problem.alpha, tried
         fit = batch.solve_subspace(
-            null,
-            batch.spectral_start(null),
-            alpha=self.alpha_,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            watch=self._show_step if self.verbose else None,
+            null, start, alpha=self.alpha_, tol=self.tol, max_iter=self.max_iter, watch=watch
         )
         features, scaling = null.problem.features, null.problem.scaling
         layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))

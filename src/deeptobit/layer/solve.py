@@ -50,6 +50,13 @@ class NullLayer:
             return float("inf")
         return spectral_norm(np.sqrt(variances)[:, None] * self.gradient)
 
+    def at(self, alpha: float) -> "NullLayer":
+        """The same for another alpha, on which the floors of σ depend."""
+        problem = replace(self.problem, alpha=alpha)
+        entries = problem.total_weight * (problem.weight @ ~problem.targets.missing)
+        floors = self.layer.log_sigma + np.log(sigma_floors(problem, entries))
+        return replace(self, problem=replace(problem, min_log_sigma=floors))
+
     @property
     def gradient_scale(self) -> float:
         """Norm of the gradient by W, the unit of every tolerance; has a floor."""
@@ -69,15 +76,14 @@ def null_layer(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullLayer:
     U, Z = (np.zeros((n, problem.rank)) for n in (problem.n_tasks, problem.features.rank))
     layer = Layer(U, Z, result.point[-2] / theta, -np.log(theta))
     aside = np.where(kinds.one_sided, np.nan, 0.0)
-    entries = problem.total_weight * (problem.weight @ ~targets.missing)
     problem = replace(
         problem,
         targets=replace(targets, low=targets.low + aside, high=targets.high + aside),
         free_sigma=olsen.free_sigma,
-        min_log_sigma=layer.log_sigma + np.log(sigma_floors(problem, entries)),
     )
     evaluation = problem.evaluate(problem.pack(layer))
-    return NullLayer(problem, layer, evaluation, evaluation.coefficient_gradient(), kinds)
+    null = NullLayer(problem, layer, evaluation, evaluation.coefficient_gradient(), kinds)
+    return null.at(problem.alpha)
 
 
 def sigma_floors(problem: LayerProblem, entries: FloatArray) -> FloatArray:

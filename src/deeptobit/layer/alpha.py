@@ -1,0 +1,184 @@
+r"""How much to shrink: a short path of fits, and the corrected Akaike criterion to choose from it.
+
+The penalty pulls W towards 0 while σ is free, so that too large an alpha makes both too small, and
+none leaves noise in. :func:`choose_alpha` goes from the largest alpha downwards and stops where
+predictions of new rows would become worse.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from deeptobit.arrays import FloatArray
+from deeptobit.layer.features import Layer
+from deeptobit.layer.problem import SubspaceEvaluation
+from deeptobit.layer.solve import NullLayer, Step, solve_subspace, spectral_start
+from deeptobit.penalties import Ridge
+
+PATH = (1.0, 0.75, 0.5, 0.3, 0.15, 0.06, 0.03, 0.01)
+"""Shares of the largest alpha that are tried, in turn."""
+
+_TOL = 1e-3  # relative gradient norm along the path
+_GAIN = 1e-4  # in the criterion, per entry, below which the path ends
+_VANISHED = 1e-3  # of the strongest component
+_MAX_PAIRS = 2e7  # parameters of U times those of V up to which their coupling is computed
+_ROUNDING = 1e-9
+
+
+class AlphaChoice(NamedTuple):
+    """The problem with the chosen alpha, a layer near its optimum, and what was tried.
+
+    ``tried`` has one entry per alpha: ``alpha``, ``criterion`` (estimated negative log likelihood
+    of an entry of new rows, in standard units) and ``degrees_of_freedom`` of all tasks.
+    """
+
+    null: NullLayer
+    layer: Layer
+    tried: list[dict[str, float]]
+
+
+def choose_alpha(
+    null: NullLayer, *, max_iter: int, watch: Callable[[Step], None] | None = None
+) -> AlphaChoice:
+    """Fit along :data:`PATH`, from the problem's alpha downwards, until new rows would not gain.
+
+    Every fit starts from the one before and stops early; the criterion is
+    :func:`corrected_akaike`. The problem's own alpha stays, and nothing is tried, where degrees of
+    freedom cannot be counted: with penalties other than the ridge (features that are chosen count
+    for more than they use), features too many to be whitened, or a coupling of U and V too large.
+
+    Examples
+    --------
+    >>> from deeptobit import SubspaceTobitRegressor, datasets
+    >>> X, Y, _ = datasets.make_subspace(300, 20, 10, 2, random_state=0)
+    >>> model = SubspaceTobitRegressor(rank=2).fit(X, Y)  # calls this
+    >>> for tried in model.history_["alphas"]:
+    ...     print(*(f"{name} {value:.4g}" for name, value in tried.items()), sep=", ")
+    alpha 0.2498, criterion 0.9107, degrees_of_freedom 52.93
+    alpha 0.1873, criterion 0.9068, degrees_of_freedom 53.83
+    alpha 0.1249, criterion 0.9039, degrees_of_freedom 54.82
+    alpha 0.07493, criterion 0.9025, degrees_of_freedom 55.7
+    alpha 0.03747, criterion 0.9019, degrees_of_freedom 56.41
+    alpha 0.01499, criterion 0.9019, degrees_of_freedom 56.87
+    """
+    tried: list[dict[str, float]] = []
+    layer, lowest = spectral_start(null), np.inf
+    choice = AlphaChoice(null, layer, tried)
+    for share in PATH if _is_countable(null) else ():
+        at = null.at(share * null.problem.alpha)
+        problem, start = at.problem, _start(layer, at.problem.min_log_sigma)
+        fit = solve_subspace(
+            at, start, alpha=problem.alpha, tol=_TOL, max_iter=max_iter, watch=watch
+        )
+        layer = fit.layer
+        evaluation = problem.evaluate(problem.pack(layer))
+        freedom = degrees_of_freedom(evaluation)
+        criterion, total = corrected_akaike(evaluation, freedom), float(freedom.sum())
+        tried.append({"alpha": problem.alpha, "criterion": criterion, "degrees_of_freedom": total})
+        if not criterion < lowest - _GAIN:
+            break
+        lowest, choice = criterion, AlphaChoice(at, layer, tried)
+    return choice
+
+
+def _start(layer: Layer, min_log_sigma: FloatArray) -> Layer:
+    """A layer with σ above its floors, and without components that have all but vanished.
+
+    These would count as converged; components of exactly 0 are seeded again where they should be.
+    """
+    strength = np.linalg.norm(layer.U, axis=0)
+    alive = strength > _VANISHED * max(strength.max(initial=0.0), 0.1)
+    U, Z, log_sigma = layer.U * alive, layer.Z * alive, np.maximum(layer.log_sigma, min_log_sigma)
+    return layer._replace(U=U, Z=Z, log_sigma=log_sigma)
+
+
+def _is_countable(null: NullLayer) -> bool:
+    """Whether degrees of freedom can be computed: a ridge, whitened features, not too many."""
+    problem, layer = null.problem, null.layer
+    whitened = isinstance(problem.penalty, Ridge) and problem.features.basis.ndim == 2
+    return whitened and layer.U.size * layer.Z.size <= _MAX_PAIRS
+
+
+def corrected_akaike(evaluation: SubspaceEvaluation, freedom: FloatArray) -> float:
+    r"""Estimated negative log likelihood of an entry of new rows, in standard units.
+
+    .. math::
+        \frac1T \sum_t \Big(\mathrm{nll}_t + \frac{n_t}{N} \cdot
+        \frac12\Big(\frac{n_t + k_t}{n_t - k_t - 2} - 1\Big)\Big)
+
+    with n known entries and k degrees of freedom per task, ``freedom`` (T,), and one more for an
+    intercept: what the likelihood of a Gaussian regression with estimated σ gains on its own rows
+    and loses on new ones. It tends to k/n, Akaike's term, which is also the one for a given σ.
+    """
+    problem = evaluation.problem
+    share = problem.weight @ ~problem.targets.missing
+    n, k = problem.total_weight * share, freedom + problem.fit_intercept
+    excess = 0.5 * ((n + k) / np.maximum(n - k - 2.0, 1.0) - 1.0)
+    excess = np.where(problem.free_sigma, excess, k / np.maximum(n, 1.0))
+    nll = float(evaluation.value[0]) - problem.penalty_value(evaluation.layer)
+    return float(nll + share @ excess) / problem.n_tasks
+
+
+def degrees_of_freedom(evaluation: SubspaceEvaluation) -> FloatArray:
+    r"""How many parameters of W = UV each task uses at an optimum, (T,).
+
+    .. math:: k_t = \sum_s \rho_{ts} \sqrt{c_t c_s}\, \mathrm{tr}(J_t H^{-1} J_s^\top), \qquad
+        \tfrac12 \sum_t c_t \|V^\top U_t - \tilde w_t\|^2
+        + \tfrac\alpha2(\|U\|_F^2 + \|V\|_F^2)
+
+    H is the Hessian by U and V of the objective on the right, and :math:`J_t` the derivative of
+    :math:`V^\top U_t`. That objective is the layer's own near its optimum, with the same gradient
+    and with the curvature :math:`c_t` of a task averaged over rows, so that in whitened features
+    the block of V is diagonal. What is left is one inverse over the U of all tasks, (TR, TR).
+    ρ are the correlations of the tasks' scores over rows (:func:`score_correlation`): noise that
+    outcomes have in common is fitted by all of them together. With ρ = I, below which no k is
+    taken (a fit makes its own residuals a little too different), this is the trace of
+    :math:`H^{-1}G` with the Gauss–Newton matrix G, on generated data within 2 % of the exact one.
+
+    The sum is R(D + T − R) where R is the rank of a strong signal, alpha is small and noise is
+    independent. It is less where alpha shrinks, and more where components are fitted to noise.
+    """
+    alpha, squared_norms = evaluation.problem.alpha, evaluation.problem.features.squared_norms
+    (U, Z, _, _), weight = evaluation.layer, evaluation.total_curvature
+    stiffness, axes = np.linalg.eigh(U.T @ (U * weight[:, None]))
+    U, Z = U @ axes, Z @ axes
+    (n_tasks, rank), tasks = U.shape, np.arange(len(U))
+    of_V = np.maximum(stiffness, 0.0) + alpha * squared_norms[:, None]  # the diagonal, (r, R)
+    coupling = np.einsum("ta,jb->jatb", U * weight[:, None], Z)
+    slopes = evaluation.by_coefficients()
+    for component in range(rank):
+        coupling[:, component, :, component] += slopes
+    coupling = coupling.reshape(of_V.size, U.size)
+    solved = coupling / of_V.reshape(-1, 1)
+    schur = -coupling.T @ solved
+    moments = Z.T @ Z
+    by_task = schur.reshape(n_tasks, rank, n_tasks, rank)
+    by_task[tasks, :, tasks, :] += weight[:, None, None] * moments + alpha * np.eye(rank)
+    # Rotations of U and V change nothing: there both H and G vanish.
+    schur[np.diag_indices_from(schur)] += _ROUNDING * np.abs(schur).max(initial=0.0)
+    inverse = np.linalg.inv(schur)
+    reach = solved @ inverse  # the block of V and U in the inverse of H, with its sign changed
+    inner = [each.reshape(*of_V.shape, U.size) for each in (reach, solved)]
+    of_V_inverse = np.diag((1.0 / of_V).sum(axis=0))
+    of_V_inverse += np.einsum("jam,jbm->ab", *inner, optimize=True)
+    reach = reach.reshape(*of_V.shape, n_tasks, rank)
+    shared = np.einsum("tasb,ab->ts", inverse.reshape(by_task.shape), moments, optimize=True)
+    across = np.einsum("jatb,jb,sa->ts", reach, Z, U, optimize=True)
+    shared += U @ of_V_inverse @ U.T - across - across.T
+    used = shared * np.sqrt(np.outer(weight, weight))
+    together = (used * score_correlation(evaluation)).sum(axis=1)
+    return np.asarray(np.maximum(np.maximum(together, used.diagonal()), 0.0))
+
+
+def score_correlation(evaluation: SubspaceEvaluation) -> FloatArray:
+    """Correlations of the tasks' scores ∂nll/∂latent over rows, (T, T)."""
+    row_weight = evaluation.problem.weight
+    root = np.sqrt(np.where(row_weight > 0.0, row_weight, 1.0)).astype(np.float32)
+    scores = evaluation.by_latent / root[:, None]
+    moments = np.asarray(scores.T @ scores, dtype=np.float64)
+    sizes = np.sqrt(moments.diagonal())
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    correlation = moments / np.outer(sizes, sizes)
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)
