@@ -295,3 +295,20 @@ def test_a_family_that_was_asked_for_stays() -> None:
     asked = StudentT(df=7.0)
     model = AutoTobitRegressor(members=("stack",), cv=2, random_state=0, noise=asked).fit(X, Y)
     assert model.noise_ is asked
+
+
+def test_many_rows_need_one_held_out_part_and_no_network_of_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in ("deeptobit.auto.folds", "deeptobit.estimators.auto"):
+        monkeypatch.setattr(f"{module}.MANY_ROWS", 300)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 15))
+    Y = np.maximum(X @ rng.normal(size=(15, 2)) + 4.0 * rng.normal(size=(1000, 2)), 0.0)
+    model = AutoTobitRegressor(noise="gaussian", random_state=0).fit(X, Y)
+    table = model.members_
+    assert table["folds"].tolist() == [1] * 9 + [0]
+    assert table["result"].iloc[-1] == "given up: behind the stack with some of the rows"
+    assert np.isnan(table["score"].iloc[-1])
+    folds = AutoTobitRegressor(cv=5, members=("stack",), noise="gaussian", random_state=0)
+    assert model.score(X, Y) == pytest.approx(folds.fit(X, Y).score(X, Y), abs=0.01)

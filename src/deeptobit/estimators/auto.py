@@ -221,8 +221,8 @@ class AutoTobitRegressor(SearchRegressor):
         """
         if stack is None:
             return search.deeper([_DEPTH], {}, np.full(len(search.held_out.folds), -np.inf))[0]
-        n_rows, n_features = search.X.shape
-        some = max(MANY_ROWS, _ROWS_PER_FEATURE * n_features)
+        n_rows = len(search.held_out.folds[0].train)
+        some = max(MANY_ROWS, _ROWS_PER_FEATURE * search.X.shape[1])
         if n_rows > some and not search.is_promising(_DEPTH, some, stack.scores[0]):
             return search.given_up(_DEPTH)
         return search.deeper([_DEPTH], {}, stack.scores)[0]
