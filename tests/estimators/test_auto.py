@@ -68,8 +68,8 @@ def test_members_are_what_was_tried_and_what_was_taken() -> None:
     table = fitted().members_
     stack_name, *layer_names, network_name = table["member"]
     assert (stack_name, network_name) == ("stack of layers", "network of 2 layers")
-    assert layer_names[0] == "separate tasks, one variance"
-    assert layer_names[-1] == "effects shared, independent noise, each feature its own variance"
+    assert layer_names[0] == "separate tasks, all features alike"
+    assert layer_names[-1] == "effects shared, independent noise, few features"
     assert table["result"].iloc[[0, -1]].tolist() == [
         "taken",
         "given up: behind the stack on 2 folds",
@@ -127,7 +127,7 @@ def test_groups_keep_rows_together() -> None:
 def test_depth_is_taken_where_it_pays() -> None:
     model, (X, Y) = deep(), deep_data()
     assert model.n_layers_ == 2
-    assert model.members_["taken"].tolist() == [False] * 9 + [True]
+    assert model.members_["taken"].tolist() == [False] * 25 + [True]
     assert model.feature_importance(X=X[:100]).shape[0] == 10
     with pytest.raises(ValueError, match="depend on where one looks; pass X"):
         model.task_similarity()
@@ -300,7 +300,7 @@ def test_a_family_that_was_asked_for_stays() -> None:
 def test_many_rows_need_one_held_out_part_and_no_network_of_all_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in ("deeptobit.auto.folds", "deeptobit.estimators.auto"):
+    for module in ("deeptobit.auto.folds", "deeptobit.auto.stack", "deeptobit.estimators.auto"):
         monkeypatch.setattr(f"{module}.MANY_ROWS", 300)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 15))

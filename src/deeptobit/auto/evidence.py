@@ -143,6 +143,9 @@ def _dense(X: Any) -> Any:
 # The features in the metric of their prior variances, diagonalised on the smaller side.
 
 _RELATIVE_RANK = 1e-11  # of the largest eigenvalue
+_NOT_DETERMINED = 1e-6  # share of a coefficient below which the data say nothing about it
+_LEAST_RELEVANCE = 1e-3
+_LEAST_VARIANCE = 1e-12  # of a feature, from which its effects can come back
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,7 @@ class Spectrum:
         >>> Spectrum.build(problem, np.array([2.0])).values
         array([6.])
         """
+        feature_variance = np.maximum(feature_variance, _LEAST_VARIANCE)
         root = np.sqrt(feature_variance)
         if problem.matrix.shape[1] <= problem.matrix.shape[0]:
             values, vectors = _non_zero(problem.gram * np.outer(root, root))
@@ -274,6 +278,17 @@ class Posterior:
         undetermined = 1.0 - np.square(self.spectrum.directions) @ self.gain
         undetermined = np.maximum(undetermined, np.finfo(np.float64).eps)  # it may round below 0
         return np.asarray((np.square(self.white) / self.task_variance + undetermined).mean(axis=1))
+
+    def relevance(self) -> FloatArray:
+        """MacKay's update of ω over ω: E[Δ]²/(λω) over the share that the data determine, (D,).
+
+        It has the fixed points of :meth:`growth`. Features that do not matter lose their variance
+        in a few steps, where EM takes hundreds. No step takes more than 99.9 % of it.
+        """
+        determined = (np.square(self.spectrum.directions) @ self.gain).mean(axis=1)
+        squares = (np.square(self.white) / self.task_variance).mean(axis=1)
+        ratio = squares / np.maximum(determined, _NOT_DETERMINED)
+        return np.asarray(np.maximum(ratio, _LEAST_RELEVANCE))
 
     def task_covariance(self) -> FloatArray:
         """The EM update of K with trace T: mean over features of E[ΔΔᵀ]/ω, (T, T)."""

@@ -35,7 +35,9 @@ class ErrorModel(NamedTuple):
     noise: Noise
 
 
-def fit_error_model(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorModel:
+def fit_error_model(
+    scores: HeldOutScores, families: Sequence[Noise], refitted: FloatArray | None = None
+) -> ErrorModel:
     """Recalibration and noise under which held-out rows are most likely, with unbiased means.
 
     Parameters
@@ -46,6 +48,9 @@ def fit_error_model(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorMo
         Several symmetric ones: every task takes the best of them, skewed if that is more likely,
         with a spread that grows with the score if it does. A single one is kept; if it has a
         spread that grows, the growth is estimated again.
+    refitted : array of shape (N, T), optional
+        Latent scores of the same rows by the layer of all rows, which is to keep the mean
+        predictions of the folds' layers.
 
     Examples
     --------
@@ -77,6 +82,8 @@ def fit_error_model(scores: HeldOutScores, families: Sequence[Noise]) -> ErrorMo
     if len(families) > 1:
         scores, noise, found = _fall_back(scores, noise, found, families[0])
     found = recalibration.unbias_mean(scores, noise, found)
+    if refitted is not None:
+        found = recalibration.keep_level(scores, noise, found, refitted)
     noise = likelihood.with_spread(noise, scores.spread(found))
     return ErrorModel(found, likelihood.with_grid(noise, scores.grid))
 
@@ -177,10 +184,11 @@ class _Selection:
             return start, loss
         some = Recalibration(*(part[tasks] for part in start))
         noise = likelihood.NoiseByTask(list(compress(families, tasks)))
-        found, loss[tasks] = recalibrate(self._scores.of_tasks(tasks), noise, some, _FEW_STEPS)
-        for part, values in zip(start, found, strict=True):
+        some, loss[tasks] = recalibrate(self._scores.of_tasks(tasks), noise, some, _FEW_STEPS)
+        found = Recalibration(*(part.copy() for part in start))
+        for part, values in zip(found, some, strict=True):
             part[tasks] = values
-        return start, loss
+        return found, loss
 
     def _take(self, families: list[Noise], found: Recalibration, loss: FloatArray) -> None:
         skews = np.array([_skew(family) for family in families])

@@ -170,8 +170,9 @@ class Prior(NamedTuple):
 
     Parameters
     ----------
-    feature_variance : {"shared", "own"}
-        One variance ω for all features (dense effects), or one for each (few features matter).
+    feature_variance : {"shared", "own", "sparse"}
+        One variance ω for all features (dense effects), one for each, or one for each that is 0
+        for most (few features matter).
     sharing : Sharing
     after : int or None
         Position of the prior before it; None starts from the intercept-only model.
@@ -190,8 +191,8 @@ PATH = (
     Prior("shared", Sharing(0.03, correlated=False), 0),
     Prior("shared", Sharing(0.001, correlated=False), 3),
     Prior("own", _SEPARATE, None),
-    Prior("own", Sharing(0.3), 5),
-    Prior("own", Sharing(0.03, correlated=False), 5),
+    Prior("sparse", Sharing(0.3), 5),
+    Prior("sparse", Sharing(0.03, correlated=False), 5),
 )
 
 
@@ -226,10 +227,11 @@ def learn_path(
 ) -> list[EvidenceState]:
     r"""Layers under Δ = W/σ ~ matrix normal(0, diag ω, (1 − ρ)K + ρR), one for each of ``PATH``.
 
-    ω is one variance for all features or one for each; K is the covariance of the effects between
-    tasks, R that of the noise. All are learned by EM. The path begins with separate tasks, ρ = 1,
-    and has two branches along which they share more and more, with warm starts: one learns R, the
-    other assumes independent noise, R = I. ``watch`` is called with the number of layers done.
+    ω is one variance for all features or one for each, of which most may vanish; K is the
+    covariance of the effects between tasks, R that of the noise. All are learned by EM. The path
+    begins with separate tasks, ρ = 1, and has two branches along which they share more and more,
+    with warm starts: one learns R, the other assumes independent noise, R = I.
+    ``watch`` is called with the number of layers done.
 
     Examples
     --------
@@ -260,11 +262,12 @@ def _learn(
     """EM over the layer and its prior."""
     for _ in range(n_steps):
         state, posterior = em_step(problem, state, prior.sharing)
-        growth = posterior.growth()
-        if prior.feature_variance == "own":
-            spectrum = Spectrum.build(problem, state.spectrum.feature_variance * growth)
+        if prior.feature_variance == "shared":
+            spectrum = state.spectrum.scaled(float(posterior.growth().mean()))
         else:
-            spectrum = state.spectrum.scaled(float(growth.mean()))
+            sparse = prior.feature_variance == "sparse"
+            factor = posterior.relevance() if sparse else posterior.growth()
+            spectrum = Spectrum.build(problem, state.spectrum.feature_variance * factor)
         state = replace(state, task_covariance=posterior.task_covariance(), spectrum=spectrum)
     return state
 

@@ -355,16 +355,44 @@ def unbias_mean(scores: HeldOutScores, noise: Noise, found: Recalibration) -> Re
     squared_error = (unit * np.square(residual - bias)).sum(axis=0) / np.maximum(n_entries, 1.0)
     certain = np.maximum(1.0 - squared_error / np.maximum(bias**2, 1e-300), 0.0)
     wanted = (unit * mean).sum(axis=0) + certain * bias * sigma
-    shift = np.zeros_like(bias)
-    for _ in range(_MEAN_STEPS if certain.any() else 0):
+    shift = _shift_to(predictive, unit, wanted, certain > 0.0)
+    return found._replace(intercept=found.intercept + scores.scale * shift)
+
+
+def keep_level(
+    scores: HeldOutScores, noise: Noise, found: Recalibration, latent: FloatArray
+) -> Recalibration:
+    """Move the intercepts so that other scores of the same rows give the same mean of E[y|x].
+
+    Folds with few outcomes off a bound differ from one another and from the layer of all rows.
+
+    Parameters
+    ----------
+    latent : array of shape (N, T)
+        Scores of the layer of all rows, in the user's units.
+    """
+    point, unit = scores.from_user(found), (scores.weight / scores.weight.sum())[:, None]
+    wanted = (unit * scores.predictive(noise, point).mean()).sum(axis=0)
+    refitted = replace(scores, x=(latent - scores.centre) / scores.scale)
+    shift = _shift_to(refitted.predictive(noise, point), unit, wanted, scores.free[0])
+    return found._replace(intercept=found.intercept + scores.scale * shift)
+
+
+def _shift_to(
+    predictive: Predictive, unit: FloatArray, wanted: FloatArray, movable: BoolArray
+) -> FloatArray:
+    """What to add to the scores of movable tasks so that the mean of E[y|x] is as wanted, (T,)."""
+    shift = np.zeros_like(wanted)
+    sigma = np.broadcast_to(predictive.sigma, predictive.latent.shape).mean(axis=0)
+    for _ in range(_MEAN_STEPS if movable.any() else 0):
         moved = replace(predictive, latent=predictive.latent + shift)
         slope = np.maximum((unit * moved.mean_slopes()[0]).sum(axis=0), 1e-3)
         step = (wanted - (unit * moved.mean()).sum(axis=0)) / slope
-        step = np.where(certain > 0.0, np.clip(step, -0.5 * sigma, 0.5 * sigma), 0.0)
+        step = np.where(movable, np.clip(step, -0.5 * sigma, 0.5 * sigma), 0.0)
         shift += step
         if (np.abs(step) <= _MEAN_TOLERANCE * sigma).all():
             break
-    return found._replace(intercept=found.intercept + scores.scale * shift)
+    return shift
 
 
 class _Evaluation(NamedTuple):

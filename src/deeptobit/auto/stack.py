@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from deeptobit.arrays import FloatArray
 from deeptobit.auto.evidence import EvidenceProblem
-from deeptobit.auto.folds import Fold, HeldOut, Scoring
+from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring
 from deeptobit.auto.noise import fit_error_model
 from deeptobit.auto.path import (
     PATH,
@@ -29,7 +29,7 @@ from deeptobit.network import NetworkLayer
 from deeptobit.runtime import one_blas_thread
 
 STRENGTHS = (0.3, 0.6, 1.2)  # c, the widths of priors relative to the one learned
-_MANY_ROWS = 50  # per feature: the width of the prior hardly matters
+_PER_FEATURE = 50  # rows beyond which the width of the prior does not matter, if they are many
 _ROWS = 512  # whose errors are multiplied at a time: all members on all rows would fill the memory
 _EVENNESS = 1e-4  # of the mean error, on Σw²: equal members share their weight
 _EXPLAINED_VARIANCE = 0.999  # of the fitted scores of all tasks, that the rank must keep
@@ -96,7 +96,7 @@ def fit_stack(
     """
     held_out = replace(held_out, noise=Gaussian())
     targets, weight, folds = held_out.targets, held_out.weight, held_out.folds
-    strengths = STRENGTHS if len(targets) < _MANY_ROWS * X.shape[1] else (1.0,)
+    strengths = (1.0,) if len(targets) > max(MANY_ROWS, _PER_FEATURE * X.shape[1]) else STRENGTHS
     units = {"fit_intercept": fit_intercept, "standardize": standardize}
     total = len(folds) * len(PATH)
     watches: list[Any] = [None] * len(folds)
@@ -119,8 +119,9 @@ def fit_stack(
     scores = HeldOutScores.of_folds(
         held_out, latents, layer.sigma, problem.kinds, fit_intercept=fit_intercept
     )
-    recalibration, noise = fit_error_model(scores, families)
     low_rank = truncate_rank(layer, X, weight, fit_intercept=fit_intercept)
+    held = np.concatenate([low_rank.latent(X[fold.test]) for fold in folds])
+    recalibration, noise = fit_error_model(scores, families, held)
     U, intercept = recalibration.apply(low_rank.U, low_rank.intercept)
     scored = zip(folds, latents, layers, strict=True)
     return EvidenceStack(
@@ -266,10 +267,12 @@ def truncate_rank(
     """
     centre = np.asarray(weight @ X / weight.sum()) * float(fit_intercept)
     fitted = np.asarray(X @ member.coef.T) - member.coef @ centre
-    products = fitted.T @ (weight[:, None] * fitted)
-    scale = np.sqrt(np.diag(products))
-    scale = np.where(scale > 0.0, scale, 1.0)
-    variances, directions = np.linalg.eigh(products / np.outer(scale, scale))
+    scale = np.abs(fitted).max(axis=0)  # whose squares may overflow
+    fitted /= np.where(scale > 0.0, scale, 1.0)
+    spread = np.sqrt(weight @ np.square(fitted))
+    fitted /= np.where(spread > 0.0, spread, 1.0)
+    scale = np.where(scale * spread > 0.0, scale * spread, 1.0)
+    variances, directions = np.linalg.eigh(fitted.T @ (weight[:, None] * fitted))
     variances, directions = np.maximum(variances[::-1], 0.0), directions[:, ::-1]
     explained = np.cumsum(np.square(directions) * variances, axis=1)  # of every task, (T, T)
     total = explained.sum(axis=0)

@@ -22,10 +22,16 @@ from deeptobit.estimators.diagnosis import warn_of_censoring
 from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
+from deeptobit.network import latents
 from deeptobit.runtime import time_left
 from deeptobit.targets import BoundsLike
 
 MEMBERS = ("stack", "deeper")
+_VARIANCES = {
+    "shared": "all features alike",
+    "own": "each feature with its own variance",
+    "sparse": "few features",
+}
 _DEPTH = 2  # of the deeper network
 _ROWS_PER_FEATURE = 20  # with which a deeper network is tried first, where rows are many
 
@@ -247,7 +253,9 @@ class AutoTobitRegressor(SearchRegressor):
         scores = HeldOutScores.of_folds(
             search.held_out, deeper.latents, sigma, kinds, fit_intercept=self.fit_intercept
         )
-        recalibration, noise = fit_error_model(scores, self._families())
+        rows = np.concatenate([fold.test for fold in search.held_out.folds])
+        *_, refitted = latents(network.layers_, search.X[rows], network.lower_, network.upper_)
+        recalibration, noise = fit_error_model(scores, self._families(), refitted)
         *below, last = network.layers_
         U, intercept = recalibration.apply(last.U, last.intercept)
         last = replace(last, U=U, intercept=intercept, sigma=recalibration.sigma)
@@ -300,8 +308,7 @@ def _describe(settings: dict[str, Any]) -> str:
     """A layer of the stack in words."""
     shared = settings["shrinkage"] < 1.0
     tasks = f"effects shared, {settings['noise']} noise" if shared else "separate tasks"
-    own = settings["feature_variance"] == "own"
-    return f"{tasks}, {'each feature its own' if own else 'one'} variance"
+    return f"{tasks}, {_VARIANCES[settings['feature_variance']]}"
 
 
 def _row(member: str, scores: FloatArray, seconds: FloatArray, result: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -131,7 +131,7 @@ _RANK, _TOLERANCE = 10, 1e-4
 
 
 def make_model(
-    study: Study, *, cv: int | None = None, n_jobs: int | None = None
+    study: Study, *, cv: int | Literal["auto"] | None = None, n_jobs: int | None = None
 ) -> estimators.AutoTobitRegressor | estimators.SubspaceNetworkCV | estimators.TobitRegressor:
     r"""The unfitted estimator of ``[model]``: its kind with its settings.
 
@@ -146,7 +146,7 @@ def make_model(
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text('data.file = "a.csv"\ntargets.y = {}\nmodel.noise = "gaussian"')
     ...     make_model(read_study(path))
-    AutoTobitRegressor(noise='gaussian', random_state=0)
+    AutoTobitRegressor(cv=5, noise='gaussian', random_state=0)
     """
     settings = study.model
     if isinstance(settings, config.TobitSettings):
@@ -297,7 +297,7 @@ def _fit_all(
     n_folds = _count_folds(study, groups, len(X))
     folds = auto.make_folds(len(X), n_folds, groups, study.model.seed)
     progress(0, len(folds) + 1)
-    model = make_model(study, cv=n_folds, n_jobs=n_jobs)
+    model = make_model(study, cv=_choosing_folds(study, groups, len(X)), n_jobs=n_jobs)
     with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         _fit(model, X, targets, groups)
@@ -307,7 +307,7 @@ def _fit_all(
     jobs = []
     for fold in folds:
         labels = None if groups is None else groups[fold.train]
-        outside = make_model(study, cv=_count_folds(study, labels, len(fold.train)))
+        outside = make_model(study, cv=_choosing_folds(study, labels, len(fold.train)))
         # One noise family for all folds, or their predictions could not be scored together.
         outside.set_params(noise=model.noise_)
         jobs.append(delayed(predict_fold)(outside, X, targets, groups, fold, coverage))
@@ -330,6 +330,15 @@ def _fit(
 def _count_folds(study: Study, groups: NDArray[Any] | None, n_rows: int) -> int:
     """As many folds as the study asks for, if there are as many rows or groups."""
     return min(study.model.cv, n_rows if groups is None else len(set(groups)))
+
+
+def _choosing_folds(
+    study: Study, groups: NDArray[Any] | None, n_rows: int
+) -> int | Literal["auto"]:
+    """The same number for what a model chooses; one held-out part is enough where rows are many."""
+    automatic = isinstance(study.model, config.AutoSettings)
+    many = automatic and n_rows > auto.MANY_ROWS
+    return "auto" if many else _count_folds(study, groups, n_rows)
 
 
 def as_findings(caught: Iterable[warnings.WarningMessage]) -> list[Finding]:
