@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -175,31 +176,8 @@ def _why_not(table: Table, name: str, kind: columns.Kind) -> str | None:
     return None
 
 
-_HEAD = """\
-# Written by 'deeptobit init' from {} rows and {} columns.
-# Correct what was guessed wrong, above all the targets; then run 'deeptobit check'.
-# Text after # is a comment: a reason, an example or a default.
-"""
-_MODEL = """\
-[model]
-kind = "auto"             # or "network", a grid of networks; or "tobit", target by target
-# members = ["stack"]     # do not try a deeper network
-# cv = 5                  # folds that choose the model; groups are never split
-# scoring = "r2"          # or "log"
-# noise = "auto"          # or "gaussian", "logistic", "student_t"
-# seed = 0
-
-[evaluation]
-# method = "splits"       # repeated random splits, or "folds"; groups are never split
-# train_shares = [0.4, 0.5, 0.6, 0.7, 0.8]
-# repeats = 5             # splits for every share
-# folds = 5
-# coverage = 0.9          # of prediction intervals
-# seed = 0
-
-[report]
-# small_counts = false    # true: cards and reports also show counts below five
-"""
+# The study file as it is written, but for what depends on the table.
+_TEXT = Path(__file__).with_name("proposal.toml")
 _NO_TARGET = """\
 # No column looks like a bounded score. Name at least one, with the bounds of its scale:
 # [targets.MMSE]
@@ -233,12 +211,19 @@ def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tu
     targets = "\n".join(map(_target, proposal.targets))
     if not any(target.certain for target in proposal.targets):
         targets = _NO_TARGET + targets
-    head = _HEAD.format(len(table), len(table.columns))
-    parts = (head, _data(proposal, file, missing), _features(proposal), targets, _MODEL)
-    return "\n".join(parts), proposal
+    text = _TEXT.read_text(encoding="utf-8").format(
+        n_rows=len(table),
+        n_columns=len(table.columns),
+        file=toml_text(file),
+        targets=targets,
+        **_data(proposal, missing),
+        **_features(proposal),
+    )
+    return text, proposal
 
 
-def _data(proposal: Proposal, file: str, missing: Sequence[str]) -> str:
+def _data(proposal: Proposal, missing: Sequence[str]) -> dict[str, str]:
+    """The lines of the id, the group and the codes for missing; comments where there are none."""
     key = '# id = "column"  # a column that is different in every row'
     if proposal.id is not None:
         key = f"id = {toml_text(proposal.id)}"
@@ -248,26 +233,15 @@ def _data(proposal: Proposal, file: str, missing: Sequence[str]) -> str:
     codes = "# missing = [-4, 999]"
     if missing:
         codes = f"missing = [{', '.join(map(toml_cell, missing))}]"
-    return f"""\
-[data]
-file = {toml_text(file)}  # in the folder of this file, or below it
-{key}
-{group}
-{codes}  # codes for missing, besides blank cells, NA, NaN, null and .
-"""
+    return {"id": key, "group": group, "missing": codes}
 
 
-def _features(proposal: Proposal) -> str:
+def _features(proposal: Proposal) -> dict[str, str]:
+    """The lists of columns to leave out, each with its reason, and of codes."""
     excluded = [f"\n    {toml_text(name)},  # {why}" for name, why in proposal.excluded.items()]
     exclude = "".join([*excluded, "\n"] if excluded else [])
     categorical = ", ".join(map(toml_text, proposal.categorical))
-    return f"""\
-[features]
-include = ["*"]  # names, with wildcards * and ?; never the id, the group or a target
-exclude = [{exclude}]
-categorical = [{categorical}]  # numbers that are codes; words need not be listed
-missing = "impute"  # blanks become the mean, with an indicator feature; or "error"
-"""
+    return {"exclude": exclude, "categorical": categorical}
 
 
 def _target(target: ProposedTarget) -> str:
