@@ -1,6 +1,7 @@
 """Array types of signatures, arguments, and what tables of several libraries have in common."""
 
 import sys
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -96,6 +97,19 @@ def column_names(table: Any) -> list[str] | None:
     """
     columns = getattr(table, "column_names", getattr(table, "columns", None))
     return None if columns is None else [str(name) for name in columns]
+
+
+def listed(names: Iterable[object], shown: int = 5) -> str:
+    """Name the first few in a message, and count the rest.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], shown=2)
+    "'a', 'b' and 1 more"
+    """
+    quoted = [repr(name) for name in names]
+    rest = len(quoted) - shown
+    return ", ".join(quoted[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def with_names(X: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import BoolArray, FloatArray, listed
 from deeptobit.estimators import inputs
 from deeptobit.exceptions import CensoringWarning, CollinearityWarning, SeparationWarning, warn
 from deeptobit.layer import BasisFeatures, CensoringKinds, OlsenProblem, TargetScaling
@@ -95,12 +95,10 @@ def warn_of_collinearity(features: BasisFeatures, names: list[str], alpha: float
     if alpha > 0.0 or features.n_dropped == 0:
         return
     involved = [names[column] for column in np.flatnonzero(features.dependent_columns()).tolist()]
-    shown = ", ".join(map(repr, involved[:_NAMES_SHOWN]))
-    more = f" and {len(involved) - _NAMES_SHOWN} more" if len(involved) > _NAMES_SHOWN else ""
     warn(
-        f"features {shown}{more} are constant or linearly dependent ({features.n_dropped} "
-        "redundant direction(s)); the coefficients of minimum norm were taken. Drop the redundant "
-        "columns, or set alpha > 0",
+        f"features {listed(involved, _NAMES_SHOWN)} are constant or linearly dependent "
+        f"({features.n_dropped} redundant direction(s)); the coefficients of minimum norm were "
+        "taken. Drop the redundant columns, or set alpha > 0",
         CollinearityWarning,
     )
 

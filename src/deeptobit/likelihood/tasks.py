@@ -252,10 +252,8 @@ def of_tasks(noise: Noise, tasks: Sequence[int]) -> Noise:
     """
     if not isinstance(noise, NoiseByTask):
         return noise
-    places = np.array(tasks, dtype=np.intp)
-    spread = None if noise.spread is None else noise.spread.of(places)
-    grid = None if noise.grid is None else noise.grid.of(places)
-    return NoiseByTask([noise.families[task] for task in tasks], spread, grid)
+    some = noise.at(np.array(tasks, dtype=np.intp))
+    return NoiseByTask([noise.families[task] for task in tasks], some.spread, some.grid)
 
 
 def at_scores(noise: Noise, latent: FloatArray, sigma: FloatArray) -> tuple[Noise, FloatArray]:

@@ -159,7 +159,7 @@ def to_user(
     Outputs of a layer are standardised as outcomes are, whatever the layer makes of them: the
     meaning of a penalty on V does not change while a network is trained.
     """
-    units = zip(layers, _units(layers, design, scaling), strict=True)
+    units = _units(layers, design, scaling)
     return tuple(NetworkLayer(*of.to_user(layer.factors)) for layer, of in units)
 
 
@@ -167,18 +167,18 @@ def to_standard(
     layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
 ) -> tuple[NetworkLayer, ...]:
     """The inverse of :func:`to_user`."""
-    units = zip(layers, _units(layers, design, scaling), strict=True)
+    units = _units(layers, design, scaling)
     return tuple(NetworkLayer(*of.to_standard(layer.factors)) for layer, of in units)
 
 
 def _units(
     layers: Sequence[NetworkLayer], design: Design, scaling: TargetScaling
-) -> Iterator[features.Units]:
-    """The units of every layer's inputs and outcomes."""
+) -> Iterator[tuple[NetworkLayer, features.Units]]:
+    """Every layer with the units of its inputs and outcomes."""
     mean, scale = design.mean, design.scale
     for layer in layers:
         seen = slice(layer.V.shape[1])  # the outputs below come first, and may be all
-        yield features.Units(mean[seen], scale[seen], scaling.location, scaling.scale)
+        yield layer, features.Units(mean[seen], scale[seen], scaling.location, scaling.scale)
         mean = np.append(scaling.location, design.mean)
         scale = np.append(scaling.scale, design.scale)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, listed
 from deeptobit.extras import require
 from deeptobit.scale.source import Block, LocalSource, RowSource
 
@@ -70,10 +70,8 @@ def check_columns(schema: Any, names: Iterable[str], path: str) -> None:
     """Refuse a file that lacks a column."""
     for name in names:
         if name not in schema.names:
-            shown = ", ".join(map(repr, schema.names[:_NAMES_SHOWN]))
-            more = len(schema.names) - _NAMES_SHOWN
-            rest = f" and {more} more" if more > 0 else ""
-            raise ValueError(f"{path} has no column {name!r}; it has {shown}{rest}")
+            there = listed(schema.names, _NAMES_SHOWN)
+            raise ValueError(f"{path} has no column {name!r}; it has {there}")
 
 
 @dataclass(frozen=True)

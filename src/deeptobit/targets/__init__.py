@@ -9,12 +9,7 @@ from deeptobit.targets.bounds import (
     entry_bounds,
     task_bounds,
 )
-from deeptobit.targets.censored import (
-    OFF_GRID,
-    CensoredTargets,
-    find_step,
-    recorded_values,
-)
+from deeptobit.targets.censored import OFF_GRID, CensoredTargets, find_step, recorded_values
 
 __all__ = [
     "OFF_GRID",

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from deeptobit.app.study import columns, tables
 from deeptobit.app.study.config import Source, Study, TargetSettings
-from deeptobit.app.study.tables import StudyError, Table, listed
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.app.study.tables import StudyError, Table
+from deeptobit.arrays import BoolArray, FloatArray, listed
 from deeptobit.targets import CensoredTargets
 
 # Columns as a matrix of features, encoded in the same way for new tables.

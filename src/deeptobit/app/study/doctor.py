@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
 from deeptobit.app.study.data import Encoder, StudyData, check_enough
-from deeptobit.app.study.tables import StudyError, Table, listed, parse_numbers, split_limits
-from deeptobit.arrays import FloatArray
+from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
+from deeptobit.arrays import FloatArray, listed
 from deeptobit.targets import CensoredTargets
 
 

@@ -16,8 +16,8 @@ from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import Encoder, read_limits
 from deeptobit.app.study.doctor import Finding
 from deeptobit.app.study.measures import HeldOut
-from deeptobit.app.study.tables import StudyError, Table, listed
-from deeptobit.arrays import FloatArray
+from deeptobit.app.study.tables import StudyError, Table
+from deeptobit.arrays import FloatArray, listed
 from deeptobit.exceptions import ModelFileError
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deeptobit import files
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import BoolArray, FloatArray, listed
 from deeptobit.extras import require
 from deeptobit.scale import csv_to_parquet
 
@@ -49,19 +49,6 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     by_folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), by_folded, n=1)
     return by_folded[close[0]] if close else None
-
-
-def listed(names: Iterable[object], shown: int = 5) -> str:
-    """Name the first few, and count the rest.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"], shown=2)
-    "'a', 'b' and 1 more"
-    """
-    quoted = [repr(name) for name in names]
-    rest = len(quoted) - shown
-    return ", ".join(quoted[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
 
 # Cells as people write them: numbers, decimal commas, blanks, yes and no.
