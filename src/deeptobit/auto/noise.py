@@ -23,6 +23,8 @@ _GROWTH_SD = 0.1  # the same for growths
 _PRIOR_TASKS = 2.0  # how many tasks these two count for
 _EM_STEPS = 30
 _NARROWEST = 0.05  # σ over that of Gaussian noise
+_HARMLESS_GROWTH = 0.15  # too little to be checked
+_GROWTH_ROW = np.array([[False], [False], [False], [True]])  # of the free parameters
 _MOST_GROWTH = 1.5  # of log σ, per standard deviation of the scores
 _TOLERATED = np.array([[1.0], [1.05]])  # e^nll and squared error over those of Gaussian noise
 _GROWTH_SDS = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45])  # the first means no growth
@@ -97,23 +99,30 @@ def _fall_back(
     A noise far narrower than the plain one, or one whose σ changes by a large factor, is refused
     as well: a few equal outcomes can make it as likely as one wants.
     """
-    one_sigma, n_tasks = scores.without_growth(), scores.x.shape[1]
+    families = [likelihood.of_task(noise, task) for task in range(scores.x.shape[1])]
+    differs = np.array([family != plain for family in families])
+    tasks = scores.free[1] & (differs | (np.abs(found.growth) > _HARMLESS_GROWTH))
+    if not tasks.any():
+        return scores, noise, found
+    some, one_sigma = scores.of_tasks(tasks), scores.of_tasks(tasks).without_growth()
+    theirs = Recalibration(*(part[tasks] for part in found))
     before, _ = recalibrate(one_sigma, plain)
-    degenerate = (found.sigma < _NARROWEST * before.sigma) | (np.abs(found.growth) > _MOST_GROWTH)
-    worse = degenerate | ~(
-        _held_out_losses(scores, noise, found)
-        <= _TOLERATED * _held_out_losses(one_sigma, plain, before)
-    ).all(axis=0)
-    worse &= scores.free[1]
+    degenerate = (theirs.sigma < _NARROWEST * before.sigma) | (abs(theirs.growth) > _MOST_GROWTH)
+    losses = _held_out_losses(
+        some, likelihood.of_tasks(noise, np.flatnonzero(tasks).tolist()), theirs
+    )
+    worse = np.zeros_like(tasks)
+    limits = _TOLERATED * _held_out_losses(one_sigma, plain, before)
+    worse[tasks] = degenerate | ~(losses <= limits).all(axis=0)
     if not worse.any():
         return scores, noise, found
-    tasks = range(n_tasks)
-    families = [plain if worse[task] else likelihood.of_task(noise, task) for task in tasks]
-    noise = likelihood.join_families(families)
-    free = scores.free & ~(worse & np.array([[False], [False], [False], [True]]))
-    scores = replace(scores, free=free)
-    pairs = zip(before, found, strict=True)
-    start = Recalibration(*(np.where(worse, *pair) for pair in pairs))
+    noise = likelihood.join_families(
+        [plain if worse[task] else family for task, family in enumerate(families)]
+    )
+    scores = replace(scores, free=scores.free & ~(worse & _GROWTH_ROW))
+    start = Recalibration(*(part.copy() for part in found))
+    for part, values in zip(start, before, strict=True):
+        part[worse] = values[worse[tasks]]
     return scores, noise, recalibrate(scores, noise, start)[0]
 
 
@@ -183,7 +192,7 @@ class _Selection:
         if not tasks.any():
             return start, loss
         some = Recalibration(*(part[tasks] for part in start))
-        noise = likelihood.NoiseByTask(list(compress(families, tasks)))
+        noise = likelihood.join_families(list(compress(families, tasks)))
         some, loss[tasks] = recalibrate(self._scores.of_tasks(tasks), noise, some, _FEW_STEPS)
         found = Recalibration(*(part.copy() for part in start))
         for part, values in zip(found, some, strict=True):
