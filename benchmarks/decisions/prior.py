@@ -71,7 +71,7 @@ DATA: dict[str, Callable[[int], Split]] = {
 VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], dict[str, Any]]] = {
     "taken": (nullcontext, {}),
     "one ω": (lambda: _only("feature_variance", "shared"), {}),
-    "own ω": (lambda: _only("feature_variance", "own"), {}),
+    "own ω": (lambda: _only("feature_variance", "own", "sparse"), {}),
     "R learned": (lambda: _only("noise", "correlated", "either"), {}),
     "R = I": (lambda: _only("noise", "independent", "either"), {}),
     "ρ = 1": (lambda: _only("shrinkage", 1.0), {}),
