@@ -24,7 +24,6 @@ _PRIOR_TASKS = 2.0  # how many tasks these two count for
 _EM_STEPS = 30
 _NARROWEST = 0.05  # σ over that of Gaussian noise
 _HARMLESS_GROWTH = 0.15  # too little to be checked
-_GROWTH_ROW = np.array([[False], [False], [False], [True]])  # of the free parameters
 _MOST_GROWTH = 1.5  # of log σ, per standard deviation of the scores
 _TOLERATED = np.array([[1.0], [1.05]])  # e^nll and squared error over those of Gaussian noise
 _GROWTH_SDS = np.array([0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45])  # the first means no growth
@@ -119,7 +118,7 @@ def _fall_back(
     noise = likelihood.join_families(
         [plain if worse[task] else family for task, family in enumerate(families)]
     )
-    scores = replace(scores, free=scores.free & ~(worse & _GROWTH_ROW))
+    scores = scores.without_growth(worse)
     start = Recalibration(*(part.copy() for part in found))
     for part, values in zip(start, before, strict=True):
         part[worse] = values[worse[tasks]]

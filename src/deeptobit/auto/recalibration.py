@@ -190,9 +190,11 @@ class HeldOutScores:
         """The same without squared errors: the likelihood alone."""
         return replace(self, mean_weight=np.zeros_like(self.mean_weight))
 
-    def without_growth(self) -> Self:
-        """The same with one σ at all scores."""
-        return replace(self, free=self.free & np.array([[True], [True], [True], [False]]))
+    def without_growth(self, tasks: BoolArray | None = None) -> Self:
+        """The same with one σ at all scores, in some tasks or in all."""
+        free = self.free.copy()
+        free[3] = False if tasks is None else free[3] & ~tasks
+        return replace(self, free=free)
 
     def of_rows(self, rows: BoolArray) -> Self:
         """Some of the rows, centred and scaled as all of them are."""
