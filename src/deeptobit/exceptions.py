@@ -20,6 +20,10 @@ class ModelFileError(ValueError):
     """The file is not a model file, is damaged, or comes from a newer version."""
 
 
+class DivergenceError(ArithmeticError):
+    """The steps of a published algorithm were too long; the message names layer, row and step."""
+
+
 class CensoringWarning(UserWarning):
     """The censoring pattern leaves something undetermined, and a convention filled it in."""
 

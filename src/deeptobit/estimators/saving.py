@@ -4,6 +4,8 @@ Sizes are letters: D features, T targets, R components, I inputs of a layer.
 """
 
 from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -37,8 +39,11 @@ _LAYER = {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"}
 Sizes = dict[str, int]
 
 
-def check_model(model: Any) -> None:
-    """Refuse an estimator whose parts do not belong together; an unfitted one has none."""
+def check_model(model: Any, parts: tuple[str, ...]) -> None:
+    """Refuse an estimator whose parts do not belong together; an unfitted one has none.
+
+    A fitted one must have ``parts``, beside what all have.
+    """
     inputs.check_choice("prediction", model.prediction, inputs.KINDS)
     model._layer_noise()  # refuses an unknown noise
     fitted = vars(model)
@@ -57,7 +62,7 @@ def check_model(model: Any) -> None:
     if hasattr(model, "transform"):
         ensure(fits(fitted.get("rank_"), int), "rank_ is not a number")
         check_sizes(model, sizes | {"R": model.rank_}, U_="TR", V_="RD")
-    for part in _ESTIMATORS[type(model)]:
+    for part in parts:
         ensure(part in fitted, f"{part} is missing")
     for name, check in _PARTS.items():
         if name in fitted:
@@ -131,5 +136,14 @@ _PARTS = {
 
 _RECORDS = (RowsBehind, IntervalCalibration, TargetScores, *PENALTIES.values())
 models.register(*map(by_fields, _RECORDS), SAVED_FORMULA)
-for _cls in _ESTIMATORS:
-    models.register_estimator(_cls, check_model)
+for _cls, _needed in _ESTIMATORS.items():
+    models.register_estimator(_cls, partial(check_model, parts=_needed))
+
+
+def _register_published(name: str) -> None:
+    cls = getattr(import_module("deeptobit.published"), name)
+    models.register_estimator(cls, partial(check_model, parts=("layers_",)))
+
+
+for _name in ("PublishedSubspaceTobit", "PublishedSubspaceNetwork"):
+    models.LATER[_name] = partial(_register_published, _name)

@@ -34,6 +34,8 @@ CLASSES: dict[str, SavedClass] = {
 }
 ESTIMATORS: list[type] = []
 """The registered estimators."""
+LATER: dict[str, Callable[[], None]] = {}
+"""What registers an estimator on first use, by its name."""
 
 
 def register(*saved: SavedClass) -> None:
@@ -77,6 +79,11 @@ def register_estimator(cls: type, check: Callable[[Any], None]) -> None:
     ESTIMATORS.append(cls)
 
 
+def _register_now(name: str) -> None:
+    if name in LATER:
+        LATER.pop(name)()
+
+
 def _holds_a_model(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_holds_a_model, value.values()))
@@ -103,6 +110,7 @@ def estimator_state(model: Any) -> dict[str, Any]:
     TobitRegressor(upper=30.0)
     """
     name = type(model).__name__
+    _register_now(name)
     if type(model) not in ESTIMATORS:
         raise TypeError(f"an object of type {name} cannot be saved; estimators of deeptobit can")
     state = {"version": _VERSION, "model": values.Packer(CLASSES).pack(model, name)}
@@ -122,6 +130,7 @@ def estimator_from_state(state: dict[str, Any]) -> Any:
                     f"its model has version {version}, and this version of deeptobit reads up to "
                     f"{_VERSION}; upgrade deeptobit"
                 )
+            _register_now(name)
             if version == _VERSION and name in {cls.__name__ for cls in ESTIMATORS}:
                 return values.Unpacker(CLASSES).unpack(packed)
     raise ModelFileError("it holds no model")
