@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
-from deeptobit import CensoredTargets, SubspaceNetworkRegressor
+from deeptobit import CensoredTargets, SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.likelihood import Gaussian, evaluate
 from deeptobit.network import NetworkStream, latents
+from deeptobit.online.adaptive import AdaptiveLearner
 from tests.estimators.problems import assert_close
 
 
@@ -80,7 +82,6 @@ def test_tuning_after_one_pass_gains() -> None:
         {"sigma": 0.7},
         {"fit_intercept": False},
         {"batch_size": 32, "n_passes": 2},
-        {"step_size": 1e-3, "averaging": False, "random_state": 0},
         {"noise": "logistic"},
         {"early_stopping": True, "random_state": 0},
     ],
@@ -95,16 +96,6 @@ def test_every_option_fits(options: dict[str, Any]) -> None:
     assert_close(last, model.predict(X), 1e-12)
     if options.get("sigma") == 0.7:
         assert_close(model.sigma_, np.full(6, 0.7), 1e-12)
-
-
-def test_the_seed_of_a_random_start_decides() -> None:
-    X, Y = data(600)
-    options: dict[str, Any] = {"step_size": 1e-3, "start": "random"}
-    first, second, other = (
-        online(random_state=seed, **options).fit(X, Y).coef_ for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(first, second)
-    assert (first != other).any()
 
 
 def test_sparse_features_are_dense_features() -> None:
@@ -144,7 +135,7 @@ def test_memory_does_not_grow_with_the_stream() -> None:
         model.history_.pop("layers")
         stream = model._stream
         assert isinstance(stream, NetworkStream)
-        sizes.append(len(pickle.dumps(model)) - len(pickle.dumps(stream.courses)))
+        sizes.append(len(pickle.dumps(model)) - len(pickle.dumps(stream.histories)))
     assert sizes[1] <= 1.1 * sizes[0]
 
 
@@ -241,3 +232,42 @@ def test_going_on_in_pieces_is_going_on_at_once() -> None:
         pieces.partial_fit(X[start : min(start + 130, 1300)], Y[start : min(start + 130, 1300)])
         pieces = pickle.loads(pickle.dumps(pieces))
     assert_close(pieces.predict(X), once.predict(X), 1e-9)
+
+
+def test_without_intercepts_no_layer_has_any() -> None:
+    X, Y = data(900)
+    model = online(n_layers=3, fit_intercept=False, prune_layers=False).fit(X + 0.5, Y)
+    assert [float(np.abs(layer.intercept).max()) for layer in model.layers_] == [0.0] * 3
+
+
+@pytest.mark.parametrize("solver", ["batch", "online", "stream"])
+def test_layers_that_do_not_pay_are_kept_if_asked_for(solver: str) -> None:
+    X, Y, _ = make_subspace(800, 8, 6, 2, sigma=1.0, random_state=1)  # one layer is the truth
+    settings: dict[str, Any] = {"joint_tuning": False, "solver": "batch"}
+    if solver != "batch":
+        settings["solver"] = "online"
+    way = "partial_fit" if solver == "stream" else "fit"
+    pruned, whole = (
+        getattr(SubspaceNetworkRegressor(2, 3, prune_layers=prune, **settings), way)(X, Y)
+        for prune in (True, False)
+    )
+    depth = pruned.history_["paying_depth"]
+    assert depth == whole.history_["paying_depth"] < 3
+    assert whole.undone_layers_ == ()
+    assert len(pruned.undone_layers_) == 3 - depth
+    for undone, kept in zip(pruned.undone_layers_, whole.layers_[depth:], strict=True):
+        np.testing.assert_array_equal(undone.U, kept.U)
+        np.testing.assert_array_equal(undone.V, kept.V)
+    *_, last = whole.staged_predict(X)
+    assert (last != pruned.predict(X)).any()
+
+
+def test_rows_that_were_left_out_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = data(900)
+    sound = AdaptiveLearner._is_sound
+    monkeypatch.setattr(
+        AdaptiveLearner, "_is_sound", lambda self: sound(self) and not 512 <= self.n < 600
+    )
+    with pytest.warns(ConvergenceWarning, match="layer 1 left out 1 block"):
+        model = SubspaceTobitRegressor(2, solver="online").fit(X, Y)
+    assert model.history_["n_halvings"] >= 4

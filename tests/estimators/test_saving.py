@@ -109,7 +109,7 @@ def test_a_loaded_model_can_be_fitted_again(tmp_path: Path) -> None:
         {"noise": Gaussian(), "sigma": (1.0, 2, np.float32(0.5))},
         {"sigma": np.array([1, 2, 3]), "max_iter": np.int64(50)},
         {"lower": [0.0, None, -np.inf], "upper": np.inf, "alpha": 1},
-        {"random_state": np.random.RandomState(3), "start": "random", "solver": "online"},
+        {"random_state": np.random.RandomState(3), "solver": "online"},
         {"feature_sparsity": 0.7, "alpha": 0.5},
         {"prediction": "latent", "fit_intercept": False, "standardize": False},
     ],
@@ -191,7 +191,7 @@ class OwnModel(TobitRegressor):
 @pytest.mark.parametrize(
     ("model", "named"),
     [
-        (SubspaceTobitRegressor(step_size=lambda i: 0.1), r"step_size'\] is of type function"),
+        (TobitRegressor(outside=print), r"outside'\] is of type builtin_function"),
         (TobitRegressor(noise=OwnNoise()), r"noise'\] is of type OwnNoise"),
         (TobitRegressor(lower=pd.Series([0.0])), r"lower'\] is of type Series"),
         (TobitRegressor(sigma={(1, 2): 0.5}), r"sigma'\] has keys"),

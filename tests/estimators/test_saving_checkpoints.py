@@ -26,7 +26,7 @@ def progress(**settings: Any) -> Progress:
     return Progress(now=OnlineState(solver, Seen.nothing(4, 3), n_read=700))
 
 
-@pytest.mark.parametrize("settings", [{}, {"step_size": 0.001}, {"batch_size": 8}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"batch_size": 8}], ids=str)
 def test_a_solver_comes_back_whole(settings: dict[str, Any], tmp_path: Path) -> None:
     """An attribute that is new in a class must be added to what is saved of it."""
     checkpoint = Checkpoint(tmp_path / "a", FIT)
@@ -59,8 +59,7 @@ def test_a_solver_comes_back_whole(settings: dict[str, Any], tmp_path: Path) -> 
         (("_buffer",), "n_rows", 511),
         (("_buffer",), "n_rows", 10**9),
         (("settings",), "sigma", np.ones(4)),
-        (("settings",), "step_size", "fast"),
-        (("settings",), "exact_sketch", True),
+        (("settings",), "fit_intercept", "fast"),
         ((), "_learner", {"is": "Gaussian", "fields": {}}),
         ((), "_buffer", []),
     ],

@@ -41,10 +41,9 @@ def test_a_fitted_model_goes_on_exactly(model: Any, tmp_path: Path) -> None:
     [
         LAYER(2, upper=3.0),
         LAYER(2, upper=3.0, noise=StudentT(5), sigma=1.0, batch_size=8),
-        LAYER(2, upper=3.0, step_size=0.001),
         NETWORK(2, 2, upper=3.0),
     ],
-    ids=["layer", "batches", "given steps", "network"],
+    ids=["layer", "batches", "network"],
 )
 @pytest.mark.parametrize("n_before", [100, 700])
 def test_a_stream_goes_on_as_from_a_fitted_model(model: Any, n_before: int, tmp_path: Path) -> None:

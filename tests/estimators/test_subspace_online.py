@@ -85,23 +85,6 @@ def test_progress_is_shown_when_asked_for(data: Data, capsys: pytest.CaptureFixt
     assert "5,000 of 5,000 rows (100%)" in capsys.readouterr().err
 
 
-def test_the_papers_recipe_runs_with_a_constant_step(data: Data) -> None:
-    X, Y, truth = data
-    model = online(
-        alpha=1e-4,
-        step_size=2e-3,
-        averaging=False,
-        fit_intercept=False,
-        sigma=3.0,
-        standardize=False,
-        random_state=0,
-    ).fit(X, Y)
-    np.testing.assert_array_equal(model.intercept_, 0.0)
-    np.testing.assert_array_equal(model.sigma_, 3.0)
-    ours = anmse(Y, model.predict(X, kind="clip"))
-    assert ours < 3.0 * anmse(Y, truth.predict(X))
-
-
 def test_missing_and_bounded_entries_weights_and_names(data: Data) -> None:
     X, Y, _ = data
     gaps = np.where(np.random.default_rng(0).random(Y.shape) < 0.2, np.nan, np.minimum(Y, 20.0))
@@ -111,32 +94,3 @@ def test_missing_and_bounded_entries_weights_and_names(data: Data) -> None:
     prediction = model.predict(X)
     assert ((prediction >= 0.0) & (prediction <= 20.0)).all()
     assert model.score(X, gaps) > 0.5
-
-
-def test_a_random_start_is_available_and_repeatable(data: Data) -> None:
-    X, Y, _ = data
-    first = online(start="random", random_state=3).fit(X, Y)
-    assert_same(first, online(start="random", random_state=3).fit(X, Y))
-    assert not np.array_equal(first.U_, online().fit(X, Y).U_)
-
-
-def test_the_exact_sketch_of_the_appendix_is_available(data: Data) -> None:
-    X, Y, _ = data
-    model = online(
-        alpha=0.1,
-        step_size=1e-3,
-        sigma=3.0,
-        fit_intercept=False,
-        averaging=False,
-        exact_sketch=True,
-    ).fit(X[:300], Y[:300])
-    assert np.isfinite(model.coef_).all()
-    assert np.linalg.matrix_rank(model.V_, tol=1e-8) == 1  # it only knows the last row
-    with pytest.raises(ValueError, match="exact_sketch needs alpha > 0"):
-        online(alpha=0.0, step_size=1e-3, exact_sketch=True).fit(X, Y)
-
-
-def test_a_schedule_can_be_given(data: Data) -> None:
-    X, Y, _ = data
-    model = online(step_size=lambda i: 2e-3 / (1.0 + i / 1000.0), sigma=3.0).fit(X, Y)
-    assert np.isfinite(model.coef_).all()

@@ -56,7 +56,7 @@ def test_pieces_teach_what_the_whole_does(batch_size: int, edges: list[int]) -> 
     pieces = learn(stream(batch_size), rows(), edges)
     assert pieces.n_seen == N_ROWS
     assert_same(whole.layers(), pieces.layers())
-    assert repr(whole.courses) == repr(pieces.courses)  # nan where there is no objective yet
+    assert repr(whole.histories) == repr(pieces.histories)  # nan where there is no objective yet
 
 
 def test_looking_does_not_teach() -> None:
@@ -82,8 +82,8 @@ def test_memory_does_not_grow_with_the_rows() -> None:
     for n_times in (8, 24):
         for _ in range(n_times):
             model.learn(*arrays)
-        courses = sum(len(course) for course in model.courses)
-        sizes.append(len(pickle.dumps(model)) - len(pickle.dumps(model.courses)))
+        courses = sum(len(layer["course"]) for layer in model.histories)
+        sizes.append(len(pickle.dumps(model)) - len(pickle.dumps(model.histories)))
         assert courses <= 3 * 250
     assert sizes[1] <= 1.1 * sizes[0]
 

@@ -109,12 +109,6 @@ def test_fixed_noise_and_no_intercept() -> None:
     assert relative_error(found, data.coef) < 0.08
 
 
-def test_random_start_and_no_averaging_are_worse_but_work() -> None:
-    data = stream(4000)
-    assert relative_error(solve(data, start="random", random_state=1), data.coef) < 0.2
-    assert relative_error(solve(data, averaging=False), data.coef) < 0.2
-
-
 def test_another_noise_family() -> None:
     data = stream(700)
     found = solve(data, noise=Logistic(), batch_size=32)

@@ -7,7 +7,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian
 from deeptobit.online import kernels, reference
 from deeptobit.online.batch import learn_batches
-from deeptobit.online.reference import Block, GradientPlan, Iterate, RowPlan, rows_of
+from deeptobit.online.reference import Block, Iterate, RowPlan, rows_of
 from deeptobit.online.solver import RawRows, Standardization
 
 N, D, T, R = 40, 5, 7, 3
@@ -276,19 +276,6 @@ def test_a_batch_survives_numbers_that_are_not(noise: Gaussian) -> None:
                 0, np.zeros(2), 1,
             )  # fmt: skip
         assert now.is_finite() == finite
-
-
-@CASES
-def test_gradient_rows(intervals: bool, far: float) -> None:
-    case = make_case(intervals=intervals, far=far)
-    plan = GradientPlan(np.full(N, 1e-4), np.full(N, 0.02), 0.1, 1.0, 1.0)
-    states = []
-    for noise in BOTH:
-        now, out = case.now.copy(), np.zeros(2)
-        reference.gradient_rows(noise, case.block, plan, now, np.full(T, 0.4), out)
-        states.append([*now, out])
-    for mine, other in zip(*states, strict=True):
-        np.testing.assert_allclose(mine, other, rtol=1e-7, atol=1e-8)
 
 
 def test_rows_of_a_block_are_rows() -> None:

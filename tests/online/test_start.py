@@ -1,7 +1,5 @@
 """Starting from a given model."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -10,26 +8,16 @@ from deeptobit.online.reference import Iterate
 from deeptobit.online.solver import RawRows, Standardization
 from tests.online.problems import relative_error, stream
 
-GIVEN = {"step_size": 1e-6, "averaging": False}
-PAPER = {**GIVEN, "sigma": np.ones(6), "standardize": False, "start": "random"}
 
-
-def started(n_rows: int, **settings: Any) -> tuple[OnlineResult, OnlineResult]:
+def started(n_rows: int) -> tuple[OnlineResult, OnlineResult]:
     """The truth as a start, and what becomes of it."""
     data = stream(max(n_rows, 8))
     U, singular, V = np.linalg.svd(data.coef, full_matrices=False)
     truth = OnlineResult(U[:, :2] * singular[:2], V[:2], np.zeros(6), np.ones(6), 0)
-    solver = OnlineSolver(OnlineSettings(rank=2, random_state=0, **settings), 8, 6)
+    solver = OnlineSolver(OnlineSettings(rank=2, random_state=0), 8, 6)
     solver.start_from(truth)
     solver.learn(data.X[:n_rows], data.low[:n_rows], data.high[:n_rows])
     return truth, solver.result()
-
-
-@pytest.mark.parametrize("settings", [GIVEN, PAPER, {**GIVEN, "batch_size": 8}])
-def test_tiny_steps_stay_at_the_start(settings: dict[str, Any]) -> None:
-    truth, found = started(100, **settings)
-    np.testing.assert_allclose(found.U @ found.V, truth.U @ truth.V, atol=2e-3)
-    np.testing.assert_allclose(found.intercept, truth.intercept, atol=2e-3)
 
 
 def test_a_good_start_is_better_than_the_first_rows() -> None:
@@ -51,7 +39,7 @@ def test_a_start_comes_before_the_rows() -> None:
 def test_standard_units_and_back() -> None:
     data, rng = stream(100), np.random.default_rng(0)
     rows = RawRows(5.0 + 3.0 * data.X, data.low, data.high, np.ones(100))
-    units = Standardization.build(rows, center=True, scale_features=True, scale_targets=True)
+    units = Standardization.build(rows, center=True, scale_features=True)
     model = Iterate(
         rng.normal(size=(2, 8)), rng.normal(size=(2, 6)), rng.normal(size=6), np.ones(6)
     )

@@ -60,12 +60,12 @@ _ONLINE: dict[str, st.SearchStrategy[Any]] = {
     "sigma": _SIGMA,
     "n_passes": st.integers(1, 3),
     "batch_size": st.integers(1, 8),
-    "averaging": _BOOLS,
 }
 _DEEP = {
     "n_layers": st.integers(1, 3),
     "skip_connection": _rarely(True, False),
     "joint_tuning": st.sampled_from(("auto", True, False)),
+    "prune_layers": _rarely(True, False),
     "early_stopping": _rarely(False, True),
     "random_state": st.just(0),
 }

@@ -50,7 +50,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         had learned by ``partial_fit`` goes on as from a fitted one. An older file is replaced
         once the new one is complete.
 
-        A function as ``step_size``, noise of your own, or another object that would have to be
+        Noise of your own, or another object that would have to be
         executed on loading is a ``TypeError`` that names it.
 
         Parameters

@@ -16,7 +16,7 @@ from deeptobit.exceptions import ModelFileError, warn
 from deeptobit.files import models, values
 from deeptobit.files.values import ensure
 from deeptobit.layer import Layer
-from deeptobit.online import adaptive, gradient, reference, solver, start
+from deeptobit.online import adaptive, reference, solver, start
 from deeptobit.scale import Progress, RowSource
 
 # Shapes of the arrays, by class; a field that may be None is compared if it is given.
@@ -39,7 +39,6 @@ _SHAPES: dict[type, dict[str, str]] = {
         **{"nll_by_length": "3T", "recent_nll": "2T"},
     },
     adaptive.AdaptiveLearner: {"moments": "3T", "inverse": "RR", "sigma": "T"},
-    gradient.GradientLearner: {"observed_share": "T"},
     solver.Standardization: {
         **dict.fromkeys(("feature_mean", "feature_scale"), "D"),
         **dict.fromkeys(("target_mean", "target_scale"), "T"),
@@ -61,7 +60,7 @@ _SOLVER = {
     "_history": solver.History,
     "_units": solver.Standardization,
     "_given": online.OnlineResult | None,
-    "_learner": adaptive.AdaptiveLearner | gradient.GradientLearner | None,
+    "_learner": adaptive.AdaptiveLearner | None,
 }
 
 

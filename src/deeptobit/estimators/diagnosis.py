@@ -164,8 +164,14 @@ def warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: i
 
 
 def warn_of_layers(layers: Sequence[dict[str, Any]], tol: float) -> None:
-    """Name the layers that did not converge, by their ``history_``."""
+    """Name the layers that did not converge or left rows out, by their ``history_``."""
     for depth, layer in enumerate(layers, 1):
+        if layer.get("n_blocks_left_out"):
+            warn(
+                f"layer {depth} left out {layer['n_blocks_left_out']} block(s) of rows, because "
+                "steps diverged there however short: look for outliers, or use solver='batch'",
+                ConvergenceWarning,
+            )
         if not layer.get("converged", True):
             warn(
                 f"layer {depth} did not converge after {len(layer['course'])} Newton steps "

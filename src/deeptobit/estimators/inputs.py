@@ -221,10 +221,7 @@ Limits = ArrayLike | None  # bounds per entry, (N, T)
 Rows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes and weights, checked
 PredictionKind = Literal["mean", "clip", "latent"]
 KINDS = get_args(PredictionKind)
-_SWITCHES = (
-    *("fit_intercept", "standardize", "skip_connection", "early_stopping"),
-    *("averaging", "exact_sketch"),
-)
+_SWITCHES = ("fit_intercept", "standardize", "skip_connection", "prune_layers", "early_stopping")
 
 
 def check_settings(params: Mapping[str, Any]) -> None:

@@ -109,7 +109,8 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     Layers are grown one by one: each is a :class:`SubspaceTobitRegressor` of the outcomes on
     the censored output of the layer below beside x (Algorithm 3 of the paper). Then all layers are
     tuned together by back-propagation through the censored likelihood. Depth that does not pay
-    (Akaike's criterion) is undone: the network then computes what the shallower one does.
+    (Akaike's criterion) is undone: the network then computes what the shallower one does. The
+    algorithm as printed is :class:`deeptobit.published.PublishedSubspaceNetwork`.
 
     Parameters
     ----------
@@ -131,11 +132,14 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     joint_tuning : "auto" or bool
         ``"auto"`` tunes where the batch solver is used, and keeps the result if it gains more
         log likelihood than it sets parameters free. True always keeps it.
+    prune_layers : bool
+        Undo layers that do not pay; False keeps all that were grown. A network that was tuned, or
+        has no skip connection, keeps all of them.
     early_stopping : bool
         Let ``validation_fraction`` of the rows choose the depth, up to ``n_layers``; the chosen
         depth is then trained on all rows. The split is random: results depend on
         ``random_state``, and a weight of 2 is not the same as a row twice.
-    solver, n_passes, batch_size, step_size, averaging, start
+    solver, n_passes, batch_size
         As in :class:`SubspaceTobitRegressor`, for each layer.
     random_state, n_jobs, verbose
         As in :class:`SubspaceTobitRegressor`.
@@ -154,9 +158,12 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     sigma_ : array of shape (T,)
         Noise scales of the last layer, which are those of predictions.
     rank_, alpha_, n_layers_, n_iter_ : int, float, int, int
+    undone_layers_ : tuple of NetworkLayer
+        Layers that were grown and did not pay, on top of those that did.
     history_ : dict
-        Solver and why; how each layer was grown; up to which depth growth paid; the course of
-        joint tuning and whether it was kept.
+        Solver and why; how each layer was grown (``layers``, as in
+        :class:`SubspaceTobitRegressor`); up to which depth growth paid; the course of joint tuning
+        and whether it was kept.
     lower_, upper_, target_names_, n_features_in_, feature_names_in_
 
     Examples
@@ -183,14 +190,12 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         feature_sparsity: float = 0.0,
         skip_connection: bool = True,
         joint_tuning: networks.JointTuning = "auto",
+        prune_layers: bool = True,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         solver: inputs.SolverName = "auto",
         n_passes: int = 1,
         batch_size: int = 1,
-        step_size: Any = "auto",
-        averaging: bool = True,
-        start: Literal["auto", "data", "random"] = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -212,14 +217,12 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         self.feature_sparsity = feature_sparsity
         self.skip_connection = skip_connection
         self.joint_tuning = joint_tuning
+        self.prune_layers = prune_layers
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.solver = solver
         self.n_passes = n_passes
         self.batch_size = batch_size
-        self.step_size = step_size
-        self.averaging = averaging
-        self.start = start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -252,6 +255,8 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         n_steps = sum(layer.n_iter for layer in network.grown) + len(network.tuning)
         self.n_iter_ = max(n_steps, 1)
         self._store(network.layers, targets)
+        grown = tuple(found.layer for found in network.grown)
+        self.undone_layers_ = () if network.tuned else self._undone(grown)
 
     def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
         self._check_network(training.targets)
@@ -263,8 +268,10 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         for setting, asked_for in wanted.items():
             if asked_for:
                 raise ValueError(f"{setting} needs all rows in memory; leave it at its default")
-        skip = self.skip_connection
-        return training.run(self.n_layers, checkpoint, resume=resume, skip_connection=skip)
+        ways = {"skip_connection": self.skip_connection, "prune_layers": self.prune_layers}
+        summary, grown = training.run(self.n_layers, checkpoint, resume=resume, **ways)
+        self.undone_layers_ = self._undone(grown)
+        return summary
 
     def _begun(self, targets: CensoredTargets) -> NetworkStream:
         online = self._check_network(targets)
@@ -286,10 +293,18 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
 
     def _store_stream(self, targets: CensoredTargets) -> None:
         if isinstance(self._stream, NetworkStream):
-            self.history_["layers"] = [{"course": course} for course in self._stream.courses]
+            self.history_["layers"] = self._stream.histories
             self.history_["paying_depth"] = self._stream.depth
+            grown = self._stream.layers(pruned=False)
+            self.undone_layers_ = self._undone(grown)
+            self._store(self._stream.layers() if self.prune_layers else grown, targets)
+        else:
+            self._store(self._stream.layers(), targets)
         self.n_iter_ = self._stream.n_seen
-        self._store(self._stream.layers(), targets)
+
+    def _undone(self, grown: tuple[NetworkLayer, ...]) -> tuple[NetworkLayer, ...]:
+        """Layers that were grown and did not pay."""
+        return grown[self.history_["paying_depth"] :] if self.prune_layers else ()
 
     @property
     def _calibrates(self) -> bool:
@@ -363,15 +378,20 @@ def train_network(
             ),
         )
         network = replace(network, layers=networks.to_user(network.layers, *units))
-        grown = grown or network.grown
+        if not grown:
+            layers = networks.to_user([found.layer for found in network.grown], *units)
+            pairs = zip(network.grown, layers, strict=True)
+            grown = tuple(replace(found, layer=layer) for found, layer in pairs)
         history["alphas"] = alphas
+    if not (model.prune_layers or network.tuned):
+        network = replace(network, layers=tuple(found.layer for found in grown))
     history |= {
         "layers": [found.history for found in grown],
         "nll": network.nlls,
         "paying_depth": network.depth,
         "tuning": {"kept": network.tuned, "objective": network.tuning},
     }
-    return network, alphas, history
+    return replace(network, grown=grown), alphas, history
 
 
 def _alphas(model: Any, solver: str, rows: Rows, n_layers: int) -> tuple[float, ...]:

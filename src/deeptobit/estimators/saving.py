@@ -87,6 +87,12 @@ def _check_layers(model: Any, layers: Any, sizes: Sizes) -> None:
     check_widths(layers, sizes)
 
 
+def _check_undone(model: Any, layers: Any, sizes: Sizes) -> None:
+    ensure(fits(layers, tuple[NetworkLayer, ...]), "undone_layers_ holds no layers")
+    for layer in layers:
+        check_sizes(layer, {"T": sizes["T"]}, **_LAYER)
+
+
 def check_widths(layers: Iterable[NetworkLayer], sizes: Sizes) -> set[int]:
     """Refuse layers that cannot follow each other; returns what inputs the next may have."""
     allowed = {sizes["D"]}
@@ -128,6 +134,7 @@ _PARTS = {
     "feature_names_in_": _check_names,
     "_chosen_noise": _check_noise,
     "layers_": _check_layers,
+    "undone_layers_": _check_undone,
     "best_estimator_": _check_best,
     "_calibration": _check_calibration,
     "formula_": _check_formula,

@@ -11,7 +11,7 @@ import pandas as pd
 from deeptobit import scale
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.layer import CensoringKinds, Step
-from deeptobit.network import grow, prune
+from deeptobit.network import NetworkLayer, grow, prune
 from deeptobit.runtime import time_left
 from deeptobit.scale import DataSummary, Moments, Progress, RowSource
 
@@ -37,9 +37,18 @@ class SourceTraining:
         self._started, self._n_layers = perf_counter(), 1
 
     def run(
-        self, n_layers: int, checkpoint: Any, *, resume: bool, skip_connection: bool = True
-    ) -> DataSummary:
-        """Fit and store that many layers; write a checkpoint and resume from one if asked to."""
+        self,
+        n_layers: int,
+        checkpoint: Any,
+        *,
+        resume: bool,
+        skip_connection: bool = True,
+        prune_layers: bool = True,
+    ) -> tuple[DataSummary, tuple[NetworkLayer, ...]]:
+        """Fit and store that many layers; write a checkpoint and resume from one if asked to.
+
+        Returns what is known of the rows, and all layers that were grown.
+        """
         model, source, targets = self._model, self._source, self.targets
         self._n_layers = n_layers
         shape = source.n_rows, len(source.features)
@@ -57,7 +66,8 @@ class SourceTraining:
         diagnosis.check_counts(round(summary.n_rows), summary.known, names)
         kinds = CensoringKinds(summary.one_sided, summary.two_sided)
         diagnosis.warn_of_censoring(kinds, targets, given_sigma=given)
-        layers, nlls = [layer.layer for layer in finished], tuple(layer.nll for layer in finished)
+        layers = tuple(layer.layer for layer in finished)
+        nlls = tuple(layer.nll for layer in finished)
         depth, pruned = prune(layers, nlls, summary.weight, skip_connection=skip_connection)
         model.history_ = {
             "solver": solver,
@@ -68,9 +78,9 @@ class SourceTraining:
         }
         model.alpha_ = finished[0].alpha
         model.n_iter_ = max(sum(layer.n_iter for layer in finished), 1)
-        model._store(pruned, targets)
+        model._store(pruned if prune_layers else layers, targets)
         model.feature_scale_ = summary.scale
-        return summary
+        return summary, layers
 
     def _fit_layer(
         self, solver: str, source: RowSource, progress: Progress, keep: Callable[[Progress], None]

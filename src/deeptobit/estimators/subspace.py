@@ -182,6 +182,7 @@ class LowRankRegressor(SubspaceEstimator):
         stream.learn(matrix, targets.low, targets.high, weight)
         self._stream = stream
         self._store_stream(targets)
+        diagnosis.warn_of_layers(self.history_.get("layers", [self.history_]), self.tol)
         before = RowsBehind(0.0, np.zeros(matrix.shape[1])) if first else self._rows_behind
         self._rows_behind = before.more(matrix, weight)
         return self
@@ -237,26 +238,21 @@ class LowRankRegressor(SubspaceEstimator):
         """Noise scales that the user gives, (T,); None if they are estimated."""
         return inputs.read_sigma(self.sigma, names, words=self._words_for_sigma)
 
-    def _online_settings(self, names: tuple[str, ...], **others: Any) -> OnlineSettings:
+    def _online_settings(self, names: tuple[str, ...]) -> OnlineSettings:
         """Settings of the online solver for targets of these names."""
         check_count("batch_size", self.batch_size)
         check_count("n_passes", self.n_passes)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        automatic: Any = "data" if isinstance(self.step_size, str) else "random"
         return OnlineSettings(
             rank=self.rank_,
             batch_size=self.batch_size,
-            step_size=self.step_size,
-            averaging=self.averaging,
             alpha=self.alpha_,
             fit_intercept=self.fit_intercept,
             sigma=self._given_sigma(names),
             standardize=self.standardize,
-            start=automatic if self.start == "auto" else self.start,
             noise=one_family(self.noise),
             random_state=seed,
             n_threads=inputs.read_threads(self.n_jobs),
-            **others,
         )
 
     def _source(
@@ -328,18 +324,11 @@ class SubspaceTobitRegressor(LowRankRegressor):
         ``"batch"`` goes to the optimum. ``"online"`` learns row by row in ``n_passes`` over the
         data (Algorithm 1 of the paper). ``"auto"`` takes the batch solver while it is affordable
         and says in ``history_`` what it took and why.
-    n_passes, batch_size, step_size, averaging
-        Of the online solver. A number as ``step_size`` is the paper's constant step; a function of
-        the update's index is a schedule.
-    start : {"auto", "data", "random"}
-        Where the online solver begins: from the first rows, or from random U and V. ``"auto"`` is
-        random only where ``step_size`` is given, as in the paper.
-    exact_sketch : bool
-        Solve problem P:V of the paper exactly for every row instead of by a gradient step (needs
-        ``alpha > 0``, a given ``step_size`` and ``batch_size=1``). For comparison: the solution
-        depends on the last row alone, and predicts poorly.
+    n_passes, batch_size : int
+        Of the online solver, whose steps need no tuning. The paper's own steps are in
+        :mod:`deeptobit.published`.
     random_state : int, RandomState or None
-        Only a random start uses it.
+        Only the online solver uses it, for components that the first rows leave empty.
     n_jobs : int or None
         Threads of the online solver over tasks, all cores if -1; the result does not depend on it.
     verbose : int
@@ -361,7 +350,9 @@ class SubspaceTobitRegressor(LowRankRegressor):
     rank_, alpha_, n_layers_, n_iter_ : int, float, int, int
     history_ : dict
         Solver and why; ``course``: records of objective, subspace change and, per Newton step,
-        relative gradient norm (batch) or, per block of rows, online loss (online). Of the batch
+        relative gradient norm (batch) or, per block of rows, online loss (online). Of the online
+        solver also ``n_halvings``, how often a step diverged and was repeated with half its
+        length, and ``n_blocks_left_out``, of which nothing could be learned even so. Of the batch
         solver also where it ended: objective, relative gradient norm, certificate, the number of
         features used, ``alpha_max``, the smallest alpha without coefficients, and ``alphas``: of
         every alpha that ``"auto"`` tried, its criterion (expected negative log likelihood of an
@@ -394,10 +385,6 @@ class SubspaceTobitRegressor(LowRankRegressor):
         solver: inputs.SolverName = "auto",
         n_passes: int = 1,
         batch_size: int = 1,
-        step_size: Any = "auto",
-        averaging: bool = True,
-        start: Literal["auto", "data", "random"] = "auto",
-        exact_sketch: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -419,10 +406,6 @@ class SubspaceTobitRegressor(LowRankRegressor):
         self.solver = solver
         self.n_passes = n_passes
         self.batch_size = batch_size
-        self.step_size = step_size
-        self.averaging = averaging
-        self.start = start
-        self.exact_sketch = exact_sketch
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -485,7 +468,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
             self._fit_online(matrix, targets, weight)
 
     def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
-        summary = training.run(1, checkpoint, resume=resume)
+        summary, _ = training.run(1, checkpoint, resume=resume)
         (course,) = self.history_.pop("layers")
         self.history_ |= course
         return summary
@@ -526,13 +509,13 @@ class SubspaceTobitRegressor(LowRankRegressor):
         solver = self._stream = self._online_solver(targets.names)
         total, started = self.n_passes * len(targets), perf_counter()
         for done in learn_passes(solver, matrix, targets, weight, self.n_passes):
-            left = time_left(started, done, total)
-            self._show_progress(f"{done:,} of {total:,} rows ({done / total:.0%}){left}")
+            if self.verbose:
+                left = time_left(started, done, total)
+                self._show_progress(f"{done:,} of {total:,} rows ({done / total:.0%}){left}")
         self._store_stream(targets)
 
     def _online_solver(self, names: tuple[str, ...]) -> OnlineSolver:
-        settings = self._online_settings(names, exact_sketch=self.exact_sketch)
-        return OnlineSolver(settings, self.n_features_in_, len(names))
+        return OnlineSolver(self._online_settings(names), self.n_features_in_, len(names))
 
     def _begun(self, targets: CensoredTargets) -> OnlineSolver:
         self.history_ = {"solver": "online", "reason": "partial_fit learns row by row"}
@@ -547,7 +530,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         self._store((NetworkLayer(found.U, found.V, found.intercept, found.sigma),), targets)
         self.n_iter_ = max(found.n_seen, 1)
         if isinstance(self._stream, OnlineSolver):
-            self.history_["course"] = self._stream.history
+            self.history_ |= self._stream.history
 
 
 def null_of(

@@ -46,15 +46,24 @@ class ResidualOutputs:
 
     @classmethod
     def of(
-        cls, layers: Sequence[NetworkLayer], outputs: FloatArray, X: Any, weight: FloatArray
+        cls,
+        layers: Sequence[NetworkLayer],
+        outputs: FloatArray,
+        X: Any,
+        weight: FloatArray,
+        *,
+        center: bool = True,
     ) -> Self:
-        """Regress the outputs of the last layer, (N, T), on the sketches of the rows."""
+        """Regress the outputs of the last layer, (N, T), on the sketches of the rows.
+
+        ``center`` is False for layers without intercepts: m is then 0.
+        """
         n_features = X.shape[1]
         parts = {id(layer): layer.V[:, -n_features:] for layer in (layers[0], layers[-1])}
         sketch = np.vstack(list(parts.values()))
         h = np.asarray(X @ sketch.T)
         share = weight / weight.sum()
-        h_mean, f_mean = share @ h, share @ outputs
+        h_mean, f_mean = center * (share @ h), center * (share @ outputs)
         h -= h_mean
         heavy = (h * share[:, None]).T
         slopes = np.linalg.lstsq(heavy @ h, heavy @ (outputs - f_mean), rcond=1e-10)[0]
@@ -101,12 +110,12 @@ class OnlineInputs:
     residuals: ResidualOutputs | None
 
     @classmethod
-    def of(cls, inputs: LayerInputs, X: Any, weight: FloatArray) -> Self:
+    def of(cls, inputs: LayerInputs, X: Any, weight: FloatArray, *, center: bool) -> Self:
         """Residuals from the regression on some rows; none are needed for the first layer."""
         outputs = inputs.outputs(X) if inputs.skip_connection else None
         if outputs is None:
             return cls(inputs, None)
-        return cls(inputs, ResidualOutputs.of(inputs.layers, outputs, X, weight))
+        return cls(inputs, ResidualOutputs.of(inputs.layers, outputs, X, weight, center=center))
 
     def __call__(self, X: Any) -> Any:
         """Inputs of the rows of X."""
@@ -183,13 +192,12 @@ def grow_online(
         own = settings
         if calibrated and inputs.layers:  # each layer is fitted with the scales of the one below
             own = replace(own, sigma=inputs.layers[-1].sigma)
-        seen = OnlineInputs.of(inputs, X, weight)
+        seen = OnlineInputs.of(inputs, X, weight, center=settings.fit_intercept)
         solver = seen.solver(own, X.shape[1], start)
         for n_rows in online.learn_passes(solver, _RowInputs(X, seen), targets, weight, n_passes):
             progress(len(inputs.layers), n_rows)
         result = solver.result()
-        history = {"course": solver.history}
-        return GrownLayer(seen.layer(result), settings.alpha, result.n_seen, history)
+        return GrownLayer(seen.layer(result), settings.alpha, result.n_seen, solver.history)
 
     def sigma_of(layers: tuple[NetworkLayer, ...]) -> FloatArray:
         *_, latent = latents(layers, X, lower, upper)
@@ -281,9 +289,9 @@ class NetworkStream:
         return self._buffer.n_total
 
     @property
-    def courses(self) -> tuple[list[online.Record], ...]:
+    def histories(self) -> list[dict[str, Any]]:
         """The history of each layer."""
-        return tuple(solver.history for solver in self._solvers)
+        return [solver.history for solver in self._solvers]
 
     @property
     def depth(self) -> int:
@@ -295,13 +303,14 @@ class NetworkStream:
         for rows in self._buffer.blocks(X, low, high, weight, lambda: self._segment):
             self._process(rows)
 
-    def layers(self) -> tuple[NetworkLayer, ...]:
+    def layers(self, *, pruned: bool = True) -> tuple[NetworkLayer, ...]:
         """The network so far; the rows of an unfinished segment are learned on a copy."""
         stream = self
         if self._buffer.n_rows:
             stream = copy.deepcopy(self)
             stream._process(stream._buffer.take())
-        return deepened(stream.learned_layers[: stream.depth], len(stream.learned_layers))
+        layers = stream.learned_layers
+        return deepened(layers[: stream.depth], len(layers)) if pruned else layers
 
     def _process(self, rows: online.RawRows) -> None:
         """Algorithm 3 on one segment, with solvers that remember the segments before it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from deeptobit.online.batch import learn_batches
 from deeptobit.online.reference import LEAST_CURVATURE, Block, Iterate, RowPlan
 from deeptobit.online.start import FeatureMetric, OnlineSettings, RunningNull, clip
 
+_MOST_HALVINGS = 4
 _RECOVERY = 1.02  # growth of steps after a block that did not diverge
 
 
@@ -41,75 +41,6 @@ class BlockReport(NamedTuple):
     loss: float
     known: float
     exact: FloatArray
-
-
-@dataclass(kw_only=True)
-class Learner(ABC):
-    """State of a run in standard units.
-
-    Parameters
-    ----------
-    settings : OnlineSettings
-    now, mean : Iterate
-        The iterate and its average.
-    n : float
-        Weight of the rows so far.
-    averaged : int
-        How often the average has moved.
-    pace : float
-        Factor on all steps, halved when the iterate diverges.
-    n_halvings : int
-    """
-
-    settings: OnlineSettings
-    now: Iterate
-    mean: Iterate
-    n: float = 0.0
-    averaged: int = 0
-    pace: float = 1.0
-    n_halvings: int = 0
-
-    @abstractmethod
-    def _step(self, block: Block, sums: FloatArray) -> None:
-        """Move the iterate; add the loss and the squared lengths of the steps of U to ``sums``."""
-
-    @abstractmethod
-    def _is_sound(self, before: Iterate) -> bool:
-        """Whether the iterate has not diverged from the one before the block."""
-
-    def _guarded_step(
-        self, block: Block, moving: tuple[str, ...], most_halvings: int
-    ) -> tuple[float, float]:
-        """Step; if the iterate diverges, go back and halve the step. The loss, and U's change.
-
-        ``moving`` names the attributes that a step changes, beside iterate and average.
-        """
-        moving = ("now", "mean", "averaged", *moving)
-        before = {name: _copied(getattr(self, name)) for name in moving}
-        pace = self.pace
-        for _ in range(most_halvings):
-            sums = np.zeros(2)
-            with np.errstate(over="ignore", invalid="ignore"):
-                self._step(block, sums)
-                sound = bool(np.isfinite(sums).all()) and self._is_sound(before["now"])
-            if sound:
-                self.pace = min(1.0, _RECOVERY * self.pace)
-                break
-            for name, value in before.items():
-                setattr(self, name, _copied(value))
-            self.pace *= 0.5
-            self.n_halvings += 1
-        else:  # nothing can be learned from this block
-            self.pace, sums = 0.5 * pace, np.zeros(2)
-        self.n += float(block.weight.sum())
-        updates = -(-len(block.X) // self.settings.batch_size)
-        size = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
-        return float(sums[0]), float(np.sqrt(sums[1] / updates)) / size
-
-
-def _copied(value: Any) -> Any:
-    """A copy of an iterate or array; a number is its own."""
-    return value.copy() if isinstance(value, Iterate | np.ndarray) else value
 
 
 # Progressive validation: how the averaged model does on rows it has not learned from.
@@ -302,13 +233,14 @@ _LONG, _FAR, _NOISY = 1.5, 2.0, 1.2  # limits in units of the null model's noise
 
 
 @dataclass(kw_only=True)
-class AdaptiveLearner(Learner):
+class AdaptiveLearner:
     """Preconditioned implicit steps, validated on every block; in standard units.
 
     Parameters
     ----------
-    settings, now, mean
-        As in :class:`Learner`.
+    settings : OnlineSettings
+    now, mean : Iterate
+        The iterate and its average.
     sigma : array of shape (T,), optional
         Fixed noise scales.
     null : RunningNull
@@ -320,8 +252,19 @@ class AdaptiveLearner(Learner):
         n₀, the number of rows after which steps begin to fall.
     inverse, spread : array of shape (R, R) and float
         G⁻¹ and ρ of :func:`sketch`.
+    n : float
+        Weight of the rows so far.
+    averaged : int
+        How often the average has moved.
+    pace : float
+        Factor on all steps, halved when the iterate diverges.
+    n_halvings, n_left_out : int
+        How often it was halved, and blocks of which nothing could be learned even so.
     """
 
+    settings: OnlineSettings
+    now: Iterate
+    mean: Iterate
     sigma: FloatArray | None
     null: RunningNull
     metric: FeatureMetric
@@ -330,6 +273,11 @@ class AdaptiveLearner(Learner):
     start_rows: float
     inverse: FloatArray
     spread: float = 1.0
+    n: float = 0.0
+    averaged: int = 0
+    pace: float = 1.0
+    n_halvings: int = 0
+    n_left_out: int = 0
     whitened_at: float = 0.0
     n_blocks: int = 0
 
@@ -354,8 +302,6 @@ class AdaptiveLearner(Learner):
             now, curvature = start.spectral_start(noise, half, null, metric, rank)
         else:
             now, curvature = given.copy(), start.mean_curvature(noise, half, given)
-        if given is None and settings.start == "random":
-            now = start.random_start(null, n_features, rank, rng)
         metric.rebuild()
         start.fill_empty(now, metric, rng)
         if sigma is not None:
@@ -380,11 +326,6 @@ class AdaptiveLearner(Learner):
             start_rows=float(max(n_features, 2 * rank, 20)),
             inverse=np.eye(rank),
         )
-
-    @property
-    def model(self) -> Iterate:
-        """The average, or the last iterate if nothing is averaged."""
-        return self.mean if self.settings.averaging else self.now
 
     def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
         """Learn from a block.
@@ -415,7 +356,7 @@ class AdaptiveLearner(Learner):
             objective, known, exact = self.validation.score(
                 noise,
                 block,
-                self.model,
+                self.mean,
                 float(self._forget(self.n)),
                 self.moments[1],
                 self._limits(),
@@ -426,7 +367,7 @@ class AdaptiveLearner(Learner):
             by_task, _, exact = reference.count_entries(block)
             objective, known = np.nan, float(by_task.sum())
         log_scales = float(exact @ np.log(self.now.sigma))
-        loss, change = self._guarded_step(block, ("moments",), most_halvings=4)
+        loss, change = self._guarded_step(block)
         return BlockReport(objective, change, loss + log_scales, known, exact)
 
     def result(self) -> Iterate:
@@ -439,7 +380,7 @@ class AdaptiveLearner(Learner):
         The noise takes over the variance v that the linear part gives up:
         σ² = s₀² − κ(s₀² + v − σ̄²) + κ²v, between σ̄² and s₀².
         """
-        model, null = self.model, self.null
+        model, null = self.mean, self.null
         intercept = null.mean + length * (model.intercept - null.mean)
         if self.sigma is not None:
             return Iterate(model.V, model.Ut * length, intercept, self.sigma.copy())
@@ -449,7 +390,33 @@ class AdaptiveLearner(Learner):
         mixed = np.clip(mixed, np.minimum(mine, base), np.maximum(mine, base))
         return Iterate(model.V, model.Ut * length, intercept, np.sqrt(mixed))
 
+    def _guarded_step(self, block: Block) -> tuple[float, float]:
+        """Step; if the iterate diverges, go back and halve the step. The loss, and U's change."""
+        moving = ("now", "mean", "averaged", "moments")
+        before = {name: _copied(getattr(self, name)) for name in moving}
+        pace = self.pace
+        for _ in range(_MOST_HALVINGS):
+            sums = np.zeros(2)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._step(block, sums)
+                sound = bool(np.isfinite(sums).all()) and self._is_sound()
+            if sound:
+                self.pace = min(1.0, _RECOVERY * self.pace)
+                break
+            for name, value in before.items():
+                setattr(self, name, _copied(value))
+            self.pace *= 0.5
+            self.n_halvings += 1
+        else:  # nothing can be learned from this block
+            self.pace, sums = 0.5 * pace, np.zeros(2)
+            self.n_left_out += 1
+        self.n += float(block.weight.sum())
+        updates = -(-len(block.X) // self.settings.batch_size)
+        size = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
+        return float(sums[0]), float(np.sqrt(sums[1] / updates)) / size
+
     def _step(self, block: Block, sums: FloatArray) -> None:
+        """Move the iterate; add the loss and the squared lengths of the steps of U to ``sums``."""
         settings, state = self.settings, (self.now, self.mean, self.moments, self.averaged)
         plan = self._plan(block)
         if settings.batch_size == 1:
@@ -461,7 +428,7 @@ class AdaptiveLearner(Learner):
             pull = float(self._gamma(self.n)) * float(block.weight.sum()) * settings.alpha
             penalty_step(pull, self.now, self.metric, self.inverse, self.moments[0])
 
-    def _is_sound(self, before: Iterate) -> bool:
+    def _is_sound(self) -> bool:
         """Keep linear parts and intercepts in their limits; False if the iterate diverged."""
         from deeptobit.online.kernels import restrict
 
@@ -522,3 +489,8 @@ class AdaptiveLearner(Learner):
     def _second_moments(self) -> FloatArray:
         """Second moments of Vx for the iterate and its average, (2R, 2R)."""
         return self.metric.inner(np.concatenate([self.now.V, self.mean.V]))
+
+
+def _copied(value: Any) -> Any:
+    """A copy of an iterate or array; a number is its own."""
+    return value.copy() if isinstance(value, Iterate | np.ndarray) else value

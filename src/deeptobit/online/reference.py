@@ -102,26 +102,6 @@ class RowPlan(NamedTuple):
     every: int
 
 
-class GradientPlan(NamedTuple):
-    """Given steps for the rows of one block.
-
-    Parameters
-    ----------
-    step, forget : arrays of shape (n,)
-        Step of U and V, and f of the running noise scale.
-    alpha : float
-        Ridge on U and V.
-    learns_intercept, learns_sigma : float
-        1 or 0.
-    """
-
-    step: FloatArray
-    forget: FloatArray
-    alpha: float
-    learns_intercept: float
-    learns_sigma: float
-
-
 def rows_of(block: Block, rows: slice) -> Block:
     """Some rows of a block."""
     X, low, high, edge, sign, weight, closed = block
@@ -280,52 +260,6 @@ def learn_rows(
             averaged += 1
             move_towards(mean, now, averaged)
     return averaged
-
-
-def gradient_rows(
-    noise: Noise,
-    block: Block,
-    plan: GradientPlan,
-    now: Iterate,
-    observed_share: FloatArray,
-    out: FloatArray,
-) -> None:
-    r"""Gradient steps of V and then of all rows of U for each row: the paper's Algorithms 1 and 2.
-
-    .. math::
-        V^+ = V - \eta\,[\textstyle\sum_t g_t U_t x^\top + \alpha V], \qquad
-        U_t^+ = U_t - \eta\,[g_t^+ V^+x + \alpha U_t]
-
-    with the scores :math:`g^+` of U after the step of V. An intercept follows U's gradient, and σ
-    its own, if they are learned.
-
-    Parameters
-    ----------
-    observed_share : array of shape (T,)
-    out : array of shape (2,)
-        Gains the weighted nll before each step, and the squared lengths of the steps of U.
-    """
-    if has_kernels(noise):
-        from deeptobit.online import step
-
-        step.gradient_rows(block, plan, now, observed_share, out)
-        return
-    V, Ut, intercept, sigma = now
-    for row, x in enumerate(block.X):
-        weight, eta = block.weight[row], plan.step[row]
-        nll, score, _, _ = _row_entry(noise, block, row, now)
-        exact = block.low[row] == block.high[row]
-        out[0] += weight * (nll.sum() + np.log(sigma) @ exact)
-        V -= eta * (np.outer(Ut @ (weight * score / sigma), x) + plan.alpha * V)
-        _, score, _, by_log_sigma = _row_entry(noise, block, row, now)
-        g = weight * score / sigma
-        intercept -= plan.learns_intercept * eta * g
-        move = eta * (np.outer(V @ x, g) + plan.alpha * Ut)
-        Ut -= move
-        out[1] += np.square(move).sum()
-        if plan.learns_sigma:
-            fade = min(weight * plan.forget[row], 0.5)
-            sigma *= sigma_factor(fade, by_log_sigma, observed_share)
 
 
 def _row_entry(noise: Noise, block: Block, row: int, now: Iterate) -> FloatArray:

@@ -12,7 +12,6 @@ from scipy.sparse import issparse
 
 from deeptobit.arrays import FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
-from deeptobit.online.gradient import GradientLearner
 from deeptobit.online.reference import Block, Iterate, rows_of, task_pieces
 from deeptobit.online.start import OnlineSettings
 from deeptobit.targets import CensoredTargets, recorded_values
@@ -150,9 +149,7 @@ class Standardization:
         return cls(zero(n_features), one(n_features), zero(n_tasks), one(n_tasks), 1.0)
 
     @classmethod
-    def build(
-        cls, rows: RawRows, *, center: bool, scale_features: bool, scale_targets: bool
-    ) -> Standardization:
+    def build(cls, rows: RawRows, *, center: bool, scale_features: bool) -> Standardization:
         """Mean and spread of the first rows; a bound counts as its value."""
         heavy = rows.weight[rows.weight > 0.0]
         unit = float(heavy.mean()) if len(heavy) else 1.0
@@ -170,8 +167,6 @@ class Standardization:
             feature_mean, target_mean = np.zeros_like(feature_mean), np.zeros_like(target_mean)
         if not scale_features:
             feature_scale = np.ones_like(feature_scale)
-        if not scale_targets:
-            target_scale = np.ones_like(target_scale)
         return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
 
     def block(self, rows: RawRows, n_threads: int = 1) -> Block:
@@ -341,10 +336,7 @@ class OnlineSolver:
         self._history = History()
         self._units = Standardization.identity(n_features, n_tasks)
         self._given: OnlineResult | None = None
-        self._learner: AdaptiveLearner | GradientLearner | None = None
-        if not _needs_data(settings):
-            assert settings.sigma is not None
-            self._learner = GradientLearner.random(settings, settings.sigma, n_features)
+        self._learner: AdaptiveLearner | None = None
 
     @property
     def n_seen(self) -> int:
@@ -352,24 +344,24 @@ class OnlineSolver:
         return self._buffer.n_total
 
     @property
-    def history(self) -> list[Record]:
-        """At most about 200 records, evenly spread over the rows."""
-        return self._history.records
+    def history(self) -> dict[str, Any]:
+        """``course``: at most about 200 records, evenly spread over the rows.
 
-    @property
-    def n_halvings(self) -> int:
-        """How often the iterate diverged, so that its block was repeated with half the step."""
-        return 0 if self._learner is None else self._learner.n_halvings
+        ``n_halvings``: how often the iterate diverged, so that its block was repeated with half
+        the step. ``n_blocks_left_out``: blocks of which nothing could be learned even so.
+        """
+        learner = self._learner
+        return {
+            "course": self._history.records,
+            "n_halvings": 0 if learner is None else learner.n_halvings,
+            "n_blocks_left_out": 0 if learner is None else learner.n_left_out,
+        }
 
     def start_from(self, model: OnlineResult) -> None:
         """Start from a given model instead of the first rows; must come before them."""
         if self.n_seen:
             raise ValueError("a start can only be given before the first rows")
         self._given = model
-        if self._learner is not None:
-            start = self._units.to_standard(_iterate(model))
-            self._learner.now.set_to(start)
-            self._learner.mean.set_to(start)
 
     def learn(self, X: Any, low: Any, high: Any, weight: Any = None) -> None:
         """Learn from some rows.
@@ -429,14 +421,11 @@ class OnlineSolver:
             rows,
             center=settings.fit_intercept,
             scale_features=settings.standardize,
-            # Given steps are in the units of the targets.
-            scale_targets=settings.standardize or settings.finds_steps,
         )
         block = self._units.block(rows, settings.n_threads)
         sigma = None if settings.sigma is None else settings.sigma / self._units.target_scale
-        learner = AdaptiveLearner if settings.finds_steps else GradientLearner
         start = None if self._given is None else self._units.to_standard(_iterate(self._given))
-        self._learner, self._given = learner.begin(settings, sigma, block, start), None
+        self._learner, self._given = AdaptiveLearner.begin(settings, sigma, block, start), None
         size = self._first_blocks(n_rows)
         for first in range(0, n_rows, size):
             part = rows_of(block, slice(first, first + size))
@@ -479,12 +468,6 @@ class OnlineSolver:
 
 def _iterate(model: OnlineResult) -> Iterate:
     return Iterate(model.V, model.U.T, model.intercept, model.sigma)
-
-
-def _needs_data(settings: OnlineSettings) -> bool:
-    """Whether anything but random numbers is needed to begin."""
-    given = not settings.finds_steps and settings.sigma is not None
-    return not given or settings.standardize or settings.start == "data"
 
 
 _CHUNK_ROWS = 8192

@@ -1,13 +1,11 @@
 """The step of one row and of one batch, compiled: ``sketch`` moves V, ``refine`` moves U."""
 
-import math
-
 import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood.kernels import is_finite, jit_inside, jit_sums
 from deeptobit.online import kernels
-from deeptobit.online.reference import LEAST_CURVATURE, REACH, Block, GradientPlan, Iterate, RowPlan
+from deeptobit.online.reference import LEAST_CURVATURE, REACH, Block, Iterate, RowPlan
 
 
 @jit_inside
@@ -167,51 +165,6 @@ def learn_rows(
             averaged += 1
             move_towards(mean, now, averaged)
     return averaged
-
-
-@jit_sums
-def gradient_rows(
-    block: Block, plan: GradientPlan, now: Iterate, observed_share: FloatArray, out: FloatArray
-) -> None:
-    """Gaussian twin of ``reference.gradient_rows``."""
-    X, low, high, edge, sign, weight, closed = block
-    step, forget, alpha, learns_b, learns_sigma = plan
-    V, Ut, intercept, sigma = now
-    (rank, n_features), n_tasks = V.shape, len(sigma)
-    h, entry = np.empty(rank), np.empty((4, n_tasks))
-    latent, precision, distance = np.empty(n_tasks), np.empty(n_tasks), np.empty(n_tasks)
-    for row in range(len(X)):
-        x, share, length = X[row], weight[row], step[row]
-        for stage in range(2):
-            evaluate_row(now, x, edge[row], sign[row], h, latent, precision, distance, entry)
-            if closed:
-                kernels.fill_closed(low[row], high[row], latent, precision, entry)
-            if stage == 1:
-                break
-            loss = 0.0
-            for t in range(n_tasks):
-                loss += entry[0, t] + (math.log(sigma[t]) if low[row, t] == high[row, t] else 0.0)
-            out[0] += share * loss
-            for r in range(rank):
-                total = 0.0
-                for t in range(n_tasks):
-                    total += entry[1, t] * precision[t] * Ut[r, t]
-                pull = share * total
-                for j in range(n_features):
-                    V[r, j] -= length * (pull * x[j] + alpha * V[r, j])
-        for t in range(n_tasks):
-            entry[1, t] *= share * precision[t]
-            intercept[t] -= learns_b * length * entry[1, t]
-        for r in range(rank):
-            scale, total = h[r], 0.0
-            for t in range(n_tasks):
-                move = length * (entry[1, t] * scale + alpha * Ut[r, t])
-                total += move * move
-                Ut[r, t] -= move
-            out[1] += total
-        fade = learns_sigma * min(share * forget[row], 0.5)
-        for t in range(n_tasks):
-            sigma[t] *= sigma_factor(fade, entry[3, t], observed_share[t])
 
 
 @jit_sums

@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from deeptobit.arrays import FloatArray
 from deeptobit.network import LayerInputs, NetworkLayer
 from deeptobit.network.online import OnlineInputs, nll_by_depth
-from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver, Record
+from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver
 from deeptobit.scale.cluster import DaskRows
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, read_ahead, sum_of
 from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, Seen
@@ -90,7 +91,7 @@ def average(learners: Sequence[Learner]) -> OnlineResult:
 _SAMPLE_ROWS = 4096  # for the residual outputs, and for whether a layer pays
 _SECONDS_BETWEEN = 30.0  # checkpoints within a pass
 
-_Learned = tuple[OnlineResult, Seen, list[Record]]
+_Learned = tuple[OnlineResult, Seen, dict[str, Any]]
 
 
 @dataclass
@@ -122,16 +123,17 @@ class FitOnline:
         before, source = self.progress, self.rows.source
         n_features = len(source.features)
         seen = before.seen or Seen.nothing(n_features, len(inputs.lower))
-        learner_inputs = OnlineInputs.of(inputs, seen.sample.X, seen.sample.weight)
+        sample, center = seen.sample, self.settings.fit_intercept
+        learner_inputs = OnlineInputs.of(inputs, sample.X, sample.weight, center=center)
         state = before.now
         if not isinstance(state, OnlineState):
             state = OnlineState(learner_inputs.solver(self.settings, n_features, start), seen)
         learn = self._on_cluster if isinstance(source, DaskRows) else self._in_order
-        result, seen, records = learn(source, learner_inputs, state)  # type: ignore[arg-type]
+        result, seen, history = learn(source, learner_inputs, state)  # type: ignore[arg-type]
         layer = learner_inputs.layer(result)
         layers, sample = (*inputs.layers, layer), seen.sample
         nlls = nll_by_depth(layers, sample, self.settings.noise, inputs.lower, inputs.upper)
-        nll, history = float(nlls[-1] / sample.weight.sum()), {"course": records}
+        nll = float(nlls[-1] / sample.weight.sum())
         finished = FinishedLayer(layer, self.settings.alpha, result.n_seen, history, nll)
         summary = before.summary or seen.summary()
         self.progress = Progress((*before.finished, finished), None, summary, seen)
@@ -172,4 +174,7 @@ class FitOnline:
             stride = 0
         seen = sum_of(learner.seen for learner in learners) if first else state.seen
         self.watch(len(self.progress.finished), self.n_passes * n_rows, self.n_passes * n_rows)
-        return average(learners), seen, learners[0].solver.history
+        histories = [learner.solver.history for learner in learners]
+        counts = ("n_halvings", "n_blocks_left_out")
+        totals = {name: sum(history[name] for history in histories) for name in counts}
+        return average(learners), seen, histories[0] | totals
