@@ -148,6 +148,8 @@ def _as_rich(table: TableOf) -> Table:
     shown = Table(
         title=escape(table.caption),
         title_justify="left",
+        caption=escape(table.settings),
+        caption_justify="left",
         header_style="bold",
         box=None,
         pad_edge=False,
@@ -177,7 +179,10 @@ def _as_json(section: Section) -> dict[str, Any]:
         "name": section.name,
         "title": section.title,
         "claims": [asdict(claim) for claim in section.claims],
-        "tables": [{"caption": table.caption, "rows": _records(table)} for table in section.tables],
+        "tables": [
+            {"caption": table.caption, "settings": table.settings, "rows": _records(table)}
+            for table in section.tables
+        ],
         "seconds": section.seconds,
         "settings": section.settings,
     }

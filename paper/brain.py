@@ -11,7 +11,7 @@ from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.datasets import load_adni, make_clinical_cohort
 from deeptobit.metrics import principal_angles
 from paper.arrays import FloatArray, Rows
-from paper.section import Context, FigureOf, Scale, Section, TableOf
+from paper.section import Context, FigureOf, Scale, Section, TableOf, with_settings
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
 if TYPE_CHECKING:
@@ -36,6 +36,16 @@ def brain_cohort(context: Context) -> BrainCohort:
         return BrainCohort(name, cohort.X, cohort.Y, cohort.lower, cohort.upper)
     adni = load_adni(context.path)
     return BrainCohort("ADNI", adni.X, adni.Y, adni.lower, adni.upper)
+
+
+def _settings(
+    cohort: BrainCohort, model: SubspaceNetworkRegressor, context: Context
+) -> dict[str, Any]:
+    """What the network was fitted to, and how; only a simulated cohort has a seed."""
+    sizes = {"N": len(cohort.X), "D": cohort.X.shape[1], "T": cohort.Y.shape[1]}
+    network = {"R": model.rank, "layers": model.n_layers}
+    seed = {"seed": context.seed} if context.path is None else {}
+    return {"cohort": cohort.name} | sizes | network | seed
 
 
 # Figure 1 of the paper: the architecture, drawn from a fitted model.
@@ -82,12 +92,15 @@ def fig_network(scale: Scale, context: Context) -> Section:
     if pays < _N_LAYERS:
         depth = f" Here depth pays up to layer {pays} (Akaike's criterion); layers above repeat it."
     data = {"n_features": cohort.X.shape[1], "n_tasks": n_tasks, "layers": layers}
+    settings = _settings(cohort, model, context)
     return Section(
         "fig-network",
         "Figure 1: the Subspace Network",
         _NETWORK_TEXT.format(cohort=cohort.name, depth=depth),
-        tables=(TableOf("Layers of the fitted network", table),),
-        figures=(FigureOf("Figure 1 again, from the fitted model.", "network", data),),
+        tables=with_settings(settings, TableOf("Layers of the fitted network", table)),
+        figures=with_settings(
+            settings, FigureOf("Figure 1 again, from the fitted model.", "network", data)
+        ),
     )
 
 
@@ -144,6 +157,7 @@ def fig_brain(scale: Scale, context: Context) -> Section:
         "tasks": [_largest(s.targets, s.target_loadings, 3) for s in subspaces],
     }
     caption = f"Figure 4 again, on {cohort.name}."
+    settings = _settings(cohort, model, context)
     found = np.array([pair.found for pair in halves])
     shuffled = np.array([pair.shuffled for pair in halves])
     claim = claim_over_repeats(
@@ -158,8 +172,8 @@ def fig_brain(scale: Scale, context: Context) -> Section:
         "fig-brain",
         "Figure 4: subspaces on the brain",
         _MAPS_TEXT.format(cohort=cohort.name),
-        tables=(TableOf("The subspaces in words", table),),
-        figures=(FigureOf(caption, "brain", data),),
+        tables=with_settings(settings, TableOf("The subspaces in words", table)),
+        figures=with_settings(settings, FigureOf(caption, "brain", data)),
         claims=(claim,),
     )
 

@@ -339,6 +339,20 @@ def compare_methods(
     return compare(Comparison(name, data, methods, protocol, context.protocol), context)
 
 
+def split_settings(
+    data: EvaluationData, scale: Scale, context: Context, **more: Any
+) -> dict[str, Any]:
+    """Sizes of the data, what else a table depends on, and how rows were split."""
+    (rows, features), tasks = data.X.shape, data.targets.shape[1]
+    shares = ", ".join(f"{share:.0%}" for share in scale.train_shares)
+    return {
+        **{"data": data.name, "N": rows, "D": features, "T": tasks, **more},
+        "splits": f"{scale.repeats} at {shares}",
+        "chosen on": "test rows" if context.protocol == "paper" else "training rows",
+        "seed": context.seed,
+    }
+
+
 def how_compared(scale: Scale, context: Context) -> str:
     """How rows were split and settings chosen, in sentences.
 

@@ -28,6 +28,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _MUTED = "#5f5f5f"
 _STYLES = ("-", "--", "-.", ":")
 _TITLE, _LABEL = 10, 9  # points
+_WIDTH = 11.0  # inches: about that of the page
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -83,7 +84,7 @@ def draw_weights(data: Mapping[str, Any]) -> Figure:
 def _grid(n_rows: int, n_columns: int, height: float) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11.0, height * n_rows + 0.4), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, height * n_rows + 0.4), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel().tolist()
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
@@ -151,7 +152,7 @@ def draw_network(data: Mapping[str, Any]) -> Figure:
     from matplotlib.figure import Figure
 
     layers = data["layers"]
-    figure = Figure(figsize=(11.0, 4.0), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, 4.0), layout="constrained")
     ax = figure.subplots()
     longest = max(layer["inputs"] for layer in layers)
     heights = {size: _TALLEST * np.sqrt(size / longest) for size in _sizes(data)}
@@ -269,6 +270,7 @@ def _draw_brain(figure: FigureOf) -> Drawn:
         return Drawn([], f"The features are regions of the cortex, but {error}.")
     drawn = []
     for name, one in zip(measures, maps, strict=True):
+        one.set_size_inches(_WIDTH, one.get_figheight() * _WIDTH / one.get_figwidth())
         note = one.get_supxlabel().replace("\n", " ")
         one.supxlabel("")
         drawn.append((one, f"{figure.caption} Measure: {name}. {note}"))
@@ -295,11 +297,16 @@ _VARIABLES = {
 
 
 class Picture(NamedTuple):
-    """An SVG element, its natural width in CSS pixels, and its caption."""
+    """An SVG element, its natural width in CSS pixels, and its caption.
+
+    ``settings`` stand under the caption; a picture that is ``wide`` is as wide as the page.
+    """
 
     svg: str
     width: int
     caption: str
+    settings: str = ""
+    wide: bool = False
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from deeptobit.datasets import make_subspace
 from deeptobit.metrics import principal_angles, subspace_difference
 from paper.arrays import FloatArray
 from paper.recipes import OURS, default_layer, paper_layer, paper_step
-from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf, panel
-from paper.theory import follow
+from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf, panel, with_settings
+from paper.theory import follow, one_pass_settings
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
 _SNAPSHOTS = 50
@@ -66,12 +66,13 @@ def fig_subspace(scale: Scale, context: Context) -> Section:
     jobs = [Job(name, step, seed) for seed in seeds for name, step in recipes.items()]
     passes = over_repeats(partial(_follow, scale), jobs, context, "passes")
     by_recipe = {name: [p for p in passes if p.recipe == name] for name in recipes}
+    settings = one_pass_settings(scale, context)
     return Section(
         "fig-subspace",
         "Figure 2: one pass finds the subspace",
         _SUBSPACE_TEXT,
-        tables=(_subspace_table(by_recipe),),
-        figures=(_subspace_figure(by_recipe),),
+        tables=with_settings(settings, _subspace_table(by_recipe)),
+        figures=with_settings(settings, _subspace_figure(by_recipe)),
         claims=_subspace_claims(by_recipe),
     )
 
@@ -226,12 +227,14 @@ def fig_weights(scale: Scale, context: Context) -> Section:
     jobs = [Job(recipe, step, seed) for recipe, step in steps.items() for seed in seeds]
     results = over_repeats(partial(_learn, scale), jobs, context, "passes")
     ours, papers = results[: len(seeds)], results[len(seeds) :]
+    settings = one_pass_settings(scale, context)
     return Section(
         "fig-weights",
         "Figure 3: weights of the tasks",
         _WEIGHTS_TEXT,
-        tables=(_weights_table({OURS: ours, _PAPER: papers}),),
-        figures=(
+        tables=with_settings(settings, _weights_table({OURS: ours, _PAPER: papers})),
+        figures=with_settings(
+            settings,
             _weights_figure(f"Figure 3 again, by {OURS}.", ours),
             _weights_figure(f"The same by {_PAPER}.", papers),
         ),

@@ -42,6 +42,7 @@ class ShownTable(NamedTuple):
     caption: str
     columns: list[Column]
     rows: list[list[str]]
+    settings: str
 
 
 def show_table(table: TableOf) -> ShownTable:
@@ -53,7 +54,8 @@ def show_table(table: TableOf) -> ShownTable:
         Column(str(name), _css(str(name), column))
         for name, column in zip(table.frame.columns, cells, strict=True)
     ]
-    return ShownTable(table.caption, columns, [list(row) for row in zip(*cells, strict=True)])
+    rows = [list(row) for row in zip(*cells, strict=True)]
+    return ShownTable(table.caption, columns, rows, table.settings)
 
 
 def count_verdicts(sections: Sequence[Section]) -> dict[Verdict, int]:
@@ -74,6 +76,7 @@ def as_markdown(section: Section) -> str:
     for table in section.tables:
         shown = show_table(table)
         parts += [shown.caption, _grid([column.name for column in shown.columns], shown.rows)]
+        parts += [shown.settings] if shown.settings else []
     if section.claims:
         head = ["claim", "paper", "ours", "verdict", "test"]
         rows = [[c.text, c.paper, c.ours, f"**{c.verdict}**", c.test] for c in section.claims]
@@ -135,7 +138,7 @@ def render_page(sections: Sequence[Section]) -> str:
         "policy": _POLICY,
         "sections": shown,
         "counts": counts,
-        "settings": {"Experiments": _settings(sections), "Made with": _facts()},
+        "settings": {"All sections": _settings(sections), "Made with": _facts()},
     }
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
@@ -170,7 +173,9 @@ def _show(section: Section) -> dict[str, Any]:
 def _pictures(section: str, number: int, figure: FigureOf) -> tuple[list[Picture], str]:
     found = draw(figure)
     pictures = [
-        as_picture(one, f"{section}-{number}-{part}", caption)
+        as_picture(one, f"{section}-{number}-{part}", caption)._replace(
+            settings=figure.settings, wide=figure.kind == "brain"
+        )
         for part, (one, caption) in enumerate(found.figures)
     ]
     return pictures, found.note
@@ -194,19 +199,14 @@ def _lede(counts: dict[Any, int]) -> str:
 
 
 def _settings(sections: Sequence[Section]) -> list[tuple[str, str]]:
+    """What all sections share; tables and figures have their own."""
     settings = sections[0].settings
     if not settings:
         return []
-    scale = settings["scale"]
-    names = ("name", "n_samples", "n_features", "n_tasks", "rank", "sigma", "repeats")
-    entries = [
-        (name.replace("_", " ").replace("name", "scale"), str(scale[name])) for name in names
-    ]
     seconds = sum(section.seconds for section in sections)
     return [
-        *entries,
+        ("scale", settings["scale"]["name"]),
         ("seed", str(settings["seed"])),
-        ("protocol", settings["protocol"]),
         ("working time", _duration(seconds)),
     ]
 

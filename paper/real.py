@@ -18,11 +18,12 @@ from paper.comparison import (
     compare_methods,
     how_compared,
     seconds_of_methods,
+    split_settings,
     table_by_share,
 )
 from paper.methods import Method, deep_methods, dnn_iii, reading, shallow_methods
 from paper.recipes import grown
-from paper.section import Claim, Context, Scale, Section
+from paper.section import Claim, Context, Scale, Section, with_settings
 from paper.values import CALIBRATION, DNN_RANKS, REAL, REAL_LAYERS, SN_RANKS
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def table_real(scale: Scale, context: Context) -> Section:
         "table-real",
         f"Methods on {data.name}",
         text,
-        tables=tables,
+        tables=with_settings(split_settings(data, scale, context, R=scale.real_rank), *tables),
         claims=_method_claims(results),
     )
 
@@ -230,7 +231,8 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
         how=how_compared(scale, context),
     )
     title = f"Depth on {data.name}"
-    return Section("table-real-layers", title, text, tables=(table,), claims=claims)
+    tables = with_settings(split_settings(data, scale, context, R=rank), table)
+    return Section("table-real-layers", title, text, tables=tables, claims=claims)
 
 
 # ``table-rank``: Table 7 of the paper, on HELP or ADNI.
@@ -263,7 +265,7 @@ def table_rank(scale: Scale, context: Context) -> Section:
         "table-rank",
         f"Ranks on {data.name}",
         text,
-        tables=(table,),
+        tables=with_settings(split_settings(data, scale, context, layers=3), table),
         claims=_rank_claims(results, scale),
     )
 
@@ -368,4 +370,5 @@ def table_calibration(scale: Scale, context: Context) -> Section:
         how=how_compared(scale, context),
     )
     title = f"Calibration on {data.name}"
-    return Section("table-calibration", title, text, tables=(table,), claims=claims)
+    tables = with_settings(split_settings(data, scale, context, R=rank, layers=depth), table)
+    return Section("table-calibration", title, text, tables=tables, claims=claims)

@@ -15,7 +15,7 @@ from deeptobit.metrics import mutual_coherence, principal_angles, subspace_diffe
 from paper.arrays import FloatArray
 from paper.baselines import MLPBaseline
 from paper.recipes import default_layer
-from paper.section import Claim, Context, Scale, Section, TableOf
+from paper.section import Claim, Context, Scale, Section, TableOf, with_settings
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
 if TYPE_CHECKING:
@@ -200,11 +200,15 @@ def table_recovery(scale: Scale, context: Context) -> Section:
         same=chance(_PAPER_RANK, _PAPER_RANK, context.seed),
         apart=chance(_PAPER_TASKS, _PAPER_RANK, context.seed),
     )
+    settings = scale.symbols | {"data sets": scale.repeats, "seed": context.seed}
     return Section(
         "table-recovery",
         "Table 1: subspaces of three layers",
         text,
-        tables=(_table(deep, level, same), _possible(one_layer, level)),
+        tables=(
+            *with_settings(settings | {"layers": N_LAYERS}, _table(deep, level, same)),
+            *with_settings(settings | {"layers": 1}, _possible(one_layer, level)),
+        ),
         claims=recovery_claims(one_layer.to_numpy(), deep, level),
     )
 

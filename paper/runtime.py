@@ -19,7 +19,7 @@ from deeptobit.app.study import Baseline
 from deeptobit.datasets import make_subspace
 from paper.arrays import FloatArray
 from paper.baselines import MLPBaseline, TraceNormBaseline
-from paper.section import Claim, Context, Scale, Section, TableOf
+from paper.section import Claim, Context, Scale, Section, TableOf, with_settings
 from paper.verdicts import claim_over_repeats, mean_and_sd
 
 if TYPE_CHECKING:
@@ -63,11 +63,12 @@ def table_runtime(scale: Scale, context: Context) -> Section:
             rows.append({"method": name, "seed": seed, "seconds": _seconds(make(), X, Y)})
             context.progress(len(rows), _REPEATS * len(methods), name)
     data = pd.DataFrame(rows)
+    settings = scale.symbols | {"data sets": _REPEATS, "seed": context.seed}
     return Section(
         "table-runtime",
         "Table 4: running time",
         _TEXT,
-        tables=(_table(data, scale),),
+        tables=with_settings(settings, _table(data)),
         claims=_claims(data),
     )
 
@@ -95,7 +96,7 @@ def _seconds(model: Any, X: FloatArray, Y: FloatArray) -> float:
     return perf_counter() - started
 
 
-def _table(data: pd.DataFrame, scale: Scale) -> TableOf:
+def _table(data: pd.DataFrame) -> TableOf:
     import pandas as pd
 
     rows = []
@@ -110,8 +111,7 @@ def _table(data: pd.DataFrame, scale: Scale) -> TableOf:
                 "paper's seconds": f"{PAPER[name]:g}" if name in PAPER else "",
             }
         )
-    sizes = f"N = {scale.n_samples}, D = {scale.n_features}, T = {scale.n_tasks}, R = {scale.rank}"
-    caption = f"Table 4 again ({sizes}; the paper's values are for N = 5000, D = 200, T = 100)"
+    caption = "Table 4 again (the paper's values are for N = 5000, D = 200, T = 100)"
     return TableOf(caption, pd.DataFrame(rows), data)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -50,21 +50,46 @@ class TableOf:
     """A table as people read it: one header row, and no index.
 
     Cells are numbers or words; the columns that hold the paper's values say so in their names.
-    ``data`` has what the table was made from, one row per repeat, for machines.
+    ``data`` has what the table was made from, one row per repeat, for machines. ``settings`` are
+    those of this table, in a line.
     """
 
     caption: str
     frame: pd.DataFrame
     data: pd.DataFrame | None = None
+    settings: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class FigureOf:
-    """What is drawn as ``kind``: arrays, numbers and strings, and lists and dicts of them."""
+    """What is drawn as ``kind``: arrays, numbers and strings, and lists and dicts of them.
+
+    ``settings`` are those of this figure, in a line.
+    """
 
     caption: str
     kind: str
     data: Mapping[str, Any]
+    settings: str = ""
+
+
+Part = TypeVar("Part", TableOf, FigureOf)
+
+
+def with_settings(settings: Mapping[str, Any], *parts: Part) -> tuple[Part, ...]:
+    """Tables or figures that were made with these settings.
+
+    Examples
+    --------
+    >>> with_settings(SMALL.symbols | {"data sets": 5}, FigureOf("", "lines", {}))[0].settings
+    'N = 1000 · D = 40 · T = 20 · R = 3 · σ = 3 · data sets = 5'
+    """
+    texts = {
+        name: f"{value:.3g}" if isinstance(value, float) else str(value)
+        for name, value in settings.items()
+    }
+    line = " · ".join(f"{name} = {text}" for name, text in texts.items())
+    return tuple(replace(part, settings=line) for part in parts)
 
 
 def panel(
@@ -151,6 +176,7 @@ def write_section(path: Path, section: Section) -> None:
                 "caption": table.caption,
                 "frame": _frame_state(table.frame),
                 "data": None if table.data is None else _frame_state(table.data),
+                "settings": table.settings,
             }
             for table in section.tables
         ],
@@ -291,6 +317,11 @@ class Scale:
         """
         names = ("n_samples", "n_features", "n_tasks", "rank", "sigma")
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def symbols(self) -> dict[str, Any]:
+        """The same sizes by the paper's letters."""
+        return dict(zip(("N", "D", "T", "R", "σ"), self.sizes.values(), strict=True))
 
 
 SMALL = Scale(

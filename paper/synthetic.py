@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deeptobit import CensoredTargets, SubspaceNetworkRegressor
 from deeptobit.app.study import EvaluationData
@@ -13,6 +13,7 @@ from paper.comparison import (
     compare_methods,
     how_compared,
     seconds_of_methods,
+    split_settings,
     table_by_share,
 )
 from paper.methods import (
@@ -24,7 +25,7 @@ from paper.methods import (
     shallow_methods,
 )
 from paper.recipes import grown, recipe
-from paper.section import Claim, Context, Scale, Section
+from paper.section import Claim, Context, Scale, Section, with_settings
 from paper.values import SYNTHETIC, SYNTHETIC_LAYERS
 
 if TYPE_CHECKING:
@@ -111,11 +112,12 @@ def table_synthetic(scale: Scale, context: Context) -> Section:
     oracle = table_by_share(
         results, "The same, over the error of the true U and V", paper={}, reference=ORACLE
     )
+    settings = split_settings(data, scale, context, R=scale.rank, σ=scale.sigma)
     return Section(
         "table-synthetic",
         "Methods on synthetic data",
         text,
-        tables=(table, oracle),
+        tables=with_settings(settings, table, oracle),
         claims=_method_claims(results),
     )
 
@@ -201,10 +203,11 @@ missing.
 
 def table_layers(scale: Scale, context: Context) -> Section:
     """Networks of several depths, on a truth of one layer and on one of two."""
-    one_layer = _on_one_layer(like_the_paper(scale), context)
-    two_layers = _on_two_layers(scale, context)
+    one_layer, of_one = _on_one_layer(like_the_paper(scale), context)
+    two_layers, of_two = _on_two_layers(scale, context)
     first, last = scale.layers[0], scale.layers[-1]
-    tables = (
+    tables = with_settings(
+        of_one,
         table_by_share(
             one_layer,
             "ANMSE on a truth of one layer, by depth, beside Table 3",
@@ -212,6 +215,8 @@ def table_layers(scale: Scale, context: Context) -> Section:
             reference=TRUE_LAYERS,
             paper_reference=_recipe(first),
         ),
+    ) + with_settings(
+        of_two,
         table_by_share(
             two_layers,
             "ANMSE on a truth of two layers, by depth",
@@ -244,7 +249,8 @@ def _layers(depth: int) -> str:
     return f"{depth} layer" if depth == 1 else f"{depth} layers"
 
 
-def _on_one_layer(scale: Scale, context: Context) -> pd.DataFrame:
+def _on_one_layer(scale: Scale, context: Context) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Results, and their settings."""
     data, truth = one_layer_data(scale, context)
     network = SubspaceNetworkRegressor(scale.rank, joint_tuning=False)
     methods = {
@@ -256,11 +262,13 @@ def _on_one_layer(scale: Scale, context: Context) -> pd.DataFrame:
             [network], {depth: _converged(depth) for depth in scale.layers}
         ),
     }
-    return compare_methods("table-layers, one layer", data, methods, scale, context)
+    results = compare_methods("table-layers, one layer", data, methods, scale, context)
+    return results, split_settings(data, scale, context, R=scale.rank, σ=scale.sigma)
 
 
-def _on_two_layers(scale: Scale, context: Context) -> pd.DataFrame:
-    n_samples = min(2000, scale.n_samples)
+def _on_two_layers(scale: Scale, context: Context) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Results, and their settings."""
+    n_samples, rank, sigma = min(2000, scale.n_samples), 6, 1.0
     X, Y, truth = make_subspace(
         n_samples,
         40,
@@ -268,7 +276,7 @@ def _on_two_layers(scale: Scale, context: Context) -> pd.DataFrame:
         3,
         n_layers=2,
         skip_connection=True,
-        sigma=1.0,
+        sigma=sigma,
         hidden_sigma=0.0,
         latent_sd=3.0,
         random_state=context.seed,
@@ -277,14 +285,15 @@ def _on_two_layers(scale: Scale, context: Context) -> pd.DataFrame:
     methods = {
         TRUE_LAYERS: Method((Oracle(truth),), {TRUE_LAYERS: reading("clip")}),
         "each layer to its optimum": grown(
-            [SubspaceNetworkRegressor(6, joint_tuning=False)],
+            [SubspaceNetworkRegressor(rank, joint_tuning=False)],
             {depth: _converged(depth) for depth in TUNED_DEPTHS},
         ),
     }
     for depth in TUNED_DEPTHS[1:]:
-        network = SubspaceNetworkRegressor(6, depth)
+        network = SubspaceNetworkRegressor(rank, depth)
         methods[_tuned(depth)] = Method((network,), {_tuned(depth): reading("clip")})
-    return compare_methods("table-layers, two layers", data, methods, scale, context)
+    results = compare_methods("table-layers, two layers", data, methods, scale, context)
+    return results, split_settings(data, scale, context, R=rank, σ=sigma)
 
 
 def _one_layer_claims(results: pd.DataFrame, first: int, last: int) -> tuple[Claim, ...]:

@@ -13,7 +13,7 @@ from deeptobit.datasets import make_subspace
 from deeptobit.likelihood import Gaussian, evaluate
 from paper.arrays import FloatArray, Rows
 from paper.recipes import default_layer, paper_step
-from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf, panel
+from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf, panel, with_settings
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
 # The three claims, as numbers.
@@ -162,14 +162,20 @@ def theory(scale: Scale, context: Context) -> Section:
     """Settling, regret and stationarity over repeats."""
     seeds = context.seeds(scale.repeats)
     found = over_repeats(partial(_follow, scale), seeds, context, "data sets")
+    settings = one_pass_settings(scale, context)
     return Section(
         "theory",
         "Theory: what one pass is proved to do",
         _TEXT,
-        tables=(_table(found, scale),),
-        figures=(_figure(found, scale),),
+        tables=with_settings(settings, _table(found, scale)),
+        figures=with_settings(settings, _figure(found, scale)),
         claims=(_settling(found), *_regret(found), _stationarity(found)),
     )
+
+
+def one_pass_settings(scale: Scale, context: Context) -> dict[str, Any]:
+    """Sizes of data of one layer, and of how many."""
+    return scale.symbols | {"data sets": scale.repeats, "seed": context.seed}
 
 
 def _follow(scale: Scale, seed: int) -> Evidence:

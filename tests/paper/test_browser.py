@@ -69,6 +69,16 @@ def test_it_opens_without_a_complaint(
     page.context.close()
 
 
+@pytest.mark.parametrize("width", [800, 1200, 1920])
+def test_brains_are_as_wide_as_the_page(browser: Browser, address: str, width: int) -> None:
+    page = open_page(browser, address).page
+    page.set_viewport_size({"width": width, "height": 900})
+    maps = page.locator("#wide svg[role=img]")
+    assert maps.count() == 1
+    assert maps.evaluate("map => map.closest('figure').clientWidth - map.clientWidth") == 0
+    page.context.close()
+
+
 def test_every_table_fits_a_desk(browser: Browser, address: str) -> None:
     page = open_page(browser, address).page
     page.set_viewport_size({"width": 1200, "height": 900})

@@ -1,7 +1,7 @@
 """The page and the files of a reproduction."""
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html import unescape
 from pathlib import Path
 
@@ -11,8 +11,16 @@ import pytest
 
 from deeptobit.exceptions import MissingExtraError
 from paper import drawing as _drawing
-from paper.page import render_page, write_page
-from paper.section import SMALL, Context, FigureOf, Section
+from paper.page import as_markdown, render_page, write_page
+from paper.section import (
+    SMALL,
+    Context,
+    FigureOf,
+    Section,
+    read_section,
+    with_settings,
+    write_section,
+)
 from tests.paper.sections import HOSTILE, quick_section
 
 NETWORK = {
@@ -98,6 +106,31 @@ def test_figures_are_drawn(
     for text in texts:
         assert text in page
     assert "mathdefault" not in page
+
+
+def test_settings_stand_under_what_they_are_settings_of(section: Section) -> None:
+    figures = with_settings({"N": 111, "σ": 0.5}, section.figures[0])
+    tables = with_settings({"N": 222, "<b>": 1}, section.tables[0])
+    other = replace(section, name="other", figures=with_settings({"N": 333}, section.figures[0]))
+    settings = {"scale": asdict(SMALL), "seed": 0}
+    first = replace(section, figures=figures, tables=tables, settings=settings)
+    page = render_page([first, replace(other, settings=settings)])
+    shown = re.findall(r'<span class="used">(.*?)</span>', page)
+    assert shown == ["N = 111 · σ = 0.5", "N = 222 · &lt;b&gt; = 1", "N = 333"]
+    assert "A figure" in page[: page.index("N = 111")].rsplit("<figcaption>", 1)[1]
+    assert page[: page.index("N = 222")].rstrip().endswith('</div>\n<span class="used">')
+    # The sizes of synthetic data are not those of every section.
+    end = page[page.index('<section id="settings"') :]
+    assert re.findall("<dt>(.*?)</dt>", end)[:4] == ["scale", "seed", "working time", "python"]
+
+
+def test_settings_are_stored_and_written(section: Section, tmp_path: Path) -> None:
+    tables = with_settings({"N": 222}, section.tables[0])
+    figures = with_settings({"N": 111}, section.figures[0])
+    write_section(tmp_path / "one.json", replace(section, tables=tables, figures=figures))
+    again = read_section(tmp_path / "one.json")
+    assert (again.tables[0].settings, again.figures[0].settings) == ("N = 222", "N = 111")
+    assert "\n\nN = 222\n" in as_markdown(again)
 
 
 def test_a_missing_extra_is_a_sentence(section: Section, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,11 @@ def verdicts(section: Section) -> dict[str, str]:
     return {claim.text: claim.verdict for claim in section.claims}
 
 
+def settings(section: Section) -> set[str]:
+    of_tables = {table.settings for table in section.tables}
+    return of_tables | {figure.settings for figure in section.figures}
+
+
 def test_fig_weights() -> None:
     section = reproduce("fig-weights", SMALL, Context())
     assert set(verdicts(section).values()) == {"holds"}
@@ -23,6 +28,8 @@ def test_theory() -> None:
     section = reproduce("theory", SMALL, Context())
     assert len(section.claims) == 4
     assert set(verdicts(section).values()) == {"holds"}
+    expected = "N = 1000 · D = 40 · T = 20 · R = 3 · σ = 3 · data sets = 5 · seed = 0"
+    assert settings(section) == {expected}
 
 
 @pytest.mark.slow
@@ -68,6 +75,8 @@ def test_fig_network() -> None:
     layers = section.figures[0].data["layers"]
     assert [layer["inputs"] for layer in layers] == [138, 168, 168]
     assert {layer["rank"] for layer in layers} == {SMALL.real_rank}
+    expected = "cohort = a simulated clinical cohort · N = 670 · D = 138 · T = 30 · R = 5 · "
+    assert settings(section) == {f"{expected}layers = 3 · seed = 0"}
 
 
 @pytest.mark.slow

@@ -66,6 +66,17 @@ def test_every_table_is_made(
     assert all(len(table.frame) >= 3 for table in section.tables)
     assert all("nan" not in cell for table in section.tables for cell in table.frame["60%"])
     assert all(claim.ours and "t-test" in claim.test for claim in section.claims)
+    rows = "test rows" if protocol == "paper" else "training rows"
+    for table in section.tables:
+        assert f"splits = 2 at 60% · chosen on = {rows} · seed = 0" in table.settings
+
+
+def test_each_table_of_a_section_has_its_own_settings() -> None:
+    one, two = (table.settings for table in table_layers(TINY, Context(seed=3)).tables)
+    # The first has as many entries per parameter as the paper, the second is always of one size.
+    assert one.startswith("data = one layer · N = 417 · D = 6 · T = 4 · R = 1 · σ = 0.164 · ")
+    assert two.startswith("data = two layers · N = 200 · D = 40 · T = 20 · R = 6 · σ = 1 · ")
+    assert two.endswith("seed = 3")
 
 
 @pytest.mark.slow

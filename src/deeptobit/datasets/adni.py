@@ -1,14 +1,14 @@
 """The ADNI study: features and bounded scores of people, joined from its files."""
 
 import re
-import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from deeptobit.datasets.common import Cohort, packaged_table
+from deeptobit.exceptions import warn
 
 # Versions of FreeSurfer measure differently, so one table is read: the first of these that exists.
 # The paper uses ADNI1, whose table is the first.
@@ -25,15 +25,30 @@ MISSING_CODES = (-1.0, -4.0)
 
 COLUMNS = ("table", "column", "visit", "lower", "upper")
 
+# What UCSF's raters say of a scan, and of the lobes of its cortex. Their other verdicts (BGQC,
+# CWMQC, VENTQC, HIPPOQC, ...) concern structures below the cortex, which are not read.
+OVERALL_QC = "OVERALLQC"
+LOBE_QC = ("FRONTQC", "TEMPQC", "PARQC", "OCCQC", "INSULAQC")
+
+# Column with the number of a row in the file; those of ADNI are in capitals.
+ROW = "row"
+SHOWN_CELLS = 3
+
 
 def load_adni(
-    folder: str | Path, *, scores: pd.DataFrame | str | Path | None = None, visit: str = "bl"
+    folder: str | Path,
+    *,
+    scores: pd.DataFrame | str | Path | None = None,
+    visit: str = "bl",
+    qc: Literal["pass", "any"] = "pass",
+    missing: Literal["drop", "keep"] = "drop",
 ) -> Cohort:
     """Rebuild 138 cortical measurements and bounded scores from a folder of ADNI downloads.
 
     With access to the Alzheimer's Disease Neuroimaging Initiative, download its CSV files from
-    ida.loni.usc.edu into one folder; an error lists missing files and where to find them. Dates in
-    the names of files, and the case of names and columns, do not matter.
+    ida.loni.usc.edu into one folder; an error lists missing files and where to find them. In the
+    names of files neither ``All_Subjects_`` in front nor dates at the end matter, nor does the
+    case of names and columns.
 
     Parameters
     ----------
@@ -46,20 +61,38 @@ def load_adni(
         ADASSCORES, NEUROBAT, NPIQ and ADNIMERGE.
     visit : str, default="bl"
         Visit of the scan; scores have their own.
+    qc : {"pass", "any"}, default="pass"
+        ``"pass"``: only what passed UCSF's quality control, see Notes. ``"any"``: all scans.
+    missing : {"drop", "keep"}, default="drop"
+        Leave out scans without all 138 measurements, or keep them with NaN in X.
 
     Returns
     -------
     Cohort
-        People with a complete scan and at least one score. X (n, 138) is named by FreeSurfer
+        People with a scan and at least one score. X (n, 138) is named by FreeSurfer
         (``lh_bankssts_thickness``), Y (n, T) by column and visit (``TOTAL11_bl``); the index is
         ``RID``.
+
+    Warns
+    -----
+    UserWarning
+        Says how many scans are left out and why, and which cells of a file count as missing
+        because they are not on the scale of their column: text, a score outside its bounds, a
+        measurement that is not above 0.
 
     Notes
     -----
     Rows are joined by person and visit (VISCODE2 where a table has it, else VISCODE). Screening
     (``sc``, ``scmri``) counts as baseline. -1 and -4 are missing, unless the scale of the score
-    goes that low. Of repeated rows the one with the latest RUNDATE counts, else USERDATE.
-    Nothing is imputed: scores stay missing, incomplete scans are left out with a warning.
+    goes that low. Of repeated rows the one with the latest RUNDATE counts, else USERDATE; of
+    repeated scans it is the latest of those with the most lobes that passed. Nothing is imputed.
+
+    Quality control: a scan whose OVERALLQC is Pass is used. Of a Partial one, lobes that are Pass
+    are used (FRONTQC, TEMPQC, PARQC, OCCQC, INSULAQC); the regions of other lobes are missing, and
+    so are the areas of whole hemispheres. A lobe that is Fail is never used. All other scans are
+    left out: Fail, Hippocampus Only, and those not rated (blank), which are most of UCSFFSX7.
+    Lobes are FreeSurfer's, with the anterior cingulate as frontal and the rest of it as parietal.
+    In a table without these columns every scan passes.
 
     Examples
     --------
@@ -70,25 +103,31 @@ def load_adni(
     >>> from deeptobit.datasets import make_clinical_cohort, packaged_table
     >>> people = make_clinical_cohort(40, missing=0, random_state=0)
     >>> scans = people.X.set_axis(packaged_table("adni_features")["column"], axis=1)
-    >>> scans = scans.assign(VISCODE="sc", RUNDATE="2007-05-16")
+    >>> scans = scans.assign(VISCODE="sc", RUNDATE="2007-05-16", OVERALLQC="Pass")
     >>> mmse = pd.DataFrame({"VISCODE": "bl", "MMSCORE": people.Y["MMSE_bl"]})
     >>> chosen = pd.DataFrame({"table": ["MMSE"], "column": ["MMSCORE"], "visit": ["bl"],
     ...                        "lower": [0], "upper": [30]})
     >>> with TemporaryDirectory() as folder:
     ...     scans.to_csv(f"{folder}/UCSFFSX_11_02_15_20Mar2024.csv", index_label="RID")
-    ...     mmse.to_csv(f"{folder}/MMSE_20Mar2024.csv", index_label="RID")
+    ...     mmse.to_csv(f"{folder}/All_Subjects_MMSE_20Mar2024.csv", index_label="RID")
     ...     cohort = load_adni(folder, scores=chosen)
     >>> cohort.X.shape, cohort.Y.shape, cohort.upper
     ((40, 138), (40, 1), {'MMSCORE_bl': 30.0})
     >>> cohort.X.equals(people.X.rename_axis("RID"))
     True
     """
+    if qc not in ("pass", "any"):
+        raise ValueError(f"qc must be 'pass' or 'any', got {qc!r}")
+    if missing not in ("drop", "keep"):
+        raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}")
     chosen = choose_scores(scores)
     names = dict.fromkeys(score.table for score in chosen)
     scans, files = find_tables(Path(folder), list(names))
     tables = {name: read_table(path) for name, path in files.items()}
-    X = read_features(read_table(scans), canonical_visit(visit))
+    X = read_features(read_table(scans), canonical_visit(visit), qc, missing)
     columns = [read_score(tables[score.table], score) for score in chosen]
+    for table in tables.values():
+        table.warn_of_bad_cells()
     Y = pd.concat(columns, axis=1).reindex(X.index)
     has_score = Y.notna().any(axis=1)
     if not has_score.any():
@@ -135,20 +174,21 @@ def find_tables(folder: Path, score_tables: list[str]) -> tuple[Path, dict[str, 
 def find_table(folder: Path, name: str) -> Path | None:
     """The CSV file of one table, with any dates after its name; None if there is none.
 
-    ``NEUROBAT`` finds ``NEUROBAT.csv`` and ``NEUROBAT_20Mar2024.csv``; ``UCSFFSX`` finds
-    ``UCSFFSX_11_02_15_20Mar2024.csv`` but no table of another name, such as ``UCSFFSX51_...``.
+    ``NEUROBAT`` finds ``NEUROBAT.csv`` and ``All_Subjects_NEUROBAT_20Mar2024.csv``; ``UCSFFSX``
+    finds ``UCSFFSX_11_02_15_20Mar2024.csv`` but no table of another name, such as
+    ``UCSFFSX51_...``.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     for name in ("neurobat_20Mar2024.csv", "UCSFFSX51_11_08_19.csv"):
+    ...     for name in ("all_subjects_neurobat_20Mar2024.csv", "UCSFFSX51_11_08_19.csv"):
     ...         Path(folder, name).touch()
     ...     print(find_table(Path(folder), "NEUROBAT").name, find_table(Path(folder), "UCSFFSX"))
-    neurobat_20Mar2024.csv None
+    all_subjects_neurobat_20Mar2024.csv None
     """
-    pattern = re.compile(rf"{re.escape(name)}(_\d.*)?\.csv", re.IGNORECASE)
+    pattern = re.compile(rf"(all_subjects_)?{re.escape(name)}(_\d.*)?\.csv", re.IGNORECASE)
     found = sorted(path for path in folder.iterdir() if pattern.fullmatch(path.name))
     if len(found) > 1:
         raise ValueError(
@@ -169,27 +209,50 @@ class AdniTable(NamedTuple):
     file : str
         Its name, for messages.
     rows : DataFrame of str
-        Columns in capitals. The index is ``RID`` and ``VISIT``; of several rows for one person
-        and visit the last is the most recent.
+        Columns in capitals, and ``row``, the number of a row in the file. The index is ``RID``
+        and ``VISIT``; of several rows for one person and visit the last is the most recent.
+    bad_cells : list of str
+        What :meth:`numbers` had to leave out, a line for each column.
     """
 
     file: str
     rows: pd.DataFrame
+    bad_cells: list[str]
 
-    def numbers(self, column: str, lower: float) -> "pd.Series[float]":
-        """A column as numbers, with NaN for ADNI's codes of missing values.
+    def at(self, visit: str) -> "AdniTable":
+        """The rows of one visit."""
+        return self._replace(rows=self.rows[self.rows.index.get_level_values("VISIT") == visit])
 
-        -1 and -4 are values, not codes, if ``lower``, the bound of the scale, is that low: the
-        difference of two tests may well be -1.
+    def numbers(
+        self, column: str, lower: float, upper: float = np.inf, *, above: bool = False
+    ) -> "pd.Series[float]":
+        """A column as numbers from ``lower`` (or above it) to ``upper``; all else is NaN.
+
+        -1 and -4 are values, not codes for missing, if ``lower`` is that low: the difference of
+        two tests may well be -1. What is neither on the scale nor a code goes to ``bad_cells``.
         """
         self.require(column)
-        text = self.rows[column.upper()]
-        try:
-            values = pd.to_numeric(text).astype(float)
-        except ValueError as error:
-            raise ValueError(f"column {column} of {self.file} is not numeric: {error}") from None
-        is_code = values.isin(MISSING_CODES)
-        return values.mask(is_code if np.isinf(lower) else is_code & (values < lower))
+        text = self.rows[column.upper()].astype("string").str.strip().fillna("")
+        numbers = pd.to_numeric(text, errors="coerce")
+        values = numbers.to_numpy(dtype=float, na_value=np.nan)
+        is_code = np.isin(values, MISSING_CODES) & (np.isinf(lower) | (values < lower))
+        is_good = (values > lower if above else values >= lower) & (values <= upper)
+        is_good &= np.isfinite(values) & ~is_code
+        is_bad = text.ne("").to_numpy(dtype=bool) & ~is_good & ~is_code
+        if is_bad.any():
+            cells = sorted(zip(self.rows.loc[is_bad, ROW], text[is_bad], strict=True))
+            first = ", ".join(f"row {row}: {cell:.20}" for row, cell in cells[:SHOWN_CELLS])
+            more = ", ..." if len(cells) > SHOWN_CELLS else ""
+            scale = f"above {lower:g}" if above else f"in [{lower:g}, {upper:g}]"
+            noun = "cell" if len(cells) == 1 else "cells"
+            self.bad_cells.append(f"{column}: {len(cells)} {noun} not {scale} ({first}{more})")
+        return pd.Series(np.where(is_good, values, np.nan), text.index, name=text.name)
+
+    def warn_of_bad_cells(self) -> None:
+        """One warning for the file, with a line for each column."""
+        if self.bad_cells:
+            lines = "\n  ".join(self.bad_cells)
+            warn(f"cells of {self.file} that are not on their scale count as missing:\n  {lines}")
 
     def require(self, *columns: str) -> None:
         """Raise if a column is missing; the case of letters does not matter."""
@@ -220,18 +283,21 @@ def read_table(path: Path) -> AdniTable:
     """
     try:
         # Remarks of physicians are in any encoding; what is read here is ASCII.
-        rows = pd.read_csv(path, dtype=str, encoding_errors="replace")
+        # Blank lines are read, and left out below, so that rows have the numbers of the file.
+        rows = pd.read_csv(path, dtype=str, encoding_errors="replace", skip_blank_lines=False)
     except ValueError as error:
         raise ValueError(f"{path.name} is not a table; download it again ({error})") from None
-    table = AdniTable(path.name, rows.rename(columns=lambda name: name.strip().upper()))
+    rows = rows.rename(columns=lambda name: name.strip().upper())
+    rows = rows.assign(**{ROW: range(2, len(rows) + 2)})  # a spreadsheet has the names in row 1
+    table = AdniTable(path.name, rows, [])
     table.require("RID", "VISCODE")
     # VISCODE2 counts months in every phase of ADNI; VISCODE does so in ADNI1 alone.
     code = table.rows.get("VISCODE2", table.rows["VISCODE"]).fillna(table.rows["VISCODE"])
-    rows = table.rows.assign(RID=table.numbers("RID", lower=0), CODE=code)
+    rows = table.rows.assign(RID=table.numbers("RID", 0, 1e9), CODE=code)
     rows = rows.dropna(subset=["RID", "CODE"]).astype({"RID": int})
     # Not set in place: of the hundreds of columns pandas 2 warns that they are fragmented.
     rows = rows.assign(VISIT=[canonical_visit(code) for code in rows["CODE"]])
-    return AdniTable(path.name, _most_recent_last(rows).set_index(["RID", "VISIT"]))
+    return table._replace(rows=_most_recent_last(rows).set_index(["RID", "VISIT"]))
 
 
 def canonical_visit(code: str) -> str:
@@ -313,61 +379,110 @@ def read_score(table: AdniTable, score: AdniScore) -> "pd.Series[float]":
     A row without this score does not hide an earlier row that has it: different tests are done at
     screening and at baseline, which count as one visit.
     """
-    values = table.numbers(score.column, score.lower)
-    at_visit = values[values.index.get_level_values("VISIT") == score.visit]
-    last = at_visit.groupby(level="RID").last()
-    outside = last[(last < score.lower) | (last > score.upper)]
-    if len(outside):
-        raise ValueError(
-            f"{score.column} of {table.file} is {outside.iloc[0]:g} for RID {outside.index[0]} at "
-            f"{score.visit}, outside [{score.lower:g}, {score.upper:g}]; correct the cell, or "
-            f"pass scores with other bounds"
-        )
-    return last.rename(score.name)
+    values = table.at(score.visit).numbers(score.column, score.lower, score.upper)
+    return values.groupby(level="RID").last().rename(score.name)
 
 
 # The features: 68 thicknesses, 68 areas and 2 hemispheres of a scan.
 
 
-def read_features(scans: AdniTable, visit: str) -> pd.DataFrame:
-    """The latest run of each person's scan at a visit, (n, 138), named by FreeSurfer.
+def read_features(scans: AdniTable, visit: str, qc: str, missing: str) -> pd.DataFrame:
+    """One run of each person's scan at a visit, (n, 138), named by FreeSurfer.
 
-    Of a scan that was processed more than once, the run with the latest RUNDATE is used, and no
-    other. A scan without all 138 measurements is left out, with a warning.
-    Columns that are not cortex in every version (ST22, ST64, ST81, ST123: corpus callosum and
-    unknown) are never read.
+    Runs of one scan are never mixed. Columns that are not cortex in every version (ST22, ST64,
+    ST81, ST123: corpus callosum and unknown) are never read.
     """
-    regions = packaged_table("adni_features").fillna({"newer_column": ""})
-    columns = regions[["name", "column", "newer_column"]].to_numpy()
-    measured = pd.DataFrame(
-        {name: _measurement(scans, column, newer) for name, column, newer in columns}
-    )
-    latest = measured[~measured.index.duplicated(keep="last")]
-    visits = latest.index.get_level_values("VISIT")
+    visits = scans.rows.index.drop_duplicates().get_level_values("VISIT")
     if visit not in visits:
         there = ", ".join(f"{code} ({n})" for code, n in visits.value_counts().items())
         raise ValueError(f"{scans.file} has no scan at visit {visit!r}; it has {there}")
-    features = latest[visits == visit].droplevel("VISIT").sort_index()
+    used, lobes = choose_runs(scans.at(visit), qc)
+    regions = packaged_table("adni_features").fillna("")
+    columns = regions[["name", "column", "newer_column", "lobe_qc"]].to_numpy()
+    whole = lobes.all(axis=1)
+    measured = {
+        name: _measurement(used, column, newer).where(lobes[lobe] if lobe else whole)
+        for name, column, newer, lobe in columns
+    }
+    used.warn_of_bad_cells()
+    features = pd.DataFrame(measured).droplevel("VISIT").sort_index()
     gaps = features.isna()
-    incomplete = gaps.any(axis=1)
-    if incomplete.all():
+    n_gaps = gaps.sum()
+    left_out = gaps.all(axis=1) if missing == "keep" else gaps.any(axis=1)
+    if left_out.all():
+        needed = "a measurement" if missing == "keep" else "all 138 measurements"
         raise ValueError(
-            f"no scan of {scans.file} has all 138 measurements; {gaps.sum().idxmax()} is missing "
-            f"in {gaps.sum().max()} of {len(features)}"
+            f"no scan of {used.file} has {needed}; {n_gaps.idxmax()} is missing in "
+            f"{n_gaps.max()} of {len(features)}"
         )
-    if incomplete.any():
-        first = features.index[incomplete][0]
-        warnings.warn(
-            f"{incomplete.sum()} of {len(features)} scans of {scans.file} are left out because "
-            f"they lack a measurement (RID {first}: {gaps.columns[gaps.loc[first]][0]})",
-            stacklevel=3,
+    if left_out.any():
+        first = features.index[left_out][0]
+        lack = "every measurement" if missing == "keep" else "a measurement"
+        warn(
+            f"{left_out.sum()} of {len(features)} scans of {used.file} are left out because they "
+            f"lack {lack} (RID {first}: {gaps.columns[gaps.loc[first]][0]})"
         )
-    return features[~incomplete]
+    return features[~left_out]
+
+
+def choose_runs(scans: AdniTable, qc: str) -> tuple[AdniTable, pd.DataFrame]:
+    """One run of each person, and which of its lobes passed, (n, 5); a warning counts the rest.
+
+    Of several runs that with the most such lobes is used, and of these the latest.
+    """
+    lobes = passed_lobes(scans.rows if qc == "pass" else scans.rows[[]])
+    order = lobes.sum(axis=1).to_numpy().argsort(kind="stable")
+    chosen = order[~scans.rows.index[order].duplicated(keep="last")]
+    rows, lobes = scans.rows.iloc[chosen], lobes.iloc[chosen]
+    used = lobes.any(axis=1)
+    overall = rows.reindex(columns=[OVERALL_QC])[OVERALL_QC].astype("string").str.strip()
+    verdicts = _listed(overall[~used].fillna("").replace("", "blank").value_counts())
+    if not used.any():
+        raise ValueError(
+            f"no scan of {scans.file} at this visit passed quality control{verdicts}; "
+            f"qc='any' uses all"
+        )
+    failed = ~lobes[used]
+    if not lobes.all(axis=None):
+        warn(
+            f"quality control of {scans.file} leaves out {(~used).sum()} of {len(rows)} scans"
+            f"{verdicts} and lobes of {failed.any(axis=1).sum()} more{_listed(failed.sum())}; "
+            f"qc='any' uses all"
+        )
+    return scans._replace(rows=rows[used]), lobes[used]
+
+
+def passed_lobes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Which lobes of the cortex passed quality control, (n, 5).
+
+    Examples
+    --------
+    >>> verdicts = {"OVERALLQC": ["Pass", "Partial", "Fail", ""], "TEMPQC": ["Pass"] * 4}
+    >>> passed_lobes(pd.DataFrame(verdicts))
+       FRONTQC  TEMPQC  PARQC  OCCQC  INSULAQC
+    0     True    True   True   True      True
+    1    False    True  False  False     False
+    2    False   False  False  False     False
+    3    False   False  False  False     False
+    """
+    text = rows.reindex(columns=[OVERALL_QC, *LOBE_QC]).astype("string").fillna("")
+    verdicts = text.apply(lambda column: column.str.strip().str.lower()).to_numpy(dtype=object)
+    overall, lobes = verdicts[:, :1], verdicts[:, 1:]
+    is_pass = (overall == "pass") | (OVERALL_QC not in rows.columns)
+    passed = (is_pass & (lobes != "fail")) | ((overall == "partial") & (lobes == "pass"))
+    return pd.DataFrame(passed, index=rows.index, columns=list(LOBE_QC))
+
+
+def _listed(counts: "pd.Series[int]") -> str:
+    """Counts that are not 0, in brackets."""
+    parts = [f"{count} {name}" for name, count in counts.items() if count]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _measurement(scans: AdniTable, column: str, newer: str) -> "pd.Series[float]":
     """A column of the scans; newer tables have other names for the hemispheres."""
-    if newer and newer in scans.rows.columns:
-        older = column in scans.rows.columns and scans.numbers(column, lower=0).notna().any()
-        column = column if older else newer
-    return scans.numbers(column, lower=0)
+    if newer in scans.rows.columns:
+        quiet = scans._replace(bad_cells=[])
+        is_there = column in scans.rows.columns
+        column = column if is_there and quiet.numbers(column, 0, above=True).any() else newer
+    return scans.numbers(column, 0, above=True)
