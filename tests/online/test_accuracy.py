@@ -5,7 +5,8 @@ import pytest
 
 from deeptobit.likelihood import Gaussian, Logistic, Noise
 from deeptobit.metrics import principal_angles
-from tests.online.problems import is_finite, relative_error, same, solve, stream
+from deeptobit.online.adaptive import AdaptiveLearner
+from tests.online.problems import is_finite, make, relative_error, same, solve, stream
 
 
 @pytest.mark.parametrize("settings", [{}, {"batch_size": 16}, {"batch_size": 64}])
@@ -107,6 +108,26 @@ def test_fixed_noise_and_no_intercept() -> None:
     np.testing.assert_array_equal(found.sigma, 1.5)
     np.testing.assert_allclose(found.intercept, 0.0, atol=1e-12)
     assert relative_error(found, data.coef) < 0.08
+
+
+@pytest.mark.parametrize("n_rows", [150, 400])
+def test_the_first_rows_are_fitted_almost_to_the_optimum(n_rows: int) -> None:
+    """With as many features as half of the rows, one pass alone has errors of 0.3 and more."""
+    data = stream(n_rows, d=n_rows // 2, t=30, rank=3)
+    found, once = solve(data, rank=3), make(data, rank=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AdaptiveLearner, "refit", lambda self, block, gram: None)
+        once.learn(data.X, data.low, data.high)
+        before = once.result()
+    assert relative_error(found, data.coef) < 0.8 * relative_error(before, data.coef)
+
+
+def test_a_refit_on_noise_adds_nothing() -> None:
+    rng = np.random.default_rng(0)
+    data = stream(300, d=100, t=20)
+    Y = rng.normal(size=data.low.shape)
+    found = solve(data._replace(low=Y, high=Y))
+    assert np.square(data.X @ (found.U @ found.V).T).mean() < 0.01
 
 
 def test_another_noise_family() -> None:

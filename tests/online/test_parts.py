@@ -7,7 +7,7 @@ from deeptobit.online.batch import learn_batches
 from deeptobit.online.kernels import whitening
 from deeptobit.online.reference import Block, Iterate, RowPlan, learn_rows, rows_of
 from deeptobit.online.solver import RawRows, Standardization
-from deeptobit.online.start import FeatureMetric, RunningNull, is_correlated
+from deeptobit.online.start import FeatureMetric, RunningNull, first_gram, is_correlated
 from tests.online.problems import stream
 
 
@@ -66,7 +66,7 @@ def test_a_batch_of_one_is_a_row() -> None:
 def test_preconditioner_is_the_inverse_second_moment() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 4)) @ rng.normal(size=(4, 4))
-    metric = FeatureMetric.build(X[:500], np.ones(500))
+    metric = FeatureMetric.build(X[:500], np.ones(500), first_gram(X[:500], np.ones(500)))
     for first in range(500, 5000, 500):
         metric.add(X[first : first + 500], np.ones(500))
     metric.rebuild()
@@ -103,7 +103,7 @@ def test_whitening_leaves_what_has_no_variance() -> None:
 def test_penalty_does_not_depend_on_a_rotation() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
-    metric = FeatureMetric.build(X, np.ones(300))
+    metric = FeatureMetric.build(X, np.ones(300), first_gram(X, np.ones(300)))
     V, Ut, there = (
         rng.normal(size=(2, 5)),
         rng.normal(size=(2, 6)),

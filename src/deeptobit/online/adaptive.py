@@ -287,16 +287,17 @@ class AdaptiveLearner:
         settings: OnlineSettings,
         sigma: FloatArray | None,
         block: Block,
+        gram: FloatArray | None,
         given: Iterate | None = None,
     ) -> AdaptiveLearner:
-        """From the first rows; the spectral start, if none is given, sees only half of them."""
+        """From the first rows; the spectral start, if none is given, sees half of them."""
         noise, rank = settings.noise, settings.rank
         rng = np.random.default_rng(settings.random_state)
         n_features, n_tasks = block.X.shape[1], block.low.shape[1]
         null = RunningNull.fit(
             noise, block, free_mean=settings.fit_intercept, n_threads=settings.n_threads
         )
-        metric = FeatureMetric.build(block.X, block.weight)
+        metric = FeatureMetric.build(block.X, block.weight, gram)
         half = reference.first_half(block)
         if given is None:
             now, curvature = start.spectral_start(noise, half, null, metric, rank)
@@ -369,6 +370,25 @@ class AdaptiveLearner:
         log_scales = float(exact @ np.log(self.now.sigma))
         loss, change = self._guarded_step(block)
         return BlockReport(objective, change, loss + log_scales, known, exact)
+
+    def refit(self, block: Block, gram: FloatArray | None) -> None:
+        """One reduced-rank step on all of the first rows, once each of them has been learned.
+
+        A few hundred rows know more than one pass over them finds. Validation keeps what it found
+        while rows were new, and shrinks the result accordingly. A ridge that was asked for is in
+        the other steps alone, and this one is then left out.
+        """
+        if self.settings.alpha > 0.0:
+            return
+        before = self.now, self.mean
+        noise, rank = self.settings.noise, self.settings.rank
+        now, _ = start.reduced_rank_step(noise, block, self.mean, self.metric, rank, gram)
+        start.fill_empty(now, self.metric, np.random.default_rng(self.settings.random_state))
+        self.now, self.mean = now, now.copy()
+        if self._is_sound():
+            self.averaged, self.whitened_at = 0, 0.0
+        else:
+            self.now, self.mean = before
 
     def result(self) -> Iterate:
         """The averaged model, shrunk towards the null model as far as validation suggests."""

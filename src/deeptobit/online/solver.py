@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from deeptobit.arrays import FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
 from deeptobit.online.reference import Block, Iterate, rows_of, task_pieces
-from deeptobit.online.start import OnlineSettings
+from deeptobit.online.start import OnlineSettings, first_gram
 from deeptobit.targets import CensoredTargets, recorded_values
 
 _BUFFER_ROWS, _BLOCK_ROWS = 512, 64
@@ -291,9 +291,9 @@ class OnlineSolver:
         + \frac{\alpha}{2}(\|U\|_F^2 + \|V\|_F^2)
 
     The first 512 rows are collected: they give units, the null model (intercepts only) and a
-    spectral start. Later rows are learned in blocks whose edges depend on the number of rows
-    alone, so that ``learn`` in pieces gives exactly what one call gives. Memory does not grow with
-    the number of rows.
+    spectral start, and are fitted once more after they were learned. Later rows are learned in
+    blocks whose edges depend on the number of rows alone, so that ``learn`` in pieces gives exactly
+    what one call gives. Memory does not grow with the number of rows.
 
     Within a block each row (or batch) moves V (:func:`deeptobit.online.reference.sketch`) and then
     U (:func:`deeptobit.online.reference.refine`). Before that, the averaged model is scored on the
@@ -403,13 +403,11 @@ class OnlineSolver:
         return block * min(1 << doublings, _MOST_BLOCKS)
 
     def _first_blocks(self, n_rows: int) -> int:
-        """Rows of a block among the first rows: an eighth of them, or two batches if possible.
+        """Rows of a block among the first rows: a quarter of them.
 
-        Iterates move far there, so that coordinates and limits have to follow often. A batch moves
-        them less than its rows would one by one.
+        Iterates move far there, so that coordinates and limits have to follow.
         """
-        rows = min(_BLOCK_ROWS, n_rows // 8)
-        return max(_SMALLEST_BLOCK, rows, min(2 * self.settings.batch_size, n_rows // 4))
+        return max(_SMALLEST_BLOCK, -(-n_rows // 4))
 
     def _process(self, rows: RawRows) -> None:
         n_rows, settings = len(rows.weight), self.settings
@@ -425,11 +423,16 @@ class OnlineSolver:
         block = self._units.block(rows, settings.n_threads)
         sigma = None if settings.sigma is None else settings.sigma / self._units.target_scale
         start = None if self._given is None else self._units.to_standard(_iterate(self._given))
-        self._learner, self._given = AdaptiveLearner.begin(settings, sigma, block, start), None
+        gram = first_gram(block.X, block.weight)
+        self._learner, self._given = (
+            AdaptiveLearner.begin(settings, sigma, block, gram, start),
+            None,
+        )
         size = self._first_blocks(n_rows)
         for first in range(0, n_rows, size):
             part = rows_of(block, slice(first, first + size))
             self._learn_block(part, fresh=first >= n_rows // 2, in_buffer=True)
+        self._learner.refit(block, gram)
 
     def _learn_block(self, block: Block, *, fresh: bool, in_buffer: bool) -> None:
         assert self._learner is not None

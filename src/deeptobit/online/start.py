@@ -14,7 +14,14 @@ from scipy.linalg.lapack import dposv
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.online import reference
-from deeptobit.online.reference import LEAST_CURVATURE, Block, Iterate, count_entries, entries
+from deeptobit.online.reference import (
+    LEAST_CURVATURE,
+    REACH,
+    Block,
+    Iterate,
+    count_entries,
+    entries,
+)
 
 
 @dataclass(frozen=True)
@@ -100,14 +107,12 @@ class FeatureMetric:
     built_at: float
 
     @classmethod
-    def build(cls, X: FloatArray, weight: FloatArray) -> FeatureMetric:
-        """From the first rows."""
-        n, n_features = max(float(weight.sum()), 1.0), X.shape[1]
+    def build(cls, X: FloatArray, weight: FloatArray, gram: FloatArray | None) -> FeatureMetric:
+        """From the first rows, and what :func:`first_gram` gives of them."""
+        n = max(float(weight.sum()), 1.0)
         moments: FloatArray = weight @ np.square(X)
-        if n_features <= _MAX_FULL:
-            gram = _gram(X, weight)
-            if n_features <= _ALWAYS_FULL or is_correlated(gram, n):
-                moments = gram
+        if gram is not None and (len(gram) <= _ALWAYS_FULL or is_correlated(gram, n)):
+            moments = gram.copy()
         metric = cls(moments, n, 1.0, moments, n)
         metric.rebuild()
         return metric
@@ -147,6 +152,11 @@ class FeatureMetric:
         """V (A/n) Vᵀ, the second moments of Vx, (R, R)."""
         product = V @ self.moments if self.is_full else V * self.moments
         return np.asarray(product @ V.T / self.n)
+
+
+def first_gram(X: FloatArray, weight: FloatArray) -> FloatArray | None:
+    """Σ ω xxᵀ of the first rows, (D, D); None where features are too many."""
+    return _gram(X, weight) if X.shape[1] <= _MAX_FULL else None
 
 
 def _gram(X: FloatArray, weight: FloatArray) -> FloatArray:
@@ -258,32 +268,62 @@ class RunningNull:
 _TAUS = 10.0 ** -np.arange(0.0, 10.0)
 _CLEARLY_BETTER = 0.95
 _NEGLIGIBLE = 1e-13
+_RIDGE_START, _RIDGE_STEP = 0.1, 0.01  # per row and feature
 
 
 def spectral_start(
     noise: Noise, block: Block, null: RunningNull, metric: FeatureMetric, rank: int
 ) -> tuple[Iterate, FloatArray]:
-    r"""Reduced-rank ridge regression of the null model's working residuals, and mean curvatures.
+    """The reduced-rank step from the null model, and mean curvatures.
 
-    With scores g and mean curvature w̄ of the null model, :math:`E = -g/\bar w` are residuals in
-    units of s₀. :math:`W = (X^\top X + 0.1(k + D)\tau I)^{-1}X^\top E`; with Q the leading right
-    singular vectors of :math:`XW\sqrt{\bar w}`, :math:`U = s_0 Q/\sqrt{\bar w}` and
-    :math:`V = (W\sqrt{\bar w}\,Q)^\top`. If the metric is full, τ is chosen by generalised
-    cross-validation and kept in the metric.
+    If the metric is full, τ is chosen by generalised cross-validation and kept in the metric.
     """
-    sigma = null.sigma
-    latent = np.broadcast_to(null.mean, block.low.shape)
-    entry = entries(noise, block, np.ascontiguousarray(latent), sigma)
+    n_features, n_tasks = block.X.shape[1], block.low.shape[1]
+    nothing = np.zeros((rank, n_features)), np.zeros((rank, n_tasks))
+    at_null = Iterate(*nothing, null.mean, null.sigma)
+    return reduced_rank_step(noise, block, at_null, metric, rank, first=True)
+
+
+def reduced_rank_step(
+    noise: Noise,
+    block: Block,
+    model: Iterate,
+    metric: FeatureMetric,
+    rank: int,
+    gram: FloatArray | None = None,
+    *,
+    first: bool = False,
+) -> tuple[Iterate, FloatArray]:
+    r"""One step of all rows of a block at once: regression of working residuals, cut to the rank.
+
+    With scores g and mean curvature w̄ of the model, :math:`E = -g/\sqrt{\bar w}` are residuals and
+    :math:`W_0 = V^\top U^\top\sqrt{\bar w}/\sigma` coefficients in units of
+    :math:`\sigma/\sqrt{\bar w}`.
+    :math:`W = W_0 + (X^\top X + \rho(k + D)\tau I)^{-1}X^\top E`, with ρ = 0.1 for the first step
+    and 0.01 later; with Q the leading right singular vectors of XW,
+    :math:`U = \sigma Q/\sqrt{\bar w}` and :math:`V = (WQ)^\top`.
+
+    XᵀX may be given as ``gram``. Returns the model after the step, and w̄.
+    """
+    sigma = model.sigma
+    latent = block.X @ model.V.T @ model.Ut + model.intercept
+    entry = entries(noise, block, latent, sigma)
     known = np.maximum(count_entries(block)[0], 1.0)
     curvature = np.maximum(block.weight @ entry[:, 2] / known, LEAST_CURVATURE)
     fill = np.maximum(known / max(float(block.weight.sum()), 1.0), 0.2)  # missing counts as 0 in E
-    root = np.sqrt(block.weight)[:, None]
-    X, E = root * block.X, -root * entry[:, 1] / (np.sqrt(curvature) * fill)
-    W = _ridge(X, E, metric)
-    Q = _leading(X @ W, rank)
-    V, Ut = (W @ Q).T, sigma * Q.T / np.sqrt(curvature)
-    start = Iterate(V, Ut, null.mean, sigma)
-    return start.copy(), curvature  # the copy is in the order that the kernels walk through
+    root, unit = np.sqrt(block.weight)[:, None], sigma / np.sqrt(curvature)
+    X = root * block.X
+    E = -root * clip(entry[:, 1], -REACH, REACH) / (np.sqrt(curvature) * fill)
+    if first:
+        ridge = _RIDGE_START * sum(X.shape)
+        W = _tuned_ridge(X, E, ridge, metric) if metric.is_full else _ridge(X, E, ridge)
+        Q = _leading(X @ W, rank)
+    else:
+        W = model.V.T @ (model.Ut / unit)
+        W += _ridge(X, E, _RIDGE_STEP * sum(X.shape) * metric.tau, gram)
+        Q = _turned((model.Ut / unit).T, X @ W)
+    after = Iterate((W @ Q).T, unit * Q.T, model.intercept, sigma)
+    return after.copy(), curvature  # the copy is in the order that the kernels walk through
 
 
 def mean_curvature(noise: Noise, block: Block, model: Iterate) -> FloatArray:
@@ -318,18 +358,18 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
         start.Ut[component] = 0.0
 
 
-def _ridge(X: FloatArray, E: FloatArray, metric: FeatureMetric) -> FloatArray:
+def _ridge(
+    X: FloatArray, E: FloatArray, ridge: float, gram: FloatArray | None = None
+) -> FloatArray:
     n, n_features = X.shape
-    ridge = 0.1 * (n + n_features)
-    if metric.is_full:
-        return _tuned_ridge(X, E, ridge, metric)
-    if n_features <= n:
-        gram = X.T @ X
-        gram.flat[:: n_features + 1] += ridge
-        return np.asarray(dposv(gram, X.T @ E)[1])
-    gram = X @ X.T
-    gram.flat[:: n + 1] += ridge
-    return np.asarray(X.T @ np.linalg.solve(gram, E))
+    if n_features > n:
+        gram = X @ X.T
+        gram.flat[:: n + 1] += ridge
+        return np.asarray(X.T @ np.linalg.solve(gram, E))
+    gram = X.T @ X if gram is None else gram.copy()
+    gram.flat[:: n_features + 1] += ridge
+    _, W, failed = dposv(gram, X.T @ E)
+    return np.zeros_like(W) if failed else np.asarray(W)  # rounding of dependent features
 
 
 def _tuned_ridge(X: FloatArray, E: FloatArray, ridge: float, metric: FeatureMetric) -> FloatArray:
@@ -360,6 +400,17 @@ def _principal(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     kept = power > _NEGLIGIBLE * max(float(power[-1]), 1e-300)
     power, axes = power[kept], axes[:, kept]
     return power, axes if tall else X.T @ (axes / np.sqrt(power))
+
+
+_TURNS = 2
+
+
+def _turned(Q: FloatArray, fitted: FloatArray) -> FloatArray:
+    """An orthonormal basis, (T, R), turned towards the leading right singular vectors."""
+    gram = fitted.T @ fitted
+    for _ in range(_TURNS):
+        Q = np.linalg.qr(gram @ Q)[0]
+    return Q
 
 
 def _leading(fitted: FloatArray, rank: int) -> FloatArray:
