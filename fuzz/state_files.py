@@ -4,85 +4,82 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
-import struct
 from random import Random
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
 from fuzz.target import Change
 
-_DTYPE = re.compile(r"<f[48]|<[iu][1248]|\|[iu]1|\|b1|<U\d{1,3}")
-_PREFIX = struct.Struct("<8sIQ32s")
 _JUNK: tuple[Any, ...] = (
     *(None, True, -1, 0, 1, 2, 3, 7, 624, 10**9, 10**30, 0.5, 1e308),
     *("", "x", "auto", "\ud800", [], {}, [[]], {"is": "tuple", "items": []}),
-    *({"$float": "nan"}, {"$float": "inf"}, {"$array": 0}, {"is": "same", "as": 0}),
+    *({"$float": "nan"}, {"$float": "inf"}, {"$array": "0"}, {"is": "same", "as": 0}),
+    {"is": "range", "ends": [0, 10**8, 1]},
 )
+_NUMBERS = (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e308)
 
 
 def mutate_state_file(content: bytes, random: Random, change: Change) -> bytes:
     """Change a value, a shape, the text or the numbers behind the checksum; at times, anything."""
-    if len(content) < _PREFIX.size or random.random() < 0.02:
+    found = _parse(content)
+    if found is None or random.random() < 0.02:
         return change(content)
-    magic, version, n_header, _ = _PREFIX.unpack_from(content)
-    header = content[_PREFIX.size : _PREFIX.size + n_header]
-    body = content[_PREFIX.size + len(header) :]
-    document = _parse(header)
+    metadata, arrays = found
     choice = random.random()
-    if document is None or choice < 0.1:
-        header = change(header)
-    elif choice < 0.2:
-        body = change(body)
-    elif choice < 0.4 and document["arrays"]:
-        body = _reshape(document["arrays"], body, random)
-        header = json.dumps(document).encode()
+    if choice < 0.1:
+        metadata["state"] = change(metadata["state"].encode()).decode("utf-8", "replace")
+    elif choice < 0.15:
+        name = random.choice(list(metadata))
+        metadata[name] = change(metadata[name].encode()).decode("utf-8", "replace")
+    elif choice < 0.4 and arrays:
+        name = random.choice(list(arrays))
+        arrays[name] = _changed(arrays[name], random)
     else:
+        document = json.loads(metadata["state"])
         _change_place(document, random)
-        header = json.dumps(document).encode()
-    return seal(magic, version, header, body)
+        metadata["state"] = json.dumps(document)
+    return seal(metadata, arrays)
 
 
-def seal(magic: bytes, version: int, header: bytes, body: bytes) -> bytes:
-    """A file with the right lengths and the right checksum."""
-    beginning = _PREFIX.pack(magic, version, len(header), b"")[:-32]
-    digest = hashlib.sha256(beginning + header + body).digest()
-    return beginning + digest + header + body
+def seal(metadata: dict[str, str], arrays: dict[str, Any]) -> bytes:
+    """A file with the right checksum."""
+    digest = hashlib.sha256(json.dumps([1, metadata["kind"], metadata["state"]]).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(array.tobytes())
+    return save(arrays, metadata | {"sha256": digest.hexdigest()})
 
 
-def _parse(header: bytes) -> dict[str, Any] | None:
-    """The header, if its arrays are described as they should be."""
+def _parse(content: bytes) -> tuple[dict[str, str], dict[str, Any]] | None:
+    """The texts and arrays of a file, if it is one."""
     try:
-        document = json.loads(header)
-        sound = all(map(_is_sound, document["arrays"]))
-    except (ValueError, TypeError, KeyError, RecursionError):
+        arrays = load(content)
+        length = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+        sound = isinstance(json.loads(metadata["state"]), dict) and "kind" in metadata
+    except (SafetensorError, ValueError, TypeError, KeyError, RecursionError):
         return None
-    return document if sound else None
+    return (metadata, arrays) if sound else None
 
 
-def _is_sound(array: Any) -> bool:
-    match array:
-        case [str(dtype), [*shape], str()]:
-            return bool(_DTYPE.fullmatch(dtype)) and all(type(size) is int for size in shape)
-    return False
-
-
-def _n_bytes(dtype: str, shape: list[int]) -> int:
-    return math.prod(map(int, shape)) * np.dtype(dtype).itemsize
-
-
-def _reshape(arrays: list[Any], body: bytes, random: Random) -> bytes:
-    """Give an array another shape or type, and the body as many bytes as that takes."""
-    chosen = random.randrange(len(arrays))
-    dtype, shape, order = arrays[chosen]
-    first = sum(_n_bytes(*spec[:2]) for spec in arrays[:chosen])
-    last = first + _n_bytes(dtype, shape)
-    if random.random() < 0.2:
-        dtype = random.choice(("<f8", "<f4", "<i8", "|b1", "<U3", "<u4"))
-    axis = random.randrange(len(shape) + 1)
-    shape = random.choice(
+def _changed(array: Any, random: Random) -> Any:
+    """The array with another type, another shape or another number."""
+    choice = random.random()
+    if choice < 0.2:
+        with np.errstate(all="ignore"):
+            return array.astype(random.choice(("<f8", "<f4", "<i8", "|b1", "<u4")))
+    if choice < 0.6 and array.size:
+        array = array.copy()
+        with np.errstate(all="ignore"):
+            values = np.array(_NUMBERS).astype(array.dtype)
+        array.reshape(-1)[random.randrange(array.size)] = random.choice(values)
+        return array
+    shape, axis = list(array.shape), random.randrange(array.ndim + 1)
+    other = random.choice(
         (
             [],
             shape[:axis],
@@ -91,12 +88,9 @@ def _reshape(arrays: list[Any], body: bytes, random: Random) -> bytes:
             [*shape[:axis], random.choice((0, 1, 2, 3, 5)), *shape[axis + 1 :]],
         )
     )
-    order = random.choice("CF")
-    if _n_bytes(dtype, shape) > 10**5:
-        return body
-    arrays[chosen] = [dtype, shape, order]
-    old, wanted = body[first:last] or bytes(8), _n_bytes(dtype, shape)
-    return body[:first] + (old * (wanted // len(old) + 1))[:wanted] + body[last:]
+    if np.prod(other) > 10**5:
+        return array
+    return np.resize(array, other) if array.size else np.zeros(other, array.dtype)
 
 
 def _change_place(document: dict[str, Any], random: Random) -> None:

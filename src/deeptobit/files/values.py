@@ -16,6 +16,7 @@ import numpy as np
 from deeptobit.exceptions import ModelFileError
 
 _UNSOUND = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+_LONGEST_RANGE = 10_000
 _KEYS = (str, int, float, bool, type(None))
 
 
@@ -174,7 +175,9 @@ class Unpacker:
             case {"value": np.ndarray(shape=()) as value} if tag == "scalar":
                 return value[()]
             case {"ends": [int(start), int(stop), int(step)]} if tag == "range" and step:
-                return range(start, stop, step)
+                if len(found := range(start, stop, step)) <= _LONGEST_RANGE:
+                    return found
+                raise ModelFileError("a range in it is longer than any setting")
             case {"items": list(pairs)} if tag == "dict":
                 return self._unpack_dict(pairs)
             case {"items": list(items)} if tag == "objects":
@@ -261,8 +264,14 @@ def ensure(holds: bool, otherwise: str) -> None:
         raise ModelFileError(f"its parts do not fit together: {otherwise}")
 
 
+_MAY_BE_OPEN = {
+    *("lower_", "upper_", "low", "high", "at_lower", "at_upper"),
+    *("between", "at_bound", "log_likelihood_"),
+}
+
+
 def check_sizes(owner: Any, sizes: Mapping[str, int], **shapes: str) -> dict[str, int]:
-    """Refuse an owner whose arrays of numbers do not have the shapes given in letters.
+    """Refuse an owner whose arrays are not finite numbers in the shapes given in letters.
 
     A digit stands for itself. A letter without a size takes that of its first array; the sizes are
     returned.
@@ -289,6 +298,7 @@ shape (2, 4)
         shape = tuple(known.get(letter, letter) for letter in letters)
         listed = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
         ensure(sound and array.shape == shape, f"{name} is not an array of shape ({listed})")
+        ensure(name in _MAY_BE_OPEN or bool(np.isfinite(array).all()), f"{name} is not finite")
     return known
 
 

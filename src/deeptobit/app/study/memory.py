@@ -1,6 +1,5 @@
 """Whether a table fits in memory."""
 
-import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile
 
+import psutil
 from joblib import effective_n_jobs
 
 from deeptobit.app.study import tables
@@ -21,28 +21,22 @@ _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _LIMITS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def available_memory(root: Path = Path("/")) -> int | None:
-    """Available memory in bytes; None if unknown.
-
-    What Linux calls available, or else all installed memory; less if a container has a limit.
-
-    Parameters
-    ----------
-    root : Path
-        The folder of ``proc`` and ``sys``.
+def available_memory(root: Path = Path("/")) -> int:
+    """Available memory in bytes; less if a container, whose limits are below ``root``, has less.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     root = Path(folder)
-    ...     (root / "proc").mkdir()
-    ...     _ = (root / "proc" / "meminfo").write_text("MemAvailable:   2000 kB")
-    ...     print(available_memory(root))
+    ...     limit = Path(folder, "sys/fs/cgroup/memory.max")
+    ...     limit.parent.mkdir(parents=True)
+    ...     _ = limit.write_text("2048000")
+    ...     print(available_memory(Path(folder)))
     2048000
     """
-    found = [_free(root), *(_limit(root / name) for name in _LIMITS)]
-    return min((amount for amount in found if amount is not None), default=None)
+    limits = [_limit(root / name) for name in _LIMITS]
+    available = int(psutil.virtual_memory().available)
+    return min([available, *(limit for limit in limits if limit is not None)])
 
 
 def read_bytes(text: str) -> int:
@@ -71,18 +65,6 @@ def show_bytes(amount: float) -> str:
     if amount >= 1e9:
         return f"{amount / 1e9:,.1f} GB"
     return f"{amount / 1e6:,.0f} MB" if amount >= 1e6 else f"{amount / 1e3:,.0f} kB"
-
-
-def _free(root: Path) -> int | None:
-    """What Linux says, or all memory of a machine that has no ``/proc``."""
-    file = root / "proc" / "meminfo"
-    try:
-        if not file.exists():
-            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        available = re.search(r"^MemAvailable:\s*([0-9]+) kB", file.read_text(), re.MULTILINE)
-    except (AttributeError, ValueError, OSError):
-        return None
-    return None if available is None else int(available[1]) * 1024
 
 
 def _limit(file: Path) -> int | None:
