@@ -42,7 +42,7 @@ def piecewise(z: FloatArray, chosen: BoolArray, yes: Formula, no: Formula) -> Fl
         return np.asarray(yes(z) if count else no(z))
     z, result = z.ravel(), np.empty(z.shape)
     for where, formula in ((chosen, yes), (~chosen, no)):
-        places = np.flatnonzero(where)
+        (places,) = where.ravel().nonzero()
         result.put(places, formula(z[places]))
     return result
 
