@@ -83,7 +83,9 @@ def read_targets(
         others |= dict(zip(("entry_lower", "entry_upper"), limits, strict=True))
         targets = CensoredTargets.from_bounds(Y, *bounds, **others)
     for ends in (targets.low, targets.high):
-        _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
+        large = (ends > _LARGEST) | (ends < -_LARGEST)
+        if (large & np.isfinite(ends)).any():
+            _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
     return targets
 
 

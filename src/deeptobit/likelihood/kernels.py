@@ -107,7 +107,7 @@ def table_log_ndtr_mills(z: float) -> tuple[float, float]:
     return c[0] + t * a, 2.0 * TABLE_CELLS_PER_UNIT * b
 
 
-@jit
+@jit_inside
 def log_ndtr_mills_excess(z: float) -> tuple[float, float, float]:
     """Log Φ(z), λ(z) and λ(z) + z for one number.
 
