@@ -181,6 +181,13 @@ def refuse_small(matrix: Any, what: str, names: Sequence[str], least: float = _S
         )
 
 
+def refuse_small_targets(targets: CensoredTargets) -> None:
+    """Refuse outcomes whose squares vanish; two ends of each target mostly tell that none do."""
+    ends = np.stack([np.fmax.reduce(targets.low, axis=0), np.fmin.reduce(targets.high, axis=0)])
+    if not (np.isfinite(ends) & (np.abs(ends) >= _SMALLEST)).any(axis=0).all():
+        refuse_small(targets.values, "target", targets.names)
+
+
 def is_sparse(matrix: Any) -> bool:
     """Whether a matrix is sparse; its type stays what it is for mypy."""
     return bool(issparse(matrix))
