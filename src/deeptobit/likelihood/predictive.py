@@ -100,11 +100,10 @@ class Clipped:
         ends = at_ends(lambda z: beyond(self.noise, z), np.array([a] if no_ceiling else [a, b]))
         below, above = (ends[0], 0.0) if no_ceiling else ends
         # Measured from whatever is nearest, the latent score or a bound, nothing large cancels.
-        inside = self.latent + self.sigma * (self.noise.mean() + below - above)
-        from_lower = self.lower + self.sigma * (below - above)
-        from_upper = self.upper - self.sigma * (above - below)
-        mean = np.where(a > 0.0, from_lower, np.where(b <= 0.0, from_upper, inside))
-        return np.asarray(np.clip(mean, self.lower, self.upper))
+        inside = self.latent + self.sigma * self.noise.mean()
+        nearest = np.where(a > 0.0, self.lower, np.where(b <= 0.0, self.upper, inside))
+        mean = nearest + self.sigma * (below - above)
+        return np.asarray(np.minimum(np.maximum(mean, self.lower), self.upper))
 
     def variance(self) -> FloatArray:
         """Var[y], at least 0."""
