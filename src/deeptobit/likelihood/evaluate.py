@@ -72,10 +72,8 @@ def reference_evaluate(
     fill(at, wide, noise_at(wide).interval(*ends))
     at.nll[exact] += np.log(sigma[exact])
     at.nll[narrow] += np.log(sigma[narrow]) - np.log(width)
-    at.latent[:] /= sigma
-    at.latent_latent[:] /= sigma
-    at.latent_latent[:] /= sigma  # a square may overflow
-    at.latent_log_sigma[:] /= sigma
+    for field in (at.latent, at.latent_latent, at.latent_latent, at.latent_log_sigma):
+        field /= sigma  # twice by σ, as its square may overflow
     return Derivatives(*(field.reshape(shape) for field in at))
 
 
