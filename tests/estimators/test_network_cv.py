@@ -12,6 +12,7 @@ from sklearn.model_selection import GroupKFold
 from deeptobit import SubspaceNetworkCV, SubspaceNetworkRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
+from deeptobit.estimators.networkcv import _may_win
 from deeptobit.likelihood import Gaussian, NoiseByTask
 
 
@@ -174,5 +175,19 @@ def test_a_deeper_network_that_is_behind_on_two_folds_is_abandoned(
     assert np.isnan(deeper[2:]).all()
     assert np.isnan(table["mean_test_score"][-1])
     assert table["rank_test_score"][-1] == len(table["params"])
-    assert "deeper networks, 2 of 2 fits" in capsys.readouterr().err
+    assert "deeper networks, 1 of 1 fits" in capsys.readouterr().err
     assert model.n_layers_ == 1
+
+
+def test_a_network_may_win_until_it_is_far_behind_once_or_behind_twice() -> None:
+    rng = np.random.default_rng(0)
+    rival = rng.normal(size=(3, 100))
+    noise = rng.normal(size=(2, 100))
+    noise -= noise.mean(axis=1, keepdims=True)
+    near, far = rival[:2] + noise - 0.1, rival[:2] + noise - 0.2  # 1 and 2 standard errors behind
+    assert _may_win([], rival)
+    assert _may_win([near[0]], rival)
+    assert not _may_win([*near], rival)
+    assert not _may_win([far[0]], rival)
+    assert _may_win([far[0]], rival.sum(axis=1))  # of sums alone, no error is known
+    assert _may_win([near[0], rival[1] + 1.0], rival)

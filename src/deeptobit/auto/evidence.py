@@ -322,7 +322,7 @@ def impute(
     """
     fitted = problem.matrix @ coef
     fitted += intercept
-    moments = likelihood.truncated_moments(problem.low / sigma, problem.high / sigma, fitted)
+    moments = likelihood.truncated_moments(problem.low, problem.high, fitted, sigma)
     return Latents(fitted, *moments)
 
 

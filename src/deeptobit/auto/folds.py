@@ -136,13 +136,21 @@ class HeldOut:
 
     def score(self, fold: Fold, latent: FloatArray, sigma: FloatArray, scoring: Scoring) -> float:
         """R² or mean log density of the held-out rows; higher is better."""
+        return float(self.row_scores(fold, latent, sigma, scoring).sum())
+
+    def row_scores(
+        self, fold: Fold, latent: FloatArray, sigma: FloatArray, scoring: Scoring
+    ) -> FloatArray:
+        """What each held-out row adds to the score, (n,)."""
         if scoring == "r2":
-            return self.r2(fold, float(np.square(self.errors(fold.test, latent, sigma)).sum()))
+            share = self.share[fold.test].sum(axis=1)
+            squares = np.square(self.errors(fold.test, latent, sigma)).sum(axis=1)
+            return np.asarray((share - squares) / max(share.sum(), np.finfo(np.float64).tiny))
         targets = self.targets[fold.test]
         known = np.where(targets.missing, 0.0, self.weight[fold.test, None])
         predictive = self._predictive(fold.test, latent, sigma)
         log_density = predictive.log_density(targets.low, targets.high)
-        return float((known * log_density).sum() / known.sum())
+        return np.asarray((known * log_density).sum(axis=1) / known.sum())
 
     def r2(self, fold: Fold, squared_error: float) -> float:
         """1 − squared error / variance of the tasks, from the sum of squared ``errors``.

@@ -16,7 +16,7 @@ from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, SymmetricN
 TAILS: tuple[SymmetricNoise, ...] = (Gaussian(), Logistic(), StudentT(4.0), StudentT(2.5))
 _SKEWS = (0.35, 0.7, 1.05)  # in both directions
 _FAR_LESS_LIKELY = 3.0  # difference of negative log likelihoods
-_FEW_STEPS = 4  # Newton steps to compare families
+_ROUGHLY = 0.01  # tolerance to compare families
 _QUARTILES = np.array([0.25, 0.5, 0.75])
 _SKEW_SD = 0.35  # of the prior of skews around 0, before it is estimated from all tasks
 _GROWTH_SD = 0.1  # the same for growths
@@ -130,7 +130,7 @@ def _held_out_losses(scores: HeldOutScores, noise: Noise, found: Recalibration) 
     halves = np.arange(len(scores.x)) % 2 == np.array([[0], [1]])
     total = np.zeros((2, scores.x.shape[1]))
     for half in halves:
-        fitted, _ = recalibrate(scores.of_rows(half), noise, found, _FEW_STEPS)
+        fitted, _ = recalibrate(scores.of_rows(half), noise, found, _ROUGHLY)
         total += recalibration.losses(scores.of_rows(~half), noise, fitted)
     nll, squares = total / scores.weight.sum()
     return np.stack([np.exp(np.clip(nll, -300.0, 300.0)), squares])
@@ -141,8 +141,9 @@ def _select_families(
 ) -> tuple[Noise, Recalibration]:
     """The tails of every task, then its skew, then its tails again, by likelihood alone."""
     selection = _Selection(scores.without_means(), families[0])
-    for tail in families[1:]:
-        selection.compare([tail] * scores.x.shape[1])
+    tasks = np.ones_like(scores.free[1])
+    for tail in families[1:]:  # where one is far too heavy, heavier ones are worse
+        tasks = selection.compare([tail] * len(tasks), tasks)
     # The mean of a skewed noise is not 0, which an intercept has to make up for.
     if scores.free[0].any():
         selection.compare_skews()
@@ -161,10 +162,14 @@ class _Selection:
         self.families = [noise] * len(self._free)
         self.found, self._loss = recalibrate(scores, noise)
 
-    def compare(self, families: list[Noise], tasks: BoolArray | None = None) -> None:
-        """Take the families of the tasks (by default all) that are more likely under them."""
-        tasks = np.ones_like(self._free) if tasks is None else tasks
-        self._take(families, *self._try(families, tasks))
+    def compare(self, families: list[Noise], tasks: BoolArray) -> BoolArray:
+        """Take the families of those tasks that are more likely under them.
+
+        Returns the tasks that are not far less likely.
+        """
+        found, loss = self._try(families, tasks)
+        self._take(families, found, loss)
+        return loss < self._loss + _FAR_LESS_LIKELY
 
     def compare_skews(self) -> None:
         """The same for skews, under a prior that is estimated from all tasks.
@@ -192,7 +197,7 @@ class _Selection:
             return start, loss
         some = Recalibration(*(part[tasks] for part in start))
         noise = likelihood.join_families(list(compress(families, tasks)))
-        some, loss[tasks] = recalibrate(self._scores.of_tasks(tasks), noise, some, _FEW_STEPS)
+        some, loss[tasks] = recalibrate(self._scores.of_tasks(tasks), noise, some, _ROUGHLY)
         found = Recalibration(*(part.copy() for part in start))
         for part, values in zip(found, some, strict=True):
             part[tasks] = values

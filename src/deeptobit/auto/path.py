@@ -99,16 +99,24 @@ def expect(
     row. With noise 0 it would count as one without error beside others that err, and pull their
     coefficients towards its own.
     """
-    state, latents = _update_sigma(problem, state)
-    noise, errors = np.eye(len(state.sigma)), latents.residual
+    latents = evidence.impute(problem, state.coef, state.intercept, state.sigma)
+    factor = _sigma_factor(problem, state, latents)
+    noise, errors = np.eye(len(factor)), latents.residual
     if correlated:
         noise = evidence.noise_correlation(latents, problem.weight)
     if problem.missing.any():
-        errors = likelihood.missing_noise(errors, problem.missing, noise)
+        errors = factor * likelihood.missing_noise(errors / factor, problem.missing, noise)
     imputed = np.add(latents.fitted, errors, out=latents.fitted)
     # Features are centred if there is an intercept: it has no part in the moments.
     intercept = problem.weight @ imputed / problem.total_weight * float(problem.fit_intercept)
-    return state, Expectation(noise, problem.weighted_matrix.T @ imputed, intercept)
+    rescaled = replace(
+        state,
+        coef=state.coef / factor,
+        intercept=state.intercept / factor,
+        sigma=state.sigma * factor,
+    )
+    moments = problem.weighted_matrix.T @ imputed
+    return rescaled, Expectation(noise, moments / factor, intercept / factor)
 
 
 def maximise(
@@ -139,30 +147,19 @@ def em_step(
     return maximise(state, expected, sharing.shrinkage)
 
 
-def _update_sigma(problem: EvidenceProblem, state: EvidenceState) -> tuple[EvidenceState, Latents]:
-    r"""Re-estimate σ with W = σΔ fixed, from the variance that the fit leaves.
+def _sigma_factor(problem: EvidenceProblem, state: EvidenceState, latents: Latents) -> FloatArray:
+    r"""By what to multiply σ with W = σΔ fixed, from the variance that the fit leaves, (T,).
 
     :math:`\sigma^2 \leftarrow \sigma^2 (\sum_i w_i E[e_i^2] + \mathrm{freedom})/n` over the known
     entries. Without the degrees of freedom σ would run to 0 as soon as D ≥ N.
     """
-    latents = evidence.impute(problem, state.coef, state.intercept, state.sigma)
     known = problem.known_weight
-    left = np.einsum("i,it,it->t", problem.weight, latents.residual, latents.residual)
-    left += problem.weight @ latents.variance
+    left = problem.weight @ np.square(latents.residual) + problem.weight @ latents.variance
     left -= problem.total_weight - known  # missing entries have variance 1
     left += state.freedom * known / problem.total_weight
     factor = np.sqrt(left / np.where(known > 0.0, known, 1.0))
     factor = np.where(problem.free_sigma & (known > 0.0), factor, 1.0)
-    factor = np.maximum(factor, SIGMA_FLOOR / state.sigma)
-    rescaled = replace(
-        state,
-        coef=state.coef / factor,
-        intercept=state.intercept / factor,
-        sigma=state.sigma * factor,
-    )
-    for values, unit in zip(latents, (factor, factor, factor**2), strict=True):
-        np.divide(values, unit, out=values)
-    return rescaled, latents
+    return np.maximum(factor, SIGMA_FLOOR / state.sigma)
 
 
 class Prior(NamedTuple):

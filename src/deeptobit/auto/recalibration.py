@@ -20,7 +20,7 @@ _FINEST_STEP = 0.02  # between whole outcomes, in units of σ: finer ones make n
 _COARSEST_STEP = 3.0  # a five-point scale has steps of 1 to 2 σ
 _SLOPE_PRECISION = 60.0  # of the prior c ~ N(1, 1/60): held-out scores are few, and nearly right
 _MAX_STEPS = 50
-_TOLERANCE = 1e-5  # of a Newton step, in standard units; the error after it is its square
+_TOLERANCE = 1e-5
 _LARGEST_STEP = 2.0  # in standard deviations of a task
 _IDENTITY = np.array([[0.0], [1.0], [0.0], [0.0]])  # intercept, slope, log σ, growth: no change
 _MEAN_STEPS = 20
@@ -254,7 +254,7 @@ def recalibrate(
     scores: HeldOutScores,
     noise: Noise,
     start: Recalibration | None = None,
-    max_steps: int = _MAX_STEPS,
+    tol: float = _TOLERANCE,
 ) -> tuple[Recalibration, FloatArray]:
     r"""Fit :math:`y^* = a + c\,\eta + \sigma\varepsilon` to held-out scores η, by Newton steps.
 
@@ -276,7 +276,8 @@ def recalibrate(
     noise : Noise
     start : Recalibration, optional
         By default no change: intercept 0, slope 1 and the σ of the scores.
-    max_steps : int
+    tol : float
+        Size of the last Newton step in standard units; the error after it is about its square.
 
     Returns
     -------
@@ -308,7 +309,7 @@ def recalibrate(
         return here.loss, lambda: _derivatives(scores, here)
 
     point, loss = minimize_each(
-        objective, point, longest=_LARGEST_STEP, max_steps=max_steps, tol=_TOLERANCE
+        objective, point, longest=_LARGEST_STEP, max_steps=_MAX_STEPS, tol=tol
     )
     return scores.to_user(point), loss
 
@@ -456,7 +457,7 @@ def _likelihood_hessian(scores: HeldOutScores, here: _Evaluation) -> FloatArray:
 
 def _weighted_products(left: FloatArray, weight: FloatArray, right: FloatArray) -> FloatArray:
     """Sums over rows of the products of all pairs of directions."""
-    return np.asarray(np.einsum("int,nt,jnt->ijt", left, weight, right, optimize=True))
+    return np.stack([(part * weight * right).sum(axis=1) for part in left])
 
 
 def _of_free(scores: HeldOutScores, hessian: FloatArray) -> FloatArray:

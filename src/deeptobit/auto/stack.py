@@ -52,8 +52,8 @@ class EvidenceStack:
     settings : list of dict
         The prior of each of the K members.
     member_scores : array of shape (K, n_folds)
-    scores : array of shape (n_folds,)
-        Of the average.
+    row_scores : list of arrays
+        What each held-out row adds to the score of the average, fold by fold.
     fit_times : array of shape (n_folds,)
         Seconds for all members of a fold.
     kinds : CensoringKinds
@@ -65,9 +65,14 @@ class EvidenceStack:
     weights: FloatArray
     settings: list[dict[str, Any]]
     member_scores: FloatArray
-    scores: FloatArray
+    row_scores: list[FloatArray]
     fit_times: FloatArray
     kinds: CensoringKinds
+
+    @property
+    def scores(self) -> FloatArray:
+        """Held-out scores of the average, (n_folds,)."""
+        return np.array([rows.sum() for rows in self.row_scores])
 
 
 def fit_stack(
@@ -131,7 +136,7 @@ def fit_stack(
         weights=weights,
         settings=[member.settings for member in paths[0].members],
         member_scores=_member_scores(held_out, X, paths, moments, scoring),
-        scores=np.array([held_out.score(f, z, mean.sigma, scoring) for f, z, mean in scored]),
+        row_scores=[held_out.row_scores(f, z, mean.sigma, scoring) for f, z, mean in scored],
         fit_times=np.array([path.seconds for path in paths]),
         kinds=problem.kinds,
     )

@@ -50,9 +50,9 @@ class AutoTobitRegressor(SearchRegressor):
     between tasks. Layers under a path of ρ and c, with one ω for all features and with one for
     each, with R learned and with R = I, are averaged with the weights that predict held-out rows
     best (stacking). A network of two layers is tried too, and taken only if it predicts held-out
-    rows better; one that is behind on each of the first two folds is abandoned, and where there are
-    more than 5,000 rows one that is behind when it has learned from some of them. Slope, intercept
-    and noise of every task are then estimated on held-out rows.
+    rows better; one that is far behind on the first fold, or behind on each of the first two, is
+    abandoned, and where there are more than 5,000 rows one that is behind when it has learned from
+    some of them. Slope, intercept and noise of every task are then estimated on held-out rows.
 
     Learning a variance for every feature takes 35 eigendecompositions of size min(N, D) per fold:
     seconds for 200 features, minutes for 1000 of both. Use :class:`SubspaceNetworkCV` beyond that.
@@ -231,7 +231,7 @@ class AutoTobitRegressor(SearchRegressor):
         some = max(MANY_ROWS, _ROWS_PER_FEATURE * search.X.shape[1])
         if n_rows > some and not search.is_promising(_DEPTH, some, stack.scores[0]):
             return search.given_up(_DEPTH)
-        return search.deeper([_DEPTH], {}, stack.scores)[0]
+        return search.deeper([_DEPTH], {}, stack.row_scores)[0]
 
     def _take_stack(self, search: Search, stack: EvidenceStack) -> None:
         self.rank_, self.alpha_, self.n_iter_ = stack.layer.U.shape[1], stack.alpha, 1
@@ -294,7 +294,8 @@ def _tabulate(
         elif not tried:
             result = "given up: behind the stack with some of the rows"
         elif tried < len(deeper.scores):
-            result = f"given up: behind the stack on {tried} folds"
+            where = "far behind the stack on the first fold"
+            result = f"given up: {where if tried == 1 else 'behind the stack on 2 folds'}"
         else:
             result = "behind the stack"
         rows.append(_row(name, deeper.scores, deeper.fit_times, result) | {"layers": _DEPTH})

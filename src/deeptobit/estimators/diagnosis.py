@@ -30,7 +30,7 @@ def check_determined(targets: CensoredTargets, weight: FloatArray, n_features: i
     n_rows = int(present.sum())
     counts = n_rows - np.count_nonzero(missing, axis=0)
     check_counts(n_rows, counts, targets.names, n_features, weighted=not present.all())
-    inputs.refuse_small(targets.values, "target", targets.names)
+    inputs.refuse_small_targets(targets)
 
 
 def check_first_rows(targets: CensoredTargets, weight: FloatArray) -> None:
@@ -56,7 +56,7 @@ def check_sigma(sigma: FloatArray | None, targets: CensoredTargets, weight: Floa
 
 def check_reach(sigma: FloatArray | None, targets: CensoredTargets) -> None:
     """Values of a stream must be in the unit of a given sigma, whose squares must not overflow."""
-    inputs.refuse_small(targets.values, "target", targets.names)
+    inputs.refuse_small_targets(targets)
     if sigma is None:
         return
     largest = np.fmax.reduce(np.abs(targets.values), axis=0)

@@ -83,7 +83,9 @@ def read_targets(
         others |= dict(zip(("entry_lower", "entry_upper"), limits, strict=True))
         targets = CensoredTargets.from_bounds(Y, *bounds, **others)
     for ends in (targets.low, targets.high):
-        _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
+        large = (ends > _LARGEST) | (ends < -_LARGEST)
+        if (large & np.isfinite(ends)).any():
+            _refuse_large(np.where(np.isinf(ends), 0.0, ends), "target", targets.names, _LARGEST)
     return targets
 
 
@@ -177,6 +179,13 @@ def refuse_small(matrix: Any, what: str, names: Sequence[str], least: float = _S
         raise ValueError(
             f"{what} {names[column]!r} is too small (at most {largest[column]:g}); rescale it"
         )
+
+
+def refuse_small_targets(targets: CensoredTargets) -> None:
+    """Refuse outcomes whose squares vanish; two ends of each target mostly tell that none do."""
+    ends = np.stack([np.fmax.reduce(targets.low, axis=0), np.fmin.reduce(targets.high, axis=0)])
+    if not (np.isfinite(ends) & (np.abs(ends) >= _SMALLEST)).any(axis=0).all():
+        refuse_small(targets.values, "target", targets.names)
 
 
 def is_sparse(matrix: Any) -> bool:

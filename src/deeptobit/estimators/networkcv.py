@@ -32,7 +32,7 @@ from deeptobit.targets import BoundsLike
 RANKS = (2, 5, 10)
 N_ALPHAS = 10
 _SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
-_PROBATION = 2  # folds on which a deeper network must be better once
+_FAR_BEHIND = 1.5  # standard errors of the difference of two scores
 _GRID: dict[str, tuple[str, type, Callable[[Any], bool]]] = {
     "ranks": ("whole numbers, at least 1", Integral, lambda rank: rank >= 1),
     "alphas": ("positive and finite", Real, lambda alpha: 0.0 < float(alpha) < np.inf),
@@ -225,7 +225,7 @@ class Candidate:
     ----------
     network : SubspaceNetworkRegressor
     scores, fit_times : arrays of shape (n_folds,)
-        NaN for folds that were not tried, because the network was behind on the first two.
+        NaN for folds that were not tried, because the network was behind on those before.
     latents : list of arrays
         Scores before censoring of the rows that each fold holds out, if they were kept.
     """
@@ -350,35 +350,38 @@ class Search:
         ]
 
     def deeper(
-        self, depths: Iterable[int], params: dict[str, Any], rival: FloatArray
+        self,
+        depths: Iterable[int],
+        params: dict[str, Any],
+        rival: Sequence[FloatArray] | FloatArray,
     ) -> list[Candidate]:
         """Networks of several layers, which share one penalty.
 
-        One that is behind the ``rival`` scores of a single layer on both of the first two folds is
-        abandoned, and has no score on the others.
+        One that is far behind the ``rival`` on the first fold, or behind on the first two, is
+        abandoned, and has no score on the others. The rival is a single layer: its score on every
+        fold, or what each held-out row adds to it, without which nothing is known to be far.
         """
         networks = [self._network(**params | {"n_layers": depth}) for depth in depths]
         for network in networks:
             if not isinstance(network.alpha, str):
                 network.set_params(alpha=network.alpha / network.n_layers)
         folds = self.held_out.folds
-        trials = self._try(networks, folds[:_PROBATION])
-        promising = [
-            any(score >= other for (score, *_), other in zip(done, rival, strict=False))
-            for done in trials
-        ]
-        rest = iter(self._try(list(compress(networks, promising)), folds[_PROBATION:]))
+        trials: list[list[Any]] = [[] for _ in networks]
+        for stage in (folds[:1], folds[1:2], folds[2:]):
+            going = [_may_win([rows for rows, *_ in done], rival) for done in trials]
+            found = self._try(list(compress(networks, going)), stage)
+            for done, more in zip(compress(trials, going), found, strict=True):
+                done += more
         candidates = []
-        for network, done, keep in zip(networks, trials, promising, strict=True):
-            tried = done + next(rest) if keep else done
-            found, seconds, latent = zip(*tried, strict=True)
+        for network, done in zip(networks, trials, strict=True):
+            rows, seconds, latent = zip(*done, strict=True)
             table = np.full((2, len(folds)), np.nan)
-            table[:, : len(tried)] = found, seconds
+            table[:, : len(done)] = [each.sum() for each in rows], seconds
             candidates.append(Candidate(network, table[0], table[1], list(latent)))
         return candidates
 
     def _try(self, networks: list[SubspaceNetworkRegressor], folds: list[Fold]) -> list[list[Any]]:
-        """Score, seconds and held-out latent scores of every network on every fold."""
+        """Scores of rows, seconds and held-out latent scores of every network on every fold."""
         jobs = [
             delayed(_score_network)(self, fold, network)
             for network, fold in product(networks, folds)
@@ -390,8 +393,8 @@ class Search:
         """Whether a network learned from some of the rows beats a score on the first fold."""
         train, test = self.held_out.folds[0]
         some = np.sort(check_random_state(0).permutation(train)[:n_rows])
-        ((score, *_),) = self._try([self._network(n_layers=depth)], [Fold(some, test)])[0]
-        return bool(score >= rival)
+        ((rows, *_),) = self._try([self._network(n_layers=depth)], [Fold(some, test)])[0]
+        return bool(rows.sum() >= rival)
 
     def given_up(self, depth: int) -> Candidate:
         """A network that was not fitted on any fold."""
@@ -438,10 +441,20 @@ def _score_path(
     return result
 
 
+def _may_win(found: Sequence[FloatArray], rival: Sequence[FloatArray] | FloatArray) -> bool:
+    """Whether a network is neither far behind on the first fold nor behind on the first two."""
+    if found and np.ndim(rival[0]):
+        ahead = found[0] - rival[0]
+        if ahead.sum() < -_FAR_BEHIND * np.sqrt(len(ahead)) * ahead.std():
+            return False
+    pairs = zip(found, rival, strict=False)
+    return len(found) < 2 or any(rows.sum() >= np.sum(other) for rows, other in pairs)
+
+
 def _score_network(
     search: Search, fold: Fold, network: SubspaceNetworkRegressor
-) -> tuple[float, float, FloatArray]:
-    """Score, seconds and latent scores of the held-out rows of one network."""
+) -> tuple[FloatArray, float, FloatArray]:
+    """What each held-out row adds to the score, seconds, and latent scores of these rows."""
     held_out, started = search.held_out, perf_counter()
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows warns of what holds for all rows
@@ -452,7 +465,7 @@ def _score_network(
         )
         seconds = perf_counter() - started
         *_, latent = latents(fitted.layers_, search.X[fold.test], fitted.lower_, fitted.upper_)
-    return held_out.score(fold, latent, fitted.sigma_, search.scoring), seconds, latent
+    return held_out.row_scores(fold, latent, fitted.sigma_, search.scoring), seconds, latent
 
 
 def _read_values(name: str, values: Any) -> list[Any]:

@@ -59,10 +59,12 @@ class Design:
         design = cls.of_moments(mean, variance, center=center, standardize=standardize)
         if sparse:
             return replace(design, matrix=X, weight=weight)
-        matrix = np.subtract(X, design.mean, out=X if overwrite and X.dtype == np.float64 else None)
-        matrix[:, design.vanishing] = 0.0
-        matrix[weight == 0.0] = 0.0  # rows without weight may hold anything in these units
-        matrix /= design.scale
+        matrix = X if overwrite and X.dtype == np.float64 else np.empty(X.shape)
+        for rows in row_blocks(len(X), sparse=False):
+            block = np.subtract(X[rows], design.mean, out=matrix[rows])
+            block[:, design.vanishing] = 0.0
+            block[weight[rows] == 0.0] = 0.0  # rows without weight may hold anything in these units
+            block /= design.scale
         return replace(design, matrix=matrix, weight=weight)
 
     @classmethod
@@ -176,7 +178,10 @@ class BasisFeatures:
         basis, ridge = _find_basis(design, alpha)
         if design.is_sparse:
             return cls(design, basis, ridge, None)
-        matrix = design.matrix * basis if basis.ndim == 1 else design.matrix @ basis
+        product = np.multiply if basis.ndim == 1 else np.matmul
+        matrix = np.empty((design.shape[0], len(ridge)))
+        for rows in row_blocks(len(matrix), sparse=False):  # Ctrl-C is seen between blocks
+            product(design.matrix[rows], basis, out=matrix[rows])
         return cls(design.without_matrix(), basis, ridge, matrix)
 
     @classmethod

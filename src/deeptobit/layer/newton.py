@@ -287,4 +287,4 @@ def positive_inverse(hessian: FloatArray) -> FloatArray:
     values, axes = np.linalg.eigh(hessian.transpose(2, 0, 1))
     values = np.abs(values)
     values = np.maximum(values, 1e-8 * values.max(axis=1, keepdims=True) + 1e-300)
-    return np.asarray(np.einsum("tik,tk,tjk->ijt", axes, 1.0 / values, axes, optimize=True))
+    return np.asarray((axes / values[:, None] @ axes.transpose(0, 2, 1)).transpose(1, 2, 0))

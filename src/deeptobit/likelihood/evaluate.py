@@ -6,8 +6,8 @@ import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray, SingleArray
 from deeptobit.likelihood.gaussian import Gaussian
-from deeptobit.likelihood.noise import Derivatives, Noise, fill, observed_entry
-from deeptobit.likelihood.tasks import at_entries, at_scores
+from deeptobit.likelihood.noise import Derivatives, Noise, Places, fill, observed_entry
+from deeptobit.likelihood.tasks import NoiseOfEntries, at_scores
 
 
 def reference_evaluate(
@@ -49,28 +49,32 @@ def reference_evaluate(
     array([4.    , 8.4512, 0.    ])
     """
     noise, sigma = at_scores(noise, latent, sigma)
-    low, high, latent, sigma = np.broadcast_arrays(low, high, latent, sigma)
-    exact = low == high
-    narrow = _is_narrow(low, high, latent, sigma) & ~exact
-    wide = ~exact & ~narrow & ~np.isnan(low)
+    entries = np.broadcast_arrays(low, high, latent, sigma)
+    shape = entries[0].shape
+    low, high, latent, sigma = (part.ravel() for part in entries)
+    is_exact = low == high
+    is_narrow = _is_narrow(low, high, latent, sigma) & ~is_exact
+    is_wide = ~is_exact & ~is_narrow & ~np.isnan(low)
+    exact, narrow, wide = map(np.flatnonzero, (is_exact, is_narrow, is_wide))
     width = high[narrow] - low[narrow]
     middle = low[narrow] + 0.5 * width
 
-    def standard(where: BoolArray, value: FloatArray) -> FloatArray:
+    def standard(where: Places, value: FloatArray) -> FloatArray:
         return np.asarray((value - latent[where]) / sigma[where])
 
-    at = Derivatives(*np.zeros((len(Derivatives._fields), *latent.shape)))
-    fill(at, exact, observed_entry(at_entries(noise, exact), standard(exact, low[exact])))
-    fill(at, narrow, observed_entry(at_entries(noise, narrow), standard(narrow, middle)))
+    def noise_at(where: Places) -> Noise:
+        return noise.at(where % shape[-1]) if isinstance(noise, NoiseOfEntries) else noise
+
+    at = Derivatives(*np.zeros((len(Derivatives._fields), latent.size)))
+    fill(at, exact, observed_entry(noise_at(exact), standard(exact, low[exact])))
+    fill(at, narrow, observed_entry(noise_at(narrow), standard(narrow, middle)))
     ends = standard(wide, low[wide]), standard(wide, high[wide])
-    fill(at, wide, at_entries(noise, wide).interval(*ends))
+    fill(at, wide, noise_at(wide).interval(*ends))
     at.nll[exact] += np.log(sigma[exact])
     at.nll[narrow] += np.log(sigma[narrow]) - np.log(width)
-    return at._replace(
-        latent=at.latent / sigma,
-        latent_latent=at.latent_latent / sigma / sigma,  # a square may overflow
-        latent_log_sigma=at.latent_log_sigma / sigma,
-    )
+    for field in (at.latent, at.latent_latent, at.latent_latent, at.latent_log_sigma):
+        field /= sigma  # twice by σ, as its square may overflow
+    return Derivatives(*(field.reshape(shape) for field in at))
 
 
 def _is_narrow(
@@ -280,9 +284,9 @@ def reference_olsen_rows(
 
 
 def truncated_moments(
-    low: FloatArray, high: FloatArray, latent: FloatArray
+    low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Mean and variance of ε given low ≤ η + ε ≤ high, with ε ~ N(0, 1).
+    r"""Mean and variance of ε given low ≤ σ(η + ε) ≤ high, with ε ~ N(0, 1).
 
     .. math:: E[\varepsilon] = -\partial_\eta \mathrm{nll},\qquad
         \mathrm{Var}[\varepsilon] = 1 - \partial_\eta^2 \mathrm{nll}
@@ -291,22 +295,26 @@ def truncated_moments(
 
     Parameters
     ----------
-    low, high, latent : arrays of shape (N, T)
-        In units of the noise; NaN ends where nothing is known.
+    low, high : arrays of shape (N, T)
+        NaN ends where nothing is known.
+    latent : array of shape (N, T)
+        η, in units of σ.
+    sigma : array of shape (T,)
 
     Examples
     --------
     >>> low, high = np.array([[1.5, -np.inf, np.nan]]), np.array([[1.5, 0.0, np.nan]])
-    >>> mean, variance = truncated_moments(low, high, np.ones((1, 3)))
+    >>> mean, variance = truncated_moments(low, high, np.ones((1, 3)), np.ones(3))
     >>> mean.round(4), variance.round(4)
     (array([[ 0.5   , -1.5251,  0.    ]]), array([[0.    , 0.1991, 1.    ]]))
     """
     from deeptobit.likelihood.kernels import fill_moments
 
     mean, variance = np.empty(latent.shape), np.empty(latent.shape)
-    if fill_moments(low, high, latent, mean, variance):
+    if fill_moments(low, high, latent, sigma, mean, variance):
         closed = closed_intervals(low, high)
-        ends, one = (low[closed], high[closed]), np.ones(int(closed.sum()))
+        scale = np.broadcast_to(sigma, latent.shape)[closed]
+        ends, one = (low[closed] / scale, high[closed] / scale), np.ones(len(scale))
         at = reference_evaluate(Gaussian(), *ends, latent[closed], one)
         mean[closed] = -at.latent
         variance[closed] = np.maximum(1.0 - at.latent_latent, 0.0)

@@ -151,13 +151,13 @@ def resolve_noise(noise: str | Noise) -> Noise:
     >>> resolve_noise("student_t")
     StudentT(df=4)
     """
-    by_name = {name: cls for name, cls in FAMILIES.items() if _has_defaults(cls)}
-    if isinstance(noise, str) and noise in by_name:
-        return by_name[noise]()
+    if isinstance(noise, str) and noise in FAMILIES and _has_defaults(FAMILIES[noise]):
+        return FAMILIES[noise]()
     if not isinstance(noise, (str, type)) and isinstance(noise, Noise):
         return noise
+    names = [repr(name) for name, family in FAMILIES.items() if _has_defaults(family)]
     raise ValueError(
-        f"noise must be one of {', '.join(map(repr, by_name))} or an object with the methods of "
+        f"noise must be one of {', '.join(names)} or an object with the methods of "
         f"deeptobit.likelihood.Noise; got {noise!r}"
     )
 

@@ -107,7 +107,7 @@ def table_log_ndtr_mills(z: float) -> tuple[float, float]:
     return c[0] + t * a, 2.0 * TABLE_CELLS_PER_UNIT * b
 
 
-@jit
+@jit_inside
 def log_ndtr_mills_excess(z: float) -> tuple[float, float, float]:
     """Log Φ(z), λ(z) and λ(z) + z for one number.
 
@@ -175,26 +175,34 @@ def fill_latent(
 
 @jit
 def fill_moments(
-    low: FloatArray, high: FloatArray, latent: FloatArray, mean: FloatArray, variance: FloatArray
+    low: FloatArray,
+    high: FloatArray,
+    latent: FloatArray,
+    sigma: FloatArray,
+    mean: FloatArray,
+    variance: FloatArray,
 ) -> int:
     """Write mean and variance of the noise given its interval; count the closed ones, left as is.
 
     Parameters
     ----------
-    low, high, latent, mean, variance : arrays of shape (N, T)
-        In units of the noise.
+    low, high : arrays of shape (N, T)
+    latent, mean, variance : arrays of shape (N, T)
+        In units of σ.
+    sigma : array of shape (T,)
     """
     closed = 0
+    precision = 1.0 / sigma
     for row in range(latent.shape[0]):
         for task in range(latent.shape[1]):
             start, end, eta = low[row, task], high[row, task], latent[row, task]
             if start == end:
-                mean[row, task], variance[row, task] = start - eta, 0.0
+                mean[row, task], variance[row, task] = start * precision[task] - eta, 0.0
             elif math.isnan(start):
                 mean[row, task], variance[row, task] = 0.0, 1.0
             elif math.isinf(start) or math.isinf(end):
-                sign = 1.0 if math.isinf(start) else -1.0
-                z = end - eta if math.isinf(start) else eta - start
+                sign, edge = (1.0, end) if math.isinf(start) else (-1.0, start)
+                z = sign * (edge * precision[task] - eta)
                 _, mills, excess = log_ndtr_mills_excess(z)
                 mean[row, task] = -sign * mills
                 variance[row, task] = max(1.0 - mills * excess, 0.0)

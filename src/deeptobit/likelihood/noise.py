@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS
@@ -93,8 +94,11 @@ class Noise(Protocol):
         """Independent draws of ε."""
 
 
-def fill(out: Derivatives, where: BoolArray, entries: Derivatives) -> None:
-    """Write the derivatives of some entries to their places."""
+Places = NDArray[np.intp]
+
+
+def fill(out: Derivatives, where: Places, entries: Derivatives) -> None:
+    """Write the derivatives of some entries to their places, which are faster than masks."""
     for field, values in zip(out, entries, strict=True):
         field[where] = values
 
@@ -175,11 +179,10 @@ class StandardNoise(Noise):
         # An interval without ends is certain: it keeps the zeros.
         out = Derivatives(*np.zeros((len(Derivatives._fields), len(a))))
         open_below, open_above = np.isneginf(a), np.isposinf(b)
-        closed = ~open_below & ~open_above
-        left, right = open_below & ~open_above, open_above & ~open_below
-        short = closed.copy()
-        short[closed] = self.is_short(a[closed], b[closed])
-        wide = closed & ~short
+        left, right = map(np.flatnonzero, (open_below & ~open_above, open_above & ~open_below))
+        closed = np.flatnonzero(~open_below & ~open_above)
+        is_short = self.is_short(a[closed], b[closed])
+        short, wide = closed[is_short], closed[~is_short]
         fill(out, left, self._one_sided(b[left], 1.0))
         fill(out, right, self._one_sided(a[right], -1.0))
         fill(out, short, self._short(a[short], b[short]))

@@ -40,8 +40,10 @@ def piecewise(z: FloatArray, chosen: BoolArray, yes: Formula, no: Formula) -> Fl
     count = np.count_nonzero(chosen)
     if count in (0, chosen.size):
         return np.asarray(yes(z) if count else no(z))
-    result = np.empty(z.shape)
-    result[chosen], result[~chosen] = yes(z[chosen]), no(z[~chosen])
+    z, result = z.ravel(), np.empty(z.shape)
+    for where, formula in ((chosen, yes), (~chosen, no)):
+        (places,) = where.ravel().nonzero()
+        result.put(places, formula(z[places]))
     return result
 
 

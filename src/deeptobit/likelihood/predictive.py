@@ -18,6 +18,7 @@ only where that is so. Entries whose own σ is smaller, as their spread changes 
 the term of h = 1.5 σ: their mean may be off by part of a step.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -89,31 +90,28 @@ class Clipped:
 
     def _noise_above(self, z: FloatArray) -> FloatArray:
         """E[ε 1(ε > z)]."""
-        end = finite_end(z)
-        inside = self.noise.upper_mean(end) + end * np.exp(self.noise.log_sf(end))
-        return np.where(np.isfinite(z), inside, np.where(z < 0.0, self.noise.mean(), 0.0))
+        above = at_ends(lambda z: self.noise.upper_mean(z) + z * np.exp(self.noise.log_sf(z)), z)
+        return np.where(np.isneginf(z), self.noise.mean(), above)
 
     def mean(self) -> FloatArray:
         """E[y], within the bounds."""
         a, b = self.a, self.b
-        ends = np.array([a, b])
-        below, above = np.where(np.isfinite(ends), beyond(self.noise, finite_end(ends)), 0.0)
+        no_ceiling = np.isposinf(self.upper).all()
+        ends = at_ends(lambda z: beyond(self.noise, z), np.array([a] if no_ceiling else [a, b]))
+        below, above = (ends[0], 0.0) if no_ceiling else ends
         # Measured from whatever is nearest, the latent score or a bound, nothing large cancels.
-        inside = self.latent + self.sigma * (self.noise.mean() + below - above)
-        from_lower = self.lower + self.sigma * (below - above)
-        from_upper = self.upper - self.sigma * (above - below)
-        mean = np.where(a > 0.0, from_lower, np.where(b <= 0.0, from_upper, inside))
-        return np.asarray(np.clip(mean, self.lower, self.upper))
+        inside = self.latent + self.sigma * self.noise.mean()
+        nearest = np.where(a > 0.0, self.lower, np.where(b <= 0.0, self.upper, inside))
+        mean = nearest + self.sigma * (below - above)
+        return np.asarray(np.minimum(np.maximum(mean, self.lower), self.upper))
 
     def variance(self) -> FloatArray:
         """Var[y], at least 0."""
         a, b, noise = self.a, self.b, self.noise
         centre = np.clip(0.0, a, b)  # of the bulk: squares about it are small, so none cancel
         a_end, b_end = finite_end(a), finite_end(b)
-        low_mean = np.where(np.isfinite(a), noise.lower_mean(a_end), 0.0)
-        low_square = np.where(np.isfinite(a), noise.lower_square(a_end), 0.0)
-        high_mean = np.where(np.isfinite(b), noise.upper_mean(b_end), 0.0)
-        high_square = np.where(np.isfinite(b), noise.upper_square(b_end), 0.0)
+        low_mean, low_square = at_ends(noise.lower_mean, a), at_ends(noise.lower_square, a)
+        high_mean, high_square = at_ends(noise.upper_mean, b), at_ends(noise.upper_square, b)
         cut_above = high_square + 2.0 * (b_end - centre) * high_mean
         cut_below = low_square + 2.0 * (centre - a_end) * low_mean
         from_lower = noise.upper_square(np.maximum(a_end, 0.0)) - cut_above
@@ -154,8 +152,7 @@ class Clipped:
         a, b = self.a, self.b
         known = ~np.isnan(y)
         z = np.where(known, (y - self.latent) / self.sigma, 0.0)
-        below = np.where(np.isfinite(a), self.noise.lower_crps(finite_end(a)), 0.0)
-        above = np.where(np.isfinite(b), self.noise.upper_crps(finite_end(b)), 0.0)
+        below, above = at_ends(self.noise.lower_crps, a), at_ends(self.noise.upper_crps, b)
         total = self.noise.lower_crps(z) - below + self.noise.upper_crps(z) - above
         return np.where(known, self.sigma * np.maximum(total, 0.0), np.nan)
 
@@ -164,6 +161,14 @@ class Clipped:
         noise = self.noise.sample(rng, (n_samples, *np.shape(self.latent)))
         draws = np.clip(self.latent + self.sigma * noise, self.lower, self.upper)
         return np.moveaxis(draws, 0, -1)
+
+
+def at_ends(function: Callable[[FloatArray], FloatArray], z: FloatArray) -> FloatArray:
+    """A function of standardised bounds, 0 where they are open."""
+    finite = np.isfinite(z)
+    if finite.all():
+        return function(z)
+    return np.where(finite, function(finite_end(z)), 0.0) if finite.any() else np.zeros(z.shape)
 
 
 def finite_end(z: FloatArray) -> FloatArray:
