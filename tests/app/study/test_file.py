@@ -70,6 +70,8 @@ def test_defaults(tmp_path: Path) -> None:
         ("[targets]\n", "line 4: there is no target; write at least one"),
         ("", "study.toml: there is no target"),
         ("[targets.MMSE\n", "study.toml is not valid TOML: .*line 4"),
+        ("\n".join(f"{'a.' * 900}b{i} = 1" for i in range(20)), "line 4: a key has more than ten"),
+        ("x = 1" + " " * 2**20, "study.toml is too long for a study file"),
     ],
 )
 def test_errors_name_the_line_and_what_was_expected(

@@ -1,5 +1,6 @@
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -150,3 +151,17 @@ def test_an_index_with_a_name_is_a_column(tmp_path: Path) -> None:
 def test_whole_numbers_beside_blanks_are_text_without_a_point(tmp_path: Path) -> None:
     pd.DataFrame({"id": [7.0, np.nan, 8.5]}).to_parquet(tmp_path / "a.parquet")
     assert read_table(tmp_path / "a.parquet").text("id").tolist() == ["7", None, "8.5"]
+
+
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
+def test_an_excel_file_with_entities_is_refused_in_one_sentence(part: str, tmp_path: Path) -> None:
+    pd.DataFrame({"age": [70.0]}).to_excel(tmp_path / "a.xlsx", index=False)
+    with ZipFile(tmp_path / "a.xlsx") as sound, ZipFile(tmp_path / "b.xlsx", "w") as changed:
+        for name in sound.namelist():
+            content = sound.read(name)
+            if name == part:
+                entity = b'<!DOCTYPE x [<!ENTITY a "b"><!ENTITY c "&a;&a;">]>&c;'
+                content = content.replace(b"?>", b"?>" + entity, 1) if b"?>" in content else entity
+            changed.writestr(name, content)
+    with pytest.raises(StudyError, match=r"b\.xlsx cannot be read as an Excel file; save it again"):
+        read_table(tmp_path / "b.xlsx")

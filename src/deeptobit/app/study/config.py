@@ -352,8 +352,21 @@ def read_study(path: Path | str) -> Study:
         raise StudyError(message) from None
 
 
+_LONGEST_STUDY = 2**20  # characters
+# tomllib takes time and memory with the square of the parts of a key.
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){10}""")
+
+
 def parse_study(source: Source) -> Study:
     """Read the text of a study file."""
+    if len(source.text) > _LONGEST_STUDY:
+        message = (
+            f"{source.path.name} is too long for a study file ({len(source.text):,} characters)"
+        )
+        raise StudyError(f"{message}; is it a table?")
+    if long_key := _LONG_KEY.search(source.text):
+        line = source.text.count("\n", 0, long_key.start()) + 1
+        raise StudyError(f"{source.path.name}, line {line}: a key has more than ten parts")
     try:
         content = tomllib.loads(source.text)
     except ValueError as error:  # also numbers that are too long for Python

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile
 
 import numpy as np
@@ -340,17 +341,17 @@ def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> 
 def _excel_rows(path: Path, sheet: str | None) -> Rows:
     require("openpyxl", "app")
     try:
-        book = pd.ExcelFile(path, engine="openpyxl")
-    except (ValueError, KeyError, BadZipFile):
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            sheets = [str(name) for name in book.sheet_names]
+            if sheet is not None and sheet not in sheets:
+                raise StudyError(f"{path.name} has no sheet {sheet!r}; it has {listed(sheets)}")
+            wanted = sheet or sheets[0]
+            cells = pd.read_excel(book, wanted, header=None, dtype=object, keep_default_na=False)
+    except StudyError:
+        raise
+    except (ValueError, KeyError, BadZipFile, ParseError):
         message = f"{path.name} cannot be read as an Excel file; save it again as .xlsx"
         raise StudyError(message) from None
-    with book:
-        sheets = [str(name) for name in book.sheet_names]
-        if sheet is not None and sheet not in sheets:
-            raise StudyError(f"{path.name} has no sheet {sheet!r}; it has {listed(sheets)}")
-        cells = pd.read_excel(
-            book, sheet_name=sheet or sheets[0], header=None, dtype=object, keep_default_na=False
-        )
     rows = [
         (line, ["" if cell is None else str(cell) for cell in row])
         for line, row in enumerate(cells.itertuples(index=False, name=None), start=1)
