@@ -1,6 +1,7 @@
 """Dask collections and Parquet on a cluster give what one process gives."""
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -202,6 +203,22 @@ class TestCluster:
         with (
             distributed.Client(cluster),
             pytest.raises(ValueError, match=r"part-2\.parquet: feature 'x3' is .*row 500"),
+        ):
+            layer().fit(rows)
+
+    def test_a_file_that_vanishes_is_named_within_seconds(
+        self, cluster: Any, tmp_path: Path
+    ) -> None:
+        """A shard is its path: it arrives, and the read on the worker fails."""
+        folder = write(tmp_path / "data", cohort())
+        rows = source(folder).on_cluster()
+        shard = source(folder).shards[0]
+        for path in sorted(folder.rglob("*.parquet"))[:1]:
+            path.unlink()
+        assert pickle.loads(pickle.dumps(shard)).path == shard.path
+        with (
+            distributed.Client(cluster),
+            pytest.raises(ValueError, match="cannot be read as Parquet"),
         ):
             layer().fit(rows)
 

@@ -2,9 +2,10 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,10 +79,13 @@ def check_columns(schema: Any, names: Iterable[str], path: str) -> None:
 class ParquetShard:
     """Some row groups of one file; it can be sent to another process, which reads it there.
 
+    Only the path travels: a fragment of pyarrow would open the file when it arrives, in a thread of
+    the cluster that an error leaves waiting.
+
     Parameters
     ----------
-    fragment : pyarrow.dataset.ParquetFileFragment
-        The file.
+    path : str
+    filesystem : pyarrow.fs.FileSystem
     row_groups : tuple of int
     columns : Columns
     constants : dict of float
@@ -92,7 +96,8 @@ class ParquetShard:
         ``first_row`` is counted within the file.
     """
 
-    fragment: Any
+    path: str
+    filesystem: Any
     row_groups: tuple[int, ...]
     columns: Columns
     constants: dict[str, float]
@@ -100,11 +105,6 @@ class ParquetShard:
     n_rows: int
     first_row: int
     batch_rows: int
-
-    @property
-    def path(self) -> str:
-        """The path of the file."""
-        return str(self.fragment.path)
 
     @property
     def n_bytes(self) -> int:
@@ -124,7 +124,8 @@ class ParquetShard:
         """The rows in their order, from the row number ``skip`` on."""
         names = [name for name in self.columns.names if name not in self.constants]
         with naming(self.path):
-            for first, batch in batches(self.fragment, names, self.batch_rows, self.row_groups):
+            open_file = partial(self.filesystem.open_input_file, self.path)
+            for first, batch in batches(open_file, names, self.batch_rows, self.row_groups):
                 if first + batch.num_rows > skip:
                     yield self._block(batch.slice(max(skip - first, 0)), max(first, skip))
 
@@ -166,7 +167,10 @@ class ParquetShard:
 
 
 def batches(
-    fragment: Any, names: list[str], batch_rows: int, row_groups: Sequence[int] | None = None
+    open_file: Callable[[], Any],
+    names: list[str],
+    batch_rows: int,
+    row_groups: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """Some columns of a file, or of some of its row groups, after the number of the first row.
 
@@ -175,7 +179,7 @@ def batches(
     parquet = require("pyarrow.parquet", "scale")
     options = {"columns": names, "row_groups": row_groups, "use_threads": False}
     first = 0
-    with fragment.open() as handle:
+    with open_file() as handle:
         file = parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
         for batch in file.iter_batches(batch_rows, **options):
             yield first, batch
@@ -332,8 +336,9 @@ def _shards(dataset: Any, columns: Columns, batch_rows: int) -> tuple[ParquetSha
         constants, first = _constants(fragment, [key for key in keys if key in columns.names]), 0
         singles = frozenset(field.name for field in physical if str(field.type) == "float")
         for ids, n_rows in _joined([group.num_rows for group in groups]):
+            place = str(fragment.path), fragment.filesystem
             shards.append(
-                ParquetShard(fragment, ids, columns, constants, singles, n_rows, first, batch_rows)
+                ParquetShard(*place, ids, columns, constants, singles, n_rows, first, batch_rows)
             )
             first += n_rows
     if not shards:
@@ -436,7 +441,7 @@ class ParquetTable:
             check_columns(fragment.physical_schema, stored, path)
             constants = partition_values(fragment, [key for key in self._keys if key in columns])
             with naming(path):
-                for first, batch in batches(fragment, stored, batch_rows):
+                for first, batch in batches(fragment.open, stored, batch_rows):
                     cells = batch.select(stored).to_pandas(ignore_metadata=True)
                     for name, value in constants.items():
                         cells[name] = value
