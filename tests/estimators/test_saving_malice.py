@@ -53,6 +53,10 @@ def test_the_states_are_sound_before_anything_is_done_to_them() -> None:
         ("coef_", None),
         ("intercept_", np.zeros((2, 1))),
         ("sigma_", np.zeros(3)),
+        ("sigma_", np.array([1.0, np.nan])),
+        ("sigma_", np.array([1.0, -1.0])),
+        ("coef_", np.full((2, 4), np.inf)),
+        ("intercept_", np.array([0.0, np.nan])),
         ("lower_", np.zeros(1)),
         ("upper_", np.array(["a", "b"])),
         ("feature_scale_", np.ones(2)),
@@ -214,3 +218,11 @@ def test_whatever_stands_wherever_there_is_one_error_or_a_model(state: dict[str,
         except ModelFileError:
             refused += 1
     assert refused > 50
+
+
+def test_a_range_beyond_any_setting_is_refused() -> None:
+    """As a parameter it would make an array of 800 MB when it is used."""
+    state = deepcopy(TOBIT)
+    state["model"]["fields"]["params"]["sigma"] = {"is": "range", "ends": [0, 100_000_000, 1]}
+    with pytest.raises(ModelFileError, match="a range in it is longer than any setting"):
+        estimator_from_state(state)
