@@ -99,14 +99,17 @@ def with_mean(row: str) -> str:
 _PUBLISHED = PUBLISHED["table-synthetic"]
 _AS_PRINTED = f"""“{PRINTED}”: one pass of Algorithm 1 over the rows per layer. Features are \
 standardised on the training rows (mean 0, standard deviation 1) and get a column of ones, as the \
-printed model has no intercept; {{units}} Missing outcomes have likelihood 1. The constants of the \
-paper on real data are not known; these are those of its synthetic data: λ = 0.01, steps \
-η = μ = 0.001 that are divided by 1000 in layer 2 and by 100 more above, a start at the rank-R \
-factors of least squares, and layers above the first that start at the one below. “{CHOSEN}”: λ of \
-0, 0.01 and 0.1, η of 0.0003, 0.001 and 0.003, and steps that shrink like that or are the same in \
-all layers, chosen for every row of the table (by three layers, where there are more). An entry \
-“diverged” says in how many splits numbers became infinite. “{OURS}”: features and outcomes in \
-standard units, intercepts, σ learned, and a grid of penalties; nothing is undone."""
+printed model has no intercept; {{units}} Missing outcomes have likelihood 1. The paper's \
+constants on real data are not known; these are those of its synthetic data: λ = 0.01; steps η = μ = 0.001, \
+divided by 1000 in layer 2 and by 100 more above. The first layer starts at the rank-R factors of \
+least squares, and every other one at the layer below.
+
+“{CHOSEN}”: the same with λ of 0, 0.01 and 0.1, η of 0.0003, 0.001 and 0.003, and steps that \
+shrink like that or are the same in all layers, chosen for every row of the table (by three layers, where \
+there are more). “Diverged” says in how many splits numbers became infinite.
+
+“{OURS}”: features and outcomes in standard units, intercepts, σ learned, and a grid of penalties. \
+No layer is undone."""
 _EACH = """every outcome is divided by its standard deviation in the training rows, with its \
 bounds, and σ = 1 in these units. Predictions are in the units of the outcomes."""
 
@@ -125,8 +128,8 @@ _METHODS_TEXT = """{about}
 
 {how}
 
-{printed} All of these have rank {rank}; our defaults are AutoTobitRegressor, which learns its \
-prior and chooses rank and depth by five folds of the training rows.
+{printed} Our defaults are AutoTobitRegressor, which learns its prior and chooses rank and depth \
+by five folds of the training rows. All other networks have rank {rank}.
 
 The paper's measure divides by the mean square of a score and depends on where its scale has \
 its zero; the second table divides by the variance (1 − R²), where 1 is no better than the \
@@ -240,8 +243,10 @@ def _method_claims(results: pd.DataFrame) -> tuple[Claim, ...]:
 
 _LAYERS_TEXT = """{about}
 
-Networks of rank {rank}. {printed} Our networks are grown layer by layer, each to its optimum; \
-those that are tuned together learn all layers at once after that, where it pays.
+Networks of rank {rank}, by depth.
+
+{printed} Layers are grown one by one, each to its optimum; networks that are tuned together learn \
+all layers at once after that.
 
 {how}"""
 
@@ -257,7 +262,7 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
         **as_printed(partial(_network, rank), _PUBLISHED, depths),
         OURS: grown(network_grid(rank=rank), {n: at_depth(OURS, n) for n in depths}),
         **{
-            row: network_method(row, rank=rank, n_layers=n, prune_layers=False)
+            row: network_method(row, rank=rank, n_layers=n, joint_tuning=True)
             for n, row in tuned.items()
         },
     }
@@ -304,8 +309,10 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
 
 _RANKS_TEXT = """{about}
 
-SN of three layers, and the factorised network DNN iii, at the same ranks. {printed} A penalty \
-that is chosen makes the rank matter less: it shrinks directions that are not needed.
+SN of three layers, and the factorised network DNN iii, at the same ranks.
+
+{printed} A penalty that is chosen makes the rank matter less: it shrinks directions that are \
+not needed.
 
 {how}"""
 
@@ -404,8 +411,9 @@ all: the same number in all tasks, in the units of the outcomes as they are, the
 of the standard deviations of their training values. Calibrated: the first layer has that σ, and \
 the residuals of each layer before censoring give the σ of every task in the next, as in the paper.
 
-{printed} Our layers do the same with the same σ, and once more with σ as part of the maximum of \
-the likelihood. A larger σ shrinks the coefficients, which the clipped score rewards; E[y|x] needs \
+{printed} It has the same one σ; calibrated, its first layer has the standard deviation of every \
+task; and once more σ is part of the maximum of the likelihood. A larger σ shrinks the \
+coefficients, which the clipped score rewards; E[y|x] needs \
 the right σ.
 
 {how}"""

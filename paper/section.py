@@ -38,7 +38,6 @@ class Claim:
     test : str
         The test that gave the verdict, and its result.
     by : {"the paper", "us"}
-        Who claims it.
     row : str
         What was run: the algorithm as printed with published or with best constants, or ours. The
         same text is tested once for each. Empty where the claim is about other methods.

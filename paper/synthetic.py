@@ -78,13 +78,16 @@ def _network(scale: Scale, n_layers: int, constants: Constants) -> PrintedNetwor
     return PrintedNetwork(scale.rank, n_layers, constants, scale.sigma)
 
 
-_AS_PRINTED = f"""“{PRINTED}”: one pass of Algorithm 1 over the rows per layer, features and \
-outcomes as they are drawn, no intercept, the true σ, λ = 0.01, steps η = μ = 0.001 that are \
-divided by 1000 in layer 2 and by 100 more above, a start at the rank-R factors of least squares, \
-and layers above the first that start at the one below. “{CHOSEN}”: λ of 0, 0.01 and 0.1, η of \
-0.0003, 0.001 and 0.003, and steps that shrink like that or are the same in all layers, chosen for \
-every row of the table. Nothing is undone. An entry “diverged” says in how many splits numbers \
-became infinite. “{OURS}”: features and outcomes in standard units, intercepts, and σ learned."""
+_AS_PRINTED = f"""“{PRINTED}”: one pass of Algorithm 1 over the rows per layer. Features and \
+outcomes are as they are drawn; no intercept; the true σ; λ = 0.01; steps η = μ = 0.001, divided \
+by 1000 in layer 2 and by 100 more above. The first layer starts at the rank-R factors of least \
+squares, and every other one at the layer below. Nothing is undone.
+
+“{CHOSEN}”: the same with λ of 0, 0.01 and 0.1, η of 0.0003, 0.001 and 0.003, and steps that \
+shrink like that or are the same in all layers, chosen for every row of the table. “Diverged” says in how \
+many splits numbers became infinite.
+
+“{OURS}”: features and outcomes in standard units, intercepts, and σ learned."""
 
 
 # ``table-synthetic``: Table 2 of the paper, with the oracle that it omits.
@@ -103,8 +106,8 @@ sizes it states. Order and ratios compare.
 Rows called clipped are squared losses whose predictions are set to the bounds, which is what \
 the paper calls censored; rows called censored maximise the censored likelihood.
 
-{printed} One pass is ours with steps of its own; our defaults go to the optimum. All networks \
-know the rank.
+{printed} One pass has steps of its own; our defaults go to the optimum. All networks know the \
+rank.
 
 {seconds}"""
 
@@ -245,9 +248,10 @@ PASSES = {
 }
 
 _LAYERS_TEXT = """The first table is the paper's setting: the truth is one layer, and networks \
-grow to each depth. {printed} Constants of more than {choosing} layers are chosen by the error of \
-{choosing}. Our layers go to their optimum, one by one, and all are kept, up to {choosing}: those \
-above repeat the third.
+grow to each depth.
+
+{printed} Each layer goes to its optimum, and all are kept, up to {choosing}: those above repeat \
+the third. Best constants of more than {choosing} layers are chosen by the error of {choosing}.
 
 Is it depth that helps? A further layer is also a further pass over the rows. Two rows therefore \
 have one layer with the published constants that passes over the rows three times, each pass from \
@@ -337,7 +341,7 @@ def _on_two_layers(scale: Scale, context: Context) -> tuple[pd.DataFrame, dict[s
         OURS: grown([SubspaceNetworkRegressor(two.rank)], {n: at_depth(OURS, n) for n in DEPTHS}),
     }
     for n in DEPTHS[1:]:
-        network = SubspaceNetworkRegressor(two.rank, n, prune_layers=False)
+        network = SubspaceNetworkRegressor(two.rank, n, joint_tuning=True)
         methods[at_depth(TUNED, n)] = Method((network,), {at_depth(TUNED, n): reading("clip")})
     results = compare_methods("table-layers, two layers", data, methods, scale, context)
     return results, split_settings(data, scale, context, R=two.rank, σ=two.sigma)
