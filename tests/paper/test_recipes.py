@@ -115,13 +115,14 @@ def test_one_unit_for_all_is_not_a_unit_for_each() -> None:
     X, Y = _scores()
     factors = np.array([10.0, 1.0, 1.0])
     changed = []
-    for unit in ("each task", "all tasks"):
+    units: list[Any] = ["each task", "all tasks"]
+    for unit in units:
         predictions = []
         for factor in (np.ones(3), factors):
-            model = InUnits(PrintedNetwork(2, 2, CONSTANTS, 1.0), unit)  # type: ignore[arg-type]
+            model = InUnits(PrintedNetwork(2, 2, CONSTANTS, 1.0), unit)
             targets = CensoredTargets.from_bounds(factor * Y, 0.0, factor * 10.0)
             predictions.append(model.fit(X, targets).staged_predict(X)[-1] / factor)
-        changed.append(not np.allclose(*predictions))
+        changed.append(not np.allclose(predictions[0], predictions[1]))
     assert changed == [False, True]
 
 
