@@ -408,17 +408,18 @@ def _claims(row: str, here: list[Evidence]) -> list[Claim]:
     middle, last = np.abs([(e.regret[_HALF - 1], e.regret[-1]) for e in here]).T
     half, end = np.array([(e.gradients[_HALF], e.gradients[-1]) for e in here]).T
     highest, lowest = max(e.regret.max() for e in here), min(e.bound.min() for e in here)
-    point = "; towards U = V = 0" if row == _SHORT else ""
+    row, where = (PRINTED, ", rows of length 1") if row == _SHORT else (row, "")
+    point = "; towards U = V = 0" if where else ""
     return [
         claim_over_repeats(
-            f"Successive subspaces differ by O(1/i) ({row}).",
+            f"Successive subspaces differ by O(1/i){where} ({row}).",
             -1.0 - slopes,
             "−1 − slope of log difference on log i",
             paper="Section 2.2: ‖Uᵢ − Uᵢ₋₁‖ ≤ B/i",
             ours=f"like i^{slopes.mean():.2f} on average".replace("-", "−"),
         ),
         claim_over_repeats(
-            f"The regret stays under its bound throughout the pass ({row}).",
+            f"The regret stays under its bound throughout the pass{where} ({row}).",
             np.array([(e.bound - e.regret).min() for e in here]),
             "smallest distance of regret and bound",
             paper="Appendix: R ≤ B²(ln n + 1)²/(2μn) + 5B²/(6μn)",
@@ -427,14 +428,14 @@ def _claims(row: str, here: list[Evidence]) -> list[Claim]:
             ),
         ),
         claim_over_repeats(
-            f"The regret shrinks towards 0 ({row}).",
+            f"The regret shrinks towards 0{where} ({row}).",
             np.log(middle / last),
             "log |regret| after half the rows − log |regret| at the end",
             paper="Section 2.2: it “will again vanish if N → ∞”",
             ours=f"at the end {np.mean(last / middle):.0%} of what it was after half the rows",
         ),
         claim_over_repeats(
-            f"U approaches a stationary point of the batch objective ({row}).",
+            f"U approaches a stationary point of the batch objective{where} ({row}).",
             np.log(np.minimum(half, _SMALL) / end),
             f"log of the smaller of {_SMALL:g} and the relative gradient after half the rows, over "
             "that at the end",
