@@ -18,13 +18,19 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from paper.page import count_verdicts, write_page
+from paper.page import LISTS, conclusion, write_page
 from paper.registry import NAMES, finished, reproduce
 from paper.section import PAPER, SMALL, Context, Scale, Section, TableOf
+from paper.verdicts import JudgedClaim, Summary, judged_claims
 
 ALL = "all"
 _SCALES = {"small": SMALL, "paper": PAPER}
-_COLOURS = {"holds": "green", "does not hold": "red", "cannot be told": "yellow"}
+_COLOURS: dict[Summary, str] = {
+    "holds": "green",
+    "holds only with": "cyan",
+    "does not hold": "red",
+    "cannot be told": "yellow",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -134,14 +140,29 @@ def _show(console: Console, section: Section) -> None:
     for table in section.tables:
         console.print()
         console.print(_as_rich(table))
-    for claim in section.claims:
-        colour = _COLOURS[claim.verdict]
-        console.print(
-            f"\n[{colour}]{claim.verdict}[/{colour}]: [bold]{escape(claim.text)}[/bold]\n"
-            f"  paper: {escape(claim.paper)}\n  here: {escape(claim.ours)}\n"
-            f"  [dim]{escape(claim.test)}[/dim]",
-            highlight=False,
-        )
+    for by, heading in LISTS.items():
+        claims = judged_claims(section.claims, by)
+        if claims:
+            console.print(f"\n[bold]{heading}[/bold]")
+        for claim in claims:
+            console.print(_claim_in_words(claim), highlight=False)
+
+
+def _claim_in_words(claim: JudgedClaim) -> str:
+    """The verdict on the whole, then what was found in every row."""
+    lines = [
+        f"\n{_coloured(claim.verdict, claim.summary)}: [bold]{escape(claim.text)}[/bold]",
+        f"  paper: {escape(claim.rows[0].paper)}",
+    ]
+    for one in claim.rows:
+        row = f"{escape(one.row)}: " if one.row else ""
+        verdict = f"{_coloured(one.verdict, one.verdict)}. " if len(claim.rows) > 1 else ""
+        lines += [f"  here: {row}{verdict}{escape(one.ours)}", f"  [dim]{escape(one.test)}[/dim]"]
+    return "\n".join(lines)
+
+
+def _coloured(words: str, verdict: Summary) -> str:
+    return f"[{_COLOURS[verdict]}]{words}[/{_COLOURS[verdict]}]"
 
 
 def _as_rich(table: TableOf) -> Table:
@@ -163,9 +184,9 @@ def _as_rich(table: TableOf) -> Table:
 
 
 def _conclude(console: Console, sections: list[Section], files: list[Path]) -> None:
-    counts = count_verdicts(sections)
-    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    console.print(f"\n{sum(counts.values())} claim(s): {listed}.", highlight=False)
+    console.print()
+    for by in LISTS:
+        console.print(conclusion(sections, by) or f"No claim of {by}.", highlight=False)
     if files:
         console.print(
             f"Wrote [bold]{escape(str(files[0]))}[/bold] and {len(files) - 1} files of tables and "

@@ -28,7 +28,7 @@ from deeptobit.app.study import (
 )
 from deeptobit.metrics import some_targets
 from paper.methods import Choice, Method, Problem, assess
-from paper.section import Claim, Context, Scale, TableOf, Verdict
+from paper.section import Claim, Claimant, Context, Scale, TableOf, Verdict
 from paper.values import PaperRow
 from paper.verdicts import Judgement, verdict_over_repeats
 
@@ -152,7 +152,7 @@ def _assess(comparison: Comparison, job: Job) -> pd.DataFrame:
 
 # Tables of a comparison, the paper's values beside ours.
 
-_NOTHING = "–"
+_NOTHING, _DIVERGED = "–", "diverged"
 
 
 def table_by_share(
@@ -165,6 +165,8 @@ def table_by_share(
     measure: str = "anmse",
 ) -> TableOf:
     """Rows in the order of ``results``, shares in columns: mean (standard deviation) over repeats.
+
+    A method that diverged has no mean: its entry says in how many of the repeats.
 
     Parameters
     ----------
@@ -181,12 +183,12 @@ def table_by_share(
     """
     import pandas as pd
 
-    cells = results.groupby(["row", "share"], sort=False)[measure].agg(["mean", "std"])
+    cells = results.groupby(["row", "share"], sort=False)[measure].agg(_entry)
     rows = list(dict.fromkeys(results["row"]))
     shares = list(dict.fromkeys(results["share"]))
     table: dict[str, list[str]] = {"method": rows}
     for share in shares:
-        table[f"{share:.0%}"] = [_cell(*cells.loc[(row, share)]) for row in rows]
+        table[f"{share:.0%}"] = [cells[(row, share)] for row in rows]
         if paper:
             table[f"{share:.0%}, paper"] = [_paper_cell(paper.get(row), share) for row in rows]
     errors = results.pivot(index=["share", "repeat"], columns="row", values=measure)
@@ -209,9 +211,18 @@ def seconds_of_methods(results: pd.DataFrame) -> str:
 
 def _ratio(errors: pd.Series[float], reference: pd.Series[float]) -> str:
     """Mean over shares of the ratio of mean errors, over the repeats that both rows have."""
+    if np.isinf(errors).any():
+        return _DIVERGED
     both = errors.notna() & reference.notna()
     means, references = (one[both].groupby("share").mean() for one in (errors, reference))
     return f"{(means / references).mean():.3f}"
+
+
+def _entry(errors: pd.Series[float]) -> str:
+    lost = int(np.isinf(errors).sum())
+    if lost:
+        return f"{_DIVERGED} in {lost} of {len(errors)}"
+    return _cell(errors.mean(), errors.std())
 
 
 def _cell(mean: float, spread: float) -> str:
@@ -245,7 +256,8 @@ class Compared(NamedTuple):
 
     def __str__(self) -> str:
         """With the numbers."""
-        errors = f"{self.error:.4f} against {self.other_error:.4f}"
+        numbers = (self.error, self.other_error)
+        errors = " against ".join(f"{e:.4f}" if np.isfinite(e) else _DIVERGED for e in numbers)
         return f"{self.row} and {self.other} at {self.share:.0%} ({errors})"
 
 
@@ -257,6 +269,8 @@ def claim_ahead(
     paper: str,
     margin: float = 1.0,
     measure: str = "anmse",
+    by: Claimant = "the paper",
+    row: str = "",
 ) -> Claim:
     """Judge that the first of every pair has a lower error than ``margin`` times the second's.
 
@@ -264,11 +278,12 @@ def claim_ahead(
     which a method ran away would otherwise drown the others.
 
     The claim holds where every pair holds at every share: a test of the whole at the level of
-    each. It does not hold where one of them does not.
+    each. It does not hold where one of them does not. A row that diverged in any split is not ahead
+    of another; splits in which only the other diverged count for the row and are not tested.
     """
     compared = [
-        _compare(results, row, other, share, margin, measure)
-        for row, other in pairs
+        _compare(results, first, second, share, margin, measure)
+        for first, second in pairs
         for share in dict.fromkeys(results["share"])
     ]
     verdicts = [one.judgement.verdict for one in compared]
@@ -277,7 +292,7 @@ def claim_ahead(
         verdict = "does not hold"
     elif "cannot be told" in verdicts:
         verdict = "cannot be told"
-    return Claim(text, paper, _ours(compared), verdict, _test(compared, margin))
+    return Claim(text, paper, _ours(compared), verdict, _test(compared, margin), by, row)
 
 
 def _compare(
@@ -287,17 +302,26 @@ def _compare(
     errors = at_share.pivot(index="repeat", columns="row", values=measure)[[row, other]]
     first, second = errors.to_numpy().T
     sizes = at_share.iloc[0]
-    judgement = verdict_over_repeats(
-        np.log(margin * second / first), test_to_train=sizes["n_test"] / sizes["n_train"]
-    )
+    lost, other_lost = (np.isinf(errors) for errors in (first, second))
+    if lost.any() or other_lost.all():
+        words = f"{row if lost.any() else other} diverged"
+        judgement = Judgement("does not hold" if lost.any() else "holds", np.nan, np.nan, words)
+    else:
+        judgement = verdict_over_repeats(
+            np.log(margin * second / first)[~other_lost],
+            test_to_train=sizes["n_test"] / sizes["n_train"],
+        )
     means = float(first.mean()), float(second.mean())
     return Compared(row, other, share, len(first), *means, judgement)
 
 
 def _ours(compared: Sequence[Compared]) -> str:
     """Ratios, how many comparisons hold, and which do not."""
-    ratios = [one.error / one.other_error for one in compared]
-    if len(compared) == 1:
+    finite = [one for one in compared if np.isfinite([one.error, one.other_error]).all()]
+    ratios = [one.error / one.other_error for one in finite]
+    if not ratios:
+        found = "No ratio of errors: rows diverged."
+    elif len(ratios) == 1:
         found = f"Ratio of errors {ratios[0]:.3f}."
     else:
         found = f"Ratios of errors from {min(ratios):.3f} to {max(ratios):.3f}."

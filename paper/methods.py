@@ -43,15 +43,18 @@ class Method:
     rows : mapping of str to callables
         The prediction (N, T) of a fitted estimator for X (N, D), by the name of its row: one fit
         may serve several rows.
+    trials : tuple of estimators
+        One for each of ``grid``, to choose by where those take long to fit; empty: themselves.
     """
 
     grid: tuple[Any, ...]
     rows: Mapping[str, Reading]
+    trials: tuple[Any, ...] = ()
 
     def settings(self) -> dict[str, Any]:
         """What a result depends on, as JSON has it."""
-        grid = [in_words(model) for model in self.grid]
-        return {"grid": grid, "rows": list(self.rows)}
+        grid, trials = ([in_words(model) for model in part] for part in (self.grid, self.trials))
+        return {"grid": grid, "rows": list(self.rows), "trials": trials}
 
 
 def in_words(model: Any) -> str:
@@ -200,12 +203,13 @@ def assess(method: Method, problem: Problem, choice: Choice) -> dict[str, Outcom
         all training rows, and the best value on the *test* rows is reported: optimistic, and the
         more so the larger the grid.
     """
-    if choice == "paper":
+    if choice == "paper" and not method.trials:
         fits = [fit for candidate in method.grid for fit in _fit_peeking(candidate, problem)]
         best = _best(method, fits, problem, problem.test)
         chosen = {row: fits[place] for row, place in best.items()}
     else:
-        chosen = _fit_chosen(method, problem)
+        fold = problem.fold if choice == "honest" else (problem.train, problem.test)
+        chosen = _fit_chosen(method, problem, fold)
     return {row: _outcome(method.rows[row], fit, problem) for row, fit in chosen.items()}
 
 
@@ -223,12 +227,12 @@ def _fit(candidate: Any, problem: Problem, rows: Rows) -> _Fit:
     return _Fit(candidate, model.fit(problem.X[rows], problem.targets[rows]))
 
 
-def _fit_chosen(method: Method, problem: Problem) -> dict[str, _Fit]:
-    """For every row of the table, what the validation rows choose, fitted to all training rows."""
+def _fit_chosen(method: Method, problem: Problem, fold: tuple[Rows, Rows]) -> dict[str, _Fit]:
+    """For every row of the table, what the fold chooses, fitted to all training rows."""
     best = dict.fromkeys(method.rows, 0)
     if len(method.grid) > 1:
-        to_fit, to_judge = problem.fold
-        trials = [_fit(candidate, problem, to_fit) for candidate in method.grid]
+        to_fit, to_judge = fold
+        trials = [_fit(trial, problem, to_fit) for trial in method.trials or method.grid]
         best = _best(method, trials, problem, to_judge)
     places = sorted(set(best.values()))
     fits = {place: _fit(method.grid[place], problem, problem.train) for place in places}

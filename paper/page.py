@@ -12,13 +12,15 @@ from importlib.metadata import version
 from importlib.resources import files
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import jinja2
 
 from deeptobit.app.study import write_whole
 from paper.drawing import Picture, as_picture, draw, drawing
-from paper.section import FigureOf, Section, TableOf, Verdict
+from paper.recipes import CHOSEN, OURS, PRINTED
+from paper.section import Claimant, FigureOf, Section, TableOf
+from paper.verdicts import JudgedClaim, Summary, judged_claims
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,16 +60,49 @@ def show_table(table: TableOf) -> ShownTable:
     return ShownTable(table.caption, columns, rows, table.settings)
 
 
-def count_verdicts(sections: Sequence[Section]) -> dict[Verdict, int]:
-    """Number of claims by verdict.
+LISTS: dict[Claimant, str] = {"the paper": "What the paper claims", "us": "What we claim"}
+
+
+def count_verdicts(sections: Sequence[Section], by: Claimant) -> dict[Summary, int]:
+    """Number of claims of the paper, or of ours, by verdict.
 
     Examples
     --------
-    >>> count_verdicts([])
-    {'holds': 0, 'does not hold': 0, 'cannot be told': 0}
+    >>> count_verdicts([], "us")
+    {'holds': 0, 'holds only with': 0, 'does not hold': 0, 'cannot be told': 0}
     """
-    found = Counter(claim.verdict for section in sections for claim in section.claims)
-    return {verdict: found[verdict] for verdict in get_args(Verdict)}
+    claims = [claim for section in sections for claim in judged_claims(section.claims, by)]
+    found = Counter(claim.summary for claim in claims)
+    return {summary: found[summary] for summary in get_args(Summary)}
+
+
+def conclusion(sections: Sequence[Section], by: Claimant) -> str:
+    """How many claims hold, in a sentence; empty if there are none.
+
+    Examples
+    --------
+    >>> from paper.section import Claim
+    >>> claim = Claim("SN is ahead", "Table 2", "yes", "holds", "")
+    >>> conclusion([Section("a", "A", "", claims=(claim,))], "the paper")
+    'Of 1 claim of the paper 1 holds, 0 hold only with some constants or in ours, 0 do not, and 0 \
+cannot be told.'
+    """
+    counts = count_verdicts(sections, by)
+    total = sum(counts.values())
+    if not total:
+        return ""
+    holds, partly, fails, unsure = counts.values()
+    whose = "of the paper" if by == "the paper" else "of ours"
+    some = f"{partly} {_verb(partly, 'hold')} only with some constants or in ours, "
+    return (
+        f"Of {total} claim{'s' if total > 1 else ''} {whose} {holds} {_verb(holds, 'hold')}, "
+        f"{some if by == 'the paper' or partly else ''}{fails} {_verb(fails, 'do')} not, and "
+        f"{unsure} cannot be told."
+    )
+
+
+def _verb(count: int, verb: Literal["hold", "do"]) -> str:
+    return {"hold": "holds", "do": "does"}[verb] if count == 1 else verb
 
 
 def as_markdown(section: Section) -> str:
@@ -77,11 +112,23 @@ def as_markdown(section: Section) -> str:
         shown = show_table(table)
         parts += [shown.caption, _grid([column.name for column in shown.columns], shown.rows)]
         parts += [shown.settings] if shown.settings else []
-    if section.claims:
-        head = ["claim", "paper", "ours", "verdict", "test"]
-        rows = [[c.text, c.paper, c.ours, f"**{c.verdict}**", c.test] for c in section.claims]
-        parts.append(_grid(head, rows))
+    for by, heading in LISTS.items():
+        claims = judged_claims(section.claims, by)
+        if claims:
+            head = ["claim", "paper", "row", "here", "verdict", "test"]
+            rows = [line for claim in claims for line in _claim_lines(claim)]
+            parts += [heading, _grid(head, rows)]
     return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", "\n\n".join(parts)) + "\n"
+
+
+def _claim_lines(claim: JudgedClaim) -> list[list[str]]:
+    """One line for each row of a claim; the first of several has the verdict on all of them."""
+    whole = f" **{claim.verdict}**" if len(claim.rows) > 1 else ""
+    first = [claim.text + whole, claim.rows[0].paper]
+    return [
+        [*(["", ""] if number else first), c.row, c.ours, f"**{c.verdict}**", c.test]
+        for number, c in enumerate(claim.rows)
+    ]
 
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -106,7 +153,7 @@ def _css(name: str, cells: Sequence[str]) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return set(cell) <= _NUMERIC
+    return set(cell) <= _NUMERIC or cell.startswith("diverged")
 
 
 _POLICY = (
@@ -130,14 +177,16 @@ def render_page(sections: Sequence[Section]) -> str:
     """
     with drawing():
         shown = [_show(section) for section in sections]
-    counts = count_verdicts(sections)
+    ledes = [conclusion(sections, by) for by in LISTS]
     content = {
         "title": _title(sections),
-        "lede": _lede(counts),
+        "lede": " ".join(filter(None, ledes)) or "There is no claim to be tested here.",
         "style": _style(),
         "policy": _POLICY,
         "sections": shown,
-        "counts": counts,
+        "counts": count_verdicts(sections, "the paper"),
+        "lists": LISTS,
+        "columns": [PRINTED, CHOSEN, OURS],
         "settings": {"All sections": _settings(sections), "Made with": _facts()},
     }
     environment = jinja2.Environment(
@@ -166,7 +215,7 @@ def _show(section: Section) -> dict[str, Any]:
         "pictures": [picture for pictures, _ in drawn for picture in pictures],
         "notes": [note for _, note in drawn if note],
         "tables": [show_table(table) for table in section.tables],
-        "claims": section.claims,
+        "claims": {by: judged_claims(section.claims, by) for by in LISTS},
     }
 
 
@@ -185,17 +234,6 @@ def _title(sections: Sequence[Section]) -> str:
     if len(sections) == 1:
         return f"{sections[0].title}, reproduced"
     return "The Subspace Network, reproduced"
-
-
-def _lede(counts: dict[Any, int]) -> str:
-    total = sum(counts.values())
-    if not total:
-        return "There is no claim to be tested here."
-    holds, fails, unsure = counts.values()
-    return (
-        f"Of {total} claims {holds} {'holds' if holds == 1 else 'hold'}, {fails} "
-        f"{'does' if fails == 1 else 'do'} not, and {unsure} cannot be told."
-    )
 
 
 def _settings(sections: Sequence[Section]) -> list[tuple[str, str]]:

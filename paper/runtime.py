@@ -19,6 +19,7 @@ from deeptobit.app.study import Baseline
 from deeptobit.datasets import make_subspace
 from paper.arrays import FloatArray
 from paper.baselines import MLPBaseline, TraceNormBaseline
+from paper.recipes import PUBLISHED, PrintedNetwork, printed_layer
 from paper.section import Claim, Context, Scale, Section, TableOf, with_settings
 from paper.verdicts import claim_over_repeats, mean_and_sd
 
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 _REPEATS = 3  # timings of different methods differ by far more than those of one
 _LAYERS = 3
-_ONLINE, _NETWORK, _BATCH = "SN, one layer online", "SN, three layers online", "SN, one layer batch"
+_PRINTED, _PRINTED_NETWORK = "SN as printed, one layer", "SN as printed, three layers"
+_ONLINE, _NETWORK = "SN, ours, one layer in one pass", "SN, ours, three layers in one pass"
+_BATCH = "SN, ours, one layer in batch mode"
+_DEEPER = (_PRINTED_NETWORK, _NETWORK)
 _TOBIT, _DEEP = "Censor (Tobit)", "DNN"
 # Table 4 of the paper, in seconds on six cores, with a GPU for the DNN.
 PAPER = {
@@ -38,12 +42,16 @@ PAPER = {
     "Multi-trace": 32.3,
     "Multi-ℓ2,1": 27.0,
     _TOBIT: 1680.0,
+    _PRINTED: 109.0,
+    _PRINTED_NETWORK: 3 * 109.0,
     _ONLINE: 109.0,
     _NETWORK: 3 * 109.0,
     _DEEP: 659.0,
 }
 _TEXT = """\
-Seconds of one training on all rows, one method at a time, after compilation. The paper's times \
+Seconds of one training on all rows, one method at a time, after compilation. “As printed” is \
+Algorithm 1 in plain NumPy with constants of the authors' scripts, row by row; its speed does not \
+depend on them. Features and outcomes are as drawn. The paper's times \
 are of Matlab, Python and TensorFlow on six cores, with a GPU for the DNN; ours are of this \
 machine: compare orders of magnitude. Multi-trace includes the choice of its penalty by five \
 folds, the DNN that of one of two weight decays; the other penalties are given."""
@@ -82,15 +90,22 @@ def _methods(scale: Scale) -> dict[str, Callable[[], Any]]:
         "Multi-trace": TraceNormBaseline,
         "Multi-ℓ2,1": lambda: MultiTaskLasso(alpha=0.1),
         _TOBIT: TobitRegressor,
+        _PRINTED: lambda: printed_layer(scale, PUBLISHED["table-layers"], 0),
+        _PRINTED_NETWORK: lambda: PrintedNetwork(
+            rank, _LAYERS, PUBLISHED["table-layers"], scale.sigma
+        ),
         _ONLINE: lambda: SubspaceTobitRegressor(rank, solver="online"),
-        _NETWORK: lambda: SubspaceNetworkRegressor(rank, _LAYERS, solver="online"),
+        _NETWORK: lambda: SubspaceNetworkRegressor(
+            rank, _LAYERS, solver="online", prune_layers=False
+        ),
         _BATCH: lambda: SubspaceTobitRegressor(rank, solver="batch"),
         _DEEP: MLPBaseline,
     }
 
 
 def _seconds(model: Any, X: FloatArray, Y: FloatArray) -> float:
-    outcomes = CensoredTargets.from_bounds(Y, 0.0) if isinstance(model, Baseline) else Y
+    own = isinstance(model, Baseline | PrintedNetwork)
+    outcomes = CensoredTargets.from_bounds(Y, 0.0) if own else Y
     started = perf_counter()
     model.fit(X, outcomes)
     return perf_counter() - started
@@ -101,7 +116,7 @@ def _table(data: pd.DataFrame) -> TableOf:
 
     rows = []
     for name in dict.fromkeys(data["method"]):
-        layers = _LAYERS if name == _NETWORK else 1
+        layers = _LAYERS if name in _DEEPER else 1
         seconds = data.loc[data["method"] == name, "seconds"].to_numpy()
         rows.append(
             {
@@ -118,10 +133,14 @@ def _table(data: pd.DataFrame) -> TableOf:
 def _claims(data: pd.DataFrame) -> tuple[Claim, ...]:
     seconds = data.pivot(index="seed", columns="method", values="seconds")
     return (
-        _faster(seconds, _ONLINE, _TOBIT, "109 s against 1680 s"),
-        _faster(seconds, _ONLINE, _DEEP, "109 s against 659 s"),
-        _faster(seconds, _NETWORK, _DEEP, "327 s against 659 s"),
-        _faster(seconds, _ONLINE, _BATCH, "the batch mode is not timed"),
+        _faster(seconds, _PRINTED, _TOBIT, "Table 4: 109 s against 1680 s"),
+        _faster(seconds, _ONLINE, _TOBIT, "Table 4: 109 s against 1680 s"),
+        _faster(seconds, _PRINTED_NETWORK, _DEEP, "Table 4: 327 s against 659 s"),
+        _faster(seconds, _NETWORK, _DEEP, "Table 4: 327 s against 659 s"),
+        # ours
+        _faster(seconds, _ONLINE, _PRINTED, "not compared"),
+        # ours
+        _faster(seconds, _ONLINE, _BATCH, "not compared"),
     )
 
 
@@ -131,6 +150,6 @@ def _faster(seconds: pd.DataFrame, first: str, second: str, paper: str) -> Claim
         f"{first} is faster than {second}.",
         ratios,
         "log of the ratio of seconds",
-        paper=f"Table 4: {paper}",
+        paper=paper,
         ours=f"{np.exp(ratios.mean()):.3g} times as fast",
     )

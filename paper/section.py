@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
+Claimant = Literal["the paper", "us"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class Claim:
     verdict : {"holds", "does not hold", "cannot be told"}
     test : str
         The test that gave the verdict, and its result.
+    by : {"the paper", "us"}
+    row : str
+        What was run: the algorithm as printed with published or with best constants, or ours. The
+        same text is tested once for each. Empty where the claim is about other methods.
     """
 
     text: str
@@ -43,6 +48,8 @@ class Claim:
     ours: str
     verdict: Verdict
     test: str
+    by: Claimant = "the paper"
+    row: str = ""
 
 
 @dataclass(frozen=True, eq=False)

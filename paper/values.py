@@ -17,7 +17,7 @@ def _row(*cells: float) -> PaperRow:
     }
 
 
-# Table 2: synthetic data.
+# Table 2: synthetic data; its Subspace Networks are layers 1 and 3 of Table 3.
 SYNTHETIC: Mapping[str, PaperRow] = {
     "lasso": _row(1412, 1384, 1365, 1349, 1343, 7, 5, 5, 5, 11),
     "lasso, clipped": _row(1127, 1102, 1088, 1078, 1070, 10, 10, 9, 10, 12),
@@ -27,15 +27,13 @@ SYNTHETIC: Mapping[str, PaperRow] = {
     "DNN i": _row(623, 593, 587, 590, 555, 41, 48, 53, 71, 57),
     "DNN ii": _row(489, 462, 455, 447, 431, 35, 42, 54, 43, 53),
     "DNN iii": _row(431, 400, 395, 386, 380, 41, 39, 50, 58, 57),
-    "SN, the paper's recipe, layer 1": _row(390, 389, 388, 388, 390, 4, 7, 6, 6, 8),
-    "SN, the paper's recipe, layer 3": _row(369, 366, 364, 363, 364, 2, 3, 3, 3, 5),
 }
 
-# Table 3: the layers of a network on the same data.
+# Table 3: the layers of a Subspace Network on the same data.
 SYNTHETIC_LAYERS: Mapping[int, PaperRow] = {
-    1: SYNTHETIC["SN, the paper's recipe, layer 1"],
+    1: _row(390, 389, 388, 388, 390, 4, 7, 6, 6, 8),
     2: _row(381, 379, 378, 378, 378, 5, 5, 4, 5, 6),
-    3: SYNTHETIC["SN, the paper's recipe, layer 3"],
+    3: _row(369, 366, 364, 363, 364, 2, 3, 3, 3, 5),
     10: _row(368, 366, 364, 363, 363, 2, 3, 3, 3, 5),
     20: _row(368, 365, 363, 362, 363, 2, 3, 3, 3, 5),
 }
@@ -49,7 +47,7 @@ REAL_LAYERS: Mapping[int, PaperRow] = {
     10: _row(1977, 1967, 1964, 1951, 1953, 31, 35, 38, 38, 39),
 }
 
-# Table 6: ADNI; all of these methods are clipped there.
+# Table 6: ADNI; all are clipped there. Its Subspace Networks are layers 1 and 3 of Table 5.
 REAL: Mapping[str, PaperRow] = {
     "least squares, clipped": _row(3874, 3119, 2779, 2563, 2422, 203, 124, 123, 108, 112),
     "lasso, clipped": _row(2393, 2202, 2112, 2037, 2005, 56, 49, 55, 42, 54),
@@ -59,8 +57,6 @@ REAL: Mapping[str, PaperRow] = {
     "DNN i": _row(2549, 2236, 2215, 2149, 2132, 442, 66, 76, 77, 138),
     "DNN ii": _row(2388, 2208, 2200, 2141, 2090, 121, 62, 76, 79, 79),
     "DNN iii": _row(2113, 2127, 2087, 2093, 2069, 63, 118, 102, 137, 135),
-    "SN, 1 layer": REAL_LAYERS[1],
-    "SN, 3 layers": REAL_LAYERS[3],
 }
 
 # Table 7: ranks on ADNI.
@@ -79,6 +75,6 @@ DNN_RANKS: Mapping[int, PaperRow] = {
 
 # Table 8: six layers on ADNI.
 CALIBRATION: Mapping[str, PaperRow] = {
-    "not calibrated": _row(1993, 1987, 1991, 1982, 1984, 34, 43, 44, 42, 41),
+    "one σ for all": _row(1993, 1987, 1991, 1982, 1984, 34, 43, 44, 42, 41),
     "calibrated": _row(1977, 1967, 1964, 1951, 1954, 31, 36, 39, 38, 39),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import t as student_t
 from threadpoolctl import threadpool_limits
 
-from paper.section import Claim, Context, Verdict
+from paper.section import Claim, Claimant, Context, Verdict
 
 LEVEL = 0.05
 
@@ -93,6 +93,8 @@ def claim_over_repeats(
     paper: str,
     ours: str,
     test_to_train: float = 0.0,
+    by: Claimant = "the paper",
+    row: str = "",
 ) -> Claim:
     """A claim that holds where differences are positive.
 
@@ -105,6 +107,8 @@ def claim_over_repeats(
         What the differences are, such as "smallest cosine − 0.99".
     paper, ours : str
     test_to_train : float
+    by, row : str
+        As in :class:`~paper.section.Claim`.
 
     Examples
     --------
@@ -116,7 +120,61 @@ def claim_over_repeats(
     ('holds', 'error of Tobit − error of SN > 0: t-test over 3 repeats, p = 0.020')
     """
     found = verdict_over_repeats(differences, test_to_train=test_to_train)
-    return Claim(text, paper, ours, found.verdict, f"{tested} > 0: {found.test}")
+    return Claim(text, paper, ours, found.verdict, f"{tested} > 0: {found.test}", by, row)
+
+
+# One verdict for a claim that was tested in several rows.
+
+Summary = Literal["holds", "holds only with", "does not hold", "cannot be told"]
+
+
+class JudgedClaim(NamedTuple):
+    """A claim as it was tested in all rows, in their order."""
+
+    rows: tuple[Claim, ...]
+
+    @property
+    def text(self) -> str:
+        """The claim, in one sentence."""
+        return self.rows[0].text
+
+    @property
+    def by(self) -> Claimant:
+        """Who claims it."""
+        return self.rows[0].by
+
+    @property
+    def summary(self) -> Summary:
+        """Holds, or does not, if it does so in all rows; otherwise partly, if in some."""
+        verdicts = {claim.verdict for claim in self.rows}
+        if len(verdicts) == 1:
+            return self.rows[0].verdict
+        return "holds only with" if "holds" in verdicts else "cannot be told"
+
+    @property
+    def verdict(self) -> str:
+        """The summary in words, with the rows in which it holds.
+
+        Examples
+        --------
+        >>> rows = {"as printed, best constants": "holds", "ours": "cannot be told"}
+        >>> claims = [Claim("", "", "", verdict, "", row=row) for row, verdict in rows.items()]
+        >>> JudgedClaim(tuple(claims)).verdict
+        'holds only with best constants'
+        """
+        if self.summary != "holds only with":
+            return self.summary
+        held = [claim.row for claim in self.rows if claim.verdict == "holds"]
+        return f"{self.summary} {' and '.join(row.split(', ')[-1] for row in held)}"
+
+
+def judged_claims(claims: Sequence[Claim], by: Claimant) -> list[JudgedClaim]:
+    """The claims of the paper, or ours, in their order; those of one text are one."""
+    of_text: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.by == by:
+            of_text.setdefault(claim.text, []).append(claim)
+    return [JudgedClaim(tuple(rows)) for rows in of_text.values()]
 
 
 # The same work on many data sets, in parallel.

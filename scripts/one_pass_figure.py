@@ -14,6 +14,7 @@ import numpy as np
 from deeptobit import SubspaceTobitRegressor, datasets
 from deeptobit.arrays import FloatArray
 from deeptobit.metrics import principal_angles
+from deeptobit.published import PublishedSubspaceTobit
 from paper.theory import Snapshots, follow
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "one_pass.png"
@@ -23,13 +24,12 @@ EVERY = 50
 def main() -> None:
     """Two panels: the largest principal angle to the true subspace, and the loss of new rows."""
     X, Y, truth = datasets.make_subspace(4000, 200, 100, 10, sigma=3.0, random_state=0)
-    paper = SubspaceTobitRegressor(
-        10, alpha=0.0, step_size=1e-3, averaging=False, fit_intercept=False, sigma=3.0,
-        standardize=False, random_state=0,
-    )  # fmt: skip
+    paper = PublishedSubspaceTobit(
+        10, alpha=0.0, step_size_V=1e-3, step_size_U=1e-3, sigma=3.0, random_state=0
+    )
     passes = {
-        "deeptobit's defaults": follow(SubspaceTobitRegressor(10), X, Y, every=EVERY),
-        "the paper's recipe, step 0.001": follow(paper, X, Y, every=EVERY),
+        "ours": follow(SubspaceTobitRegressor(10), X, Y, every=EVERY),
+        "as printed, λ = 0 and η = μ = 0.001": follow(paper, X, Y, every=EVERY),
     }
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     for name, snapshots in passes.items():

@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 
+from paper.recipes import CHOSEN, OURS, PRINTED
 from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" | $x$"
 
 
 def quick_section(scale: Scale, context: Context) -> Section:
-    """One table, one figure of lines, and a claim of every verdict."""
+    """One table, one figure of lines, a claim of every verdict, and one of ours."""
     context.progress(1, 1, "nothing")
     x = np.arange(1.0, 6.0)
     line = {"label": HOSTILE, "x": x, "y": x**2, "low": x, "high": x**3}
@@ -34,5 +35,9 @@ def quick_section(scale: Scale, context: Context) -> Section:
             Claim(HOSTILE, "Table 1", "0.5", "holds", "t-test, p = 0.01"),
             Claim("B", "", "", "does not hold", ""),
             Claim("C", "", "", "cannot be told", ""),
+            Claim("D", "Table 2", "0.9", "does not hold", "", row=PRINTED),
+            Claim("D", "Table 2", "0.5", "holds", "", row=CHOSEN),
+            Claim("D", "Table 2", "0.4", "holds", "", row=OURS),
+            Claim("E", "", "", "holds", "", by="us"),
         ),
     )

@@ -54,7 +54,13 @@ def test_tables_and_claims_are_printed(run: Run, runs: RunsOf) -> None:
     assert "A table" in shown
     assert "0.10 (0.01)" in shown
     assert "does not hold: B" in shown
-    assert "3 claim(s): 1 holds, 1 does not hold, 1 cannot be told." in shown
+    assert "holds only with best constants and ours: D" in shown
+    assert "here: as printed, published constants: does not hold. 0.9" in shown
+    # First what the paper claims, then what we claim.
+    assert shown.index("What the paper claims") < shown.index(": D") < shown.index("What we claim")
+    assert shown.index("What we claim") < shown.index("holds: E")
+    assert "Of 4 claims of the paper 1 holds, 1 holds only with some constants or in ours" in shown
+    assert "Of 1 claim of ours 1 holds, 0 do not, and 0 cannot be told." in shown
     assert runs[0][0] == "small"
 
 

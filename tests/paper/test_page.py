@@ -1,5 +1,6 @@
 """The page and the files of a reproduction."""
 
+import json
 import re
 from dataclasses import asdict, replace
 from html import unescape
@@ -76,10 +77,34 @@ def test_ids_are_unique(page: str) -> None:
 
 
 def test_every_claim_has_its_verdict_and_all_are_counted(page: str) -> None:
-    assert "Of 6 claims 2 hold, 2 do not, and 2 cannot be told." in page
-    # Once in the overview and once in its section.
-    assert page.count('class="verdict holds"') == 4
+    assert "Of 8 claims of the paper 2 hold, 2 hold only with some constants or in ours, " in page
+    assert "Of 2 claims of ours 2 hold, 0 do not, and 0 cannot be told." in page
+    # Once in the overview and once in its section; one claim of the paper holds, and one of ours.
+    assert page.count('class="verdict holds"') == 8
     assert page.count('class="verdict does-not-hold"') == 4
+    assert page.count("holds only with best constants and ours</span>") == 4
+
+
+def test_the_claims_of_the_paper_are_not_mixed_with_ours(page: str) -> None:
+    overview = page[page.index('id="claims"') : page.index('<section id="quick"')]
+    papers, ours = overview.split("<h3>What we claim</h3>")
+    assert "<td>D</td>" in papers
+    assert "<td>E</td>" not in papers
+    assert re.findall("<td>([A-Z])</td>", ours) == ["E", "E"]
+    row = papers[papers.index("<td>D</td>") :].split("</tr>")[0]
+    found = re.findall('class="in-row [^"]*">([^<]*)<', row)
+    assert found == ["does not hold", "holds", "holds"]  # published, best constants, ours
+
+
+def test_a_section_of_before_is_read_with_its_claims(section: Section, tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    write_section(path, section)
+    state = json.loads(path.read_text(encoding="utf-8"))
+    for claim in state["claims"]:
+        del claim["by"], claim["row"]
+    path.write_text(json.dumps(state), encoding="utf-8")
+    again = read_section(path)
+    assert {(claim.by, claim.row) for claim in again.claims} == {("the paper", "")}
 
 
 def test_numbers_are_written_for_people(page: str) -> None:
@@ -161,7 +186,8 @@ def test_files_hold_tables_and_figures(section: Section, tmp_path: Path) -> None
     text = (tmp_path / "out" / "quick.md").read_text(encoding="utf-8")
     assert "**does not hold**" in text
     lines = [line for line in text.splitlines() if line.startswith("|")]
-    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4, 6}
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4, 7}
+    assert "| D **holds only with best constants and ours** | Table 2 |" in text
 
 
 def test_the_same_section_gives_the_same_page(section: Section) -> None:

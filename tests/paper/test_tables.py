@@ -1,6 +1,5 @@
 """The machinery behind the tables, on problems that take a second."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,6 @@ from paper.arrays import FloatArray
 from paper.baselines import LeastSquaresBaseline
 from paper.comparison import Comparison, claim_ahead, compare, table_by_share
 from paper.methods import Method, reading
-from paper.recipes import GrownDepths, depth
 from paper.section import Context
 
 SPLITS = Protocol(train_shares=(0.5, 0.7), repeats=2)
@@ -209,29 +207,28 @@ def test_one_pair_that_fails_fails_the_claim() -> None:
     assert "Holds in 2 of 4 comparisons" in claim.ours
 
 
-@pytest.mark.parametrize("settings", [{}, {"solver": "online", "random_state": 0}])
-def test_depths_are_those_of_networks_grown_alone(
-    settings: dict[str, Any], two_layers: Callable[[], tuple[FloatArray, CensoredTargets]]
-) -> None:
-    X, targets = two_layers()
-    network = SubspaceNetworkRegressor(4, joint_tuning=False, **settings)
-    model = GrownDepths(network, (1, 2, 4)).fit(X, targets)
-    for number in (1, 2, 4):
-        alone = SubspaceNetworkRegressor(4, number, joint_tuning=False, **settings)
-        expected = alone.fit(X, targets).predict(X, kind="clip")
-        np.testing.assert_allclose(depth(number)(model, X), expected, rtol=1e-7, atol=1e-7)
+def test_a_divergence_is_an_entry_and_is_ahead_of_nothing() -> None:
+    fine, lost, all_lost = [0.1, 0.11, 0.1], [0.05, np.inf, 0.05], [np.inf] * 3
+    results = _made_up({"fine": fine, "lost": lost, "all lost": all_lost})
+    frame = table_by_share(results, "", paper={}, reference="fine").frame
+    assert frame["40%"].to_list() == ["0.1033 (0.0058)", "diverged in 1 of 3", "diverged in 3 of 3"]
+    assert frame["over fine"].to_list() == ["1.000", "diverged", "diverged"]
+
+    def claim(first: str, second: str) -> Any:
+        return claim_ahead(results, [(first, second)], text="", paper="", row="r", by="us")
+
+    assert claim("lost", "fine").verdict == "does not hold"
+    assert claim("all lost", "lost").verdict == "does not hold"
+    assert claim("fine", "all lost").verdict == "holds"
+    assert claim("fine", "lost").verdict == "does not hold"  # behind where the other is finite
+    assert "lost and fine at 40% (diverged against 0.1033)" in claim("lost", "fine").ours
+    assert (claim("fine", "lost").row, claim("fine", "lost").by) == ("r", "us")
 
 
-@pytest.fixture
-def two_layers() -> Callable[[], tuple[FloatArray, CensoredTargets]]:
-    """Data on which a second layer pays."""
-    from deeptobit.datasets import make_subspace
-
-    def make() -> tuple[FloatArray, CensoredTargets]:
-        X, Y, _ = make_subspace(
-            800, 20, 10, 2, n_layers=2, skip_connection=True, sigma=0.5, latent_sd=3.0,
-            hidden_sigma=0.0, random_state=0,
-        )  # fmt: skip
-        return X, CensoredTargets.from_bounds(Y, 0.0)
-
-    return make
+def test_trials_choose_in_place_of_what_they_stand_for() -> None:
+    grid, trials = tuple(map(Shrunk, (0.0, 1.0))), tuple(map(Shrunk, (1.0, 30.0)))
+    method = Method(grid, {"shrunk": reading("clip")}, trials)
+    for choice in ("honest", "paper"):
+        results = compare(_comparison({"shrunk": method}, choice), Context())
+        assert set(results["settings"]) == {"Shrunk(factor=0.0)"}
+        assert (results["anmse"] == 1.0).all()

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
-from paper.verdicts import verdict_over_repeats
+from paper.section import Claim, Verdict
+from paper.verdicts import judged_claims, verdict_over_repeats
 
 DIFFERENCES = st.lists(st.floats(-10.0, 10.0), min_size=2, max_size=12).filter(
     lambda values: np.std(values) > 1e-3
@@ -68,3 +69,29 @@ def test_chance_alone_seldom_holds() -> None:
     rng = np.random.default_rng(0)
     found = [verdict_over_repeats(rng.standard_normal(5)).verdict for _ in range(2000)]
     assert 0.035 < np.mean([verdict != "cannot be told" for verdict in found]) < 0.065
+
+
+YES: Verdict = "holds"
+NO: Verdict = "does not hold"
+OPEN: Verdict = "cannot be told"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "summary"),
+    [
+        ([YES, YES, YES], "holds"),
+        ([NO, NO, NO], "does not hold"),
+        ([OPEN, OPEN, OPEN], "cannot be told"),
+        ([NO, YES, YES], "holds only with b and c"),
+        ([YES, OPEN, NO], "holds only with a"),
+        ([NO, OPEN, NO], "cannot be told"),
+    ],
+)
+def test_rows_of_a_claim_have_one_verdict_together(verdicts: list[Verdict], summary: str) -> None:
+    rows = zip("abc", verdicts, strict=True)
+    claims = [Claim("text", "", "", verdict, "", row=row) for row, verdict in rows]
+    other = Claim("text", "", "", NO, "", by="us")
+    (judged,) = judged_claims([*claims, other], "the paper")
+    assert judged.verdict == summary
+    assert judged.rows == tuple(claims)
+    assert [one.verdict for one in judged_claims([*claims, other], "us")] == [NO]
