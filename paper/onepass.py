@@ -75,7 +75,7 @@ def fig_subspace(scale: Scale, context: Context) -> Section:
     )
     return Section(
         "fig-subspace",
-        "Figure 2: one pass finds the subspace",
+        "Figure 2: the subspace over one pass",
         text,
         tables=with_settings(settings, _subspace_table(by_row)),
         figures=with_settings(settings, _subspace_figure(by_row)),

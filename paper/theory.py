@@ -209,9 +209,10 @@ itself.
 The batch objective is the mean over all rows of −log Pr + λ/2(‖U‖² + ‖V‖²). Its gradient by U and \
 V is shown relative to that at the random start. “Approaches a stationary point” means here that \
 the gradient still falls in the second half of the pass and ends below {small:g}. Constant steps \
-make it stop falling. On rows of length 1 it does fall, but to U = V = 0: there the likelihood \
-pulls with at most {pull:.2g} (largest singular value of its slope by W = UV at 0), λ = {alpha:g} \
-is more, and 0 is the minimum of the objective.
+make it stop falling. U = V = 0 is stationary for every λ; ours starts near it, and therefore low. \
+On rows of length 1 the printed gradient does fall, but to U = V = 0: there the likelihood pulls \
+with at most {pull:.2g} (largest singular value of its slope by W = UV at 0), λ = {alpha:g} is \
+more, and 0 is the minimum of the objective.
 
 The regret of the paper is the cost of the last iterate minus that of the iterates before it. It \
 is negative where learning helps, and then under any bound that is positive. “Shrinks” means that \
