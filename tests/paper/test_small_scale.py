@@ -71,8 +71,8 @@ def test_fig_subspace() -> None:
 
 
 def test_a_pass_that_diverges_is_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PUBLISHED, "fig-weights", Constants(0.6, 100.0))
-    monkeypatch.setitem(PUBLISHED, "fig-subspace", Constants(0.6, 100.0))
+    monkeypatch.setitem(PUBLISHED, "fig-weights", Constants(0.0, 100.0))
+    monkeypatch.setitem(PUBLISHED, "fig-subspace", Constants(0.0, 100.0))
     scale = replace(SMALL, repeats=2)
     passes = fig_subspace(scale, Context()).tables[0].frame.set_index("one pass")
     assert passes.loc[PRINTED, "‖Uᵢ‖/‖U‖ at the end"] == "diverged in 2 of 2"
