@@ -24,7 +24,7 @@ from paper.recipes import (
     best_constants,
 )
 from paper.section import Claim, Context, Scale, Section, TableOf, with_settings
-from paper.theory import most_often, told
+from paper.theory import claim_unless_diverged, most_often, told
 from paper.verdicts import claim_over_repeats, over_repeats
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _against(deep: pd.DataFrame, row: str, measure: str) -> Claim:
     better = (sign * table[list(MLP)]).max(axis=1)
     means = table[[row, *MLP]].mean()
     values = ", ".join(f"{n} {v:.4f}" for n, v in zip(("SN", *MLP), means, strict=True))
-    return claim_over_repeats(
+    return claim_unless_diverged(
         f"SN is ahead of f-MLP and rf-MLP in {name} ({row}).",
         (sign * table[row] - better).to_numpy(),
         "lead of SN over the better of the two, mean of the layers",
