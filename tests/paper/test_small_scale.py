@@ -82,7 +82,7 @@ def test_a_pass_that_diverges_is_an_entry(monkeypatch: pytest.MonkeyPatch) -> No
     assert {claim.verdict for claim in lost} == {"does not hold"}
     assert any("The loss falls" in claim.text for claim in lost)
     weights = fig_weights(scale, Context()).tables[0].frame.set_index("one pass")
-    assert weights.loc[PRINTED, "constants"].endswith("diverged")
+    assert str(weights.loc[PRINTED, "constants"]).endswith("diverged")
     evidence = theory(scale, Context()).tables[0].frame.set_index("one pass")
     assert evidence.loc[PRINTED, "gradient at the end"] == "diverged in 2 of 2"
 
