@@ -15,6 +15,7 @@ from paper.recipes import CHOSEN, OURS, PRINTED, PUBLISHED, one_pass
 from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf, panel, with_settings
 from paper.theory import (
     SNAPSHOTS,
+    claim_unless_diverged,
     constants_of,
     draw,
     follow,
@@ -75,7 +76,7 @@ def fig_subspace(scale: Scale, context: Context) -> Section:
     )
     return Section(
         "fig-subspace",
-        "Figure 2: one pass finds the subspace",
+        "Figure 2: the subspace over one pass",
         text,
         tables=with_settings(settings, _subspace_table(by_row)),
         figures=with_settings(settings, _subspace_figure(by_row)),
@@ -98,8 +99,8 @@ def _follow(scale: Scale, job: tuple[str, int]) -> Pass:
     try:
         snapshots = follow(model, X, Y, every=every)
     except DivergenceError:
-        lost = np.full(len(rows), np.inf)
-        parts = lost, lost, np.full(len(rows), 90.0), lost[1:], lost[1:], np.inf
+        lost = np.full(len(rows), np.nan)
+        parts = lost, lost, np.full(len(rows), 90.0), lost[1:], lost[1:], np.nan
         return Pass(row, seed, rows, *parts, left, constants_of(model))
     return Pass(
         row=row,
@@ -197,21 +198,21 @@ def _claims_of(name: str, passes: list[Pass]) -> list[Claim]:
         _found_claim(
             f"One pass finds the subspace, rows of length 1 ({name}).", cosines, "Fig. 2a"
         ),
-        claim_over_repeats(
+        claim_unless_diverged(
             f"‖U − Uᵢ‖/‖U‖ goes below 1, the value of Uᵢ = 0 ({name}).",
             1.0 - differences,
             "1 − difference at the end",
             paper="Fig. 2a: it “smoothly converges”",
             ours=f"{differences.mean():.3f} on average; two independent matrices have 1.41",
         ),
-        claim_over_repeats(
+        claim_unless_diverged(
             f"The loss falls over the pass ({name}).",
             falls,
             "loss of the first − loss of the last fifth of the rows",
             paper="Fig. 2b",
             ours=f"falls by {falls.mean():.3f} per entry on average".replace("-", "−"),
         ),
-        claim_over_repeats(
+        claim_unless_diverged(
             f"Successive subspaces approach like 1/i or faster ({name}).",
             -1.0 - slopes,
             "−1 − slope of log difference on log i",
@@ -234,7 +235,7 @@ def _found_claim(text: str, cosines: FloatArray, where: str) -> Claim:
 def _shrinks(passes: list[Pass]) -> Claim:
     sizes, left = np.array([(p.size[-1], p.left) for p in passes]).T
     # ours
-    return claim_over_repeats(
+    return claim_unless_diverged(
         "With the published constants, U ends no larger than the penalty alone would leave it.",
         1.05 * left - sizes,  # the start is Gaussian as U is, and as large within 5 %
         "1.05 (1 − ηλ)ᴺ − ‖Uᵢ‖/‖U‖ at the end",

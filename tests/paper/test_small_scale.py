@@ -71,14 +71,18 @@ def test_fig_subspace() -> None:
 
 
 def test_a_pass_that_diverges_is_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PUBLISHED, "fig-weights", Constants(0.6, 100.0))
-    monkeypatch.setitem(PUBLISHED, "fig-subspace", Constants(0.6, 100.0))
+    monkeypatch.setitem(PUBLISHED, "fig-weights", Constants(0.0, 100.0))
+    monkeypatch.setitem(PUBLISHED, "fig-subspace", Constants(0.0, 100.0))
     scale = replace(SMALL, repeats=2)
-    passes = fig_subspace(scale, Context()).tables[0].frame.set_index("one pass")
+    section = fig_subspace(scale, Context())
+    passes = section.tables[0].frame.set_index("one pass")
     assert passes.loc[PRINTED, "‖Uᵢ‖/‖U‖ at the end"] == "diverged in 2 of 2"
     assert not passes.loc[OURS].str.contains("diverged").any()
+    lost = [claim for claim in section.claims if claim.ours == "diverged in 2 of 2"]
+    assert {claim.verdict for claim in lost} == {"does not hold"}
+    assert any("The loss falls" in claim.text for claim in lost)
     weights = fig_weights(scale, Context()).tables[0].frame.set_index("one pass")
-    assert weights.loc[PRINTED, "constants"].endswith("diverged")
+    assert str(weights.loc[PRINTED, "constants"]).endswith("diverged")
     evidence = theory(scale, Context()).tables[0].frame.set_index("one pass")
     assert evidence.loc[PRINTED, "gradient at the end"] == "diverged in 2 of 2"
 
