@@ -195,52 +195,55 @@ def _claims_of(name: str, passes: list[Pass]) -> list[Claim]:
     falls = np.array([p.loss[:_BLOCKS].mean() - p.loss[-_BLOCKS:].mean() for p in passes])
     slopes = np.array([p.slope for p in passes])
     return [
-        _found_claim(
-            f"One pass finds the subspace, rows of length 1 ({name}).", cosines, "Fig. 2a"
-        ),
+        _found_claim("One pass finds the subspace, rows of length 1.", cosines, "Fig. 2a", name),
         claim_unless_diverged(
-            f"‖U − Uᵢ‖/‖U‖ goes below 1, the value of Uᵢ = 0 ({name}).",
+            "‖U − Uᵢ‖/‖U‖ goes below 1, the value of Uᵢ = 0.",
             1.0 - differences,
             "1 − difference at the end",
             paper="Fig. 2a: it “smoothly converges”",
             ours=f"{differences.mean():.3f} on average; two independent matrices have 1.41",
+            row=name,
         ),
         claim_unless_diverged(
-            f"The loss falls over the pass ({name}).",
+            "The loss falls over the pass.",
             falls,
             "loss of the first − loss of the last fifth of the rows",
             paper="Fig. 2b",
             ours=f"falls by {falls.mean():.3f} per entry on average".replace("-", "−"),
+            row=name,
         ),
         claim_unless_diverged(
-            f"Successive subspaces approach like 1/i or faster ({name}).",
+            "Successive subspaces approach like 1/i or faster.",
             -1.0 - slopes,
             "−1 − slope of log difference on log i",
             paper="Fig. 2c: “complies with the o(1/t) result”",
             ours=f"like i^{slopes.mean():.2f} on average".replace("-", "−"),
+            row=name,
         ),
     ]
 
 
-def _found_claim(text: str, cosines: FloatArray, where: str) -> Claim:
+def _found_claim(text: str, cosines: FloatArray, where: str, row: str) -> Claim:
     return claim_over_repeats(
         text,
         cosines - _FOUND,
         f"smallest principal cosine − {_FOUND}",
         paper=f"{where}: it “is able to correctly find” the subspace",
         ours=f"smallest principal cosine {cosines.mean():.4f} on average",
+        row=row,
     )
 
 
 def _shrinks(passes: list[Pass]) -> Claim:
     sizes, left = np.array([(p.size[-1], p.left) for p in passes]).T
-    # ours
     return claim_unless_diverged(
         "With the published constants, U ends no larger than the penalty alone would leave it.",
         1.05 * left - sizes,  # the start is Gaussian as U is, and as large within 5 %
         "1.05 (1 − ηλ)ᴺ − ‖Uᵢ‖/‖U‖ at the end",
         paper="not reported",
         ours=f"‖Uᵢ‖/‖U‖ {sizes.mean():.3f} at the end, (1 − ηλ)ᴺ is {left.mean():.3f}",
+        by="us",
+        row=PRINTED,
     )
 
 
@@ -348,13 +351,12 @@ def _weights_claims(row: str, results: list[Weights]) -> list[Claim]:
     cosines = np.array([result.cosine for result in results])
     return [
         claim_over_repeats(
-            f"Most tasks' weights correlate above {_HIGH} with the truth ({row}).",
+            f"Most tasks' weights correlate above {_HIGH} with the truth.",
             shares - 0.5,
             f"share of tasks above {_HIGH} − ½",
             paper="Fig. 3c: “most predicted weights having correlations … above 0.9”",
             ours=f"{shares.mean():.0%} of the tasks on average",
+            row=row,
         ),
-        _found_claim(
-            f"One pass finds the subspace, rows as drawn ({row}).", cosines, "Section 4.1"
-        ),
+        _found_claim("One pass finds the subspace, rows as drawn.", cosines, "Section 4.1", row),
     ]

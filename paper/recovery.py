@@ -155,12 +155,13 @@ def _of_layer(deep: pd.DataFrame, row: str, layer: int) -> Claim:
     here = deep[(deep["layer"] == layer) & (deep["method"] == row)]
     cosines = here["smallest_cosine"].to_numpy()
     return claim_over_repeats(
-        f"SN finds the subspace of layer {layer} of three ({row}).",
+        f"SN finds the subspace of layer {layer} of three.",
         cosines - _FOUND,
         f"smallest principal cosine − {_FOUND}",
         paper="Table 1: “significantly better aligned with the groundtruth”",
         ours=f"smallest principal cosine {cosines.mean():.3f}, mean "
         f"{here['mean_cosine'].mean():.3f}",
+        row=row,
     )
 
 
@@ -172,11 +173,12 @@ def _against(deep: pd.DataFrame, row: str, measure: str) -> Claim:
     means = table[[row, *MLP]].mean()
     values = ", ".join(f"{n} {v:.4f}" for n, v in zip(("SN", *MLP), means, strict=True))
     return claim_unless_diverged(
-        f"SN is ahead of f-MLP and rf-MLP in {name} ({row}).",
+        f"SN is ahead of f-MLP and rf-MLP in {name}.",
         (sign * table[row] - better).to_numpy(),
         "lead of SN over the better of the two, mean of the layers",
         paper=f"Table 1: {paper}",
         ours=f"{values}, mean of the layers",
+        row=row,
     )
 
 
@@ -185,7 +187,6 @@ def chance_claim(level: Chance) -> Claim:
     printed = np.array(list(PAPER.values()))[:, 1:]
     low, high = np.array(level.low[1:3]), np.array(level.high[1:3])
     inside = int(((low <= printed) & (printed <= high)).sum())
-    # ours
     return Claim(
         "The coherences in the paper's Table 1 are those of independent Gaussian matrices.",
         paper=f"maxima {printed[:, 0].min():.2f}–{printed[:, 0].max():.2f}, means "
@@ -194,6 +195,7 @@ def chance_claim(level: Chance) -> Claim:
         f"{low[1]:.2f}–{high[1]:.2f}",
         verdict="holds" if inside == printed.size else "does not hold",
         test=f"{inside} of {printed.size} values inside, {_DRAWS} pairs simulated",
+        by="us",
     )
 
 

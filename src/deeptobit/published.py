@@ -220,7 +220,7 @@ def sketch_and_refine(
     (U, V), (alpha, eta, mu, form, n_passes) = start, recipe
     y, side = read_outcomes(targets)
     change = np.empty(n_passes * len(X))
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for step in range(len(change)):
             i = step % len(X)
             row = Row(X[i], y[i], side[i], sigma)

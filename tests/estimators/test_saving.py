@@ -191,7 +191,7 @@ class OwnModel(TobitRegressor):
 @pytest.mark.parametrize(
     ("model", "named"),
     [
-        (TobitRegressor(outside=print), r"outside'\] is of type builtin_function"),
+        (TobitRegressor(sigma=print), r"sigma'\] is of type builtin_function"),
         (TobitRegressor(noise=OwnNoise()), r"noise'\] is of type OwnNoise"),
         (TobitRegressor(lower=pd.Series([0.0])), r"lower'\] is of type Series"),
         (TobitRegressor(sigma={(1, 2): 0.5}), r"sigma'\] has keys"),

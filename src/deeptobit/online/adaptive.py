@@ -386,7 +386,7 @@ class AdaptiveLearner:
         start.fill_empty(now, self.metric, np.random.default_rng(self.settings.random_state))
         self.now, self.mean = now, now.copy()
         if self._is_sound():
-            self.averaged, self.whitened_at = 0, 0.0
+            self.whitened_at = 0.0
         else:
             self.now, self.mean = before
 

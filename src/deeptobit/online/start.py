@@ -110,7 +110,7 @@ class FeatureMetric:
     def build(cls, X: FloatArray, weight: FloatArray, gram: FloatArray | None) -> FeatureMetric:
         """From the first rows, and what :func:`first_gram` gives of them."""
         n = max(float(weight.sum()), 1.0)
-        moments: FloatArray = weight @ np.square(X)
+        moments = weight @ np.square(X) if gram is None else np.diagonal(gram).copy()
         if gram is not None and (len(gram) <= _ALWAYS_FULL or is_correlated(gram, n)):
             moments = gram.copy()
         metric = cls(moments, n, 1.0, moments, n)
@@ -311,9 +311,12 @@ def reduced_rank_step(
     known = np.maximum(count_entries(block)[0], 1.0)
     curvature = np.maximum(block.weight @ entry[:, 2] / known, LEAST_CURVATURE)
     fill = np.maximum(known / max(float(block.weight.sum()), 1.0), 0.2)  # missing counts as 0 in E
-    root, unit = np.sqrt(block.weight)[:, None], sigma / np.sqrt(curvature)
-    X = root * block.X
-    E = -root * clip(entry[:, 1], -REACH, REACH) / (np.sqrt(curvature) * fill)
+    unit = sigma / np.sqrt(curvature)
+    X, E = block.X, clip(entry[:, 1], -REACH, REACH)
+    E *= -1.0 / (np.sqrt(curvature) * fill)
+    if not (block.weight == 1.0).all():
+        root = np.sqrt(block.weight)[:, None]
+        X, E = root * X, root * E
     if first:
         ridge = _RIDGE_START * sum(X.shape)
         W = _tuned_ridge(X, E, ridge, metric) if metric.is_full else _ridge(X, E, ridge)
@@ -368,7 +371,8 @@ def _ridge(
         return np.asarray(X.T @ np.linalg.solve(gram, E))
     gram = X.T @ X if gram is None else gram.copy()
     gram.flat[:: n_features + 1] += ridge
-    _, W, failed = dposv(gram, X.T @ E)
+    # In the order of LAPACK, which would copy others; a symmetric matrix is its own transpose.
+    _, W, failed = dposv(gram.T, (E.T @ X).T, overwrite_a=True, overwrite_b=True)
     return np.zeros_like(W) if failed else np.asarray(W)  # rounding of dependent features
 
 
