@@ -1,5 +1,5 @@
 import os
-import socket
+import platform
 import stat
 import subprocess
 import sys
@@ -74,7 +74,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_save(tmp_path: Path) 
     )
     subprocess.run([sys.executable, "-c", program, str(path)], check=False)
     assert [file.suffix for file in tmp_path.iterdir()] == [".draft"]
-    host = sha256(socket.gethostname().encode()).hexdigest()[:8]
+    host = sha256(platform.node().encode()).hexdigest()[:8]
     alive = tmp_path / f".a.model-{host}-{os.getpid()}-abc.draft"  # another thread at work
     other = tmp_path / ".a.model-00000000-1-abc.draft"  # another machine's
     alive.touch()

@@ -9,8 +9,8 @@ import hashlib
 import json
 import math
 import os
+import platform
 import re
-import socket
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -147,7 +147,7 @@ def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} into")
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is a device or a pipe; name a file")
-    host = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+    host = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
     _remove_drafts(path, host)
     prefix = f".{path.name}-{host}-{os.getpid()}-"
     with NamedTemporaryFile(dir=path.parent, prefix=prefix, suffix=".draft", delete=False) as file:
