@@ -537,10 +537,8 @@ class PublishedSubspaceNetwork(_AsPrinted):
     ----------
     layers_ : tuple of NetworkLayer
         U, V, intercept (0) and sigma of every layer.
-    coef_, U_, V_, intercept_ : arrays
-        Those of the first layer.
-    sigma_ : array of shape (T,)
-        That of the last layer.
+    coef_, U_, V_, intercept_, sigma_ : arrays
+        Those of the first layer; ``sigma_`` is that of the last.
     rank_, n_layers_, n_iter_, history_, lower_, upper_, target_names_
         As in :class:`PublishedSubspaceTobit`, ``history_["change"]`` by layer.
 
