@@ -293,11 +293,11 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
 
     def _store_stream(self, targets: CensoredTargets) -> None:
         if isinstance(self._stream, NetworkStream):
-            self.history_["layers"] = self._stream.histories
-            self.history_["paying_depth"] = self._stream.depth
-            grown = self._stream.layers(pruned=False)
+            grown, depth = self._stream.grown()
+            self.history_ |= {"layers": self._stream.histories, "paying_depth": depth}
             self.undone_layers_ = self._undone(grown)
-            self._store(self._stream.layers() if self.prune_layers else grown, targets)
+            pruned = networks.deepened(grown[:depth], len(grown))
+            self._store(pruned if self.prune_layers else grown, targets)
         else:
             self._store(self._stream.layers(), targets)
         self.n_iter_ = self._stream.n_seen

@@ -303,14 +303,21 @@ class NetworkStream:
         for rows in self._buffer.blocks(X, low, high, weight, lambda: self._segment):
             self._process(rows)
 
-    def layers(self, *, pruned: bool = True) -> tuple[NetworkLayer, ...]:
-        """The network so far; the rows of an unfinished segment are learned on a copy."""
+    def layers(self) -> tuple[NetworkLayer, ...]:
+        """The network so far, which computes what the depth that predicted best does."""
+        grown, depth = self.grown()
+        return deepened(grown[:depth], len(grown))
+
+    def grown(self) -> tuple[tuple[NetworkLayer, ...], int]:
+        """All layers so far, and the depth that predicted new rows best.
+
+        The rows of an unfinished segment are learned on a copy.
+        """
         stream = self
         if self._buffer.n_rows:
             stream = copy.deepcopy(self)
             stream._process(stream._buffer.take())
-        layers = stream.learned_layers
-        return deepened(layers[: stream.depth], len(layers)) if pruned else layers
+        return stream.learned_layers, stream.depth
 
     def _process(self, rows: online.RawRows) -> None:
         """Algorithm 3 on one segment, with solvers that remember the segments before it."""
