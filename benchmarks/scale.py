@@ -203,7 +203,7 @@ def _one_core() -> Iterator[None]:
 def fit_on_workers(n_workers: int) -> tuple[SubspaceTobitRegressor, float]:
     """The same by workers of one thread each."""
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0"}
-    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster):  # type: ignore[no-untyped-call]
+    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster):
         _layer().fit(source(N_ROWS // 16).on_cluster())
         return timed_fit(source(N_ROWS).on_cluster())
 

@@ -149,7 +149,7 @@ def test_the_page_runs_on_a_cluster(folder: Path) -> None:
     (block,) = (block for block in later if block.text.startswith(CLUSTER))
     reader = Reader(page)
     reader.follow(start)
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with cluster:
         here = block.text.replace("tcp://scheduler:8786", cluster.scheduler_address)
         reader.follow(replace(block, text=here))
