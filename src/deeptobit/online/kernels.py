@@ -361,7 +361,7 @@ def sketch_metric(
         ridge += 1e-4 * mean[r, r] / rank
     for r in range(rank):
         mean[r, r] += ridge + damping
-    inverse, spread = np.linalg.inv(mean), 0.0
+    inverse, spread = np.linalg.inv(mean).T, 0.0  # in C order, for which steps are compiled
     for r in range(rank):
         for s in range(rank):
             spread += inverse[r, s] * largest[r, s] / rank
