@@ -232,13 +232,13 @@ class AdniTable(NamedTuple):
         two tests may well be -1. What is neither on the scale nor a code goes to ``bad_cells``.
         """
         self.require(column)
-        text = self.rows[column.upper()].astype("string").str.strip().fillna("")
-        numbers = pd.to_numeric(text, errors="coerce")
-        values = numbers.to_numpy(dtype=float, na_value=np.nan)
+        rows = self.rows[column.upper()]
+        text = np.array([cell.strip() if isinstance(cell, str) else "" for cell in rows], object)
+        values = np.asarray(pd.to_numeric(text, errors="coerce"), dtype=float)
         is_code = np.isin(values, MISSING_CODES) & (np.isinf(lower) | (values < lower))
         is_good = (values > lower if above else values >= lower) & (values <= upper)
         is_good &= np.isfinite(values) & ~is_code
-        is_bad = text.ne("").to_numpy(dtype=bool) & ~is_good & ~is_code
+        is_bad = (text != "") & ~is_good & ~is_code
         if is_bad.any():
             cells = sorted(zip(self.rows.loc[is_bad, ROW], text[is_bad], strict=True))
             first = ", ".join(f"row {row}: {cell:.20}" for row, cell in cells[:SHOWN_CELLS])
@@ -246,7 +246,7 @@ class AdniTable(NamedTuple):
             scale = f"above {lower:g}" if above else f"in [{lower:g}, {upper:g}]"
             noun = "cell" if len(cells) == 1 else "cells"
             self.bad_cells.append(f"{column}: {len(cells)} {noun} not {scale} ({first}{more})")
-        return pd.Series(np.where(is_good, values, np.nan), text.index, name=text.name)
+        return pd.Series(np.where(is_good, values, np.nan), rows.index, name=rows.name)
 
     def warn_of_bad_cells(self) -> None:
         """One warning for the file, with a line for each column."""
@@ -401,11 +401,11 @@ def read_features(scans: AdniTable, visit: str, qc: str, missing: str) -> pd.Dat
     columns = regions[["name", "column", "newer_column", "lobe_qc"]].to_numpy()
     whole = lobes.all(axis=1)
     measured = {
-        name: _measurement(used, column, newer).where(lobes[lobe] if lobe else whole)
+        name: np.where(lobes[lobe] if lobe else whole, _measurement(used, column, newer), np.nan)
         for name, column, newer, lobe in columns
     }
     used.warn_of_bad_cells()
-    features = pd.DataFrame(measured).droplevel("VISIT").sort_index()
+    features = pd.DataFrame(measured, used.rows.index.get_level_values("RID")).sort_index()
     gaps = features.isna()
     n_gaps = gaps.sum()
     left_out = gaps.all(axis=1) if missing == "keep" else gaps.any(axis=1)
