@@ -11,6 +11,8 @@ from paper.registry import reproduce
 from paper.section import SMALL, Context, Section
 from paper.theory import theory
 
+FEW = replace(SMALL, repeats=3)
+
 
 def verdicts(section: Section) -> dict[str, str]:
     """By text, with the row of the claim in brackets if it has one."""
@@ -26,19 +28,19 @@ def settings(section: Section) -> set[str]:
 
 
 def test_fig_weights() -> None:
-    section = reproduce("fig-weights", SMALL, Context())
+    section = reproduce("fig-weights", FEW, Context())
     found = verdicts(section)
     most = "Most tasks' weights correlate above 0.9 with the truth. ({})"
     # At small scale 1000 rows are too few for the published step.
     assert found[most.format(PRINTED)] == "does not hold"
     assert found[most.format(CHOSEN)] == found[most.format(OURS)] == "holds"
     printed, chosen, ours = (figure.data["correlations"] for figure in section.figures)
-    assert ours.shape == (SMALL.repeats * SMALL.n_tasks,)
+    assert ours.shape == (FEW.repeats * FEW.n_tasks,)
     assert ours.min() > 0.98 > chosen.min() > 0.9 > np.median(printed)
 
 
 def test_theory() -> None:
-    section = reproduce("theory", SMALL, Context())
+    section = reproduce("theory", FEW, Context())
     found = verdicts(section)
     assert len(section.claims) == 4 * 4 + 1
     ours = {text: verdict for text, verdict in found.items() if "(ours)" in text}
@@ -53,7 +55,7 @@ def test_theory() -> None:
     assert data is not None
     ends = data.groupby("one pass")["gradient"].max()
     assert ends[OURS] < 0.05 < data.groupby("one pass")["gradient"].min()[PRINTED]
-    expected = "N = 1000 · D = 40 · T = 20 · R = 3 · σ = 3 · data sets = 5 · seed = 0"
+    expected = "N = 1000 · D = 40 · T = 20 · R = 3 · σ = 3 · data sets = 3 · seed = 0"
     assert settings(section) == {expected}
 
 
@@ -79,7 +81,7 @@ def test_fig_subspace() -> None:
 def test_a_pass_that_diverges_is_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PUBLISHED, "fig-weights", Constants(0.0, 100.0))
     monkeypatch.setitem(PUBLISHED, "fig-subspace", Constants(0.0, 100.0))
-    scale = replace(SMALL, repeats=2)
+    scale = replace(SMALL, n_samples=300, repeats=2)
     section = fig_subspace(scale, Context())
     passes = section.tables[0].frame.set_index("one pass")
     assert passes.loc[PRINTED, "‖Uᵢ‖/‖U‖ at the end"] == "diverged in 2 of 2"
