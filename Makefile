@@ -18,6 +18,8 @@ FUZZ := $(VENV)/.fuzz
 FUZZ_SECONDS ?= 600
 FUZZ_PROBLEMS ?= 20000
 FUZZ_SEED ?= 2026
+# The workers of the tests and the processes they start share compiled modules.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,10 +1,10 @@
-"""Outcomes at scale 1e-12 and 1e12, shifted by 1e9, and in units that are powers of two.
+"""Outcomes at scale 1e12, shifted by 1e9, and in a unit that is a power of two.
 
 Compared: coefficients, intercepts, σ and predictions of every estimator with those of the same
 outcomes around 1, after the units are taken back.
 
-Agreement: bit for bit in units of 2⁻⁴⁰ and 2⁴⁰, which change the exponent of every number and round
-nothing; 1e-9 for 1e-12 and 1e12; 1e-6 of the largest for a shift by 1e9, at which a double has
+Agreement: bit for bit in units of 2⁻⁴⁰, which change the exponent of every number and round
+nothing; 1e-9 for 1e12; 1e-6 of the largest for a shift by 1e9, at which a double has
 seven digits behind the point left. The same for features, and for models that go on learning.
 """
 
@@ -26,7 +26,7 @@ from tests.audits.problems import (
 )
 
 EVERY_ESTIMATOR = pytest.mark.parametrize("name", ESTIMATORS)
-UNITS = {2.0**-40: 0.0, 2.0**40: 0.0, 1e-12: 1e-9, 1e12: 1e-9}
+UNITS = {2.0**-40: 0.0, 1e12: 1e-9}
 EVERY_UNIT = pytest.mark.parametrize("unit", UNITS)
 SHIFT = 1e9
 

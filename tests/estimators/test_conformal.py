@@ -61,9 +61,7 @@ def wrong_model(draw: Draw, **settings: Any) -> TobitRegressor:
     ("noise", "n", "coverage"),
     [
         ("gaussian", 19, 0.9),
-        ("gaussian", 19, 0.5),
         ("gaussian", 99, 0.95),
-        ("logistic", 60, 0.8),
         ("student_t", 60, 0.8),
     ],
 )

@@ -37,8 +37,7 @@ def censored_model() -> TobitRegressor:
     return TobitRegressor(lower=0.0, upper=2.0).fit(X, np.clip(latent, 0.0, 2.0))
 
 
-@pytest.mark.parametrize("cov_type", ["observed", "robust"])
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize(("cov_type", "confidence"), [("observed", 0.8), ("robust", 0.95)])
 def test_censored_coefficients_are_covered_at_the_stated_rate(
     cov_type: Any, confidence: float
 ) -> None:

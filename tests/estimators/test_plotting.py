@@ -83,7 +83,8 @@ def test_every_model_draws_every_picture_and_changes_nothing(name: str) -> None:
         pictures.append(model.plot_convergence())
     for ax in pictures:
         assert isinstance(ax, Axes)
-        ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
+        if name == "network":  # the others are drawn by the same functions
+            ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     assert len(plt.get_fignums()) == len(pictures)
     assert set(vars(model)) == state
     pd.testing.assert_frame_equal(X, before[0])

@@ -68,13 +68,6 @@ def by_hand(
     return scores, np.concatenate(predictions)
 
 
-@EVERY_MODEL
-def test_cross_validation(model: Any) -> None:
-    X, Y = censored()
-    found = cross_validate(model, X, Y, cv=FOLDS)["test_score"]
-    assert_close(found, by_hand(model)[0], 1e-10)
-
-
 @EVERY_FRAME
 def test_cross_validation_of_data_frames(model: Any, frame: Callable[..., Any]) -> None:
     X, Y = problem(with_holes=True)
@@ -83,20 +76,6 @@ def test_cross_validation_of_data_frames(model: Any, frame: Callable[..., Any]) 
     scores, predictions = by_hand(model, with_holes=True)
     assert_close(found, scores, 1e-10)
     assert_close(cross_val_predict(model, *given, cv=FOLDS), predictions, 1e-10)
-
-
-@EVERY_MODEL
-def test_a_grid(model: Any) -> None:
-    X, Y = censored()
-    grid = {"fit_intercept": [True, False]}
-    search = GridSearchCV(model, grid, cv=FOLDS).fit(X, Y)
-    expected = [
-        np.mean(by_hand(model, fit_intercept=fit_intercept)[0])
-        for fit_intercept in grid["fit_intercept"]
-    ]
-    assert_close(search.cv_results_["mean_test_score"], expected, 1e-10)
-    assert search.best_params_ == {"fit_intercept": True}
-    assert_close(search.predict(X), fitted(model).predict(X), 1e-10)
 
 
 @EVERY_MODEL

@@ -13,7 +13,7 @@ from tests.properties.properties import examine
 from tests.properties.strategies import recipes
 
 ALWAYS = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 
 
@@ -39,7 +39,7 @@ def test_subspace(recipe: Recipe) -> None:
     examine(recipe)
 
 
-@settings(ALWAYS, max_examples=40)
+@settings(ALWAYS, max_examples=25)
 @given(recipe=recipes(("network",)))
 def test_network(recipe: Recipe) -> None:
     examine(recipe)

@@ -13,7 +13,7 @@ from deeptobit.app.study import StudyError
 from deeptobit.app.study.config import Source, parse_study
 from tests.properties.strategies import study_contents
 
-OFTEN = settings(max_examples=100, deadline=None)
+OFTEN = settings(max_examples=40, deadline=None)
 Content = dict[str, dict[str, Any]]
 TOKENS = st.sampled_from(
     (

@@ -11,7 +11,7 @@ from deeptobit.targets import task_bounds
 from tests.properties.strategies import bounded_values
 
 Bounded = tuple[FloatArray, FloatArray, FloatArray]
-OFTEN = settings(max_examples=100, deadline=None)
+OFTEN = settings(max_examples=40, deadline=None)
 
 
 def targets_of(problem: Bounded) -> CensoredTargets:

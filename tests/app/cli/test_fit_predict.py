@@ -58,6 +58,7 @@ def test_fit_shows_how_the_model_does(fitted: tuple[Path, str]) -> None:
     assert "deeptobit report" in plain
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(
     ("kind", "headline", "reported"),
     [

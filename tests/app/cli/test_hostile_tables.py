@@ -204,7 +204,9 @@ Write = Callable[[pd.DataFrame, Path], Path]
 
 
 @pytest.fixture(scope="module")
-def followed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Write], Path]:
+def followed(
+    tmp_path_factory: pytest.TempPathFactory, without_pictures: None
+) -> Callable[[Write], Path]:
     """The folder in which a table went through all commands."""
 
     @cache

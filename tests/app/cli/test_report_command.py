@@ -8,6 +8,8 @@ from deeptobit.app.cli.app import app
 from deeptobit.app.study import save_fitted
 from tests.app.report.studies import one_outcome
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 
 def _run(*arguments: object) -> tuple[int, str, str]:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
