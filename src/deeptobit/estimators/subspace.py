@@ -215,7 +215,7 @@ class LowRankRegressor(SubspaceEstimator):
         if automatic and self.alpha != "auto":
             raise ValueError(f"alpha must be 'auto' or a number; got {self.alpha!r}")
         given = 0.0 if automatic else self.alpha
-        inputs.check_settings(self.get_params(deep=False) | {"alpha": given})
+        inputs.check_settings(vars(self) | {"alpha": given})
         self._read_penalty()
         if reset:
             rows = self._read_rows(X, y, sample_weight, lower, upper)
