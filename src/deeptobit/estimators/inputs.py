@@ -28,12 +28,39 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     Rows are contiguous in memory: sums round by their order, and a data frame must give the same
     result as an array.
     """
+    matrix = X if not reset and _is_ready(X, estimator) else _validated(estimator, X, reset=reset)
+    raw = reset and not estimator.standardize
+    most, values = _LARGEST_RAW if raw else _LARGEST, _stored(matrix)
+    if not max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) <= most:  # or NaN
+        _refuse_non_finite(matrix, feature_names(estimator))
+        _refuse_large(matrix, "feature", feature_names(estimator), most)
+    if reset:
+        least = _SMALLEST_RAW if raw else _SMALLEST
+        refuse_small(matrix, "feature", feature_names(estimator), least)
+    return matrix
+
+
+def _is_ready(X: Any, estimator: Any) -> bool:
+    """Whether X is what scikit-learn's checks, half the time of one row's ``predict``, give."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and X.flags.c_contiguous
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def _validated(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as scikit-learn reads it, with errors that say where."""
     arrays.refuse_dates(X, "X")
     columns = getattr(X, "columns", None)
     if columns is not None and len(columns) == 0:
         raise ValueError("X has no column: there is no feature to learn from")
     try:
-        matrix = validate_data(
+        return validate_data(
             estimator,
             arrays.with_names(arrays.without_mask(X)),
             reset=reset,
@@ -46,15 +73,6 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         if any(words in str(error) for words in _NO_NUMBER):
             raise type(error)(_name_what_is_no_number(X, error)) from None
         raise
-    raw = reset and not estimator.standardize
-    most, values = _LARGEST_RAW if raw else _LARGEST, _stored(matrix)
-    if not max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) <= most:  # or NaN
-        _refuse_non_finite(matrix, feature_names(estimator))
-        _refuse_large(matrix, "feature", feature_names(estimator), most)
-    if reset:
-        least = _SMALLEST_RAW if raw else _SMALLEST
-        refuse_small(matrix, "feature", feature_names(estimator), least)
-    return matrix
 
 
 def feature_names(estimator: Any) -> list[str]:

@@ -125,8 +125,10 @@ def count_entries(block: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
 
     Each by task, (T,).
     """
-    known, bounded, exact = _weighted(block, (*_kinds(block), block.low == block.high))
-    return known, bounded, exact
+    known, bounded = _weighted(block, _kinds(block))
+    if not block.closed:
+        return known, bounded, bounded
+    return known, bounded, _weighted(block, (block.low == block.high,))[0]
 
 
 def sketch(

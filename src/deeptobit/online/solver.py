@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,6 +108,8 @@ class RowBuffer:
     def take(self) -> RawRows:
         """Remove the rows of the unfinished block and return them."""
         parts, self.parts, self.n_rows = self.parts, [], 0
+        if len(parts) == 1:
+            return parts[0]
         columns = zip(*parts, strict=True)
         return RawRows(*(np.concatenate(column) for column in columns))
 
@@ -154,11 +156,13 @@ class Standardization:
         heavy = rows.weight[rows.weight > 0.0]
         unit = float(heavy.mean()) if len(heavy) else 1.0
         share = rows.weight / unit
-        feature_mean, feature_scale = _moments(rows.X, share[:, None])
+        feature_mean, feature_scale = _moments(rows.X, share)
         with np.errstate(invalid="ignore"):  # open on both sides
             values = recorded_values(rows.low, rows.high)
         known = np.isfinite(values)
-        target_mean, target_scale = _moments(np.where(known, values, 0.0), share[:, None] * known)
+        if not known.all():
+            values, share = np.where(known, values, 0.0), share[:, None] * known
+        target_mean, target_scale = _moments(values, share)
         if not center:
             feature_scale, target_scale = (
                 np.hypot(feature_scale, feature_mean),
@@ -202,18 +206,26 @@ class Standardization:
 
 
 def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weighted mean and spread of columns; what has no spread gets its own size, or 1."""
+    """Weighted mean and spread of columns; what has no spread gets its own size, or 1.
+
+    ``share`` (n,) or (n, columns) are the weights.
+    """
     total = np.maximum(share.sum(axis=0), 1e-300)
     # In units of its largest value no square of a column overflows.
-    size = np.abs(values).max(axis=0, initial=0.0)
+    size = np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0))
     size = np.where(size > _VANISHING, size, 1.0)
     scaled = values / size
-    mean = (share * scaled).sum(axis=0) / total
+    mean = _column_sums(share, scaled) / total
     scaled -= mean
-    spread = np.sqrt((share * np.square(scaled)).sum(axis=0) / total)
+    spread = np.sqrt(_column_sums(share, np.square(scaled, out=scaled)) / total)
     tiny = 64.0 * np.finfo(np.float64).eps
     scale = np.where(spread > tiny, spread, 1.0)
     return mean * size, scale * size
+
+
+def _column_sums(share: FloatArray, values: FloatArray) -> FloatArray:
+    """Weighted sums of columns, by weights of rows or of entries."""
+    return np.asarray(share @ values if share.ndim == 1 else np.einsum("ij,ij->j", share, values))
 
 
 # A record of the run, of bounded length.
@@ -384,8 +396,8 @@ class OnlineSolver:
         solver = self
         if self._buffer.n_rows:
             solver = copy.copy(self)
-            solver._learner, solver._buffer = copy.deepcopy((self._learner, self._buffer))
-            solver._history = History()
+            solver._learner, solver._history = copy.deepcopy(self._learner), History()
+            solver._buffer = replace(self._buffer)  # its arrays are only read
             solver._process(solver._buffer.take())
         if solver._learner is None:
             raise ValueError("there is no model yet: call learn with at least one row")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Noise
@@ -161,7 +161,7 @@ def first_gram(X: FloatArray, weight: FloatArray) -> FloatArray | None:
 
 def _gram(X: FloatArray, weight: FloatArray) -> FloatArray:
     """Σ ω xxᵀ, (D, D)."""
-    scaled = X * np.sqrt(weight)[:, None]
+    scaled = X if (weight == 1.0).all() else X * np.sqrt(weight)[:, None]
     return np.asarray(scaled.T @ scaled)
 
 
@@ -269,6 +269,7 @@ _TAUS = 10.0 ** -np.arange(0.0, 10.0)
 _CLEARLY_BETTER = 0.95
 _NEGLIGIBLE = 1e-13
 _RIDGE_START, _RIDGE_STEP = 0.1, 0.01  # per row and feature
+_TURNS = 2  # of the tasks' subspace towards the leading one
 
 
 def spectral_start(
@@ -300,8 +301,8 @@ def reduced_rank_step(
     :math:`W_0 = V^\top U^\top\sqrt{\bar w}/\sigma` coefficients in units of
     :math:`\sigma/\sqrt{\bar w}`.
     :math:`W = W_0 + (X^\top X + \rho(k + D)\tau I)^{-1}X^\top E`, with ρ = 0.1 for the first step
-    and 0.01 later; with Q the leading right singular vectors of XW,
-    :math:`U = \sigma Q/\sqrt{\bar w}` and :math:`V = (WQ)^\top`.
+    and 0.01 later; with Q the leading right singular vectors of XW (later: U, turned towards them
+    twice), :math:`U = \sigma Q/\sqrt{\bar w}` and :math:`V = (WQ)^\top`.
 
     XᵀX may be given as ``gram``. Returns the model after the step, and w̄.
     """
@@ -319,13 +320,20 @@ def reduced_rank_step(
         X, E = root * X, root * E
     if first:
         ridge = _RIDGE_START * sum(X.shape)
-        W = _tuned_ridge(X, E, ridge, metric) if metric.is_full else _ridge(X, E, ridge)
+        W = _tuned_ridge(X, E, ridge, metric) if metric.is_full else _RidgeSolver(X, ridge).apply(E)
         Q = _leading(X @ W, rank)
+        V = (W @ Q).T
     else:
-        W = model.V.T @ (model.Ut / unit)
-        W += _ridge(X, E, _RIDGE_STEP * sum(X.shape) * metric.tau, gram)
-        Q = _turned((model.Ut / unit).T, X @ W)
-    after = Iterate((W @ Q).T, unit * Q.T, model.intercept, sigma)
+        # W, with all tasks, is never formed: a few turns need it times R vectors alone.
+        solver = _RidgeSolver(X, _RIDGE_STEP * sum(X.shape) * metric.tau, gram)
+        U = (model.Ut / unit).T
+        Q, V = U, model.V
+        for turn in range(_TURNS + 1):
+            if turn:
+                along = solver.moments(V.T)
+                Q = np.linalg.qr(U @ (model.V @ along) + E.T @ solver.adjoint(along))[0]
+            V = (model.V.T @ (U.T @ Q) + solver.apply(E @ Q)).T
+    after = Iterate(V, unit * Q.T, model.intercept, sigma)
     return after.copy(), curvature  # the copy is in the order that the kernels walk through
 
 
@@ -361,19 +369,39 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
         start.Ut[component] = 0.0
 
 
-def _ridge(
-    X: FloatArray, E: FloatArray, ridge: float, gram: FloatArray | None = None
-) -> FloatArray:
-    n, n_features = X.shape
-    if n_features > n:
-        gram = X @ X.T
-        gram.flat[:: n + 1] += ridge
-        return np.asarray(X.T @ np.linalg.solve(gram, E))
-    gram = X.T @ X if gram is None else gram.copy()
-    gram.flat[:: n_features + 1] += ridge
-    # In the order of LAPACK, which would copy others; a symmetric matrix is its own transpose.
-    _, W, failed = dposv(gram.T, (E.T @ X).T, overwrite_a=True, overwrite_b=True)
-    return np.zeros_like(W) if failed else np.asarray(W)  # rounding of dependent features
+class _RidgeSolver:
+    """(XᵀX + ρI)⁻¹Xᵀ as a linear map, by the smaller of XᵀX and XXᵀ."""
+
+    def __init__(self, X: FloatArray, ridge: float, gram: FloatArray | None = None) -> None:
+        self._X, self._is_wide = X, X.shape[1] > X.shape[0]
+        self._gram = None if self._is_wide else (X.T @ X if gram is None else gram)
+        inner = X @ X.T if self._gram is None else self._gram.copy()
+        inner.flat[:: len(inner) + 1] += ridge
+        # In the order of LAPACK, which would copy others; a symmetric matrix is its own transpose.
+        self._factor, self._failed = dpotrf(inner.T, overwrite_a=True)
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        """Coefficients (D, k) of values (n, k)."""
+        if self._is_wide:
+            return self._X.T @ self._solve(values)
+        return self._solve((values.T @ self._X).T)
+
+    def adjoint(self, slopes: FloatArray) -> FloatArray:
+        """The transpose: slopes by values (n, k) from those by coefficients (D, k)."""
+        if self._is_wide:
+            return self._solve(self._X @ slopes)
+        return self._X @ self._solve(slopes)
+
+    def moments(self, coefficients: FloatArray) -> FloatArray:
+        """XᵀX times coefficients (D, k)."""
+        if self._gram is None:
+            return self._X.T @ (self._X @ coefficients)
+        return self._gram @ coefficients
+
+    def _solve(self, right: FloatArray) -> FloatArray:
+        if self._failed:  # rounding of dependent features
+            return np.zeros_like(right)
+        return np.asarray(dpotrs(self._factor, right)[0])
 
 
 def _tuned_ridge(X: FloatArray, E: FloatArray, ridge: float, metric: FeatureMetric) -> FloatArray:
@@ -406,23 +434,13 @@ def _principal(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     return power, axes if tall else X.T @ (axes / np.sqrt(power))
 
 
-_TURNS = 2
-
-
-def _turned(Q: FloatArray, fitted: FloatArray) -> FloatArray:
-    """An orthonormal basis, (T, R), turned towards the leading right singular vectors."""
-    gram = fitted.T @ fitted
-    for _ in range(_TURNS):
-        Q = np.linalg.qr(gram @ Q)[0]
-    return Q
-
-
 def _leading(fitted: FloatArray, rank: int) -> FloatArray:
     """Leading right singular vectors, (T, R); orthonormal even where there is no variance."""
     n, n_tasks = fitted.shape
     if n_tasks <= n:
-        last = n_tasks - 1
-        return np.asarray(eigh(fitted.T @ fitted, subset_by_index=[last - rank + 1, last])[1])
+        leading = [n_tasks - rank, n_tasks - 1]
+        gram = fitted.T @ fitted
+        return np.asarray(eigh(gram, subset_by_index=leading, check_finite=False)[1])
     left = np.zeros((n, rank))  # fewer rows than components: any orthonormal completion
     few = min(n, rank)
     left[:, :few] = eigh(fitted @ fitted.T, subset_by_index=[n - few, n - 1])[1]

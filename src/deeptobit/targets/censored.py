@@ -305,10 +305,9 @@ def recorded_values(low: FloatArray, high: FloatArray) -> FloatArray:
     array([ 1.,  0.,  4., nan])
     """
     values = np.where(low == -np.inf, high, low)
-    half = np.where(high == np.inf, low, high)
-    half -= values
-    half *= 0.5
-    values += half
+    within = (values < high) & (high < np.inf)
+    if within.any():
+        values[within] += 0.5 * (high[within] - values[within])
     return values
 
 
