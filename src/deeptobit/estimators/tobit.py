@@ -1,13 +1,13 @@
 """Tobit regression for many outcomes at once, by exact maximum likelihood, and its inference."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import chi2, norm
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import layer
@@ -17,7 +17,7 @@ from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Limits, feature_names
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.exceptions import CensoringWarning, warn
-from deeptobit.inspection import CovarianceKind, FittedTobit
+from deeptobit.inspection import CovarianceKind, FittedTobit, Reference
 from deeptobit.likelihood import Noise, Predictive, one_family
 from deeptobit.targets import BoundsLike, CensoredTargets
 
@@ -236,8 +236,9 @@ class TobitRegressor(CensoredRegressor):
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
         confidence: float = 0.95,
+        small_sample: bool = True,
     ) -> pd.DataFrame:
-        """Coefficient table: estimate, standard error, z, p and confidence interval.
+        r"""Coefficient table: estimate, standard error, z, p and confidence interval.
 
         Parameters
         ----------
@@ -245,6 +246,11 @@ class TobitRegressor(CensoredRegressor):
         groups : array of shape (N,), optional
             Cluster labels of the training rows.
         confidence : float
+        small_sample : bool
+            Take p and intervals from the t distribution of linear regression, with variances times
+            :math:`n/(n-p)` and n − p degrees of freedom (clusters less one for ``"cluster"``), and
+            the interval of log σ from χ². ``False``: from the normal distribution, as R's
+            ``survreg`` does. Standard errors are large-sample in either case.
 
         Returns
         -------
@@ -272,7 +278,12 @@ class TobitRegressor(CensoredRegressor):
         for task in range(len(self.target_names_)):
             covariance = self._covariance(task, cov_type, groups)
             estimate = np.r_[self.coef_[task], self.intercept_[task], np.log(self.sigma_[task])]
-            table = estimate_table(terms, estimate, covariance.diagonal(), confidence)
+            variance = covariance.diagonal()
+            reference = self._reference(task, cov_type, groups, small_sample)
+            table = estimate_table(terms, estimate, variance, confidence, reference)
+            if small_sample and problem.free_sigma[task]:
+                ends = self._training().sigma_interval(task, variance[-1], confidence)
+                table.loc[LOG_SIGMA, ["ci_low", "ci_high"]] = np.log(ends)
             estimated = [True] * (len(terms) - 2)
             parts.append(table[[*estimated, problem.fit_intercept, problem.free_sigma[task]]])
         return pd.concat(parts, keys=self.target_names_, names=["target", "term"])
@@ -283,10 +294,13 @@ class TobitRegressor(CensoredRegressor):
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
         confidence: float = 0.95,
+        small_sample: bool = True,
         digits: int = 4,
     ) -> None:
         """Print the summary, target by target, with counts and fit statistics."""
-        table = self.summary(cov_type=cov_type, groups=groups, confidence=confidence)
+        table = self.summary(
+            cov_type=cov_type, groups=groups, confidence=confidence, small_sample=small_sample
+        )
         trained = self._training()
         shares = trained.problem.targets.describe()
         aic, bic = self.aic(), self.bic()
@@ -319,13 +333,15 @@ class TobitRegressor(CensoredRegressor):
         *,
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
+        small_sample: bool = True,
     ) -> pd.DataFrame:
         """Test per task that the coefficients of ``features`` (all, by default) are zero.
 
         Returns
         -------
         DataFrame
-            Per target: ``statistic`` (χ²), ``df``, ``p_value``.
+            Per target: ``statistic`` βᵀ cov(β)⁻¹ β, ``df``, and ``p_value`` by F, or by χ² if not
+            ``small_sample`` (see ``summary``).
         """
         check_is_fitted(self)
         names = feature_names(self)
@@ -340,17 +356,24 @@ class TobitRegressor(CensoredRegressor):
         chosen, rows = [names.index(name) for name in features], []
         for task, beta in enumerate(self.coef_[:, chosen]):
             covariance = self._covariance(task, cov_type, groups)
-            rows.append(_wald(beta, covariance[np.ix_(chosen, chosen)]))
+            reference = self._reference(task, cov_type, groups, small_sample)
+            rows.append(_wald(beta, covariance[np.ix_(chosen, chosen)], reference))
         index = pd.Index(self.target_names_, name="target")
         return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
 
-    def likelihood_ratio_test(self, restricted: Any = None) -> pd.DataFrame:
-        """Compare with a nested model fitted to the same data (intercept only, by default).
+    def likelihood_ratio_test(
+        self, restricted: Any = None, *, small_sample: bool = True
+    ) -> pd.DataFrame:
+        r"""Compare with a nested model fitted to the same data (intercept only, by default).
 
         Parameters
         ----------
         restricted : fitted TobitRegressor, optional
             A model whose features are a subset of this one's.
+        small_sample : bool
+            Refer :math:`(e^{L/n} - 1)(n-p)/q` to F with q and n − p degrees of freedom, which is
+            exact in linear regression; L is the statistic, q its degrees of freedom. ``False``:
+            refer L to χ².
 
         Returns
         -------
@@ -376,11 +399,17 @@ class TobitRegressor(CensoredRegressor):
             )
         null = other.log_likelihood()
         statistic = 2.0 * (self.log_likelihood_ - null)
-        df = trained.n_parameters() - other.n_parameters()
+        df = (trained.n_parameters() - other.n_parameters()).astype(int)
+        tail = (
+            trained.likelihood_ratio_tail if small_sample else lambda _, *at: Reference().tail(*at)
+        )
         table = {
             "statistic": statistic,
-            "df": df.astype(int),
-            "p_value": chi2.sf(np.maximum(statistic, 0.0), np.maximum(df, 1)),
+            "df": df,
+            "p_value": [
+                tail(task, max(value, 0.0), max(q, 1))
+                for task, (value, q) in enumerate(zip(statistic, df, strict=True))
+            ],
             "restricted_log_likelihood": null,
         }
         return pd.DataFrame(table, index=pd.Index(self.target_names_, name="target"))
@@ -395,6 +424,7 @@ class TobitRegressor(CensoredRegressor):
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
         confidence: float = 0.95,
+        small_sample: bool = True,
     ) -> pd.DataFrame:
         r"""Average marginal effects of the features over the rows of X.
 
@@ -408,7 +438,7 @@ class TobitRegressor(CensoredRegressor):
         kind : {"latent", "mean", "uncensored"}
         lower, upper : arrays of shape (n, T), optional
             Bounds per entry.
-        cov_type, groups, confidence
+        cov_type, groups, confidence, small_sample
             As in ``summary``.
 
         Returns
@@ -441,7 +471,9 @@ class TobitRegressor(CensoredRegressor):
             jacobian[:, : len(beta)] += level * np.eye(len(beta))
             covariance = self._covariance(task, cov_type, groups)
             variance = np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian)
-            table = estimate_table(feature_names(self), beta * level, variance, confidence)
+            reference = self._reference(task, cov_type, groups, small_sample)
+            effect = beta * level
+            table = estimate_table(feature_names(self), effect, variance, confidence, reference)
             parts.append(table.rename(columns={"coef": "effect"}))
         return pd.concat(parts, keys=self.target_names_, names=["target", "feature"])
 
@@ -454,23 +486,45 @@ class TobitRegressor(CensoredRegressor):
         upper: Limits = None,
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
+        small_sample: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
-        """Confidence interval of E[y|x] (not of y), by the delta method, each end (N, T)."""
+        r"""Confidence interval of E[y|x] (not of y), each end (N, T).
+
+        E[y|x] = g(η, σ) bends near a bound. The interval is built on the latent scale and mapped:
+        :math:`g(\hat\eta \pm c\,s/g_\eta,\,\hat\sigma)`, with s the standard error of g by the
+        delta method and c the quantile of t (see ``summary`` on ``small_sample``).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(100, 1))
+        >>> y = np.maximum(X[:, 0] - 1 + rng.normal(size=100), 0)
+        >>> low, high = TobitRegressor().fit(X, y).predict_mean_interval([[-2.0], [0.0], [2.0]])
+        >>> np.column_stack([low, high]).round(3)
+        array([[0.   , 0.002],
+               [0.02 , 0.119],
+               [0.776, 1.682]])
+        """
         check_is_fitted(self)
         x = self._with_intercept(X)
         predictive = self._predictive(X, lower, upper)
-        mean = predictive.mean()
         by_latent, by_sigma = predictive.mean_slopes()
-        by_log_sigma = predictive.sigma * by_sigma
-        error = np.empty_like(mean)
-        for task in range(mean.shape[1]):
-            gradient = np.column_stack([by_latent[:, [task]] * x, by_log_sigma[:, task]])
+        # g_σ/g_η is the mean of ε between the bounds; far beyond one of them only that is known.
+        between = by_sigma / np.where(by_latent > 0.0, by_latent, np.nan)
+        nearest = np.clip(0.0, predictive.a, predictive.b)
+        between = np.clip(np.nan_to_num(between, nan=nearest), predictive.a, predictive.b)
+        by_log_sigma = predictive.sigma * between
+        reach = np.empty_like(by_latent)
+        for task in range(reach.shape[1]):
+            gradient = np.column_stack([x, by_log_sigma[:, task]])
             covariance = self._covariance(task, cov_type, groups)
-            error[:, task] = np.sqrt(np.einsum("ij,jk,ik->i", gradient, covariance, gradient))
-        reach = normal_reach(confidence) * error
-        low = np.clip(mean - reach, predictive.lower, predictive.upper)
-        high = np.clip(mean + reach, predictive.lower, predictive.upper)
-        return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
+            variance = np.einsum("ij,jk,ik->i", gradient, covariance, gradient)
+            reference = self._reference(task, cov_type, groups, small_sample)
+            reach[:, task] = reference.half_width(confidence) * np.sqrt(variance)
+        low, high = (replace(predictive, latent=predictive.latent + by) for by in (-reach, reach))
+        return self._drop_task_axis(low.mean(), X), self._drop_task_axis(high.mean(), X)
 
     def _with_intercept(self, X: Any) -> FloatArray:
         """Features and a column of ones, (n, D + 1)."""
@@ -501,12 +555,21 @@ class TobitRegressor(CensoredRegressor):
             )
         return covariance
 
+    def _reference(
+        self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None, small_sample: bool
+    ) -> Reference:
+        return self._training().reference(task, cov_type, groups) if small_sample else Reference()
+
 
 def estimate_table(
-    terms: list[str], estimate: FloatArray, variance: FloatArray, confidence: float
+    terms: list[str],
+    estimate: FloatArray,
+    variance: FloatArray,
+    confidence: float,
+    reference: Reference,
 ) -> pd.DataFrame:
     """Estimates with standard errors, z, two-sided p and confidence interval."""
-    reach = normal_reach(confidence)
+    reach = reference.half_width(confidence)
     error = np.sqrt(np.where(variance > 0.0, variance, np.nan))  # 0: not estimated, at its floor
     with np.errstate(divide="ignore", invalid="ignore"):
         z = estimate / error
@@ -515,7 +578,7 @@ def estimate_table(
             "coef": estimate,
             "std_err": error,
             "z": z,
-            "p_value": 2.0 * norm.sf(np.abs(z)),
+            "p_value": reference.two_sided(z),
             "ci_low": estimate - reach * error,
             "ci_high": estimate + reach * error,
         },
@@ -523,15 +586,10 @@ def estimate_table(
     )
 
 
-def normal_reach(confidence: float) -> float:
-    """Half-width of a central normal interval in standard errors."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie between 0 and 1; got {confidence}")
-    return float(norm.ppf(0.5 + 0.5 * confidence))
-
-
-def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:
-    """χ² statistic of β = 0, its degrees of freedom and p; NaN where β is not determined."""
+def _wald(
+    beta: FloatArray, covariance: FloatArray, reference: Reference
+) -> tuple[float, int, float]:
+    """Statistic of β = 0, its degrees of freedom and p; NaN where β is not determined."""
     if not np.isfinite(covariance).all():
         return np.nan, 0, np.nan
     scale = np.sqrt(covariance.diagonal())
@@ -539,7 +597,7 @@ def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:
     beta, correlation = beta / scale, covariance / np.outer(scale, scale)
     df = int(np.linalg.matrix_rank(correlation, hermitian=True))
     statistic = float(beta @ np.linalg.pinv(correlation, hermitian=True) @ beta)
-    return statistic, df, float(chi2.sf(statistic, df))
+    return statistic, df, reference.tail(statistic, df)
 
 
 def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:

@@ -6,12 +6,56 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
+from scipy.stats import chi2, f, t
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import CensoringKinds, OlsenProblem, fit_tobit
 
 CovarianceKind = Literal["observed", "robust", "cluster"]
+
+
+@dataclass(frozen=True)
+class Reference:
+    r"""The distribution to which estimates are referred: t and F in place of normal and χ².
+
+    In linear regression, which has n entries and p coefficients, the maximum likelihood variance is
+    too small by :math:`(n-p)/n`, and its own error makes the normal a t with n − p degrees of
+    freedom. Both are exact there. The default is the large-sample reference.
+
+    Parameters
+    ----------
+    factor : float
+        What variances are multiplied with.
+    df : float
+        Degrees of freedom.
+
+    Examples
+    --------
+    >>> Reference().half_width(0.95), Reference(30 / 26, 26).half_width(0.95)
+    (1.959..., 2.207...)
+    >>> round(Reference(30 / 26, 26).tail(4.0, 1), 3)
+    0.074
+    """
+
+    factor: float = 1.0
+    df: float = np.inf
+
+    def half_width(self, confidence: float) -> float:
+        """Half-width of a central interval in large-sample standard errors."""
+        if not 0.0 < confidence < 1.0:
+            raise ValueError(f"confidence must lie between 0 and 1; got {confidence}")
+        return float(np.sqrt(self.factor) * t.ppf(0.5 + 0.5 * confidence, self.df))
+
+    def two_sided(self, z: FloatArray) -> FloatArray:
+        """Two-sided p of estimates divided by their large-sample standard errors."""
+        return np.asarray(2.0 * t.sf(np.abs(z) / np.sqrt(self.factor), self.df))
+
+    def tail(self, statistic: float, q: int) -> float:
+        """Probability of a Wald statistic with q degrees of freedom, or a larger one."""
+        if np.isinf(self.df):
+            return float(chi2.sf(statistic, q))
+        return float(f.sf(statistic / self.factor / max(q, 1), q, self.df))
 
 
 @dataclass(frozen=True)
@@ -79,7 +123,7 @@ class FittedTobit:
 
         ``"observed"`` inverts the observed information. ``"robust"`` is the sandwich
         :math:`A^{-1}\sum_i s_i s_i^\top A^{-1}` of row scores, ``"cluster"`` the same with scores
-        summed within groups first; neither has a small-sample factor.
+        summed within groups first. All are for large samples; see :meth:`reference`.
         """
         jacobian = self._jacobian(task)
         unknown = np.full((len(jacobian), len(jacobian)), np.nan)
@@ -98,6 +142,67 @@ class FittedTobit:
             influence = cho_solve(factor, totals[:, free].T)
             inner = influence @ influence.T
         return np.asarray(jacobian[:, free] @ inner @ jacobian[:, free].T)
+
+    def reference(
+        self, task: int, kind: CovarianceKind = "observed", groups: ArrayLike | None = None
+    ) -> Reference:
+        r"""The small-sample reference of one task's estimates.
+
+        Factor :math:`n/(n-p)` and n − p degrees of freedom; for G clusters
+        :math:`\frac{G}{G-1}\frac{n-1}{n-p}` and G − 1. With a ridge p is the effective number of
+        coefficients. A σ that is given leaves nothing to correct.
+        """
+        if not self.problem.free_sigma[task]:
+            return Reference()
+        n = float(self.n_entries()[task])
+        left = max(n - self._n_coefficients(task), 1.0)
+        if kind != "cluster":
+            return Reference(n / left, left)
+        n_groups = max(len(np.unique(np.asarray(groups))), 2)
+        return Reference(n_groups / (n_groups - 1.0) * (n - 1.0) / left, n_groups - 1.0)
+
+    def likelihood_ratio_tail(self, task: int, statistic: float, q: int) -> float:
+        r"""Tail probability of a likelihood ratio statistic L with q degrees of freedom.
+
+        :math:`(e^{L/n}-1)(n-p)/q` is referred to F with q and n − p degrees of freedom, which is
+        exact in linear regression.
+        """
+        reference, n = self.reference(task), float(self.n_entries()[task])
+        if np.isinf(reference.df):
+            return reference.tail(statistic, q)
+        return reference.tail(n * np.expm1(statistic / n), q)
+
+    def sigma_interval(self, task: int, variance: float, confidence: float) -> FloatArray:
+        r"""Small-sample confidence interval of σ, (2,), given the variance of log σ.
+
+        Coefficients take a share :math:`p/n_\beta` of the residual variance, where
+        :math:`n_\beta` counts every entry by its information on the latent score, 1 if it is
+        observed. The interval is :math:`\tilde\sigma\sqrt{\nu/\chi^2_\nu}` with
+        :math:`\tilde\sigma^2 = \hat\sigma^2/(1-p/n_\beta)` and
+        :math:`\nu = (1-p/n_\beta)/(2\operatorname{var}\log\hat\sigma)`: the exact one in linear
+        regression.
+        """
+        if not variance > 0.0:
+            return np.full(2, np.nan)
+        quantiles = self.problem.noise.ppf(np.linspace(0.0005, 0.9995, 1000))
+        of_observed = np.mean(self.problem.noise.score_slope(quantiles))
+        information = self._information_and_scores(task)[0]
+        n_beta = self.total_weight * information[-2, -2] / of_observed
+        p = self._n_coefficients(task)
+        left = 1.0 - p / max(n_beta, p + 1.0)
+        df = left / (2.0 * variance)
+        sigma = self.problem.scaling.scale[task] / self.point[-1, task] / np.sqrt(left)
+        ends = chi2.ppf([0.5 + 0.5 * confidence, 0.5 - 0.5 * confidence], df)
+        return np.asarray(sigma * np.sqrt(df / ends))
+
+    def _n_coefficients(self, task: int) -> float:
+        """Number of coefficients; with a ridge, tr(H₀H⁻¹) of Hessians without and with it."""
+        n_free = self.problem.features.rank + float(self.problem.fit_intercept)
+        ridge = self.problem.features.ridge
+        if not ridge.any():
+            return n_free
+        information = self._information_and_scores(task)[0][:-1, :-1]
+        return n_free - float(ridge @ np.linalg.pinv(information, hermitian=True).diagonal()[:-1])
 
     def _free(self, task: int) -> BoolArray:
         """Parameters (δ, ε, τ) that were estimated; not a σ that is given or at its floor."""
