@@ -303,11 +303,12 @@ class SubspaceTobitRegressor(LowRankRegressor):
     Parameters
     ----------
     rank : int
-        R; capped at min(D, T).
+        R; capped at min(D, T). With ``alpha="auto"`` an upper limit.
     alpha : "auto" or float
         ``"auto"`` tries :math:`\frac{\sqrt D + \sqrt T}{2\sqrt n}(1 + 2D/n)`, which keeps noise
         out, and smaller values down to a hundredth of it, as long as the corrected Akaike criterion
-        falls (:func:`deeptobit.layer.choose_alpha`); ``history_["alphas"]`` has what was tried.
+        falls, and fewer components where the rank is too large: the rest are then zero
+        (:func:`deeptobit.layer.choose_alpha`). ``history_["alphas"]`` has what was tried.
         This is for the ridge and rows in memory. Penalties that choose features, rows beyond
         memory and the layers of a network take the first value. The online solver, which does not
         know the number of rows n, takes 0 and shrinks by what new rows say of its predictions.
@@ -355,9 +356,9 @@ class SubspaceTobitRegressor(LowRankRegressor):
         length, and ``n_blocks_left_out``, of which nothing could be learned even so. Of the batch
         solver also where it ended: objective, relative gradient norm, certificate, the number of
         features used, ``alpha_max``, the smallest alpha without coefficients, and ``alphas``: of
-        every alpha that ``"auto"`` tried, its criterion (expected negative log likelihood of an
-        entry of new rows, in standard units) and degrees of freedom of W; the last one tried is
-        not taken unless the path ends there.
+        every alpha that ``"auto"`` tried, the components it might use (``rank``), its criterion
+        (expected negative log likelihood of an entry of new rows, in standard units) and degrees of
+        freedom of W; the lowest criterion is taken.
     feature_scale_ : array of shape (D,)
         Standard deviations of the features (batch).
     lower_, upper_, target_names_, n_features_in_, feature_names_in_

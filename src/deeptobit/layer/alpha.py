@@ -2,17 +2,19 @@ r"""How much to shrink: a short path of fits, and the corrected Akaike criterion
 
 The penalty pulls W towards 0 while σ is free, so that too large an alpha makes both too small, and
 none leaves noise in. :func:`choose_alpha` goes from the largest alpha downwards and stops where
-predictions of new rows would become worse.
+predictions of new rows would become worse. Where the rank is larger than it need be, no alpha is
+right: one that keeps noise out of the needless components shrinks the others. The path is then
+followed once more with as many components as pay (:func:`paying_components`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer.features import Layer
-from deeptobit.layer.problem import SubspaceEvaluation
+from deeptobit.layer.problem import SubspaceEvaluation, SubspaceProblem
 from deeptobit.layer.solve import NullLayer, Step, solve_subspace, spectral_start
 from deeptobit.penalties import Ridge
 
@@ -24,13 +26,15 @@ _GAIN = 1e-4  # in the criterion, per entry, below which the path ends
 _VANISHED = 1e-3  # of the strongest component
 _MAX_PAIRS = 2e7  # parameters of U times those of V up to which their coupling is computed
 _ROUNDING = 1e-9
+_NO_CURVATURE = 1e-10  # in standard units: below this, a task says nothing of W
 
 
 class AlphaChoice(NamedTuple):
     """The problem with the chosen alpha, a layer near its optimum, and what was tried.
 
-    ``tried`` has one entry per alpha: ``alpha``, ``criterion`` (estimated negative log likelihood
-    of an entry of new rows, in standard units) and ``degrees_of_freedom`` of all tasks.
+    ``tried`` has one entry per fit: ``alpha``, ``rank`` (the components it may use), ``criterion``
+    (estimated negative log likelihood of an entry of new rows, in standard units) and
+    ``degrees_of_freedom`` of all tasks.
     """
 
     null: NullLayer
@@ -44,42 +48,75 @@ def choose_alpha(
     """Fit along :data:`PATH`, from the problem's alpha downwards, until new rows would not gain.
 
     Every fit starts from the one before and stops early; the criterion is
-    :func:`corrected_akaike`. The problem's own alpha stays, and nothing is tried, where degrees of
-    freedom cannot be counted: with penalties other than the ridge (features that are chosen count
-    for more than they use), features too many to be whitened, or a coupling of U and V too large.
+    :func:`corrected_akaike`. Where fewer components than those in use pay, the rest of the path is
+    followed with these alone, and taken if the criterion is lower. The problem's own alpha stays,
+    and nothing is tried, where degrees of freedom cannot be counted: with penalties other than the
+    ridge (features that are chosen count for more than they use), features too many to be whitened,
+    or a coupling of U and V too large.
 
     Examples
     --------
     >>> from deeptobit import SubspaceTobitRegressor, datasets
     >>> X, Y, _ = datasets.make_subspace(300, 20, 10, 2, random_state=0)
-    >>> model = SubspaceTobitRegressor(rank=2).fit(X, Y)  # calls this
+    >>> model = SubspaceTobitRegressor(rank=4).fit(X, Y)  # calls this
     >>> for tried in model.history_["alphas"]:
     ...     print(*(f"{name} {value:.4g}" for name, value in tried.items()), sep=", ")
-    alpha 0.2498, criterion 0.9107, degrees_of_freedom 52.93
-    alpha 0.1873, criterion 0.9068, degrees_of_freedom 53.83
-    alpha 0.1249, criterion 0.9039, degrees_of_freedom 54.82
-    alpha 0.07493, criterion 0.9025, degrees_of_freedom 55.7
-    alpha 0.03747, criterion 0.9019, degrees_of_freedom 56.41
-    alpha 0.01499, criterion 0.9019, degrees_of_freedom 56.87
+    alpha 0.2498, rank 4, criterion 0.9124, degrees_of_freedom 69.77
+    alpha 0.1873, rank 4, criterion 0.9102, degrees_of_freedom 83.17
+    alpha 0.1249, rank 4, criterion 0.9095, degrees_of_freedom 97.35
+    alpha 0.07493, rank 4, criterion 0.9093, degrees_of_freedom 106.5
+    alpha 0.03747, rank 4, criterion 0.9103, degrees_of_freedom 113.8
+    alpha 0.07493, rank 2, criterion 0.9025, degrees_of_freedom 55.7
+    alpha 0.03747, rank 2, criterion 0.9019, degrees_of_freedom 56.41
+    alpha 0.01499, rank 2, criterion 0.9019, degrees_of_freedom 56.87
     """
     tried: list[dict[str, float]] = []
-    layer, lowest = spectral_start(null), np.inf
-    choice = AlphaChoice(null, layer, tried)
-    for share in PATH if _is_countable(null) else ():
-        at = null.at(share * null.problem.alpha)
-        problem, start = at.problem, _start(layer, at.problem.min_log_sigma)
-        fit = solve_subspace(
-            at, start, alpha=problem.alpha, tol=_TOL, max_iter=max_iter, watch=watch
-        )
-        layer = fit.layer
-        evaluation = problem.evaluate(problem.pack(layer))
-        freedom = degrees_of_freedom(evaluation)
-        criterion, total = corrected_akaike(evaluation, freedom), float(freedom.sum())
-        tried.append({"alpha": problem.alpha, "criterion": criterion, "degrees_of_freedom": total})
-        if not criterion < lowest - _GAIN:
-            break
-        lowest, choice = criterion, AlphaChoice(at, layer, tried)
-    return choice
+    start = spectral_start(null)
+    if not _is_countable(null):
+        return AlphaChoice(null, start, tried)
+
+    def follow(null: NullLayer, layer: Layer, alphas: Iterable[float]) -> _Best:
+        best: _Best | None = None
+        for alpha in alphas:
+            at = null.at(alpha)
+            problem, start = at.problem, _start(layer, at.problem.min_log_sigma)
+            layer = solve_subspace(
+                at, start, alpha=alpha, tol=_TOL, max_iter=max_iter, watch=watch
+            ).layer
+            evaluation = problem.evaluate(problem.pack(layer))
+            freedom = degrees_of_freedom(evaluation)
+            found = _Best(corrected_akaike(evaluation, freedom), at, evaluation)
+            tried.append(
+                {
+                    "alpha": alpha,
+                    "rank": problem.rank,
+                    "criterion": found.criterion,
+                    "degrees_of_freedom": float(freedom.sum()),
+                }
+            )
+            if best is not None and not found.criterion < best.criterion - _GAIN:
+                break
+            best = found
+        assert best is not None
+        return best
+
+    alphas = [share * null.problem.alpha for share in PATH]
+    best = follow(null, start, alphas)
+    layer, alpha = best.evaluation.layer, best.null.problem.alpha
+    paying = paying_components(best.evaluation)
+    if 0 < paying < _alive(layer).sum():
+        strongest = layer._replace(U=layer.U[:, :paying], Z=layer.Z[:, :paying])
+        fewer = follow(null.of_rank(paying), strongest, (a for a in alphas if a <= alpha))
+        best = min(best, fewer, key=lambda each: each.criterion)
+    return AlphaChoice(best.null, best.evaluation.layer, tried)
+
+
+class _Best(NamedTuple):
+    """The lowest criterion on a path, and where it is."""
+
+    criterion: float
+    null: NullLayer
+    evaluation: SubspaceEvaluation
 
 
 def _start(layer: Layer, min_log_sigma: FloatArray) -> Layer:
@@ -87,10 +124,14 @@ def _start(layer: Layer, min_log_sigma: FloatArray) -> Layer:
 
     These would count as converged; components of exactly 0 are seeded again where they should be.
     """
+    alive, log_sigma = _alive(layer), np.maximum(layer.log_sigma, min_log_sigma)
+    return layer._replace(U=layer.U * alive, Z=layer.Z * alive, log_sigma=log_sigma)
+
+
+def _alive(layer: Layer) -> BoolArray:
+    """Components that have not all but vanished, (R,)."""
     strength = np.linalg.norm(layer.U, axis=0)
-    alive = strength > _VANISHED * max(strength.max(initial=0.0), 0.1)
-    U, Z, log_sigma = layer.U * alive, layer.Z * alive, np.maximum(layer.log_sigma, min_log_sigma)
-    return layer._replace(U=U, Z=Z, log_sigma=log_sigma)
+    return np.asarray(strength > _VANISHED * max(strength.max(initial=0.0), 0.1))
 
 
 def _is_countable(null: NullLayer) -> bool:
@@ -112,12 +153,44 @@ def corrected_akaike(evaluation: SubspaceEvaluation, freedom: FloatArray) -> flo
     and loses on new ones. It tends to k/n, Akaike's term, which is also the one for a given σ.
     """
     problem = evaluation.problem
+    nll = float(evaluation.value[0]) - problem.penalty_value(evaluation.layer)
+    return (nll + _excess(problem, freedom)) / problem.n_tasks
+
+
+def _excess(problem: SubspaceProblem, freedom: FloatArray) -> float:
+    """By how much the negative log likelihood of a row is larger for new rows, all tasks."""
     share = problem.weight @ ~problem.targets.missing
     n, k = problem.total_weight * share, freedom + problem.fit_intercept
     excess = 0.5 * ((n + k) / np.maximum(n - k - 2.0, 1.0) - 1.0)
-    excess = np.where(problem.free_sigma, excess, k / np.maximum(n, 1.0))
-    nll = float(evaluation.value[0]) - problem.penalty_value(evaluation.layer)
-    return float(nll + share @ excess) / problem.n_tasks
+    return float(share @ np.where(problem.free_sigma, excess, k / np.maximum(n, 1.0)))
+
+
+def paying_components(evaluation: SubspaceEvaluation) -> int:
+    r"""The number of components with the lowest criterion if none were shrunk, at most R.
+
+    Near a point the likelihood is :math:`\tfrac12 \sum_t c_t \|w_t - \tilde w_t\|^2` in whitened
+    features, with the curvature c of a task averaged over rows and :math:`\tilde w_t` one Newton
+    step away. A W of rank r lowers it by :math:`\tfrac12 \sum_{j \le r} d_j^2`, d being the
+    singular values of the :math:`\sqrt{c_t}\, \tilde w_t`, (D, T), and uses
+
+    .. math:: r \max(D, T) + \sum_{j \le r < l} \frac{d_j^2 + d_l^2}{d_j^2 - d_l^2}
+
+    degrees of freedom: r(D + T − r) where the components stand out, more where they do not.
+    """
+    problem, layer = evaluation.problem, evaluation.layer
+    root = np.sqrt(evaluation.total_curvature)
+    known = root > _NO_CURVATURE
+    step = evaluation.by_coefficients() / np.where(known, root, np.inf)
+    W = layer.Z @ layer.U.T * np.where(known, root, 0.0) - step
+    squares = np.square(np.linalg.svd(W, compute_uv=False))
+    criteria = []
+    for rank in range(min(problem.rank, len(squares)) + 1):
+        used, left = squares[:rank, None], squares[rank:]
+        apart = np.maximum(used - left, np.finfo(np.float64).tiny)
+        freedom = rank * max(W.shape) + float(((used + left) / apart).sum())
+        each = np.full(problem.n_tasks, min(freedom, W.size) / problem.n_tasks)
+        criteria.append(_excess(problem, each) - 0.5 * squares[:rank].sum())
+    return int(np.argmin(criteria))
 
 
 def degrees_of_freedom(evaluation: SubspaceEvaluation) -> FloatArray:

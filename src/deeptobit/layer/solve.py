@@ -13,6 +13,7 @@ from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProbl
 from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit_tobit
 
 _NO_GRADIENT = 1e-6  # in standard units: below this, rounding is all there is
+_LEAST_GRADIENT = 1e-14  # in standard units: no tolerance goes below rounding
 _LONGEST_START = 1e3  # of a task, in its standard deviations
 _CAUTION = 1.5  # on the count of parameters in the floor of σ; chosen on simulated small cohorts
 
@@ -56,6 +57,11 @@ class NullLayer:
         entries = problem.total_weight * (problem.weight @ ~problem.targets.missing)
         floors = self.layer.log_sigma + np.log(sigma_floors(problem, entries))
         return replace(self, problem=replace(problem, min_log_sigma=floors))
+
+    def of_rank(self, rank: int) -> "NullLayer":
+        """The same with fewer components; floors of σ are those of the next alpha."""
+        layer = self.layer._replace(U=self.layer.U[:, :rank], Z=self.layer.Z[:, :rank])
+        return replace(self, problem=replace(self.problem, rank=rank), layer=layer)
 
     @property
     def gradient_scale(self) -> float:
@@ -179,7 +185,7 @@ class StepLog:
                 self.keep(layer)
             before = layer.U.copy()
 
-        goal = np.array([tol * self.gradient_scale])
+        goal = np.array([max(tol * self.gradient_scale, _LEAST_GRADIENT)])
         return solve_newton(problem, problem.pack(start), tol=goal, max_iter=max_iter, watch=add)
 
 
