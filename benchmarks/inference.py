@@ -5,15 +5,15 @@ A range has two lines, one per end. Monte Carlo errors are in the name of the nu
 
 import warnings
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
-from deeptobit import TobitRegressor
+from deeptobit import SubspaceTobitRegressor, TobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators.tobit import LOG_SIGMA
+from deeptobit.estimators.inference import INTERCEPT, LOG_SIGMA
 from deeptobit.exceptions import CensoringWarning
 from deeptobit.likelihood import Gaussian, Predictive
 
@@ -58,6 +58,8 @@ def measure(n_sets: int = 10_000) -> Iterator[Number]:
             yield from _means(name, setting, n_sets // 5)
         for name, setting in SMALL.items():
             yield from _small(name, setting, n_sets)
+        yield from _layer("alpha = 0", 0.0, n_sets // 20)
+        yield from _layer("alpha = 'auto'", "auto", n_sets // 20)
 
 
 def _means(name: str, setting: Setting, n_sets: int) -> Iterator[Number]:
@@ -92,6 +94,25 @@ def _small(name: str, setting: Setting, n_sets: int) -> Iterator[Number]:
     yield from _within(f"Wald test at 5 %, n = 30, {name}", wald, 0.04, 0.06)
     yield from _within(f"likelihood ratio test at 5 %, n = 30, {name}", ratio, 0.04, 0.06)
     yield from _within(f"95 % interval of log σ, n = 30, {name}", scale, 0.92, 0.97)
+
+
+def _layer(name: str, alpha: float | Literal["auto"], n_sets: int) -> Iterator[Number]:
+    """A layer of rank 3, 500 × 20 × 10 with two bounds: coefficients, and the test of the rank."""
+    n, n_features, n_tasks, rank = 500, 20, 10, 3
+    hits, missed = [], []
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        W = rng.normal(size=(n_tasks, rank)) @ rng.normal(size=(rank, n_features))
+        W /= np.sqrt(n_features)
+        X, sigma = rng.normal(size=(n, n_features)), rng.uniform(0.5, 1.5, n_tasks)
+        latent = X @ W.T + 0.3 + sigma * rng.normal(size=(n, n_tasks))
+        model = SubspaceTobitRegressor(rank, alpha=alpha, lower=-1.0, upper=2.0)
+        model.fit(X, np.clip(latent, -1.0, 2.0))
+        ends = model.conf_int().drop(index=[INTERCEPT, LOG_SIGMA], level="term")
+        hits.append(((ends["ci_low"] <= W.ravel()) & (W.ravel() <= ends["ci_high"])).mean())
+        missed.append(float(model.rank_test(n_draws=499)["p_value"] < 0.05))
+    yield from _within(f"95 % intervals of W of rank 3, {name}", hits, 0.93, 0.97)
+    yield from _within(f"test of rank 3 at 5 %, {name}", missed, 0.03, 0.07)
 
 
 def _within(what: str, shares: list[float], low: float, high: float) -> Iterator[Number]:
