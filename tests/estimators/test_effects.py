@@ -137,7 +137,9 @@ def test_effects_are_named_by_target_and_feature() -> None:
 
 @EVERY_NOISE
 @EVERY_BOUND
-def test_intervals_of_the_mean_are_the_delta_method(noise: str, bounds: dict[str, Any]) -> None:
+def test_narrow_intervals_of_the_mean_are_the_delta_method(
+    noise: str, bounds: dict[str, Any]
+) -> None:
     model, covariance = with_covariance(noise, bounds["lower"], bounds.get("upper"))
     rows = one_task()[0][:20]
 
@@ -146,11 +148,19 @@ def test_intervals_of_the_mean_are_the_delta_method(noise: str, bounds: dict[str
 
     slopes = jacobian(mean, estimate(model))
     error = np.sqrt(np.diag(slopes @ covariance @ slopes.T))
-    low, high = model.predict_mean_interval(rows, confidence=0.5)
-    reach = norm.ppf(0.75) * error
-    ends = (-np.inf if bounds["lower"] is None else 0.0), bounds.get("upper", np.inf)
-    np.testing.assert_allclose(low, np.clip(model.predict(rows) - reach, *ends), rtol=1e-3)
-    np.testing.assert_allclose(high, np.clip(model.predict(rows) + reach, *ends), rtol=1e-3)
+    low, high = model.predict_mean_interval(rows, confidence=0.01, small_sample=False)
+    reach = norm.ppf(0.505) * error
+    np.testing.assert_allclose(model.predict(rows) - low, reach, rtol=2e-2)
+    np.testing.assert_allclose(high - model.predict(rows), reach, rtol=2e-2)
+
+
+def test_intervals_of_the_mean_far_beyond_a_bound_are_finite_and_hold_the_mean() -> None:
+    X, y = one_task()
+    model = bounded().fit(X, y)
+    rows = np.outer([-1e6, -50.0, -5.0, 5.0, 50.0, 1e6], [1.0, 0.0, 0.0])
+    low, high = model.predict_mean_interval(rows)
+    mean = model.predict(rows)
+    assert ((low >= 0.0) & (low <= mean) & (mean <= high) & (high <= 3.0)).all()
 
 
 def test_intervals_of_the_mean_hold_the_truth_at_their_rate() -> None:
@@ -181,6 +191,8 @@ def test_intervals_of_the_mean_refuse_other_confidences_and_covariances() -> Non
         model.predict_mean_interval(X, 90)
     with pytest.raises(ValueError, match="cov_type must be"):
         model.predict_mean_interval(X, cov_type="HC3")  # type: ignore[arg-type]
-    robust = model.predict_mean_interval(X, cov_type="robust")
-    clusters = model.predict_mean_interval(X, cov_type="cluster", groups=np.arange(len(X)))
+    robust = model.predict_mean_interval(X, cov_type="robust", small_sample=False)
+    clusters = model.predict_mean_interval(
+        X, cov_type="cluster", groups=np.arange(len(X)), small_sample=False
+    )
     np.testing.assert_allclose(clusters, robust, rtol=1e-9)

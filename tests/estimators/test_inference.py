@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import chi2, norm
+from scipy.stats import chi2, norm, t
 
 from deeptobit import CensoredTargets, TobitRegressor
 from deeptobit.arrays import FloatArray
@@ -44,7 +44,7 @@ def test_standard_errors_invert_the_hessian_of_the_log_likelihood(noise: str, ki
 
 
 def test_the_columns_of_the_summary_follow_from_estimate_and_error() -> None:
-    table = bounded().fit(*frames()).summary(confidence=0.9)
+    table = bounded().fit(*frames()).summary(confidence=0.9, small_sample=False)
     reach = norm.ppf(0.95) * table["std_err"]
     np.testing.assert_allclose(table["z"], table["coef"] / table["std_err"])
     np.testing.assert_allclose(table["p_value"], 2.0 * norm.sf(np.abs(table["z"])))
@@ -108,20 +108,58 @@ def test_without_censoring_standard_errors_are_those_of_least_squares() -> None:
     np.testing.assert_allclose(errors.iloc[4], 1.0 / np.sqrt(2.0 * len(X)), rtol=1e-6)
 
 
+def test_small_samples_without_censoring_have_the_exact_reference_of_linear_regression() -> None:
+    rng = np.random.default_rng(3)
+    n, X = 20, rng.normal(size=(20, 3))
+    y = X @ [1.0, 0.0, 0.4] + rng.normal(size=n)
+    design = np.column_stack([X, np.ones(n)])
+    beta, squares = np.linalg.lstsq(design, y)[:2]
+    error = np.sqrt(squares / (n - 4) * np.linalg.inv(design.T @ design).diagonal())
+    model = TobitRegressor(lower=None).fit(X, y)
+    table = model.summary().loc["y"]
+    p_values = 2.0 * t.sf(np.abs(beta / error), n - 4)
+    np.testing.assert_allclose(table["p_value"][:4], p_values, rtol=1e-6)
+    np.testing.assert_allclose(table["ci_high"][:4], beta + t.ppf(0.975, n - 4) * error, rtol=1e-6)
+    ends = 0.5 * np.log(squares / chi2.ppf([0.975, 0.025], n - 4))
+    np.testing.assert_allclose(table.loc["log(sigma)", ["ci_low", "ci_high"]], ends, rtol=1e-5)
+    without = TobitRegressor(lower=None).fit(X[:, :2], y)
+    both = model.wald_test(["x2"]), model.likelihood_ratio_test(without)
+    np.testing.assert_allclose([test["p_value"] for test in both], p_values[2], rtol=1e-5)
+
+
+def test_degrees_of_freedom_of_clusters_ridges_and_given_scales() -> None:
+    X, y = one_task()
+    groups = np.arange(len(X)) % 8
+    table = bounded().fit(X, y).summary(cov_type="cluster", groups=groups)
+    n, p = len(X), 4
+    reach = (table["ci_high"] - table["coef"]) / table["std_err"]
+    factor = np.sqrt(8 / 7 * (n - 1) / (n - p))
+    np.testing.assert_allclose(reach.iloc[:p], t.ppf(0.975, 7) * factor, rtol=1e-9)
+    strong = bounded(alpha=1e6).fit(X, y).summary()  # nothing but an intercept is left
+    reach = (strong["ci_high"] - strong["coef"]) / strong["std_err"]
+    np.testing.assert_allclose(reach.iloc[0], t.ppf(0.975, n - 1) * np.sqrt(n / (n - 1)), rtol=1e-4)
+    known = bounded(sigma=1.0).fit(X, y)
+    assert_close(known.summary(), known.summary(small_sample=False), 1e-12)
+    ratios = known.likelihood_ratio_test(), known.likelihood_ratio_test(small_sample=False)
+    assert_close(*ratios, 1e-12)
+
+
 @pytest.mark.parametrize("labels", ["numbers", "words"])
 def test_clusters_of_one_row_are_robust(labels: str) -> None:
     X, y = one_task()
     model = bounded().fit(X, y)
     groups = [f"id{i}" if labels == "words" else 7 * i for i in range(len(X))]
-    cluster = model.summary(cov_type="cluster", groups=groups)
-    np.testing.assert_allclose(cluster, model.summary(cov_type="robust"), rtol=1e-9)
+    cluster = model.summary(cov_type="cluster", groups=groups, small_sample=False)
+    robust = model.summary(cov_type="robust", small_sample=False)
+    np.testing.assert_allclose(cluster, robust, rtol=1e-9)
 
 
 def test_a_row_twice_in_one_cluster_counts_like_a_row_of_weight_two() -> None:
     X, y = one_task()
     twice = bounded().fit(np.tile(X, (2, 1)), np.tile(y, 2))
-    clusters = twice.summary(cov_type="cluster", groups=np.tile(np.arange(len(X)), 2))
-    once = bounded().fit(X, y).summary(cov_type="robust")
+    groups = np.tile(np.arange(len(X)), 2)
+    clusters = twice.summary(cov_type="cluster", groups=groups, small_sample=False)
+    once = bounded().fit(X, y).summary(cov_type="robust", small_sample=False)
     np.testing.assert_allclose(clusters, once, rtol=1e-5)
 
 
@@ -148,7 +186,7 @@ def test_the_wald_test_of_all_features_uses_their_covariance() -> None:
     model = bounded().fit(X, y)
     covariance = numerical_covariance(model, X, y)[:3, :3]
     expected = model.coef_[0] @ np.linalg.solve(covariance, model.coef_[0])
-    found = model.wald_test().iloc[0]
+    found = model.wald_test(small_sample=False).iloc[0]
     np.testing.assert_allclose(found["statistic"], expected, rtol=1e-4)
     assert found["df"] == 3
     np.testing.assert_allclose(found["p_value"], chi2.sf(found["statistic"], 3), rtol=1e-9)
@@ -175,7 +213,7 @@ def test_the_default_null_of_the_likelihood_ratio_is_intercept_only(noise: str) 
         return -len(X) * moved(model, np.r_[0.0, 0.0, 0.0, point]).score_log(X, y)
 
     best = minimize(nll, np.array([0.5, 0.0]), method="Nelder-Mead", tol=1e-10)
-    test = model.likelihood_ratio_test().iloc[0]
+    test = model.likelihood_ratio_test(small_sample=False).iloc[0]
     np.testing.assert_allclose(test["restricted_log_likelihood"], -best.fun, rtol=1e-9)
     np.testing.assert_allclose(
         test["statistic"], 2.0 * (model.log_likelihood_[0] + best.fun), rtol=1e-7
@@ -189,7 +227,7 @@ def test_the_likelihood_ratio_with_a_nested_model(settings: dict[str, Any]) -> N
     X, Y = frames()
     full = bounded(**settings).fit(X, Y)
     nested = bounded(**settings).fit(X[["age"]], Y)
-    test = full.likelihood_ratio_test(nested)
+    test = full.likelihood_ratio_test(nested, small_sample=False)
     np.testing.assert_allclose(
         test["statistic"], 2.0 * (full.log_likelihood_ - nested.log_likelihood_), rtol=1e-9
     )

@@ -51,9 +51,9 @@ def found(problem: str) -> dict[tuple[str, str], float]:
     """Everything R was asked for, from TobitRegressor."""
     call = CALLS[problem]
     model = TobitRegressor(**call.settings).fit(DATA[FEATURES], call.y, **call.fit)
-    table = model.summary(**call.inference).loc[model.target_names_[0]]
-    wald = model.wald_test(["age", "volume"], **call.inference).iloc[0]
-    ratio = model.likelihood_ratio_test().iloc[0]
+    table = model.summary(small_sample=False, **call.inference).loc[model.target_names_[0]]
+    wald = model.wald_test(["age", "volume"], small_sample=False, **call.inference).iloc[0]
+    ratio = model.likelihood_ratio_test(small_sample=False).iloc[0]
     values = {
         ("sigma", "model"): model.sigma_[0],
         ("log_sigma_std_error", "model"): table.loc["log(sigma)", "std_err"],

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from joblib import cpu_count
@@ -434,3 +434,24 @@ def choose_solver(
     if shape[0] * n_tasks <= BATCH_ENTRIES and shape[0] * shape[1] <= BATCH_FEATURES:
         return "batch", "the data are small enough to go to the optimum"
     return "online", "the data are large: one pass instead of many"
+
+
+class RowsBehind(NamedTuple):
+    """How much a model has learned from: total weight, and mean squares of the features (D,)."""
+
+    weight: float
+    mean_squares: FloatArray
+
+    def more(self, matrix: Any, weight: FloatArray) -> "RowsBehind":
+        """With the rows of another chunk."""
+        added = float(weight.sum())
+        if added == 0.0:
+            return self
+        share = weight / weight.max()  # large weights would overflow
+        if is_sparse(matrix):
+            squares = matrix.multiply(matrix).T @ share
+        else:
+            squares = np.einsum("ij,ij,i->j", matrix, matrix, share, dtype=np.float64)
+        total = self.weight + added
+        change = (added / total) * (squares / share.sum() - self.mean_squares)
+        return RowsBehind(total, self.mean_squares + change)

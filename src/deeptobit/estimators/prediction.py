@@ -27,7 +27,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 # What a new fit discards, by the attribute whose assignment marks it: parameters, or features
 # (``partial_fit`` keeps the features it began with).
 _STATE_OF_A_FIT = {
-    "sigma_": ("_calibration",),
+    "sigma_": ("_calibration", "_trained"),
     "n_features_in_": ("feature_scale_", "formula_", "_chosen_noise"),
 }
 

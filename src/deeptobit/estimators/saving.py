@@ -14,9 +14,10 @@ from deeptobit.estimators import inputs
 from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.conformal import IntervalCalibration, TargetScores
 from deeptobit.estimators.formula import SAVED_FORMULA, FormulaDesign
+from deeptobit.estimators.inputs import RowsBehind
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
-from deeptobit.estimators.subspace import RowsBehind, SubspaceTobitRegressor
+from deeptobit.estimators.subspace import SubspaceTobitRegressor
 from deeptobit.estimators.tobit import TobitRegressor
 from deeptobit.files import models
 from deeptobit.files.values import by_fields, check_sizes, ensure, fits

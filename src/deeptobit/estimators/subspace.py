@@ -7,9 +7,10 @@ import os
 from abc import abstractmethod
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -18,9 +19,11 @@ from deeptobit import layer as batch
 from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.base import CensoredRegressor
-from deeptobit.estimators.inputs import Rows
+from deeptobit.estimators.inference import InferenceRegressor
+from deeptobit.estimators.inputs import Rows, RowsBehind
 from deeptobit.estimators.prediction import SubspaceMixin, all_or_nothing
 from deeptobit.estimators.source import SourceTraining
+from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
 from deeptobit.online import (
@@ -34,27 +37,6 @@ from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
 from deeptobit.scale import DaskRows, DataSummary, RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
-
-
-class RowsBehind(NamedTuple):
-    """How much a model has learned from: total weight, and mean squares of the features (D,)."""
-
-    weight: float
-    mean_squares: FloatArray
-
-    def more(self, matrix: Any, weight: FloatArray) -> "RowsBehind":
-        """With the rows of another chunk."""
-        added = float(weight.sum())
-        if added == 0.0:
-            return self
-        share = weight / weight.max()  # large weights would overflow
-        if inputs.is_sparse(matrix):
-            squares = matrix.multiply(matrix).T @ share
-        else:
-            squares = np.einsum("ij,ij,i->j", matrix, matrix, share, dtype=np.float64)
-        total = self.weight + added
-        change = (added / total) * (squares / share.sum() - self.mean_squares)
-        return RowsBehind(total, self.mean_squares + change)
 
 
 class SubspaceEstimator(SubspaceMixin, CensoredRegressor):
@@ -286,7 +268,7 @@ class LowRankRegressor(SubspaceEstimator):
         )
 
 
-class SubspaceTobitRegressor(LowRankRegressor):
+class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     r"""Low-rank Tobit :math:`y = \mathrm{clip}(UVx + b + \sigma\varepsilon)`, a layer of the paper.
 
     Minimises, in standardised features and targets,
@@ -363,6 +345,14 @@ class SubspaceTobitRegressor(LowRankRegressor):
         Standard deviations of the features (batch).
     lower_, upper_, target_names_, n_features_in_, feature_names_in_
 
+    Notes
+    -----
+    After a batch fit there is the inference of :class:`TobitRegressor` for W = UV: ``summary``,
+    ``conf_int``, ``wald_test``, ``marginal_effects``, ``predict_mean_interval``. Its covariance is
+    that of the matrices of rank R, the same for every rotation of U and V. It holds for a light
+    penalty; with a strong one intervals describe the shrunken W. ``rank_test`` asks whether a
+    component is missing.
+
     Examples
     --------
     >>> from deeptobit import SubspaceTobitRegressor, datasets
@@ -372,9 +362,15 @@ class SubspaceTobitRegressor(LowRankRegressor):
     ('batch', 0.757)
     >>> model.transform(X).shape
     (1000, 3)
+    >>> model.summary().loc["y0"].iloc[:2][["coef", "std_err", "p_value"]].round(3)
+           coef  std_err  p_value
+    term
+    x0   -0.166    0.045    0.000
+    x1    0.041    0.042    0.331
     """
 
     _stream: OnlineSolver | RecursiveTobit
+    _trained: FittedLayer
 
     def __init__(
         self,
@@ -453,6 +449,36 @@ class SubspaceTobitRegressor(LowRankRegressor):
         layer = batch.to_standard(problem.features, problem.scaling, factors, problem.rank)
         return batch.relative_gradient(null, layer)
 
+    def rank_test(self, *, n_draws: int = 1999, random_state: Any = 0) -> pd.Series:
+        r"""Test the fitted rank R against R + 1, that is, whether a component is missing.
+
+        A score test. The likelihood's gradient by W, outside of the spaces of U and V and in units
+        of its standard deviation, is a matrix of independent standard normal entries if no
+        component is missing. Its largest squared singular value, to first order twice the log
+        likelihood that one more component would gain, is compared with ``n_draws`` such matrices.
+        Meant for a light penalty: what a strong one keeps out of W is in the gradient too.
+
+        Returns
+        -------
+        Series
+            ``rank``, ``statistic``, ``p_value``.
+
+        Examples
+        --------
+        >>> from deeptobit import SubspaceTobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(500, 10, 8, 3, random_state=1)
+        >>> too_small, right = (SubspaceTobitRegressor(R, alpha=0).fit(X, Y) for R in (2, 3))
+        >>> too_small.rank_test()["p_value"].item(), right.rank_test()["p_value"].round(2).item()
+        (0.0005, 0.18)
+        """
+        self._training()
+        if not self._read_penalty().rotation_invariant:
+            raise ValueError("rank_test needs penalty='ridge' and feature_sparsity=0")
+        check_count("n_draws", n_draws)
+        statistic, p_value = self._trained.rank_tail(n_draws, check_random_state(random_state))
+        rank = self._trained.layer.U.shape[1]
+        return pd.Series({"rank": rank, "statistic": statistic, "p_value": p_value})
+
     def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         shape, penalty = matrix.shape, self._read_penalty()
         solver, reason = inputs.choose_solver(self.solver, shape, targets.shape[1], penalty)
@@ -489,6 +515,7 @@ class SubspaceTobitRegressor(LowRankRegressor):
         features, scaling = null.problem.features, null.problem.scaling
         layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))
         self._store((layer,), targets)
+        self._trained = FittedLayer.at(null.at(self.alpha_).problem, null.kinds, fit.layer)
         self.n_iter_ = max(fit.n_iter, 1)
         self.history_ |= fit.history
         self.history_["alpha_max"] = null.alpha_max

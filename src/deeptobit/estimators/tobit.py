@@ -1,33 +1,27 @@
-"""Tobit regression for many outcomes at once, by exact maximum likelihood, and its inference."""
+"""Tobit regression for many outcomes at once, by exact maximum likelihood."""
 
-from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import chi2, norm
-from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import layer
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.base import CensoredRegressor
+from deeptobit.estimators.inference import InferenceRegressor
 from deeptobit.estimators.inputs import Limits, feature_names
 from deeptobit.estimators.prediction import all_or_nothing
-from deeptobit.exceptions import CensoringWarning, warn
-from deeptobit.inspection import CovarianceKind, FittedTobit
-from deeptobit.likelihood import Noise, Predictive, one_family
+from deeptobit.inspection import CovarianceKind, FittedTobit, Reference
+from deeptobit.likelihood import Noise, one_family
 from deeptobit.targets import BoundsLike, CensoredTargets
 
-EffectKind = Literal["latent", "mean", "uncensored"]
-INTERCEPT, LOG_SIGMA = "(intercept)", "log(sigma)"
 # A task is checked for separation if its curvature is small or it took many steps.
 _LITTLE_CURVATURE, _MANY_STEPS = 1e-2, 12
 
 
-class TobitRegressor(CensoredRegressor):
+class TobitRegressor(InferenceRegressor):
     r"""Tobit regression :math:`y_t = \mathrm{clip}(x^\top\beta_t + b_t + \sigma_t\varepsilon)`.
 
     Minimises for every task, over β, b and σ,
@@ -113,6 +107,8 @@ class TobitRegressor(CensoredRegressor):
     (array([3.93]), array([5.19]))
     """
 
+    _trained: FittedTobit
+
     def __init__(
         self,
         *,
@@ -182,10 +178,10 @@ class TobitRegressor(CensoredRegressor):
             problem, fixed_theta, **settings, watch=self._show_progress
         )
         point = diagnosis.take_minimum_norm(problem, result.point, undetermined)
-        self._trained = FittedTobit(problem, point, result.value, total, kinds)
+        trained = FittedTobit(problem, total, kinds, point, result.value)
         self._store_targets(problem.targets)
-        self.coef_, self.intercept_, self.sigma_ = self._trained.in_user_units()
-        self.log_likelihood_ = self._trained.log_likelihood()
+        self.coef_, self.intercept_, self.sigma_ = trained.in_user_units()
+        self._trained, self.log_likelihood_ = trained, trained.log_likelihood()
         self.n_iter_ = max(int(result.n_iter.max()), 1)
         taken = perf_counter() - started
         self._show_progress(f"{self.n_iter_} Newton steps in {taken:.1f} s", last=True)
@@ -222,73 +218,20 @@ class TobitRegressor(CensoredRegressor):
         )
         return problem, None if given is None else scaling.scale / given
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the training data: a model that is passed on must not carry them along."""
-        state = dict(super().__getstate__())
-        state.pop("_trained", None)
-        return state
-
-    # Standard errors, tests, model comparison, and marginal effects by the delta method.
-
-    def summary(
-        self,
-        *,
-        cov_type: CovarianceKind = "observed",
-        groups: ArrayLike | None = None,
-        confidence: float = 0.95,
-    ) -> pd.DataFrame:
-        """Coefficient table: estimate, standard error, z, p and confidence interval.
-
-        Parameters
-        ----------
-        cov_type : {"observed", "robust", "cluster"}
-        groups : array of shape (N,), optional
-            Cluster labels of the training rows.
-        confidence : float
-
-        Returns
-        -------
-        DataFrame
-            One row per (target, term); terms are the features, the intercept and log σ. Standard
-            errors are NaN, with a warning, where the data do not determine them.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from deeptobit import TobitRegressor
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(300, 1))
-        >>> y = np.maximum(X[:, 0] + rng.normal(size=300), 0)
-        >>> TobitRegressor().fit(X, y).summary()[["coef", "std_err", "z"]].round(3)
-                             coef  std_err       z
-        target term
-        y      x0           0.983    0.074  13.344
-               (intercept)  0.039    0.073   0.527
-               log(sigma)  -0.084    0.062  -1.359
-        """
-        problem = self._training().problem
-        terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
-        parts = []
-        for task in range(len(self.target_names_)):
-            covariance = self._covariance(task, cov_type, groups)
-            estimate = np.r_[self.coef_[task], self.intercept_[task], np.log(self.sigma_[task])]
-            table = estimate_table(terms, estimate, covariance.diagonal(), confidence)
-            estimated = [True] * (len(terms) - 2)
-            parts.append(table[[*estimated, problem.fit_intercept, problem.free_sigma[task]]])
-        return pd.concat(parts, keys=self.target_names_, names=["target", "term"])
-
     def print_summary(
         self,
         *,
         cov_type: CovarianceKind = "observed",
         groups: ArrayLike | None = None,
         confidence: float = 0.95,
+        small_sample: bool = True,
         digits: int = 4,
     ) -> None:
         """Print the summary, target by target, with counts and fit statistics."""
-        table = self.summary(cov_type=cov_type, groups=groups, confidence=confidence)
-        trained = self._training()
-        shares = trained.problem.targets.describe()
+        table = self.summary(
+            cov_type=cov_type, groups=groups, confidence=confidence, small_sample=small_sample
+        )
+        shares = self._trained.problem.targets.describe()
         aic, bic = self.aic(), self.bic()
         for task, name in enumerate(self.target_names_):
             row = shares.loc[name] if shares.index.is_unique else shares.iloc[task]
@@ -305,52 +248,28 @@ class TobitRegressor(CensoredRegressor):
 
     def aic(self) -> FloatArray:
         """Akaike's criterion per task, 2k − 2 log L, (T,); meaningful for alpha = 0."""
-        return np.asarray(2.0 * self._training().n_parameters() - 2.0 * self.log_likelihood_)
+        self._training()
+        return np.asarray(2.0 * self._trained.n_parameters() - 2.0 * self.log_likelihood_)
 
     def bic(self) -> FloatArray:
         """Schwarz's criterion per task, k log n − 2 log L with n the known entries, (T,)."""
-        trained = self._training()
-        penalty = trained.n_parameters() * np.log(trained.n_entries())
+        self._training()
+        penalty = self._trained.n_parameters() * np.log(self._trained.n_entries())
         return np.asarray(penalty - 2.0 * self.log_likelihood_)
 
-    def wald_test(
-        self,
-        features: Sequence[str] | str | None = None,
-        *,
-        cov_type: CovarianceKind = "observed",
-        groups: ArrayLike | None = None,
+    def likelihood_ratio_test(
+        self, restricted: Any = None, *, small_sample: bool = True
     ) -> pd.DataFrame:
-        """Test per task that the coefficients of ``features`` (all, by default) are zero.
-
-        Returns
-        -------
-        DataFrame
-            Per target: ``statistic`` (χ²), ``df``, ``p_value``.
-        """
-        check_is_fitted(self)
-        names = feature_names(self)
-        features = [features] if isinstance(features, str) else features
-        features = names if features is None else features
-        unknown = [name for name in features if name not in names]
-        if unknown:
-            raise ValueError(
-                f"unknown feature(s) {', '.join(map(repr, unknown))}; the features are "
-                f"{', '.join(map(repr, names))}"
-            )
-        chosen, rows = [names.index(name) for name in features], []
-        for task, beta in enumerate(self.coef_[:, chosen]):
-            covariance = self._covariance(task, cov_type, groups)
-            rows.append(_wald(beta, covariance[np.ix_(chosen, chosen)]))
-        index = pd.Index(self.target_names_, name="target")
-        return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
-
-    def likelihood_ratio_test(self, restricted: Any = None) -> pd.DataFrame:
-        """Compare with a nested model fitted to the same data (intercept only, by default).
+        r"""Compare with a nested model fitted to the same data (intercept only, by default).
 
         Parameters
         ----------
         restricted : fitted TobitRegressor, optional
             A model whose features are a subset of this one's.
+        small_sample : bool
+            Refer :math:`(e^{L/n} - 1)(n-p)/q` to F with q and n − p degrees of freedom, which is
+            exact in linear regression; L is the statistic, q its degrees of freedom. ``False``:
+            refer L to χ².
 
         Returns
         -------
@@ -358,7 +277,8 @@ class TobitRegressor(CensoredRegressor):
             Per target: ``statistic`` (twice the difference of log likelihoods), ``df``, ``p_value``
             and the log likelihood of the restricted model.
         """
-        trained = self._training()
+        self._training()
+        trained = self._trained
         if not isinstance(restricted, TobitRegressor | None):
             raise ValueError(f"restricted must be a fitted TobitRegressor; got {restricted!r}")
         if self.alpha != 0.0 or (restricted is not None and restricted.alpha != 0.0):
@@ -366,7 +286,8 @@ class TobitRegressor(CensoredRegressor):
         if restricted is None:
             other, extra = trained.without_features(tol=self.tol, max_iter=self.max_iter), set()
         else:
-            other = restricted._training()
+            restricted._training()
+            other = restricted._trained
             extra = {*feature_names(restricted)} - {*feature_names(self)}
         _check_nested(trained, other)
         if extra:
@@ -376,170 +297,20 @@ class TobitRegressor(CensoredRegressor):
             )
         null = other.log_likelihood()
         statistic = 2.0 * (self.log_likelihood_ - null)
-        df = trained.n_parameters() - other.n_parameters()
+        df = (trained.n_parameters() - other.n_parameters()).astype(int)
+        tail = (
+            trained.likelihood_ratio_tail if small_sample else lambda _, *at: Reference().tail(*at)
+        )
         table = {
             "statistic": statistic,
-            "df": df.astype(int),
-            "p_value": chi2.sf(np.maximum(statistic, 0.0), np.maximum(df, 1)),
+            "df": df,
+            "p_value": [
+                tail(task, max(value, 0.0), max(q, 1))
+                for task, (value, q) in enumerate(zip(statistic, df, strict=True))
+            ],
             "restricted_log_likelihood": null,
         }
         return pd.DataFrame(table, index=pd.Index(self.target_names_, name="target"))
-
-    def marginal_effects(
-        self,
-        X: Any,
-        kind: EffectKind = "mean",
-        *,
-        lower: Limits = None,
-        upper: Limits = None,
-        cov_type: CovarianceKind = "observed",
-        groups: ArrayLike | None = None,
-        confidence: float = 0.95,
-    ) -> pd.DataFrame:
-        r"""Average marginal effects of the features over the rows of X.
-
-        With P the probability of being strictly between the bounds, the effect of feature d is
-        :math:`\beta_d` on the latent score, :math:`\beta_d\,\overline{P}` on E[y|x] (McDonald and
-        Moffitt 1980), and :math:`\beta_d\,\overline{\partial P/\partial\eta}` on P.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n, D)
-        kind : {"latent", "mean", "uncensored"}
-        lower, upper : arrays of shape (n, T), optional
-            Bounds per entry.
-        cov_type, groups, confidence
-            As in ``summary``.
-
-        Returns
-        -------
-        DataFrame
-            One row per (target, feature): ``effect`` and the other columns of ``summary``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from deeptobit import TobitRegressor
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(300, 1))
-        >>> y = np.maximum(X[:, 0] + rng.normal(size=300), 0)
-        >>> TobitRegressor().fit(X, y).marginal_effects(X)[["effect", "std_err"]].round(3)
-                        effect  std_err
-        target feature
-        y      x0        0.489    0.033
-        """
-        inputs.check_choice("kind", kind, get_args(EffectKind))
-        check_is_fitted(self)
-        x = self._with_intercept(X)
-        factor, by_latent, by_log_sigma = _effect_factor(self._predictive(X, lower, upper), kind)
-        parts = []
-        for task, beta in enumerate(self.coef_):
-            # Effect of d: β_d m with m the average factor; m itself moves with all parameters.
-            level = factor[:, task].mean()
-            slope = np.r_[by_latent[:, task] @ x / len(x), by_log_sigma[:, task].mean()]
-            jacobian = np.outer(beta, slope)
-            jacobian[:, : len(beta)] += level * np.eye(len(beta))
-            covariance = self._covariance(task, cov_type, groups)
-            variance = np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian)
-            table = estimate_table(feature_names(self), beta * level, variance, confidence)
-            parts.append(table.rename(columns={"coef": "effect"}))
-        return pd.concat(parts, keys=self.target_names_, names=["target", "feature"])
-
-    def predict_mean_interval(
-        self,
-        X: Any,
-        confidence: float = 0.95,
-        *,
-        lower: Limits = None,
-        upper: Limits = None,
-        cov_type: CovarianceKind = "observed",
-        groups: ArrayLike | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Confidence interval of E[y|x] (not of y), by the delta method, each end (N, T)."""
-        check_is_fitted(self)
-        x = self._with_intercept(X)
-        predictive = self._predictive(X, lower, upper)
-        mean = predictive.mean()
-        by_latent, by_sigma = predictive.mean_slopes()
-        by_log_sigma = predictive.sigma * by_sigma
-        error = np.empty_like(mean)
-        for task in range(mean.shape[1]):
-            gradient = np.column_stack([by_latent[:, [task]] * x, by_log_sigma[:, task]])
-            covariance = self._covariance(task, cov_type, groups)
-            error[:, task] = np.sqrt(np.einsum("ij,jk,ik->i", gradient, covariance, gradient))
-        reach = normal_reach(confidence) * error
-        low = np.clip(mean - reach, predictive.lower, predictive.upper)
-        high = np.clip(mean + reach, predictive.lower, predictive.upper)
-        return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
-
-    def _with_intercept(self, X: Any) -> FloatArray:
-        """Features and a column of ones, (n, D + 1)."""
-        matrix = self._read_features(X)
-        dense = matrix.toarray() if inputs.is_sparse(matrix) else matrix
-        return np.column_stack([dense, np.ones(len(dense))])
-
-    def _training(self) -> FittedTobit:
-        check_is_fitted(self)
-        if not hasattr(self, "_trained"):
-            raise ValueError(
-                "inference looks back at the training data, which are never stored with a saved "
-                "model; fit again, or keep summary() beside the model"
-            )
-        return self._trained
-
-    def _covariance(
-        self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None
-    ) -> FloatArray:
-        """Covariance of (β, intercept, log σ), NaN with a warning where it is not determined."""
-        inputs.check_choice("cov_type", cov_type, get_args(CovarianceKind))
-        covariance = self._training().covariance(task, cov_type, groups)
-        if np.isnan(covariance).any():
-            warn(
-                f"target {self.target_names_[task]!r}: the data do not determine its regression, "
-                "so its standard errors are NaN; set alpha > 0, or drop the target",
-                CensoringWarning,
-            )
-        return covariance
-
-
-def estimate_table(
-    terms: list[str], estimate: FloatArray, variance: FloatArray, confidence: float
-) -> pd.DataFrame:
-    """Estimates with standard errors, z, two-sided p and confidence interval."""
-    reach = normal_reach(confidence)
-    error = np.sqrt(np.where(variance > 0.0, variance, np.nan))  # 0: not estimated, at its floor
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = estimate / error
-    return pd.DataFrame(
-        {
-            "coef": estimate,
-            "std_err": error,
-            "z": z,
-            "p_value": 2.0 * norm.sf(np.abs(z)),
-            "ci_low": estimate - reach * error,
-            "ci_high": estimate + reach * error,
-        },
-        index=terms,
-    )
-
-
-def normal_reach(confidence: float) -> float:
-    """Half-width of a central normal interval in standard errors."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie between 0 and 1; got {confidence}")
-    return float(norm.ppf(0.5 + 0.5 * confidence))
-
-
-def _wald(beta: FloatArray, covariance: FloatArray) -> tuple[float, int, float]:
-    """χ² statistic of β = 0, its degrees of freedom and p; NaN where β is not determined."""
-    if not np.isfinite(covariance).all():
-        return np.nan, 0, np.nan
-    scale = np.sqrt(covariance.diagonal())
-    scale = np.where(scale > 0.0, scale, 1.0)  # the test must not depend on the features' units
-    beta, correlation = beta / scale, covariance / np.outer(scale, scale)
-    df = int(np.linalg.matrix_rank(correlation, hermitian=True))
-    statistic = float(beta @ np.linalg.pinv(correlation, hermitian=True) @ beta)
-    return statistic, df, float(chi2.sf(statistic, df))
 
 
 def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:
@@ -553,25 +324,3 @@ def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:
         raise ValueError("both models must assume the same noise")
     if (full.n_parameters() < restricted.n_parameters()).any():
         raise ValueError("the restricted model has more parameters than this one; swap them")
-
-
-def _effect_factor(
-    predictive: Predictive, kind: EffectKind
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What β is multiplied with in the effect on the latent, the mean or P(uncensored).
-
-    A factor m(η, σ) with its derivatives by η and log σ, each (n, T).
-    """
-    sigma = np.broadcast_to(predictive.sigma, predictive.latent.shape)
-    if kind == "latent":
-        return np.ones_like(sigma), np.zeros_like(sigma), np.zeros_like(sigma)
-    noise, a, b = predictive.noise, predictive.a, predictive.b
-    a_end, b_end = np.where(np.isfinite(a), a, 0.0), np.where(np.isfinite(b), b, 0.0)
-    at_a = np.where(np.isfinite(a), np.exp(noise.log_pdf(a_end)), 0.0)
-    at_b = np.where(np.isfinite(b), np.exp(noise.log_pdf(b_end)), 0.0)
-    by_latent = (at_a - at_b) / sigma
-    if kind == "mean":
-        return predictive.uncensored(), by_latent, a_end * at_a - b_end * at_b
-    bend_a, bend_b = noise.score(a_end) * at_a, noise.score(b_end) * at_b
-    by_log_sigma = (a_end * bend_a - b_end * bend_b) / sigma - by_latent
-    return by_latent, (bend_a - bend_b) / sigma**2, by_log_sigma

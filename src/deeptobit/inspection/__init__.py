@@ -5,7 +5,13 @@ Matplotlib loads on first use: a fit does not draw.
 
 from deeptobit.inspection.calibration import bound_calibrations, draw_calibration, pit_values
 from deeptobit.inspection.convergence import draw_convergence, draw_steps, read_convergence
-from deeptobit.inspection.covariance import CovarianceKind, FittedTobit
+from deeptobit.inspection.covariance import (
+    CovarianceKind,
+    FittedLayer,
+    FittedModel,
+    FittedTobit,
+    Reference,
+)
 from deeptobit.inspection.heatmaps import draw_similarity, draw_subspaces
 from deeptobit.inspection.predictions import draw_layers, draw_predictions
 from deeptobit.inspection.style import Axes
@@ -14,7 +20,10 @@ from deeptobit.inspection.subspaces import Subspace, canonical_subspaces
 __all__ = [
     "Axes",
     "CovarianceKind",
+    "FittedLayer",
+    "FittedModel",
     "FittedTobit",
+    "Reference",
     "Subspace",
     "bound_calibrations",
     "canonical_subspaces",

@@ -12,7 +12,12 @@ from deeptobit.layer.features import (
     to_user,
 )
 from deeptobit.layer.newton import Objective, minimize_each, positive_inverse
-from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProblem
+from deeptobit.layer.problem import (
+    LayerEvaluation,
+    LayerProblem,
+    SubspaceEvaluation,
+    SubspaceProblem,
+)
 from deeptobit.layer.solve import (
     NullLayer,
     Step,
@@ -37,6 +42,7 @@ __all__ = [
     "Objective",
     "OlsenProblem",
     "Step",
+    "SubspaceEvaluation",
     "SubspaceProblem",
     "TargetScaling",
     "choose_alpha",

@@ -1,0 +1,122 @@
+"""How often intervals and tests keep their promise: coverage and size on generated data.
+
+A range has two lines, one per end. Monte Carlo errors are in the name of the number.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.report import Number
+from deeptobit import SubspaceTobitRegressor, TobitRegressor
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators.inference import INTERCEPT, LOG_SIGMA
+from deeptobit.exceptions import CensoringWarning
+from deeptobit.likelihood import Gaussian, Predictive
+
+TASKS = 100  # outcomes drawn over one X, fitted together
+
+
+class Setting(NamedTuple):
+    """Rows, features, and where bounds cut latent scores of variance about 3."""
+
+    n: int
+    n_features: int
+    intercept: float
+    upper: float | None = None
+
+    def draw(self, seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """X (n, D), outcomes (n, TASKS) and the true coefficients (D,), the last of them 0."""
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(self.n, self.n_features))
+        beta = np.r_[np.ones(self.n_features - 1), 0.0]
+        noise = rng.normal(size=(self.n, TASKS))
+        latent = (X @ beta + self.intercept)[:, None] + noise
+        return X, np.clip(latent, 0.0, np.inf if self.upper is None else self.upper), beta
+
+
+MEANS = {
+    "n = 100, floor": Setting(100, 3, 1.0),
+    "n = 150, heavy floor": Setting(150, 3, -1.5),
+    "n = 200, heavy floor": Setting(200, 3, -1.5),
+}
+SMALL = {
+    "not censored": Setting(30, 3, 20.0),
+    "floor": Setting(30, 3, 0.5),
+    "floor and ceiling": Setting(30, 3, 0.5, 3.0),
+}
+
+
+def measure(n_sets: int = 10_000) -> Iterator[Number]:
+    """Every promise about intervals and tests."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", CensoringWarning)  # of samples that a floor determines
+        for name, setting in MEANS.items():
+            yield from _means(name, setting, n_sets // 5)
+        for name, setting in SMALL.items():
+            yield from _small(name, setting, n_sets)
+        yield from _layer("alpha = 0", 0.0, n_sets // 20)
+        yield from _layer("alpha = 'auto'", "auto", n_sets // 20)
+
+
+def _means(name: str, setting: Setting, n_sets: int) -> Iterator[Number]:
+    """Coverage of E[y|x] at fresh rows, and at those that are mostly at the floor."""
+    hits, deep_hits = [], []
+    for seed in range(n_sets // TASKS):
+        X, Y, beta = setting.draw(seed)
+        model = TobitRegressor(upper=setting.upper).fit(X, Y)
+        rows = np.random.default_rng([seed, 1]).normal(size=(200, setting.n_features))
+        latent = (rows @ beta + setting.intercept)[:, None]
+        upper = np.inf if setting.upper is None else setting.upper
+        truth = Predictive(Gaussian(), latent, np.ones(1), 0.0, upper)
+        low, high = model.predict_mean_interval(rows)
+        inside = (low <= truth.mean()) & (truth.mean() <= high)
+        hits.append(inside.mean())
+        deep_hits.append(inside[truth.at_lower()[:, 0] > 0.8].mean())
+    for rows_of, shares in (("all rows", hits), ("rows with P(floor) > 0.8", deep_hits)):
+        yield from _within(f"95 % mean intervals, {name}, {rows_of}", shares, 0.93, 0.97)
+
+
+def _small(name: str, setting: Setting, n_sets: int) -> Iterator[Number]:
+    wald, ratio, scale = [], [], []
+    for seed in range(n_sets // TASKS):
+        X, Y, _ = setting.draw(seed)
+        model = TobitRegressor(upper=setting.upper).fit(X, Y)
+        without = TobitRegressor(upper=setting.upper).fit(X[:, :-1], Y)
+        table = model.summary()
+        wald.append((table["p_value"].xs(f"x{setting.n_features - 1}", level="term") < 0.05).mean())
+        ratio.append((model.likelihood_ratio_test(without)["p_value"] < 0.05).mean())
+        ends = table.xs(LOG_SIGMA, level="term")
+        scale.append(((ends["ci_low"] <= 0.0) & (ends["ci_high"] >= 0.0)).mean())
+    yield from _within(f"Wald test at 5 %, n = 30, {name}", wald, 0.04, 0.06)
+    yield from _within(f"likelihood ratio test at 5 %, n = 30, {name}", ratio, 0.04, 0.06)
+    yield from _within(f"95 % interval of log σ, n = 30, {name}", scale, 0.92, 0.97)
+
+
+def _layer(name: str, alpha: float | Literal["auto"], n_sets: int) -> Iterator[Number]:
+    """A layer of rank 3, 500 × 20 × 10 with two bounds: coefficients, and the test of the rank."""
+    n, n_features, n_tasks, rank = 500, 20, 10, 3
+    hits, missed = [], []
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        W = rng.normal(size=(n_tasks, rank)) @ rng.normal(size=(rank, n_features))
+        W /= np.sqrt(n_features)
+        X, sigma = rng.normal(size=(n, n_features)), rng.uniform(0.5, 1.5, n_tasks)
+        latent = X @ W.T + 0.3 + sigma * rng.normal(size=(n, n_tasks))
+        model = SubspaceTobitRegressor(rank, alpha=alpha, lower=-1.0, upper=2.0)
+        model.fit(X, np.clip(latent, -1.0, 2.0))
+        ends = model.conf_int().drop(index=[INTERCEPT, LOG_SIGMA], level="term")
+        hits.append(((ends["ci_low"] <= W.ravel()) & (W.ravel() <= ends["ci_high"])).mean())
+        missed.append(float(model.rank_test(n_draws=499)["p_value"] < 0.05))
+    yield from _within(f"95 % intervals of W of rank 3, {name}", hits, 0.93, 0.97)
+    yield from _within(f"test of rank 3 at 5 %, {name}", missed, 0.03, 0.07)
+
+
+def _within(what: str, shares: list[float], low: float, high: float) -> Iterator[Number]:
+    error = np.std(shares, ddof=1) / np.sqrt(len(shares))
+    what, mean = f"{what} (± {error:.1g})", float(np.mean(shares))
+    yield Number(what, mean, low, "at least")
+    yield Number(what, mean, high, "at most")
