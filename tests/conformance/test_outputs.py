@@ -253,14 +253,17 @@ def test_pickled_stream_goes_on(estimator: Any) -> None:
 
 @EVERY_STREAM
 def test_memory_is_bounded(estimator: Any) -> None:
-    """2400 rows through ``partial_fit`` leave less than a quarter of their size in memory."""
+    """2400 rows through ``partial_fit`` leave less than a quarter of their size in memory.
+
+    What is allocated once, such as a kernel that is compiled late, is in one of two stretches.
+    """
     problem = make_problem(estimator, _CHUNK)
     model = seeded(estimator)
     was_tracing = tracemalloc.is_tracing()
     tracemalloc.start()
     try:
-        warm = _memory_after(model, problem, _WARM)
-        growth = _memory_after(model, problem, _CHUNKS) - warm
+        used = [_memory_after(model, problem, n) for n in (_WARM, _CHUNKS, _CHUNKS)]
+        growth = min(after - before for before, after in pairwise(used))
     finally:
         if not was_tracing:
             tracemalloc.stop()
