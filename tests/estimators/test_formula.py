@@ -9,7 +9,8 @@ import pytest
 from sklearn.base import clone
 
 from deeptobit import SubspaceTobitRegressor, TobitRegressor
-from deeptobit.exceptions import MissingExtraError
+from deeptobit.estimators.formula import FormulaDesign
+from deeptobit.exceptions import MissingExtraError, ModelFileError
 from tests.estimators.problems import assert_close
 
 BOUNDS: dict[str, Any] = {"lower": 0.0, "upper": {"MMSE": 30.0}}
@@ -173,6 +174,14 @@ WRONG = [
     ("MMSE ~ C(apoe4, levels=[0, 1])", "outside of the nominated levels"),
     ("MMSE ~ np.log(age - 500)", r"X contains NaN: feature 'np.log\(age - 500\)'"),
     ("MMSE ~ age + open('x')", "'open' is neither a column nor a known function"),
+    ("MMSE ~ I(log)", "log is a function; what does it act on"),
+    ("MMSE ~ Diff(site)", r"Diff says how C encodes categories: C\(column, Diff\)"),
+    ("MMSE ~ log(site)", r"cannot be evaluated: .*`log\(site\)`"),
+    ("MMSE ~ (age + apoe4)**30", "has more than 2000 terms"),
+    ("MMSE ~ " + " * ".join(["age"] * 40), "has more than 2000 terms"),
+    ("MMSE ~ " + " + ".join(["age"] * 3000), "has more than 2000 terms"),
+    ("MMSE ~ " + " + ".join(["age"] * 20_000), "has 119998|characters; at most|more than 2000"),
+    ("MMSE ~ I(" + "(" * 500 + "age" + ")" * 500 + ")", "nested"),
 ]
 
 
@@ -181,6 +190,21 @@ WRONG = [
 def test_a_wrong_formula_is_explained(formula: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TobitRegressor.from_formula(formula, cohort(), upper=30.0)
+
+
+def test_a_formula_of_a_file_has_the_same_limits() -> None:
+    for formula in ("y ~ (a + b)**30", "y ~ I(9**9**9**9)", "y ~ I([1] * 10**9)"):
+        design = FormulaDesign(formula, ("y",), ["a", "b"], {}, {}, {})
+        with pytest.raises(ModelFileError, match=r"the stored formula .* fails"):
+            design.columns(pd.DataFrame({"a": [1.0], "b": [2.0]}))
+
+
+def test_names_with_quotes_are_written_in_backticks() -> None:
+    data = cohort().rename(columns={"age": 'the "age"'})
+    model = TobitRegressor.from_formula('MMSE ~ `the "age"`', data, upper=30.0)
+    assert list(model.feature_names_in_) == ['the "age"']
+    with pytest.raises(ValueError, match='Q takes the name of one column, in quotes, without "'):
+        TobitRegressor.from_formula("MMSE ~ Q('the \"age\"')", data, upper=30.0)
 
 
 def test_other_inputs_are_refused() -> None:

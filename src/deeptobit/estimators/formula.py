@@ -2,11 +2,12 @@
 
 import ast
 import warnings
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, get_type_hints
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -17,13 +18,11 @@ from deeptobit.files import values
 
 # What may stand in a formula: arithmetic and known functions of columns, and nothing else.
 
-FUNCTIONS = frozenset(
-    {
-        *("C", "I", "Q", "Treatment", "Sum", "Helmert", "Diff", "Poly"),
-        *("log", "log2", "log10", "exp", "exp2"),
-        *("center", "scale", "standardize", "poly", "bs", "cr", "cc", "cs"),
-    }
-)
+CONTRASTS = frozenset({"Treatment", "Sum", "Helmert", "Diff", "Poly"})
+_BASES = frozenset({"poly", "bs", "cr", "cc", "cs"})  # their second argument is a number of columns
+FUNCTIONS = _BASES | {
+    *("C", "I", "Q", "log", "log2", "log10", "exp", "exp2", "center", "scale", "standardize")
+}
 NUMPY_FUNCTIONS = frozenset(
     {
         *("abs", "sign", "square", "sqrt", "cbrt", "maximum", "minimum", "clip"),
@@ -32,8 +31,16 @@ NUMPY_FUNCTIONS = frozenset(
 )
 _HARMLESS = (
     *(ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Load, ast.keyword),
-    *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop),
+    *(ast.UnaryOp, ast.Compare, ast.unaryop, ast.cmpop),
 )
+_ARITHMETIC = (
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
+    *(ast.BitAnd, ast.BitOr, ast.BitXor),
+)
+_LONGEST = 100_000  # characters of a formula
+_MOST_TERMS = 2000
+_LARGEST_POWER = 100
+_MOST_COLUMNS = 100  # of one spline or polynomial
 
 
 def columns_read(expression: str, columns: Container[str]) -> tuple[str, ...]:
@@ -48,30 +55,103 @@ def columns_read(expression: str, columns: Container[str]) -> tuple[str, ...]:
         ...
     ValueError: "__import__('os').getcwd()" may not stand in a formula: \
 "__import__('os').getcwd" is neither a column nor a known function
+    >>> columns_read("I(age ** 9 ** 9)", ["age"])
+    Traceback (most recent call last):
+        ...
+    ValueError: 'I(age ** 9 ** 9)' may not stand in a formula: the power of '9 ** 9' is not a \
+number up to 100
     """
     if "`" in expression:
         raise _refusal(expression, "inside a function a quoted column is written Q('name')")
     try:
         tree = ast.parse(expression, mode="eval")
+        return tuple(dict.fromkeys(_read(tree, expression, columns)))
     except SyntaxError as error:
         raise _refusal(expression, error.msg) from None
-    return tuple(dict.fromkeys(_read(tree, expression, columns)))
+    except (RecursionError, MemoryError):
+        raise _refusal(expression, "it is nested too deeply") from None
 
 
 def _read(node: ast.AST, expression: str, columns: Container[str]) -> Iterator[str]:
-    if isinstance(node, ast.Name) and node.id in columns:
-        yield node.id
-    elif isinstance(node, ast.Call) and _is_known(node.func):
-        if ast.unparse(node.func) == "Q":
+    parts: Sequence[ast.AST] = ()
+    match node:
+        case ast.Name(id=name) if name in columns:
+            yield name
+        case ast.Name(id=name) if name in CONTRASTS | FUNCTIONS:
+            raise _refusal(expression, f"{name} is a function; what does it act on?")
+        case ast.Call(func=ast.Name(id="C"), args=[first, *others]):
+            others += [keyword.value for keyword in node.keywords]
+            parts = [first, *(part for each in others for part in _within_contrast(each))]
+        case ast.Call(func=ast.Name(id=name)) if name in CONTRASTS:
+            raise _refusal(expression, f"{name} says how C encodes categories: C(column, {name})")
+        case ast.Call(func=ast.Name(id="Q")):
             yield _quoted(node, expression, columns)
-        for child in (*node.args, *node.keywords):
-            yield from _read(child, expression, columns)
-    elif isinstance(node, _HARMLESS):
-        for part in ast.iter_child_nodes(node):
-            yield from _read(part, expression, columns)
-    elif not _is_known(node):  # such as Sum in C(site, Sum)
-        unknown = ast.unparse(node.func if isinstance(node, ast.Call) else node)
-        raise _refusal(expression, f"{unknown!r} is neither a column nor a known function")
+        case ast.Call() if _is_known(node.func):
+            _check_columns_made(node, expression)
+            parts = [*node.args, *node.keywords]
+        case ast.BinOp():
+            _check_arithmetic(node, expression, columns)
+            parts = [node.left, node.right]
+        case ast.Constant(value=str(text)) if '"' in text:
+            raise _refusal(expression, 'a text with " in it; rename the level or the column')
+        case _ if isinstance(node, _HARMLESS):
+            parts = list(ast.iter_child_nodes(node))
+        case _:
+            unknown = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+            raise _refusal(expression, f"{unknown!r} is neither a column nor a known function")
+    for part in parts:
+        yield from _read(part, expression, columns)
+
+
+def _within_contrast(node: ast.AST) -> list[ast.AST]:
+    """What is to be read of ``Sum``, or of ``Treatment('A')``, beside its name."""
+    match node:
+        case ast.Name(id=name) if name in CONTRASTS:
+            return []
+        case ast.Call(func=ast.Name(id=name)) if name in CONTRASTS:
+            return [*node.args, *node.keywords]
+    return [node]
+
+
+def _check_arithmetic(node: ast.BinOp, expression: str, columns: Container[str]) -> None:
+    """Refuse arithmetic that takes for ever or fills the memory."""
+    if not isinstance(node.op, _ARITHMETIC):
+        raise _refusal(expression, "it has an operator other than + - * / // % ** & | ^")
+    for side in (node.left, node.right):
+        if isinstance(side, ast.List | ast.Tuple) or isinstance(_literal(side), str):
+            raise _refusal(expression, f"{ast.unparse(side)!r} is no number")
+    if isinstance(node.op, ast.Pow):
+        power = _literal(node.right)
+        if power is None and not any(_read(node.right, expression, columns)):
+            power = np.inf  # a power of powers
+        if isinstance(power, int | float) and not abs(power) <= _LARGEST_POWER:
+            text = ast.unparse(node.right)
+            why = f"the power of {text!r} is not a number up to {_LARGEST_POWER}"
+            raise _refusal(expression, why)
+        if _literal(node.left) is None and not any(_read(node.left, expression, columns)):
+            raise _refusal(expression, f"write {ast.unparse(node)!r} as a number")
+
+
+def _check_columns_made(call: ast.Call, expression: str) -> None:
+    """Refuse splines and polynomials of thousands of columns."""
+    if ast.unparse(call.func) not in _BASES:
+        return
+    named = [keyword.value for keyword in call.keywords if keyword.arg in ("df", "degree")]
+    for asked in (*call.args[1:2], *named):
+        count = _literal(asked)
+        if not isinstance(count, int) or not 0 < count <= _MOST_COLUMNS:
+            text = ast.unparse(asked)
+            raise _refusal(expression, f"{text!r} is not a number of columns, 1 to {_MOST_COLUMNS}")
+
+
+def _literal(node: ast.AST) -> Any:
+    """The value of a number or text as it is written, with its sign; None for anything else."""
+    match node:
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=value)):
+            return value
+        case ast.Constant(value=value):
+            return value
+    return None
 
 
 def _is_known(function: ast.AST) -> bool:
@@ -83,13 +163,17 @@ def _is_known(function: ast.AST) -> bool:
 
 def _quoted(call: ast.Call, expression: str, columns: Container[str]) -> str:
     match call.args:
-        case [ast.Constant(value=str(name))] if name in columns:
+        case [ast.Constant(value=str(name))] if name in columns and '"' not in name:
             return name
-    raise _refusal(expression, "Q takes the name of one column, in quotes")
+    raise _refusal(expression, 'Q takes the name of one column, in quotes, without " in it')
 
 
 def _refusal(expression: str, reason: str) -> ValueError:
-    return ValueError(f"{expression!r} may not stand in a formula: {reason}")
+    return ValueError(f"{_shown(expression)} may not stand in a formula: {reason}")
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= 80 else f"{text[:60]!r} …"
 
 
 _INTERCEPT = "Intercept"
@@ -262,11 +346,16 @@ def _read_formula(formula: str, data: pd.DataFrame, **state: Any) -> tuple[tuple
     formulaic = require("formulaic", "formula")
     # What the dot stands for: all columns that are not outcomes.
     context = {"__formulaic_variables_available__": list(data.columns)}
+    if len(formula) > _LONGEST:
+        raise ValueError(f"the formula has {len(formula)} characters; at most {_LONGEST} are read")
     try:
+        _check_size(formula, n_columns=data.shape[1])
         parsed = formulaic.Formula.from_spec(formula, context=context)
     except (formulaic.errors.FormulaicError, SyntaxError) as error:
         reason = str(error).split("\n")[0]  # the rest is coloured for a terminal
-        raise ValueError(f"the formula {formula!r} cannot be read: {reason}") from None
+        raise ValueError(f"the formula {_shown(formula)} cannot be read: {reason}") from None
+    except RecursionError:
+        raise ValueError(f"the formula {_shown(formula)} is nested too deeply") from None
     sides = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
     if not all(isinstance(side, formulaic.SimpleFormula) for side in sides):
         raise ValueError(
@@ -281,6 +370,45 @@ def _read_formula(formula: str, data: pd.DataFrame, **state: Any) -> tuple[tuple
                 "that their bounds are in their own units"
             )
     return targets, formulaic.ModelSpec(parsed.rhs, output="pandas", na_action="ignore", **state)
+
+
+def _check_size(formula: str, n_columns: int) -> None:
+    """Refuse a formula with too many terms before they are multiplied out.
+
+    A term counts each time it arises: ``a * b`` is three, ``(a + b) ** 3`` is eight.
+    """
+    parser = require("formulaic.parser", "formula").DefaultFormulaParser()
+    counts: dict[int, float] = {}
+    waiting: list[tuple[Any, bool]] = [(parser.get_ast(formula), False)]
+    while waiting:
+        node, counted = waiting.pop()
+        if not hasattr(node, "operator"):
+            counts[id(node)] = 1
+        elif not counted:
+            waiting.append((node, True))
+            waiting.extend((each, False) for each in node.args)
+        else:
+            sizes = [counts[id(each)] for each in node.args] or [n_columns]  # the dot
+            counts[id(node)] = size = _terms(node, sizes)
+            if size > _MOST_TERMS:
+                raise ValueError(
+                    f"the formula {_shown(formula)} has more than {_MOST_TERMS} terms; pass many "
+                    "features as a matrix to fit"
+                )
+
+
+def _terms(node: Any, sizes: list[float]) -> float:
+    """An upper limit of the number of terms of an operation on so many."""
+    first, last = sizes[0], sizes[-1]
+    match node.operator.symbol:
+        case ":" | "%in%" | "in":
+            return first * last
+        case "*" | "/":
+            return first + last + first * last
+        case "**" | "^":
+            power = str(node.args[-1])
+            return first ** min(int(power), _MOST_TERMS) if power.isdecimal() else first
+    return sum(sizes)
 
 
 def _columns_of(spec: Any, data: pd.DataFrame) -> list[str]:
@@ -310,7 +438,7 @@ def _model_matrix(spec: Any, reads: list[str], data: pd.DataFrame) -> Any:
             return spec.get_model_matrix(rows, context={})
     except errors.DataMismatchWarning as mismatch:
         raise ValueError(_name_unseen(spec, data) or str(mismatch)) from None
-    except errors.FormulaicError as error:
+    except (errors.FormulaicError, TypeError, ValueError, ArithmeticError) as error:
         raise ValueError(f"the formula cannot be evaluated: {error}") from None
 
 
