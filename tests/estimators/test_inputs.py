@@ -207,3 +207,18 @@ def test_intervals_from_data_frames() -> None:
     assert targets.names == ("MMSE", "errors")
     assert targets.missing.tolist() == [[False, False], [True, False], [False, False]]
     assert targets.at_lower.tolist() == [[False, False], [False, False], [False, True]]
+
+
+def test_row_labels_in_another_order_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"], index=np.arange(40) + 100)
+    Y = pd.DataFrame({"y": (X["a"] + rng.normal(size=40)).clip(lower=0.0)})
+    shuffled = Y.sample(frac=1.0, random_state=0)
+    model = TobitRegressor()
+    with pytest.raises(ValueError, match=r"same row labels in another order .* Y.loc\[X.index\]"):
+        model.fit(X, shuffled)
+    model.fit(X, shuffled.loc[X.index])
+    with pytest.raises(ValueError, match="same row labels in another order"):
+        model.score(X, shuffled)
+    with pytest.warns(UserWarning, match="different row labels; their rows are matched by pos"):
+        model.score(X, Y.reset_index(drop=True))

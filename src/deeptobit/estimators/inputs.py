@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+import pandas as pd
 from joblib import cpu_count
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
@@ -12,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from deeptobit import arrays, metrics
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.exceptions import warn
 from deeptobit.layer import column_moments
 from deeptobit.penalties import PENALTIES, Group, Penalty, Ridge
 from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_names
@@ -144,6 +146,31 @@ def check_lengths(X: Any, targets: CensoredTargets) -> None:
             "Found input variables with inconsistent numbers of samples: "
             f"X has {X.shape[0]} rows but Y has {len(targets)}"
         )
+
+
+def check_labels(X: Any, Y: Any) -> None:
+    """Rows are matched by position: refuse the same labels in another order.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"age": [60, 70]}, index=["ann", "bob"])
+    >>> check_labels(X, X["age"][::-1])
+    Traceback (most recent call last):
+        ...
+    ValueError: X and Y have the same row labels in another order (row 0 is 'ann' in X and 'bob' \
+in Y); rows are matched by position: pass Y.loc[X.index]
+    """
+    pandas = isinstance(X, pd.DataFrame) and isinstance(Y, pd.DataFrame | pd.Series)
+    if not pandas or len(X) != len(Y) or X.index.equals(Y.index):
+        return
+    ours, theirs = X.index, Y.index
+    if ours.is_unique and ours.isin(theirs).all():
+        row = int(np.argmax(ours.to_numpy() != theirs.to_numpy()))
+        raise ValueError(
+            f"X and Y have the same row labels in another order (row {row} is {ours[row]!r} in X "
+            f"and {theirs[row]!r} in Y); rows are matched by position: pass Y.loc[X.index]"
+        )
+    warn("X and Y have different row labels; their rows are matched by position")
 
 
 def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:

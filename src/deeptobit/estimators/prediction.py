@@ -197,6 +197,7 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
 
         Tasks whose known outcomes do not vary in these rows have no R² and are left out.
         """
+        inputs.check_labels(X, y)
         targets = self._read_again(y, lower, upper)
         weight = inputs.read_weights(sample_weight, len(targets))
         # Tasks that have two different outcomes of some weight.
@@ -222,6 +223,7 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
         A censored entry counts with the log probability of its interval. Tasks of which nothing
         is known in these rows are left out.
         """
+        inputs.check_labels(X, y)
         targets = self._read_again(y, lower, upper)
         weight = inputs.read_weights(sample_weight, len(targets))
         tasks = np.flatnonzero(weight @ ~targets.missing)
@@ -277,6 +279,7 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any) -> Rows:
         """Features (N, D), outcomes (N, T) and weights (N,) of a first fit, checked."""
+        inputs.check_labels(X, y)
         matrix = inputs.read_features(self, X, reset=True)
         bounds, limits = (self.lower, self.upper), (lower, upper)
         targets = inputs.read_targets(y, bounds, limits, outside=self.outside)

@@ -206,6 +206,7 @@ class LowRankRegressor(SubspaceEstimator):
             self.alpha_ = float(given)
             return rows
         # More rows of the same features and targets, whose names and bounds stay as they are.
+        inputs.check_labels(X, y)
         matrix, targets = self._read_features(X), self._read_again(y, lower, upper)
         kept: Any = {"lower": self.lower_, "upper": self.upper_}
         targets = replace(targets, **kept, one_dimensional=self._one_dimensional)
