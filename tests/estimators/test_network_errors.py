@@ -18,7 +18,10 @@ from tests.estimators.test_network import data, grown, network
         ({"n_layers": 2.0}, "n_layers must be a whole number, at least 1"),
         ({"rank": 0}, "rank must be a whole number, at least 1; got 0"),
         ({"alpha": "x"}, "alpha must be 'auto' or a number; got 'x'"),
-        ({"alpha": -1.0}, "alpha must be a finite number"),
+        ({"alpha": -1.0}, "alpha must be a number from 0"),
+        ({"alpha": 1e308}, r"alpha must be a number from 0 to 1e\+100; got 1e\+308"),
+        ({"random_state": "x"}, "random_state must be None, a whole number from 0 .*; got 'x'"),
+        ({"random_state": -1}, "random_state must be None, a whole number from 0 .*; got -1"),
         ({"feature_sparsity": 3}, "feature_sparsity must be a number from 0 to 1; got 3"),
         ({"feature_sparsity": -0.1}, "feature_sparsity must be a number from 0 to 1"),
         ({"feature_sparsity": "x"}, "feature_sparsity must be a number from 0 to 1"),
@@ -53,6 +56,12 @@ def test_a_bad_parameter_is_named(options: dict[str, Any], message: str) -> None
     X, Y = data(100)
     with pytest.raises(ValueError, match=message):
         network(**options).fit(X, Y)
+
+
+def test_settings_of_another_solver_are_named() -> None:
+    X, Y = data(100)
+    with pytest.warns(UserWarning, match="solver='batch' does not use n_passes and batch_size"):
+        network(solver="batch", n_passes=2, batch_size=8).fit(X, Y)
 
 
 def test_what_is_not_fitted_says_so() -> None:

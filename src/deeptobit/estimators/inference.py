@@ -280,9 +280,11 @@ class InferenceRegressor(CensoredRegressor):
         inputs.check_choice("cov_type", cov_type, get_args(CovarianceKind))
         covariance = self._training().covariance(task, cov_type, groups)
         if np.isnan(covariance).any():
+            light = self.alpha == 0.0
+            advice = "set alpha > 0, or drop the target" if light else "drop the target"
             warn(
                 f"target {self.target_names_[task]!r}: the data do not determine its regression, "
-                "so its standard errors are NaN; set alpha > 0, or drop the target",
+                f"so its standard errors are NaN; {advice}",
                 CensoringWarning,
             )
         return covariance

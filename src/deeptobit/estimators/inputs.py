@@ -9,6 +9,7 @@ import pandas as pd
 from joblib import cpu_count
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from deeptobit import arrays, metrics
@@ -19,6 +20,7 @@ from deeptobit.penalties import PENALTIES, Group, Penalty, Ridge
 from deeptobit.targets import BoundsLike, CensoredTargets, by_target, default_names
 
 _LARGEST, _SMALLEST = 1e150, 1e-140  # beyond this, squares overflow or vanish
+MOST_ALPHA = 1e100  # likewise
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 _LARGEST_RAW, _SMALLEST_RAW = 1e30, 1e-30  # and so they do in single precision
 _NO_NUMBER = ("real number", "could not convert", "array element")  # as NumPy complains
@@ -291,8 +293,8 @@ def check_settings(params: Mapping[str, Any]) -> None:
     """
     check_choice("prediction: the kind", params["prediction"], KINDS)
     alpha, tol = params.get("alpha", 0.0), params["tol"]
-    if not (isinstance(alpha, Real) and 0.0 <= float(alpha) < np.inf):
-        raise ValueError(f"alpha must be a finite number, at least 0; got {alpha!r}")
+    if not (isinstance(alpha, Real) and 0.0 <= float(alpha) <= MOST_ALPHA):
+        raise ValueError(f"alpha must be a number from 0 to {MOST_ALPHA:g}; got {alpha!r}")
     if not (isinstance(tol, Real) and float(tol) > 0.0):
         raise ValueError(f"tol must be positive; got {tol!r}")
     arrays.check_count("max_iter", params["max_iter"])
@@ -302,6 +304,16 @@ def check_settings(params: Mapping[str, Any]) -> None:
     sparsity = params.get("feature_sparsity", 0.0)
     if not (isinstance(sparsity, Real) and 0.0 <= float(sparsity) <= 1.0):
         raise ValueError(f"feature_sparsity must be a number from 0 to 1; got {sparsity!r}")
+    try:
+        check_random_state(params.get("random_state"))
+    except ValueError:
+        raise ValueError(
+            "random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got "
+            f"{params['random_state']!r}"
+        ) from None
+    unused = [name for name in ("n_passes", "batch_size") if params.get(name, 1) != 1]
+    if unused and params.get("solver") == "batch":
+        warn(f"solver='batch' does not use {' and '.join(unused)}, which the online solver has")
 
 
 def read_threads(n_jobs: Any) -> int:

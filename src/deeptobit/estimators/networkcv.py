@@ -35,7 +35,11 @@ _SMALLEST_ALPHA = 0.01  # of the one that leaves no effect
 _FAR_BEHIND = 1.5  # standard errors of the difference of two scores
 _GRID: dict[str, tuple[str, type, Callable[[Any], bool]]] = {
     "ranks": ("whole numbers, at least 1", Integral, lambda rank: rank >= 1),
-    "alphas": ("positive and finite", Real, lambda alpha: 0.0 < float(alpha) < np.inf),
+    "alphas": (
+        f"above 0 and at most {inputs.MOST_ALPHA:g}",
+        Real,
+        lambda alpha: 0.0 < float(alpha) <= inputs.MOST_ALPHA,
+    ),
     "feature_sparsities": ("numbers from 0 to 1", Real, lambda share: 0.0 <= float(share) <= 1.0),
 }
 _SHARED = (
