@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -82,3 +83,21 @@ def test_the_demo_is_a_readable_table() -> None:
     assert "0 – 30" in result.output
     assert "coverage" in result.output
     assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_ctrl_c_while_a_command_loads_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(module: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deeptobit.app.cli.app.import_module", interrupted)
+    result = CliRunner().invoke(app, ["demo"])
+    assert result.exit_code == 130
+    assert result.stderr == "deeptobit: stopped, nothing written\n"
+
+
+def test_a_terminal_without_a_character_shows_another() -> None:
+    words = [sys.executable, "-c", "from deeptobit.app.cli import main; main()", "fit", "müll.toml"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    run = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert run.returncode == 1
+    assert run.stderr.startswith("deeptobit: m?ll.toml: there is no such study file")

@@ -1,5 +1,6 @@
 """The command line. Nothing heavy is imported until a command needs it."""
 
+import io
 import sys
 
 from deeptobit.exceptions import MissingExtraError
@@ -9,7 +10,14 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Entry point of ``deeptobit``; a missing extra is one sentence, not a traceback."""
+    """Entry point of ``deeptobit``; a missing extra is one sentence, not a traceback.
+
+    A terminal that lacks a character shows ``?`` in its place. Ctrl-C is one line at any time,
+    also while packages are loaded.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         require("typer", "app")
         require("rich", "app")
@@ -19,3 +27,6 @@ def main() -> None:
     except MissingExtraError as error:
         print(f"deeptobit: {error}", file=sys.stderr)
         sys.exit(1)
+    except KeyboardInterrupt:
+        print("deeptobit: stopped, nothing written", file=sys.stderr)
+        sys.exit(130)

@@ -1,5 +1,8 @@
 """The list of commands. Each is a file of its own, which declares its options and does the work."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -24,6 +27,26 @@ class _Commands(TyperGroup):
         one = typer.Typer(add_completion=False)
         one.command()(getattr(import_module(f"deeptobit.app.cli.{cmd_name}"), cmd_name))
         return typer.main.get_command(one)
+
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        """Read the command line."""
+        with _one_line_on_interrupt():
+            return super().make_context(*args, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        with _one_line_on_interrupt():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _one_line_on_interrupt() -> Iterator[None]:
+    """Say that Ctrl-C was seen, also while the packages of a command are loaded."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("deeptobit: stopped, nothing written", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 app = typer.Typer(
