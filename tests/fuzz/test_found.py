@@ -5,10 +5,11 @@ from random import Random
 
 import pytest
 
-from fuzz import checkpoints, models, studies
+from fuzz import checkpoints, models, studies, tables
 from fuzz.target import Target
 
-TARGETS = {target.name: target for target in (models.TARGET, checkpoints.TARGET, studies.TARGET)}
+READERS = (models.TARGET, checkpoints.TARGET, studies.TARGET, *tables.TARGETS)
+TARGETS = {target.name: target for target in READERS}
 FOUND = sorted(path for path in (Path(__file__).parent / "found").glob("*/*"))
 
 

@@ -260,9 +260,15 @@ def convert_table(
             "'CSV UTF-8'"
         )
     separator = sniff_separator(path)
-    options = {"separator": separator, "decimal_comma": separator != ",", "blanks": BLANKS}
     with as_study_error():
-        return csv_to_parquet(path, out, **options, progress=progress)
+        return csv_to_parquet(
+            path,
+            out,
+            separator=separator,
+            decimal_comma=separator != ",",
+            blanks=BLANKS,
+            progress=progress,
+        )
 
 
 # Sheets of Excel and of OpenDocument.
