@@ -100,7 +100,7 @@ LIMIT = 100  # MB
 
 
 def _streaming(folder: Path) -> Iterator[Number]:
-    """Memory of a fit to a table of four times the limit, and its model beside the one in memory."""
+    """Memory of a fit to a table of four times the limit, and how near its model is."""
     rng = np.random.default_rng(0)
     n_rows = 4 * LIMIT * 10**6 // (8 * 25)
     X = rng.normal(size=(n_rows, 20))
