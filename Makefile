@@ -76,6 +76,7 @@ fuzz: $(FUZZ) ## generated problems, then atheris on everything that reads files
 	$(BIN)/python -m fuzz models --seconds $(FUZZ_SECONDS)
 	$(BIN)/python -m fuzz checkpoints --seconds $(FUZZ_SECONDS)
 	$(BIN)/python -m fuzz studies --seconds $(FUZZ_SECONDS)
+	for kind in csv xlsx ods xls sav dta parquet arrow; do $(BIN)/python -m fuzz $$kind --seconds $(FUZZ_SECONDS) || exit 1; done
 
 audit: ## known vulnerabilities of constraints.txt (asks an advisory service, and fails without its answer)
 	$(PYTHON) -m venv $(AUDIT_VENV)

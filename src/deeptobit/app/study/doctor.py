@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
-from deeptobit.app.study.data import Encoder, StudyData, check_enough
+from deeptobit.app.study.data import EncodedColumn, Encoder, StudyData, check_enough
 from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
 from deeptobit.arrays import FloatArray, listed
 from deeptobit.targets import CensoredTargets
@@ -110,14 +110,20 @@ def find_missing_bounds(target: TargetSettings, values: FloatArray) -> Iterator[
 
 
 def _columns(data: StudyData) -> Iterator[Finding]:
-    cells = {column.name: data.table.text(column.name) for column in data.encoder.columns}
-    constant = [name for name, text in cells.items() if text.nunique() == 1]
+    cells = {column.name: _cells(data, column) for column in data.encoder.columns}
+    constant = [name for name, found in cells.items() if columns.is_constant(found)]
     if constant:
         yield _warn("features", f"the same value in every row; exclude {listed(constant, _SHOWN)}")
-    sparse = [name for name, text in cells.items() if text.isna().mean() >= _MOSTLY]
+    sparse = [name for name, found in cells.items() if found.isna().mean() >= _MOSTLY]
     if sparse:
         message = f"at least {_MOSTLY:.0%} of the cells missing in {listed(sparse, _SHOWN)}"
         yield _warn("features", message)
+
+
+def _cells(data: StudyData, column: EncodedColumn) -> "pd.Series[Any]":
+    """Numbers, or categories as text."""
+    table, name = data.table, column.name
+    return pd.Series(table.parse(name)[0]) if column.reference is None else table.text(name)
 
 
 def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
@@ -195,11 +201,12 @@ def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
 
 
 def _why_identifier(data: StudyData, name: str) -> str | None:
-    values, text = data.table.parse(name)[0], data.table.text(name)
+    values = data.table.parse(name)[0]
     known = values[~np.isnan(values)]
     least = min(columns.MOST_CATEGORIES, len(values) - 1)
     if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= least:
         return None
+    text = data.table.text(name)
     if columns.names_person(name):
         return "by its name"
     if columns.is_numbered(text):
@@ -227,13 +234,7 @@ def same_pairs(X: pd.DataFrame) -> list[tuple[str, str, float]]:
     >>> same_pairs(pd.DataFrame({"kg": [1.0, 2, 4], "g": [1e3, 2e3, 4e3], "age": [3.0, 1, 2]}))
     [('kg', 'g', 1.0)]
     """
-    Z = StandardScaler().fit_transform(X)
-    correlation = Z.T @ Z / len(Z)
-    first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
-    return [
-        (str(X.columns[i]), str(X.columns[j]), round(float(correlation[i, j]), 4))
-        for i, j in zip(first.tolist(), second.tolist(), strict=True)
-    ]
+    return _same_pairs(_correlations(X), X.columns)
 
 
 def dependent_features(X: pd.DataFrame) -> list[str]:
@@ -246,15 +247,34 @@ def dependent_features(X: pd.DataFrame) -> list[str]:
     >>> dependent_features(total.assign(both=total.left + total.right))
     ['both']
     """
-    Z = StandardScaler().fit_transform(X) / np.sqrt(len(X))
-    varies = np.flatnonzero(np.linalg.norm(Z, axis=0) > 0.5)  # 1, or 0 for a constant
-    Z, names = Z[:, varies], X.columns[varies]
+    return _dependent(X, _correlations(X))
+
+
+def _correlations(X: pd.DataFrame) -> FloatArray:
+    """Of all pairs of features, (D, D); 0 for a constant."""
+    Z = StandardScaler().fit_transform(X)
+    return np.asarray(Z.T @ Z / len(Z))
+
+
+def _same_pairs(correlation: FloatArray, names: "pd.Index[str]") -> list[tuple[str, str, float]]:
+    first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
+    return [
+        (str(names[i]), str(names[j]), round(float(correlation[i, j]), 4))
+        for i, j in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+
+
+def _dependent(X: pd.DataFrame, correlation: FloatArray) -> list[str]:
+    varies = np.flatnonzero(np.diagonal(correlation) > 0.5)  # 1, or 0 for a constant
     # The smallest eigenvalue is cheap and settles most cases; pivoted QR then finds the names.
-    if not 0 < Z.shape[1] < Z.shape[0] or eigvalsh(Z.T @ Z)[0] > _NOTHING_LEFT:
+    if not 0 < len(varies) < len(X):
         return []
-    R, order = qr(Z, mode="r", pivoting=True)
+    if eigvalsh(correlation[np.ix_(varies, varies)])[0] > _NOTHING_LEFT:
+        return []
+    X = X.iloc[:, varies]
+    R, order = qr(StandardScaler().fit_transform(X) / np.sqrt(len(X)), mode="r", pivoting=True)
     left = np.abs(np.diag(R))
-    return sorted(str(names[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
+    return sorted(str(X.columns[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
 
 
 def find_collinear(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
@@ -264,12 +284,14 @@ def find_collinear(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
     if X.shape[1] > MOST_FEATURES:
         yield _note("features", f"over {MOST_FEATURES}: not checked for collinearity")
         return
-    pairs = same_pairs(X)
-    for first, second, correlation in pairs[:_SHOWN]:
-        yield _warn(second, f"correlation {correlation:g} with {first!r}; exclude one")
+    correlation = _correlations(X)
+    pairs = _same_pairs(correlation, X.columns)
+    for first, second, value in pairs[:_SHOWN]:
+        yield _warn(second, f"correlation {value:g} with {first!r}; exclude one")
     if len(pairs) > _SHOWN:
         yield _warn("features", f"{len(pairs) - _SHOWN} more pairs are as collinear")
-    dependent = dependent_features(X.drop(columns=list({second for _, second, _ in pairs})))
+    left = ~X.columns.isin({second for _, second, _ in pairs})
+    dependent = _dependent(X.loc[:, left], correlation[np.ix_(left, left)])
     if dependent:
         message = f"linear combinations of other features: {listed(dependent, _SHOWN)}"
         yield _warn("features", message)
@@ -347,7 +369,10 @@ def lone_codes(values: FloatArray) -> list[int]:
     >>> lone_codes(np.r_[np.arange(60.0, 99.0), 99, 99]), lone_codes(np.r_[-20.0:20.0, -9, -9])
     ([], [])
     """
-    rest = np.unique(values[~np.isin(values, _LONE) & ~np.isnan(values)])
+    coded = np.isin(values, _LONE)
+    if not coded.any():
+        return []
+    rest = np.unique(values[~coded & ~np.isnan(values)])
     if np.isin(values, rest).sum() < max(_LEAST_REST, (~np.isnan(values)).sum() / 2):
         return []
     low, high = float(rest[0]), float(rest[-1])
