@@ -95,7 +95,9 @@ class LayeredRegressor(SubspaceEstimator):
         result = np.empty((X.shape[0], len(self.sigma_)))
         for start in range(0, X.shape[0], _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
-            *_, result[rows] = networks.latents(self.layers_, X[rows], self.lower_, self.upper_)
+            below = self._tree_scores(X[rows])
+            scores = networks.latents(self.layers_, X[rows], self.lower_, self.upper_, below)
+            *_, result[rows] = scores
         return result
 
 

@@ -291,6 +291,7 @@ class Search:
     n_jobs : int or None
     template : SubspaceNetworkRegressor
     verbose : int
+    groups : array of shape (N,), optional
     """
 
     X: Any
@@ -299,6 +300,7 @@ class Search:
     n_jobs: int | None
     template: SubspaceNetworkRegressor
     verbose: int = 0
+    groups: Any = None
 
     @classmethod
     def of(
@@ -318,7 +320,8 @@ class Search:
             **{name: getattr(model, name) for name in _SHARED},
         )
         held_out = HeldOut(targets, weight, folds, noise)
-        return cls(matrix, held_out, model.scoring, model.n_jobs, template, model.verbose)
+        settings = model.scoring, model.n_jobs, template, model.verbose, groups
+        return cls(matrix, held_out, *settings)
 
     @property
     def bounded(self) -> bool:

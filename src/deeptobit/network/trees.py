@@ -1,0 +1,245 @@
+"""Trees as arrays: the layer below the first, f(x), and what each feature contributes to it."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.likelihood.kernels import jit
+
+Numbers = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    r"""Sums of regression trees, :math:`f_k(x) = start_k + \sum_{trees\ of\ k} value(leaf(x))`.
+
+    The nodes of all trees stand one after the other, a tree's root first and children behind
+    their parents. A row goes left at a node if ``x[feature] <= threshold``, or, where its feature
+    is missing (NaN), if ``missing_left``. Layers see [f; x] (:func:`latents`).
+
+    Parameters
+    ----------
+    feature : int array of shape (M,)
+        −1 in a leaf.
+    threshold : array of shape (M,)
+    left, right : int arrays of shape (M,)
+        Children, by their places in these arrays; 0 in a leaf.
+    missing_left : bool array of shape (M,)
+    value : array of shape (M,)
+        In a leaf what it adds, in units of the outcome; in other nodes the mean over the training
+        rows that reached them.
+    cover : array of shape (M,)
+        Weight of these rows.
+    first : int array of shape (n_trees + 1,)
+        Where each tree begins; the last number is M.
+    output : int array of shape (n_trees,)
+        The k of each tree.
+    start : array of shape (K,)
+    tasks : int array of shape (K,)
+        The outcome that f_k was grown for.
+
+    Examples
+    --------
+    >>> stump = Trees.join([(
+    ...     np.array([0, -1, -1]), np.array([2.0, 0.0, 0.0]), np.array([1, 0, 0]),
+    ...     np.array([2, 0, 0]), np.zeros(3, bool), np.array([0.0, -1.0, 1.0]), np.ones(3))],
+    ...     output=[0], start=[5.0], tasks=[0])
+    >>> stump(np.array([[1.0], [2.0], [3.0], [np.nan]])).ravel()
+    array([4., 4., 6., 6.])
+    """
+
+    feature: Numbers
+    threshold: FloatArray
+    left: Numbers
+    right: Numbers
+    missing_left: BoolArray
+    value: FloatArray
+    cover: FloatArray
+    first: Numbers
+    output: Numbers
+    start: FloatArray
+    tasks: Numbers
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that are not trees: a walk through them must end, and inside of them."""
+        nodes = [getattr(self, field.name) for field in fields(self)[:7]]
+        n_nodes, inner = len(self.feature), self.feature >= 0
+        if any(part.shape != (n_nodes,) for part in nodes) or n_nodes > np.iinfo(np.int32).max:
+            raise ValueError("the arrays of nodes differ in length")
+        if any(part.ndim != 1 for part in (self.first, self.output, self.start, self.tasks)):
+            raise ValueError("its arrays are not one-dimensional")
+        sizes = np.diff(self.first)
+        if len(self.first) != len(self.output) + 1 or self.first[0] != 0 or (sizes < 1).any():
+            raise ValueError("trees do not follow each other")
+        if self.first[-1] != n_nodes or len(self.tasks) != len(self.start):
+            raise ValueError("trees and nodes, or outcomes and their starts, differ in number")
+        if ((self.output < 0) | (self.output >= len(self.start))).any() or (self.tasks < 0).any():
+            raise ValueError("a tree belongs to no outcome")
+        end = np.repeat(self.first[1:], sizes)
+        for child in (self.left, self.right):
+            astray = inner & ((child <= np.arange(n_nodes)) | (child >= end))
+            if astray.any():
+                raise ValueError(f"node {int(np.argmax(astray))} has a child that is not behind it")
+        children = np.concatenate([self.left[inner], self.right[inner]])
+        parents = np.bincount(children, minlength=n_nodes)
+        parents[self.first[:-1]] += 1
+        if (parents != 1).any():
+            raise ValueError(f"node {int(np.argmax(parents != 1))} has no parent, or two")
+        numbers = (self.threshold, self.value, self.cover, self.start)
+        if not all(np.isfinite(part).all() for part in numbers) or (self.cover < 0.0).any():
+            raise ValueError("thresholds, values and covers are not finite, or below 0")
+
+    @classmethod
+    def join(cls, grown: list[tuple[Any, ...]], *, output: Any, start: Any, tasks: Any) -> "Trees":
+        """From trees whose children are counted within each tree.
+
+        Parameters
+        ----------
+        grown : list of tuples
+            Feature, threshold, left, right, missing_left, value and cover of every tree.
+        output, start, tasks
+            As above.
+        """
+        sizes = np.array([len(tree[0]) for tree in grown], dtype=np.int64)
+        first = np.append(0, np.cumsum(sizes))
+        kinds = (np.int32, np.float64, np.int32, np.int32, np.bool_, np.float64, np.float64)
+        columns: list[Any] = [
+            np.concatenate([np.empty(0, kind), *(tree[place] for tree in grown)]).astype(kind)
+            for place, kind in enumerate(kinds)
+        ]
+        shift = np.repeat(first[:-1], sizes)
+        for place in (2, 3):
+            columns[place] = np.where(columns[0] >= 0, columns[place] + shift, 0).astype(np.int32)
+        whole = (np.asarray(part, dtype=np.int32) for part in (first, output))
+        return cls(*columns, *whole, np.array(start, np.float64), np.array(tasks, np.int32))
+
+    def __call__(self, X: Any) -> FloatArray:
+        """Scores f(x) of the rows of X, (N, K)."""
+        X = _dense(X)
+        scores = np.tile(self.start, (len(X), 1))
+        nodes = self.feature, self.threshold, self.left, self.right, self.missing_left, self.value
+        _add_scores(X, *nodes, self.first, self.output, scores)
+        return scores
+
+    def contributions(self, X: Any) -> FloatArray:
+        r"""Shapley values of the features, (N, K, D), path-dependent: f = mean + their sum.
+
+        A feature that is not known is averaged over the training rows of the node, by ``cover``
+        (tree SHAP). A leaf is then a product over the features on its path, of 1 or 0 where the
+        feature is known, and of a share of rows where it is not; the Shapley value of a product
+        is a sum over subsets of each size, the coefficients of a polynomial.
+        """
+        X = _dense(X)
+        found = np.zeros((len(X), len(self.start), X.shape[1]))
+        nodes = self.feature, self.threshold, self.left, self.right, self.missing_left, self.value
+        deepest = int(max(np.diff(self.first), default=1)) // 2 + 1
+        _add_contributions(X, *nodes, self.cover, self.first, self.output, deepest, found)
+        return found
+
+    def means(self) -> FloatArray:
+        """Mean of f over the training rows of its trees, (K,)."""
+        roots = self.value[self.first[:-1]]
+        return self.start + np.bincount(self.output, roots, minlength=len(self.start))
+
+    def of_tasks(self, tasks: NDArray[np.intp]) -> BoolArray:
+        """Which outputs were grown for some outcomes, (K,)."""
+        return np.asarray(np.isin(self.tasks, tasks))
+
+
+def _dense(X: Any) -> FloatArray:
+    rows = X.toarray() if hasattr(X, "toarray") else X
+    return np.ascontiguousarray(rows, dtype=np.float64)
+
+
+@jit
+def _goes_left(x: float, threshold: float, missing_left: bool) -> bool:
+    return missing_left if np.isnan(x) else x <= threshold
+
+
+@jit
+def _add_scores(
+    X: Any,
+    feature: Any,
+    threshold: Any,
+    left: Any,
+    right: Any,
+    missing_left: Any,
+    value: Any,
+    first: Any,
+    output: Any,
+    scores: Any,
+) -> None:
+    for row in range(len(X)):
+        for tree in range(len(output)):
+            at = first[tree]
+            while feature[at] >= 0:
+                x = X[row, feature[at]]
+                at = left[at] if _goes_left(x, threshold[at], missing_left[at]) else right[at]
+            scores[row, output[tree]] += value[at]
+
+
+@jit
+def _add_contributions(
+    X: Any,
+    feature: Any,
+    threshold: Any,
+    left: Any,
+    right: Any,
+    missing_left: Any,
+    value: Any,
+    cover: Any,
+    first: Any,
+    output: Any,
+    deepest: int,
+    found: Any,
+) -> None:
+    """Leaf by leaf, up its path: for every feature on it whether the row follows, and the share."""
+    path = np.empty(deepest, dtype=np.int64)  # features on the path of a leaf, each once
+    known, share = np.empty(deepest), np.empty(deepest)
+    poly = np.empty(deepest + 1)
+    parent = np.empty(len(feature), dtype=np.int64)
+    for at in range(len(feature)):
+        if feature[at] >= 0:
+            parent[left[at]] = parent[right[at]] = at
+    for tree in range(len(output)):
+        for leaf in range(first[tree], first[tree + 1]):
+            if feature[leaf] >= 0:
+                continue
+            for row in range(len(X)):
+                n, child = 0, leaf
+                while child != first[tree]:
+                    at = parent[child]
+                    d = feature[at]
+                    follows = _goes_left(X[row, d], threshold[at], missing_left[at]) == (
+                        left[at] == child
+                    )
+                    part = cover[child] / cover[at] if cover[at] > 0.0 else 0.5
+                    place = 0
+                    while place < n and path[place] != d:
+                        place += 1
+                    if place == n:
+                        path[n], known[n], share[n] = d, 1.0, 1.0
+                        n += 1
+                    known[place] *= 1.0 if follows else 0.0
+                    share[place] *= part
+                    child = at
+                for j in range(n):
+                    poly[0] = 1.0  # Π (share + known t) over the other features
+                    size = 0
+                    for i in range(n):
+                        if i != j:
+                            poly[size + 1] = poly[size] * known[i]
+                            for k in range(size, 0, -1):
+                                poly[k] = poly[k] * share[i] + poly[k - 1] * known[i]
+                            poly[0] *= share[i]
+                            size += 1
+                    total, weight = 0.0, 1.0 / n  # s!(n − 1 − s)!/n! of subsets of size s
+                    for s in range(n):
+                        total += weight * poly[s]
+                        if s < n - 1:
+                            weight *= (s + 1.0) / (n - 1.0 - s)
+                    gain = value[leaf] * (known[j] - share[j]) * total
+                    found[row, output[tree], path[j]] += gain
