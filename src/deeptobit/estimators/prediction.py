@@ -28,7 +28,10 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 # (``partial_fit`` keeps the features it began with).
 _STATE_OF_A_FIT = {
     "sigma_": ("_calibration", "_trained"),
-    "n_features_in_": ("feature_scale_", "formula_", "_chosen_noise", "trees_"),
+    "n_features_in_": (
+        *("feature_scale_", "feature_mean_", "formula_", "_chosen_noise"),
+        *("trees_", "mean_slopes_"),
+    ),
 }
 
 

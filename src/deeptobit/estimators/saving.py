@@ -35,7 +35,12 @@ _ESTIMATORS: dict[type, tuple[str, ...]] = {
 }
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
 _OF_FEATURES = ("coef_", "U_", "V_")  # which a model with trees has not
-_OPTIONAL = {"feature_scale_": "D", "log_likelihood_": "T"}
+_OPTIONAL = {
+    "feature_scale_": "D",
+    "feature_mean_": "D",
+    "mean_slopes_": "TD",
+    "log_likelihood_": "T",
+}
 _LAYER = {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"}
 
 Sizes = dict[str, int]

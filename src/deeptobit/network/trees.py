@@ -144,9 +144,13 @@ class Trees:
         roots = self.value[self.first[:-1]]
         return self.start + np.bincount(self.output, roots, minlength=len(self.start))
 
-    def of_tasks(self, tasks: NDArray[np.intp]) -> BoolArray:
-        """Which outputs were grown for some outcomes, (K,)."""
-        return np.asarray(np.isin(self.tasks, tasks))
+    def mean_changes(self, X: Any, width: FloatArray) -> FloatArray:
+        """What a feature changes on average from x − width/2 to x + width/2, (K, D)."""
+        X = _dense(X)
+        changes = np.zeros((len(self.start), X.shape[1]))
+        nodes = self.feature, self.threshold, self.left, self.right, self.missing_left, self.value
+        _add_changes(X, width, *nodes, self.first, self.output, changes)
+        return changes / len(X)
 
 
 def _dense(X: Any) -> FloatArray:
@@ -179,6 +183,39 @@ def _add_scores(
                 x = X[row, feature[at]]
                 at = left[at] if _goes_left(x, threshold[at], missing_left[at]) else right[at]
             scores[row, output[tree]] += value[at]
+
+
+@jit
+def _add_changes(
+    X: Any,
+    width: Any,
+    feature: Any,
+    threshold: Any,
+    left: Any,
+    right: Any,
+    missing_left: Any,
+    value: Any,
+    first: Any,
+    output: Any,
+    changes: Any,
+) -> None:
+    for tree in range(len(output)):
+        for node in range(first[tree], first[tree + 1]):
+            moved = feature[node]
+            for before in range(first[tree], node):  # every feature of the tree once
+                moved = -1 if feature[before] == moved else moved
+            if moved < 0:
+                continue
+            for row in range(len(X)):
+                for sign in (-0.5, 0.5):
+                    at = first[tree]
+                    while feature[at] >= 0:
+                        x = X[row, feature[at]]
+                        if feature[at] == moved:
+                            x += sign * width[moved]
+                        stays = _goes_left(x, threshold[at], missing_left[at])
+                        at = left[at] if stays else right[at]
+                    changes[output[tree], moved] += 2.0 * sign * value[at]
 
 
 @jit
