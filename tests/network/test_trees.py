@@ -130,5 +130,5 @@ def test_arrays_that_are_no_trees_are_refused(trees, field, value, message):
 
 def test_arrays_of_other_lengths_are_refused(trees):
     for field in ("value", "tasks", "output"):
-        with pytest.raises(ValueError, match="differ|follow"):
+        with pytest.raises(ValueError, match=r"differ|follow"):
             replace(trees, **{field: getattr(trees, field)[:-1]})

@@ -340,7 +340,10 @@ def boost(
         How many trees each task gets, without ``judge``.
     """
     n_tasks = learn.low.shape[1]
-    scores, room = np.asfortranarray(learn.start), Room.build(len(learn.codes), bins.edges, growth)
+    scores, room = (
+        np.array(learn.start, order="F"),
+        Room.build(len(learn.codes), bins.edges, growth),
+    )
     known = [np.flatnonzero(~np.isnan(each)).astype(np.int32) for each in learn.low.T]
     grown: list[list[Any]] = [[] for _ in range(n_tasks)]
     judging = None if judge is None else _Judge(judge, sigma, free, growth, noise)
@@ -384,7 +387,7 @@ class _Judge:
         self, rows: Entries, sigma: FloatArray, free: BoolArray, growth: Growth, noise: Noise
     ) -> None:
         self.rows, self.noise, self.patience = rows, noise, growth.patience
-        self.scores, self.sigma, self.free = np.asfortranarray(rows.start), sigma, free
+        self.scores, self.sigma, self.free = np.array(rows.start, order="F"), sigma, free
         self.going = np.ones(len(sigma), dtype=np.bool_)
         for _ in range(_FIRST_STEPS):
             self._evaluate()
