@@ -8,7 +8,16 @@ from sklearn.tree import DecisionTreeRegressor
 
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import Fold, HeldOut, TreeTable, make_folds
-from deeptobit.auto.trees import TREES, Bins, Entries, Growth, Room, add_tree, boost, grow_tree
+from deeptobit.auto.boosting import (
+    TREES,
+    Bins,
+    Entries,
+    Growth,
+    Room,
+    add_tree,
+    boost,
+    grow_tree,
+)
 from deeptobit.likelihood import Gaussian, Logistic, evaluate
 from deeptobit.targets import CensoredTargets
 

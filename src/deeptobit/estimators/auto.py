@@ -239,14 +239,10 @@ class AutoTobitRegressor(SearchRegressor):
     def _try_trees(self, search: Search, stack: EvidenceStack | None) -> "TreeTrial":
         """A stack above trees, unless they explain nothing that the stack leaves."""
         started = perf_counter()
-        self._show_progress("trees: what they see in held-out residuals")
+        self._show_progress("trees, out of fold")
         intercept = self.fit_intercept
         table = TreeTable.build(search.X, search.held_out, search.groups, fit_intercept=intercept)
-        n_tasks, forest = search.held_out.targets.shape[1], None
-        tasks = np.arange(n_tasks) if stack is None else table.promising(stack)
-        if len(tasks):
-            self._show_progress(f"trees for {len(tasks)} of {n_tasks} targets, out of fold")
-            forest = table.grow(tasks, self.n_jobs)
+        forest = table.grow(stack, self.n_jobs)
         if forest is None:
             return TreeTrial(None, None, perf_counter() - started)
         inputs = concatenate(forest.scores, search.X)
