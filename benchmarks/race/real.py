@@ -144,19 +144,6 @@ def read_baseball() -> EvaluationData:
     return _table("baseball", features, seasons[counts], 0.0, groups=seasons["id"])
 
 
-def read_ebmt4() -> EvaluationData:
-    """Patients after a transplant: log days to five events, each censored where follow-up ended."""
-    people = _read("mstate", "ebmt4")
-    events = ["rec", "ae", "recae", "rel", "srv"]
-    days = np.log(people[events].to_numpy(dtype=float).clip(min=1.0))
-    open_end = people[[f"{event}.s" for event in events]].to_numpy() == 0
-    end = np.repeat(np.log(people[["srv"]].to_numpy(dtype=float)), len(events), axis=1)
-    limits = np.where(open_end, days, np.maximum(end, days + 1e-9))
-    targets = CensoredTargets.from_bounds(days, entry_upper=limits, names=events)
-    X = _encode(people[["year", "agecl", "proph", "match"]])
-    return EvaluationData("ebmt4", X.to_numpy(dtype=float), targets)
-
-
 REAL: dict[str, Callable[[], EvaluationData]] = {
     "help": read_help,
     "licorice_gargle": read_licorice_gargle,
@@ -166,7 +153,6 @@ REAL: dict[str, Callable[[], EvaluationData]] = {
     "hfi": read_hfi,
     "nhefs": read_nhefs,
     "gss_spending": read_gss_spending,
-    "ebmt4": read_ebmt4,
     "bfi": read_bfi,
     "mathpnl": read_mathpnl,
     "nmes1988": read_nmes1988,

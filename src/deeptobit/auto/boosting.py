@@ -1,6 +1,5 @@
 """Boosting on the censored likelihood: features in bins, trees on gradients and curvatures."""
 
-from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -298,11 +297,6 @@ class Boosted(NamedTuple):
     rounds: Rows
     sigma: FloatArray
     losses: list[FloatArray]
-
-    def of(self, tasks: BoolArray) -> "Boosted":
-        """Some of the tasks."""
-        grown = list(compress(self.grown, tasks))
-        return Boosted(grown, self.rounds[tasks], self.sigma[:, tasks], [])
 
 
 def boost(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.auto.boosting import BINS, PROBE, TREES, Bins, Boosted, Entries, Growth, Rows, boost
 from deeptobit.auto.evidence import EvidenceProblem
 from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, make_folds
@@ -16,7 +16,7 @@ from deeptobit.network import Trees
 
 _MORE_BINS = 254  # where rows are many
 _PARTS = 3  # of the training rows, where one fold is held out
-_WORTH = 0.5  # standard errors that trees must gain on the stack's residuals, in a task
+_WORTH = 0.3  # standard errors that trees must gain on the stack's residuals, in a task
 _WORTH_OF_MANY = 2.0  # the same where rows are many, and trees take their time
 
 
@@ -101,20 +101,19 @@ class TreeTable:
 
         The rows are cut into parts. Those of each part are scored by trees of the others, which
         they also stop; the trees of all rows are as many as those were on average, with their σ.
-        Tasks whose held-out residuals a few trees do not explain, or whose trees add nothing to the
-        scores of the stack on the first part, have none.
+        Given a stack, there are trees if they explain held-out residuals of a task clearly, for
+        all tasks in which they explain anything, unless they add nothing on the first part.
         """
         tasks = np.arange(len(self.problem.sigma))
         if stack is not None:
             few = len(self.problem.weight) <= MANY_ROWS
             gain = self.probe(stack.latents, stack.layer.sigma)
-            tasks = np.flatnonzero(gain > (_WORTH if few else _WORTH_OF_MANY))
+            if not gain.max() > (_WORTH if few else _WORTH_OF_MANY):
+                return None
+            tasks = np.flatnonzero(gain > 0.0)
         first, *others = self._parts()
-        done = [self._grow_part(tasks, *first)] if len(tasks) else []
-        if stack is not None and len(tasks):
-            pays = self._adds(stack, done[0], tasks, first.test)
-            tasks, done = tasks[pays], [done[0].of(pays)]
-        if not len(tasks):
+        done = [self._grow_part(tasks, *first)]
+        if stack is not None and not self._adds(stack, done[0], tasks, first.test):
             return None
         jobs = [delayed(self._grow_part)(tasks, *part) for part in others]
         done += Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
@@ -130,8 +129,8 @@ class TreeTable:
         whole = self._boost(entries, None, sigma, tasks, TREES, rounds)
         return Forest(self._to_trees(whole, rounds, tasks), scores)
 
-    def _adds(self, stack: EvidenceStack, grown: Boosted, tasks: Rows, judge: Rows) -> BoolArray:
-        """Tasks whose trees, averaged with the stack, predict the rows that judge better, (T',).
+    def _adds(self, stack: EvidenceStack, grown: Boosted, tasks: Rows, judge: Rows) -> bool:
+        """Whether trees, averaged with the stack, predict the rows that judge better.
 
         The weight of the average is that of the other half of these rows.
         """
@@ -152,7 +151,7 @@ class TreeTable:
             weight = -(before * change)[~judged].sum(axis=0) / np.where(square > 0.0, square, 1.0)
             after = before[judged] + np.clip(weight, 0.0, 1.0) * change[judged]
             gains[judged] = np.square(before[judged]) - np.square(after)
-        return np.asarray((gains.sum(axis=0) > 0.0) & (grown.rounds > 0))
+        return bool(gains.sum() > 0.0)
 
     def _parts(self) -> list[Fold]:
         """Rows that learn and rows that judge, so that every row judges once.
