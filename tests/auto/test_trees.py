@@ -14,10 +14,9 @@ from deeptobit.auto.boosting import (
     Entries,
     Growth,
     Room,
-    add_tree,
     boost,
-    grow_tree,
 )
+from deeptobit.auto.kernels import add_tree, grow_tree
 from deeptobit.likelihood import Gaussian, Logistic, evaluate
 from deeptobit.targets import CensoredTargets
 
@@ -102,7 +101,6 @@ def test_boosting_lowers_the_censored_likelihood_until_the_judge_says_no() -> No
     free = np.ones(2, dtype=np.bool_)
     done = boost(bins, entries.of(half), entries.of(~half), np.ones(2), free, TREES, Gaussian())
     assert (done.rounds > 10).all()
-    assert (done.gain.sum(axis=0) > 100.0).all()
     assert (done.sigma[done.rounds - 1, [0, 1]] < 0.5).all()
 
 
@@ -146,9 +144,9 @@ def test_rows_are_scored_by_trees_that_have_not_seen_them(n_folds: int) -> None:
         assert not np.intersect1d(people[part.train], people[part.test]).size
     if n_folds == 1:
         assert all(not np.intersect1d(part.train, folds[0].test).size for part in parts)
-    forest = table.grow(np.array([0]))
+    forest = table.grow(None)
     assert forest is not None
-    assert forest.scores.shape == (400, 1)
+    assert forest.scores.shape == (400, len(forest.trees.tasks))
     y = np.maximum(draw(400)[1], 0.0)
     left = np.square(np.maximum(forest.scores[:, 0], 0.0) - y).mean()
     own = np.square(np.maximum(forest.trees(table.X)[:, 0], 0.0) - y).mean()

@@ -210,7 +210,7 @@ def test_no_intercept_means_none() -> None:
     [
         (
             {"members": "stack"},
-            r"must be 'auto' or some of \('stack', 'deeper'\); got 'stack'",
+            r"must be 'auto' or some of \('stack', 'trees', 'deeper'\); got 'stack'",
         ),
         ({"members": ()}, r"members must be 'auto' or some of .*; got \(\)"),
         ({"members": ("stack", "trees")}, "members must be 'auto' or some of"),

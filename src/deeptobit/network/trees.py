@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood.kernels import jit
 
 Numbers = NDArray[np.int32]
 
@@ -118,10 +117,12 @@ class Trees:
 
     def __call__(self, X: Any) -> FloatArray:
         """Scores f(x) of the rows of X, (N, K)."""
+        from deeptobit.network import kernels
+
         X = _dense(X)
         scores = np.tile(self.start, (len(X), 1))
         nodes = self.feature, self.threshold, self.left, self.right, self.missing_left, self.value
-        _add_scores(X, *nodes, self.first, self.output, scores)
+        kernels.add_scores(X, *nodes, self.first, self.output, scores)
         return scores
 
     def contributions(self, X: Any) -> FloatArray:
@@ -132,11 +133,13 @@ class Trees:
         feature is known, and of a share of rows where it is not; the Shapley value of a product
         is a sum over subsets of each size, the coefficients of a polynomial.
         """
+        from deeptobit.network import kernels
+
         X = _dense(X)
         found = np.zeros((len(X), len(self.start), X.shape[1]))
         nodes = self.feature, self.threshold, self.left, self.right, self.missing_left, self.value
         deepest = int(max(np.diff(self.first), default=1)) // 2 + 1
-        _add_contributions(X, *nodes, self.cover, self.first, self.output, deepest, found)
+        kernels.add_contributions(X, *nodes, self.cover, self.first, self.output, deepest, found)
         return found
 
     def means(self) -> FloatArray:
@@ -146,137 +149,15 @@ class Trees:
 
     def mean_changes(self, X: Any, width: FloatArray) -> FloatArray:
         """What a feature changes on average from x − width/2 to x + width/2, (K, D)."""
+        from deeptobit.network import kernels
+
         X = _dense(X)
         changes = np.zeros((len(self.start), X.shape[1]))
         nodes = self.feature, self.threshold, self.left, self.right, self.missing_left, self.value
-        _add_changes(X, width, *nodes, self.first, self.output, changes)
+        kernels.add_changes(X, width, *nodes, self.first, self.output, changes)
         return changes / len(X)
 
 
 def _dense(X: Any) -> FloatArray:
     rows = X.toarray() if hasattr(X, "toarray") else X
     return np.ascontiguousarray(rows, dtype=np.float64)
-
-
-@jit
-def _goes_left(x: float, threshold: float, missing_left: bool) -> bool:
-    return missing_left if np.isnan(x) else x <= threshold
-
-
-@jit
-def _add_scores(
-    X: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    right: Any,
-    missing_left: Any,
-    value: Any,
-    first: Any,
-    output: Any,
-    scores: Any,
-) -> None:
-    for row in range(len(X)):
-        for tree in range(len(output)):
-            at = first[tree]
-            while feature[at] >= 0:
-                x = X[row, feature[at]]
-                at = left[at] if _goes_left(x, threshold[at], missing_left[at]) else right[at]
-            scores[row, output[tree]] += value[at]
-
-
-@jit
-def _add_changes(
-    X: Any,
-    width: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    right: Any,
-    missing_left: Any,
-    value: Any,
-    first: Any,
-    output: Any,
-    changes: Any,
-) -> None:
-    for tree in range(len(output)):
-        for node in range(first[tree], first[tree + 1]):
-            moved = feature[node]
-            for before in range(first[tree], node):  # every feature of the tree once
-                moved = -1 if feature[before] == moved else moved
-            if moved < 0:
-                continue
-            for row in range(len(X)):
-                for sign in (-0.5, 0.5):
-                    at = first[tree]
-                    while feature[at] >= 0:
-                        x = X[row, feature[at]]
-                        if feature[at] == moved:
-                            x += sign * width[moved]
-                        stays = _goes_left(x, threshold[at], missing_left[at])
-                        at = left[at] if stays else right[at]
-                    changes[output[tree], moved] += 2.0 * sign * value[at]
-
-
-@jit
-def _add_contributions(
-    X: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    right: Any,
-    missing_left: Any,
-    value: Any,
-    cover: Any,
-    first: Any,
-    output: Any,
-    deepest: int,
-    found: Any,
-) -> None:
-    """Leaf by leaf, up its path: for every feature on it whether the row follows, and the share."""
-    path = np.empty(deepest, dtype=np.int64)  # features on the path of a leaf, each once
-    known, share = np.empty(deepest), np.empty(deepest)
-    poly = np.empty(deepest + 1)
-    parent = np.empty(len(feature), dtype=np.int64)
-    for at in range(len(feature)):
-        if feature[at] >= 0:
-            parent[left[at]] = parent[right[at]] = at
-    for tree in range(len(output)):
-        for leaf in range(first[tree], first[tree + 1]):
-            if feature[leaf] >= 0:
-                continue
-            for row in range(len(X)):
-                n, child = 0, leaf
-                while child != first[tree]:
-                    at = parent[child]
-                    d = feature[at]
-                    follows = _goes_left(X[row, d], threshold[at], missing_left[at]) == (
-                        left[at] == child
-                    )
-                    part = cover[child] / cover[at] if cover[at] > 0.0 else 0.5
-                    place = 0
-                    while place < n and path[place] != d:
-                        place += 1
-                    if place == n:
-                        path[n], known[n], share[n] = d, 1.0, 1.0
-                        n += 1
-                    known[place] *= 1.0 if follows else 0.0
-                    share[place] *= part
-                    child = at
-                for j in range(n):
-                    poly[0] = 1.0  # Π (share + known t) over the other features
-                    size = 0
-                    for i in range(n):
-                        if i != j:
-                            poly[size + 1] = poly[size] * known[i]
-                            for k in range(size, 0, -1):
-                                poly[k] = poly[k] * share[i] + poly[k - 1] * known[i]
-                            poly[0] *= share[i]
-                            size += 1
-                    total, weight = 0.0, 1.0 / n  # s!(n − 1 − s)!/n! of subsets of size s
-                    for s in range(n):
-                        total += weight * poly[s]
-                        if s < n - 1:
-                            weight *= (s + 1.0) / (n - 1.0 - s)
-                    gain = value[leaf] * (known[j] - share[j]) * total
-                    found[row, output[tree], path[j]] += gain
