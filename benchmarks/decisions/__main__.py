@@ -29,6 +29,7 @@ DECISIONS = (
     "sigma",
     "sigma_floor",
     "sparsity",
+    "trees",
     "tuning_share",
     "tuning_steps",
     "whole_scores",

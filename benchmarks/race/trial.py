@@ -22,6 +22,7 @@ from deeptobit.targets import find_step
 
 TRAIN_SHARE = 0.6
 SEED = 0
+MOST_ROWS = 5000  # of either part: the first ones of the random order
 
 
 class Trial(NamedTuple):
@@ -50,7 +51,7 @@ class Trial(NamedTuple):
 
 
 def draw_trials(data: EvaluationData, n_splits: int, seed: int = SEED) -> Iterator[Trial]:
-    """Random splits at 60 %; the first ones are the same however many there are.
+    """Random splits at 60 %, of at most 5000 rows; the first are the same however many there are.
 
     Examples
     --------
@@ -62,7 +63,19 @@ def draw_trials(data: EvaluationData, n_splits: int, seed: int = SEED) -> Iterat
     """
     protocol = Protocol(train_shares=(TRAIN_SHARE,), repeats=n_splits, seed=seed)
     for split in draw_splits(len(data.targets), data.groups, protocol):
-        yield _prepare(data, split)
+        train, test = (_some(rows, data.groups) for rows in (split.train, split.test))
+        yield _prepare(data, split._replace(train=train, test=test))
+
+
+def _some(rows: NDArray[np.intp], groups: NDArray[np.generic] | None) -> NDArray[np.intp]:
+    """Rows of which there are too many, or of their groups, at random but always the same."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    labels = (
+        np.arange(len(rows)) if groups is None else np.unique(groups[rows], return_inverse=True)[1]
+    )
+    place = np.random.default_rng(SEED).permutation(int(labels.max()) + 1)[labels]
+    return np.sort(rows[np.argsort(place, kind="stable")[:MOST_ROWS]])
 
 
 def _prepare(data: EvaluationData, split: Split) -> Trial:

@@ -210,7 +210,7 @@ def test_no_intercept_means_none() -> None:
     [
         (
             {"members": "stack"},
-            r"must be 'auto' or some of \('stack', 'deeper'\); got 'stack'",
+            r"must be 'auto' or some of \('stack', 'trees', 'deeper'\); got 'stack'",
         ),
         ({"members": ()}, r"members must be 'auto' or some of .*; got \(\)"),
         ({"members": ("stack", "trees")}, "members must be 'auto' or some of"),
@@ -307,7 +307,7 @@ def test_many_rows_need_one_held_out_part_and_no_network_of_all_rows(
     Y = np.maximum(X @ rng.normal(size=(15, 2)) + 4.0 * rng.normal(size=(1000, 2)), 0.0)
     model = AutoTobitRegressor(noise="gaussian", random_state=0).fit(X, Y)
     table = model.members_
-    assert table["folds"].tolist() == [1] * 9 + [0]
+    assert table["folds"].tolist() == [1] * 9 + [0, 0]  # no trees, no network
     assert table["result"].iloc[-1] == "given up: behind the stack with some of the rows"
     assert np.isnan(table["score"].iloc[-1])
     folds = AutoTobitRegressor(cv=5, members=("stack",), noise="gaussian", random_state=0)

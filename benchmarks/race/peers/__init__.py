@@ -1,9 +1,19 @@
 """Methods that people would use instead, each in its best known use."""
 
+from functools import partial
+
 from benchmarks.race.peer import Peer
+from benchmarks.race.peers.boosted import fit_catboost, fit_lightgbm, fit_xgboost
 from benchmarks.race.peers.grabit import fit_grabit
 from benchmarks.race.peers.hist_boosting import fit_hist_boosting
 from benchmarks.race.peers.lifelines_aft import fit_lifelines
+from benchmarks.race.peers.modern import (
+    fit_pytabkit,
+    fit_quantile_forest,
+    fit_tabicl,
+    fit_tabpfn,
+    with_weights,
+)
 from benchmarks.race.peers.ngboost_normal import fit_ngboost
 from benchmarks.race.peers.packages import importable
 from benchmarks.race.peers.r_tobit import fit_aer, fit_vgam, r_has
@@ -24,6 +34,29 @@ _ALL = [
     Peer("random forest", fit_forest),
     Peer("hist gradient boosting", fit_hist_boosting),
     Peer("MLP", fit_mlp),
+    Peer("LightGBM", fit_lightgbm, ("lightgbm",), importable("lightgbm")),
+    Peer("XGBoost", fit_xgboost, ("xgboost",), importable("xgboost")),
+    Peer("CatBoost MultiRMSE", fit_catboost, ("catboost",), importable("catboost")),
+    Peer(
+        "quantile forest",
+        fit_quantile_forest,
+        ("quantile_forest",),
+        importable("quantile_forest"),
+    ),
+    Peer(
+        "RealMLP",
+        partial(fit_pytabkit, name="RealMLP_TD_Regressor"),
+        ("pytabkit",),
+        importable("pytabkit"),
+    ),
+    Peer(
+        "TabM",
+        partial(fit_pytabkit, name="TabM_D_Regressor"),
+        ("pytabkit",),
+        importable("pytabkit"),
+    ),
+    Peer("TabPFN", fit_tabpfn, ("tabpfn",), with_weights("tabpfn")),
+    Peer("TabICL", fit_tabicl, ("tabicl",), with_weights("tabicl")),
     Peer("XGBoost multi-target", fit_multi_target, ("xgboost",), importable("xgboost")),
     Peer("XGBoost AFT", fit_aft, ("xgboost",), importable("xgboost")),
     Peer("GPBoost Tobit", fit_grabit, ("gpboost",), importable("gpboost")),

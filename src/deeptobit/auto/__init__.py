@@ -4,16 +4,19 @@ from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring, check_folds,
 from deeptobit.auto.noise import TAILS, fit_error_model, match_quartiles
 from deeptobit.auto.recalibration import HeldOutScores, Recalibration
 from deeptobit.auto.stack import EvidenceStack, fit_stack
+from deeptobit.auto.trees import Forest, TreeTable
 
 __all__ = [
     "MANY_ROWS",
     "TAILS",
     "EvidenceStack",
     "Fold",
+    "Forest",
     "HeldOut",
     "HeldOutScores",
     "Recalibration",
     "Scoring",
+    "TreeTable",
     "check_folds",
     "fit_error_model",
     "fit_stack",

@@ -57,6 +57,8 @@ class EvidenceStack:
     fit_times : array of shape (n_folds,)
         Seconds for all members of a fold.
     kinds : CensoringKinds
+    latents : list of arrays
+        Scores before censoring of the rows that each fold holds out.
     """
 
     layer: NetworkLayer
@@ -68,6 +70,7 @@ class EvidenceStack:
     row_scores: list[FloatArray]
     fit_times: FloatArray
     kinds: CensoringKinds
+    latents: list[FloatArray]
 
     @property
     def scores(self) -> FloatArray:
@@ -139,6 +142,7 @@ def fit_stack(
         row_scores=[held_out.row_scores(f, z, mean.sigma, scoring) for f, z, mean in scored],
         fit_times=np.array([path.seconds for path in paths]),
         kinds=problem.kinds,
+        latents=latents,
     )
 
 

@@ -1,7 +1,7 @@
 """The model that needs nothing but the bounds."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal
 
@@ -13,8 +13,10 @@ from deeptobit.auto import (
     MANY_ROWS,
     TAILS,
     EvidenceStack,
+    Forest,
     HeldOutScores,
     Scoring,
+    TreeTable,
     fit_error_model,
     fit_stack,
 )
@@ -22,17 +24,19 @@ from deeptobit.estimators.diagnosis import warn_of_censoring
 from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
-from deeptobit.network import latents
+from deeptobit.network import Trees, concatenate, latents
 from deeptobit.runtime import time_left
 from deeptobit.targets import BoundsLike
 
-MEMBERS = ("stack", "deeper")
+MEMBERS = ("stack", "trees", "deeper")
 _VARIANCES = {
     "shared": "all features alike",
     "own": "each feature with its own variance",
     "sparse": "few features",
 }
 _DEPTH = 2  # of the deeper network
+_CLEAR = 0.5  # standard errors by which trees must be ahead
+_NAMES_SHOWN = 3
 _ROWS_PER_FEATURE = 20  # with which a deeper network is tried first, where rows are many
 
 
@@ -49,7 +53,10 @@ class AutoTobitRegressor(SearchRegressor):
     where ω are variances of the features, K the covariance of the effects and R that of the noise
     between tasks. Layers under a path of ρ and c, with one ω for all features and with one for
     each, with R learned and with R = I, are averaged with the weights that predict held-out rows
-    best (stacking). A network of two layers is tried too, and taken only if it predicts held-out
+    best (stacking). **Trees** boosted on the censored likelihood are tried as a layer below, f(x),
+    for the outcomes whose held-out residuals they explain: the stack then sees [f; x] in place of
+    x, with f from trees that have not seen the row, and is taken if held-out rows are better
+    predicted. A network of two layers is tried too, and taken only if it predicts held-out
     rows better; one that is far behind on the first fold, or behind on each of the first two, is
     abandoned, and where there are more than 5,000 rows one that is behind when it has learned from
     some of them. Slope, intercept and noise of every task are then estimated on held-out rows.
@@ -59,8 +66,9 @@ class AutoTobitRegressor(SearchRegressor):
 
     Parameters
     ----------
-    members : "auto" or sequence of {"stack", "deeper"}
-        What is tried: the stack of layers, the deeper network, or both (``"auto"``).
+    members : "auto" or sequence of {"stack", "trees", "deeper"}
+        What is tried: the stack of layers, trees below it, the deeper network, or all of them
+        (``"auto"``). Without ``"stack"``, trees are below all outcomes.
     cv : "auto", int, splitter or iterable
         A number means shuffled folds, or folds of whole ``groups``. ``"auto"`` is 5 folds; where
         there are more than 5,000 rows, a fifth of them, at most 4,000, is held out instead.
@@ -96,6 +104,9 @@ class AutoTobitRegressor(SearchRegressor):
         The held-out score of what was taken.
     layers_ : tuple of NetworkLayer
         U, V, intercept and sigma of every layer, in the user's units.
+    trees_ : Trees
+        The trees below the first layer, as arrays, if there are any. The first layer then has
+        their scores in front of the features, and there are no ``coef_``, ``U_`` and ``V_``.
     coef_, intercept_, U_, V_ : arrays
         Those of the first layer.
     sigma_ : array of shape (T,)
@@ -164,23 +175,27 @@ class AutoTobitRegressor(SearchRegressor):
             raise ValueError(
                 f"noise is that of {len(self.noise.families)} target(s), but y has {n_tasks}"
             )
-        stack = self._fit_stack(search) if "stack" in members else None
+        stack = self._fit_stack(search, search.X) if "stack" in members else None
+        trees = self._try_trees(search, stack) if "trees" in members else None
+        took_trees = trees is not None and trees.beats(stack)
+        best = trees.stack if trees is not None and took_trees else stack
         deeper = None
         if "deeper" in members and search.bounded:
-            deeper = self._try_network(search, stack)
-        if stack is None and deeper is None:
+            deeper = self._try_network(search, best)
+        if best is None and deeper is None:
             raise ValueError(
                 "no target has a bound, so that a deeper network is linear; set lower or upper, or "
                 "add 'stack' to members"
             )
-        rival = -np.inf if stack is None else float(stack.scores.mean())
+        rival = -np.inf if best is None else float(best.scores.mean())
         took_network = deeper is not None and bool(deeper.scores.mean() > rival)
-        self._members = _tabulate(stack, deeper, took_network=took_network)
+        taken = "network" if took_network else "trees" if took_trees else "stack"
+        self._members = _tabulate(stack, trees, deeper, taken, search.held_out.targets.names)
         (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
         if deeper is not None and took_network:
             self._take_network(search, deeper)
-        elif stack is not None:
-            self._take_stack(search, stack)
+        elif best is not None:
+            self._take_stack(search, best, trees.forest.trees if took_trees else None)
         (taken,) = self.members_.loc[self.members_["taken"], "member"]
         text = f"{taken}: held-out score {self.best_score_:.4f}, see members_"
         self._show_progress(text, last=True)
@@ -200,15 +215,15 @@ class AutoTobitRegressor(SearchRegressor):
         first = self._families()[0]
         return Gaussian() if isinstance(first, NoiseByTask) else first
 
-    def _fit_stack(self, search: Search) -> EvidenceStack:
+    def _fit_stack(self, search: Search, X: Any, name: str = "stack of layers") -> EvidenceStack:
         started = perf_counter()
 
         def watch(done: int, total: int) -> None:
             left = time_left(started, done, total)
-            self._show_progress(f"stack of layers, {done} of {total} priors learned{left}")
+            self._show_progress(f"{name}, {done} of {total} priors learned{left}")
 
         stack = fit_stack(
-            search.X,
+            X,
             search.held_out,
             self._families(),
             fit_intercept=self.fit_intercept,
@@ -217,8 +232,22 @@ class AutoTobitRegressor(SearchRegressor):
             n_jobs=self.n_jobs,
             watch=watch,
         )
-        warn_of_censoring(stack.kinds, search.held_out.targets)
+        if X is search.X:
+            warn_of_censoring(stack.kinds, search.held_out.targets)
         return stack
+
+    def _try_trees(self, search: Search, stack: EvidenceStack | None) -> "TreeTrial":
+        """A stack above trees, unless they explain nothing that the stack leaves."""
+        started = perf_counter()
+        self._show_progress("trees, out of fold")
+        intercept = self.fit_intercept
+        table = TreeTable.build(search.X, search.held_out, search.groups, fit_intercept=intercept)
+        forest = table.grow(stack, self.n_jobs)
+        if forest is None:
+            return TreeTrial(None, None, perf_counter() - started)
+        inputs = concatenate(forest.scores, search.X)
+        above = self._fit_stack(search, inputs, "stack above trees")
+        return TreeTrial(forest, above, perf_counter() - started)
 
     def _try_network(self, search: Search, stack: EvidenceStack | None) -> Candidate:
         """The deeper network on every fold, unless it is given up before.
@@ -233,7 +262,9 @@ class AutoTobitRegressor(SearchRegressor):
             return search.given_up(_DEPTH)
         return search.deeper([_DEPTH], {}, stack.row_scores)[0]
 
-    def _take_stack(self, search: Search, stack: EvidenceStack) -> None:
+    def _take_stack(self, search: Search, stack: EvidenceStack, trees: Trees | None) -> None:
+        if trees is not None:
+            self.trees_ = trees
         self.rank_, self.alpha_, self.n_iter_ = stack.layer.U.shape[1], stack.alpha, 1
         self.history_ = {
             "solver": "evidence",
@@ -273,13 +304,36 @@ def _read_members(members: Any) -> tuple[str, ...]:
     raise ValueError(f"members must be 'auto' or some of {MEMBERS}; got {members!r}")
 
 
+@dataclass(frozen=True)
+class TreeTrial:
+    """Trees and the stack above them, if held-out residuals promised anything, and seconds."""
+
+    forest: Forest | None
+    stack: EvidenceStack | None
+    seconds: float
+
+    def beats(self, rival: EvidenceStack | None) -> bool:
+        """Whether held-out rows are better predicted than by a stack without trees.
+
+        By more than half a standard error: f of the training rows has seen held-out rows.
+        """
+        if self.stack is None or rival is None:
+            return self.stack is not None
+        gain = np.concatenate(self.stack.row_scores) - np.concatenate(rival.row_scores)
+        return bool(gain.sum() > _CLEAR * np.sqrt(len(gain)) * gain.std())
+
+
 def _tabulate(
-    stack: EvidenceStack | None, deeper: Candidate | None, *, took_network: bool
+    stack: EvidenceStack | None,
+    trees: TreeTrial | None,
+    deeper: Candidate | None,
+    taken: str,
+    targets: Sequence[str],
 ) -> dict[str, list[Any]]:
     """The columns of ``members_``."""
     rows = []
     if stack is not None:
-        result = "behind the network" if took_network else "taken"
+        result = "taken" if taken == "stack" else f"behind the {taken}"
         rows.append(_row("stack of layers", stack.scores, stack.fit_times, result))
         for scores, weight, settings in zip(
             stack.member_scores, stack.weights.tolist(), stack.settings, strict=True
@@ -287,9 +341,11 @@ def _tabulate(
             result = f"{weight:.0%} of the stack" if weight > 0.0 else "adds nothing to the stack"
             row = _row(_describe(settings), scores, stack.fit_times, result)
             rows.append(row | settings | {"weight": weight})
+    if trees is not None:
+        rows.append(_tree_row(trees, taken, targets))
     if deeper is not None:
         name, tried = f"network of {_DEPTH} layers", int((~np.isnan(deeper.scores)).sum())
-        if took_network:
+        if taken == "network":
             result = "taken"
         elif not tried:
             result = "given up: behind the stack with some of the rows"
@@ -303,6 +359,30 @@ def _tabulate(
     for row in rows:
         row["gain"] = row["score"] - max(separate, default=np.nan)
     return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str, Any]:
+    """What trees were tried for, and what came of them."""
+    if trees.forest is None or trees.stack is None:
+        nothing, result = np.full(1, np.nan), "given up: they explain nothing that the stack leaves"
+        return _row("trees below the stack", nothing, nothing, result)
+    names = [targets[task] for task in trees.forest.trees.tasks]
+    which = "all targets" if len(names) == len(targets) else ", ".join(names[:_NAMES_SHOWN])
+    which += (
+        f" and {len(names) - _NAMES_SHOWN} more"
+        if "," in which and len(names) > _NAMES_SHOWN
+        else ""
+    )
+    result = (
+        "taken"
+        if taken == "trees"
+        else "behind the network"
+        if taken == "network"
+        else "behind the stack, or not clearly ahead"
+    )
+    seconds = np.full(len(trees.stack.scores), trees.seconds / len(trees.stack.scores))
+    row = _row(f"trees below the stack, for {which}", trees.stack.scores, seconds, result)
+    return row | {"layers": 2}
 
 
 def _describe(settings: dict[str, Any]) -> str:

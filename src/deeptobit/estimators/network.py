@@ -20,7 +20,7 @@ from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator
 from deeptobit.exceptions import warn
 from deeptobit.layer import Design, TargetScaling
 from deeptobit.likelihood import Noise, evaluate, one_family
-from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork
+from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork, Trees
 from deeptobit.online import OnlineSettings
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
@@ -28,12 +28,16 @@ from deeptobit.scale import DataSummary
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 _CHUNK_ROWS = 8192
+_ROWS_OF_SLOPES = 500  # over which slopes of trees are averaged
 
 
 class LayeredRegressor(SubspaceEstimator):
     """Predictions, stages, coordinates and effects of censored layers, ``layers_``."""
 
     layers_: tuple[NetworkLayer, ...]
+    trees_: Trees
+    feature_mean_: FloatArray
+    mean_slopes_: FloatArray
 
     def staged_predict(
         self,
@@ -55,17 +59,82 @@ class LayeredRegressor(SubspaceEstimator):
         for predictive in self._predictive_by_layer(self.layers_, matrix, lower, upper):
             yield self._drop_task_axis(of_kind(predictive, kind), X)
 
+    def contributions(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        r"""What every feature adds to the latent score of a row: exact, and they sum to it.
+
+        :math:`\eta_t(x) = base_t + \sum_d part_{td}`, in units of the target. In a linear layer
+        the part of a feature is :math:`w_{td}(x_d - \bar x_d)`. Where trees are below the layer,
+        their Shapley values times the weight of each output come to it (tree SHAP of the
+        path-dependent kind, which averages over training rows; features that hang together share
+        what they say).
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+
+        Returns
+        -------
+        base : array of shape (T,)
+            The score of a row of which no feature is known.
+        parts : array of shape (N, T, D)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import AutoTobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(300, 5, 3, 1, random_state=0)
+        >>> model = AutoTobitRegressor(random_state=0).fit(X, Y)
+        >>> base, parts = model.contributions(X[:2])
+        >>> bool(np.allclose(base + parts.sum(axis=2), model.predict(X[:2], kind="latent")))
+        True
+        """
+        check_is_fitted(self)
+        if len(self.layers_) > 1 or not hasattr(self, "feature_mean_"):
+            raise ValueError(
+                "contributions add up for one layer with known means of its features, as "
+                "AutoTobitRegressor has where it chose no deeper network; use "
+                "feature_importance(X, y, kind='permutation') for others"
+            )
+        matrix, layer = self._read_features(X), self.layers_[0]
+        rows = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        coef, base, trees = layer.coef, layer.intercept, vars(self).get("trees_")
+        n_below = 0 if trees is None else len(trees.start)
+        linear = coef[:, n_below:]
+        parts = linear * (rows - self.feature_mean_)[:, None, :]
+        base = base + linear @ self.feature_mean_
+        if trees is not None:
+            parts = parts + np.einsum("tk,nkd->ntd", coef[:, :n_below], trees.contributions(rows))
+            base = base + coef[:, :n_below] @ trees.means()
+        return base, parts
+
+    def _mean_slopes(self, matrix: Any) -> FloatArray:
+        """Mean over rows of the change of the score per unit of each feature, (T, D).
+
+        Trees have no slope: theirs is that between half a standard deviation on either side.
+        """
+        trees, bounds = vars(self).get("trees_"), (self.lower_, self.upper_)
+        if trees is None:
+            return networks.mean_slopes(self.layers_, matrix, *bounds)
+        coef, n_below = self.layers_[0].coef, len(trees.start)
+        some = matrix[:: -(-matrix.shape[0] // _ROWS_OF_SLOPES)]
+        width = inputs.feature_scale(matrix)
+        changes = coef[:, :n_below] @ trees.mean_changes(some, width)
+        return np.asarray(coef[:, n_below:] + changes / np.where(width > 0.0, width, 1.0))
+
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         """Mean effect of one standard deviation of each feature on the last score, (T, D)."""
-        if len(self.layers_) == 1:  # a linear score has the same slopes everywhere
+        if X is None and hasattr(self, "mean_slopes_"):
+            return np.asarray(self.mean_slopes_ * self.feature_scale_)
+        if len(self.layers_) == 1 and "trees_" not in vars(
+            self
+        ):  # a linear score has the same slopes everywhere
             return super()._effects_per_deviation(X)
         matrix = self._read_rows_to_explain(X)
-        slopes = networks.mean_slopes(self.layers_, matrix, self.lower_, self.upper_)
-        return slopes * inputs.feature_scale(matrix)
+        return self._mean_slopes(matrix) * inputs.feature_scale(matrix)
 
     def _layer_effects(self, layer: int, X: Any) -> tuple[list[str], FloatArray]:
         """Effects of a layer's inputs: the outputs below, which have the targets' names, and x."""
-        if len(self.layers_) == 1:
+        if len(self.layers_) == 1 and (X is None or "trees_" not in vars(self)):
             return super()._layer_effects(layer, X)
         matrix = self._read_rows_to_explain(X)
         depth = inputs.read_layer(layer, len(self.layers_))
@@ -73,6 +142,8 @@ class LayeredRegressor(SubspaceEstimator):
         names, scale = [], np.zeros(0)
         if below is not None:
             names = [f"{name} (layer {depth})" for name in self.target_names_]
+            if not depth:
+                names = [f"{self.target_names_[task]} (trees)" for task in self.trees_.tasks]
             scale = below.std(axis=0)
         if chosen.V.shape[1] > len(scale):
             names = names + inputs.feature_names(self)
@@ -95,7 +166,9 @@ class LayeredRegressor(SubspaceEstimator):
         result = np.empty((X.shape[0], len(self.sigma_)))
         for start in range(0, X.shape[0], _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
-            *_, result[rows] = networks.latents(self.layers_, X[rows], self.lower_, self.upper_)
+            below = self._tree_scores(X[rows])
+            scores = networks.latents(self.layers_, X[rows], self.lower_, self.upper_, below)
+            *_, result[rows] = scores
         return result
 
 

@@ -77,7 +77,11 @@ class SearchRegressor(LayeredRegressor):
         """
         search = Search.of(self, X, y, sample_weight, lower, upper, groups)
         self._choose(search)
-        self.feature_scale_ = inputs.feature_scale(search.X, search.held_out.weight)
+        weight = search.held_out.weight
+        self.feature_scale_ = inputs.feature_scale(search.X, weight)
+        self.feature_mean_ = np.asarray(weight @ search.X / weight.sum())
+        if "trees_" in vars(self):
+            self.mean_slopes_ = self._mean_slopes(search.X)
         return self
 
     @abstractmethod
@@ -295,6 +299,7 @@ class Search:
     n_jobs : int or None
     template : SubspaceNetworkRegressor
     verbose : int
+    groups : array of shape (N,), optional
     """
 
     X: Any
@@ -303,6 +308,7 @@ class Search:
     n_jobs: int | None
     template: SubspaceNetworkRegressor
     verbose: int = 0
+    groups: Any = None
 
     @classmethod
     def of(
@@ -322,7 +328,8 @@ class Search:
             **{name: getattr(model, name) for name in _SHARED},
         )
         held_out = HeldOut(targets, weight, folds, noise)
-        return cls(matrix, held_out, model.scoring, model.n_jobs, template, model.verbose)
+        settings = model.scoring, model.n_jobs, template, model.verbose, groups
+        return cls(matrix, held_out, *settings)
 
     @property
     def bounded(self) -> bool:

@@ -28,7 +28,10 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 # (``partial_fit`` keeps the features it began with).
 _STATE_OF_A_FIT = {
     "sigma_": ("_calibration", "_trained"),
-    "n_features_in_": ("feature_scale_", "formula_", "_chosen_noise"),
+    "n_features_in_": (
+        *("feature_scale_", "feature_mean_", "formula_", "_chosen_noise"),
+        *("trees_", "mean_slopes_"),
+    ),
 }
 
 
@@ -102,6 +105,11 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
         """If ``verbose``, write over the line of progress on stderr; the last text stays."""
         if self.verbose:
             show_line(text, last=last)
+
+    def _tree_scores(self, matrix: Any) -> FloatArray | None:
+        """What the first layer sees beside x: the scores of trees, (N, K), if there are any."""
+        trees = vars(self).get("trees_")
+        return None if trees is None else trees(matrix)
 
     def _latent(self, X: Any) -> FloatArray:
         """Scores before censoring, (N, T), for features that were checked."""
@@ -273,7 +281,7 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
     ) -> Iterator[Predictive]:
         """Those of every layer of a network; the noise that was chosen is the last one's."""
         noises = [self._layer_noise()] * (len(layers) - 1) + [self.noise_]
-        scores = latents(layers, matrix, self.lower_, self.upper_)
+        scores = latents(layers, matrix, self.lower_, self.upper_, self._tree_scores(matrix))
         for layer, latent, noise in zip(layers, scores, noises, strict=True):
             yield self._predictive_of(latent, layer.sigma, noise, lower, upper)
 

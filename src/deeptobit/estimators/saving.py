@@ -22,7 +22,7 @@ from deeptobit.estimators.tobit import TobitRegressor
 from deeptobit.files import models
 from deeptobit.files.values import by_fields, check_sizes, ensure, fits
 from deeptobit.likelihood import NoiseByTask, StandardNoise
-from deeptobit.network import NetworkLayer
+from deeptobit.network import NetworkLayer, Trees
 from deeptobit.penalties import PENALTIES
 
 # What a fitted one must have, beside what all have.
@@ -34,7 +34,13 @@ _ESTIMATORS: dict[type, tuple[str, ...]] = {
     SubspaceNetworkCV: ("best_estimator_",),
 }
 _NEEDED = {"coef_": "TD", "intercept_": "T", "sigma_": "T", "lower_": "T", "upper_": "T"}
-_OPTIONAL = {"feature_scale_": "D", "log_likelihood_": "T"}
+_OF_FEATURES = ("coef_", "U_", "V_")  # which a model with trees has not
+_OPTIONAL = {
+    "feature_scale_": "D",
+    "feature_mean_": "D",
+    "mean_slopes_": "TD",
+    "log_likelihood_": "T",
+}
 _LAYER = {"U": "TR", "V": "RI", "intercept": "T", "sigma": "T"}
 
 Sizes = dict[str, int]
@@ -57,13 +63,22 @@ def check_model(model: Any, parts: tuple[str, ...]) -> None:
     sizes = {"D": model.n_features_in_, "T": len(model.target_names_)}
     ensure(min(sizes.values()) >= 1, "it has no features or no targets")
     ensure(sizes["T"] == 1 or not model._one_dimensional, "a 1-d y has one target")
-    check_sizes(model, sizes, **_NEEDED)
+    trees = fitted.get("trees_")
+    if trees is not None:
+        ensure(isinstance(trees, Trees), "trees_ holds no trees")
+        ensure(not any(name in fitted for name in _OF_FEATURES), "it has coefficients and trees")
+        widest = int(trees.feature.max(initial=0))
+        fitting = widest < sizes["D"] and int(trees.tasks.max(initial=0)) < sizes["T"]
+        ensure(fitting, "its trees have other features or targets")
+    needed = {name: at for name, at in _NEEDED.items() if trees is None or name != "coef_"}
+    check_sizes(model, sizes, **needed)
     ensure(bool((model.sigma_ > 0.0).all()), "its noise scales are not positive")
     ensure(bool((model.lower_ < model.upper_).all()), "its bounds are not in order")
     check_sizes(model, sizes, **{name: _OPTIONAL[name] for name in _OPTIONAL if name in fitted})
     if hasattr(model, "transform"):
         ensure(fits(fitted.get("rank_"), int), "rank_ is not a number")
-        check_sizes(model, sizes | {"R": model.rank_}, U_="TR", V_="RD")
+        if trees is None:
+            check_sizes(model, sizes | {"R": model.rank_}, U_="TR", V_="RD")
     for part in parts:
         ensure(part in fitted, f"{part} is missing")
     for name, check in _PARTS.items():
@@ -86,7 +101,8 @@ def _check_noise(model: Any, noise: Any, sizes: Sizes) -> None:
 def _check_layers(model: Any, layers: Any, sizes: Sizes) -> None:
     ensure(fits(layers, tuple[NetworkLayer, ...]) and bool(layers), "layers_ holds no layers")
     ensure(vars(model).get("n_layers_") == len(layers), "n_layers_ is not their number")
-    check_widths(layers, sizes)
+    trees = vars(model).get("trees_")
+    check_widths(layers, sizes, 0 if trees is None else len(trees.start))
 
 
 def _check_undone(model: Any, layers: Any, sizes: Sizes) -> None:
@@ -95,9 +111,12 @@ def _check_undone(model: Any, layers: Any, sizes: Sizes) -> None:
         check_sizes(layer, {"T": sizes["T"]}, **_LAYER)
 
 
-def check_widths(layers: Iterable[NetworkLayer], sizes: Sizes) -> set[int]:
-    """Refuse layers that cannot follow each other; returns what inputs the next may have."""
-    allowed = {sizes["D"]}
+def check_widths(layers: Iterable[NetworkLayer], sizes: Sizes, n_below: int = 0) -> set[int]:
+    """Refuse layers that cannot follow each other; returns what inputs the next may have.
+
+    The first sees ``n_below`` outputs of trees in front of the features.
+    """
+    allowed = {n_below + sizes["D"]}
     for layer in layers:
         n_inputs = check_sizes(layer, {"T": sizes["T"]}, **_LAYER)["I"]
         ensure(n_inputs in allowed, "a layer has the wrong inputs")

@@ -53,15 +53,19 @@ class SubspaceEstimator(SubspaceMixin, CensoredRegressor):
 
     def _below(self, matrix: Any, depth: int) -> FloatArray | None:
         """What the layer at a depth sees beside x: the outputs of the one below, (N, T)."""
-        below = None
-        for latent in latents(self.layers_[:depth], matrix, self.lower_, self.upper_):
+        below = self._tree_scores(matrix)
+        for latent in latents(self.layers_[:depth], matrix, self.lower_, self.upper_, below):
             below = np.clip(latent, self.lower_, self.upper_)
         return below
 
     def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
         """Keep a network: the coefficients of its first layer, the noise of its last."""
         first, last = layers[0], layers[-1]
-        self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
+        if "trees_" in vars(self):  # whose first layer is not one of features
+            for name in ("U_", "V_", "coef_"):
+                self.__dict__.pop(name, None)
+        else:
+            self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
         self.intercept_, self.sigma_ = first.intercept, last.sigma
         self._store_targets(targets)
         self._n_features_out = self.rank_

@@ -18,13 +18,13 @@ from deeptobit.files.container import read_state, write_state
 from deeptobit.files.values import SavedClass, by_fields
 from deeptobit.layer import Step
 from deeptobit.likelihood import FAMILIES, Noise, NoiseByTask, ScoreGrid, Spread, resolve_noise
-from deeptobit.network import NetworkLayer
+from deeptobit.network import NetworkLayer, Trees
 from deeptobit.online import Record
 
 _KIND = "model"
 _VERSION = 1
 
-_RECORDS: tuple[type, ...] = (NoiseByTask, ScoreGrid, Spread, NetworkLayer, Record, Step)
+_RECORDS: tuple[type, ...] = (NoiseByTask, ScoreGrid, Spread, NetworkLayer, Trees, Record, Step)
 _FOLDS = {"n_splits": int, "shuffle": bool, "random_state": int | np.random.RandomState | None}
 
 CLASSES: dict[str, SavedClass] = {

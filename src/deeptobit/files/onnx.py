@@ -22,6 +22,7 @@ from deeptobit.extras import require
 from deeptobit.files.container import write_whole
 from deeptobit.files.models import ESTIMATORS
 from deeptobit.likelihood import mills_excess
+from deeptobit.network import Trees
 
 Kind = Literal["mean", "clip", "latent"]
 Precision = Literal["float32", "float64"]
@@ -29,6 +30,7 @@ Precision = Literal["float32", "float64"]
 _EXTRA = "onnx"
 # Operators as they have been since 2022, so that runtimes of that year can read the file.
 _OPERATOR_SET, _FILE_VERSION = 17, 8
+_TREE_DOMAIN, _TREE_OPERATOR_SET = "ai.onnx.ml", 3
 FLOAT, DOUBLE = 1, 11  # element types, numbered by the ONNX standard
 _ACCURACY = 1e-5  # of a target's range, promised in single precision
 _CENTRE = 4.0  # t = 0 there; of 2, 3, 4 and 5 the one that needs the lowest degree
@@ -45,7 +47,7 @@ class Node(NamedTuple):
     operator: str
     inputs: tuple[str, ...]
     output: str
-    attributes: dict[str, int]
+    attributes: dict[str, Any]
 
 
 class Graph:
@@ -74,7 +76,7 @@ class Graph:
         self._prefix = prefix
 
     def add(
-        self, operator: str, *inputs: str | ArrayLike, output: str | None = None, **attributes: int
+        self, operator: str, *inputs: str | ArrayLike, output: str | None = None, **attributes: Any
     ) -> str:
         """Append a node and return the name of its output; inputs are names, or constants."""
         names = []
@@ -155,6 +157,44 @@ def smooth_factor() -> FloatArray:
     return np.asarray(chebyshev.cheb2poly(chebyshev.chebfit(t, factor, _DEGREE)), dtype=np.float64)
 
 
+# Trees, by the operator that all runtimes have for them.
+
+
+def tree_scores(graph: Graph, features: str, trees: Trees) -> str:
+    """f(x) of the trees below the first layer, (N, K).
+
+    The operator rounds its sums to single precision; the starts are added in double.
+    """
+    sizes = np.diff(trees.first)
+    tree, first = np.repeat(np.arange(len(sizes)), sizes), np.repeat(trees.first[:-1], sizes)
+    is_leaf = trees.feature < 0
+    place = np.arange(len(first)) - first
+    children = (np.where(is_leaf, 0, child - first) for child in (trees.left, trees.right))
+    numpy_helper = require("onnx.numpy_helper", _EXTRA)
+    lists = {
+        "nodes_treeids": tree,
+        "nodes_nodeids": place,
+        "nodes_featureids": np.maximum(trees.feature, 0),
+        "nodes_truenodeids": next(children),
+        "nodes_falsenodeids": next(children),
+        "nodes_missing_value_tracks_true": trees.missing_left.astype(np.int64),
+        "target_treeids": tree[is_leaf],
+        "target_nodeids": place[is_leaf],
+        "target_ids": trees.output[tree[is_leaf]],
+    }
+    sums = graph.add(
+        "TreeEnsembleRegressor",
+        features,
+        domain=_TREE_DOMAIN,
+        n_targets=len(trees.start),
+        nodes_modes=["LEAF" if leaf else "BRANCH_LEQ" for leaf in is_leaf],
+        nodes_values_as_tensor=numpy_helper.from_array(trees.threshold, "thresholds"),
+        target_weights_as_tensor=numpy_helper.from_array(trees.value[is_leaf], "values"),
+        **{name: values.tolist() for name, values in lists.items()},
+    )
+    return graph.add("Add", graph.add("Cast", sums, to=DOUBLE), trees.start)
+
+
 # From features to a prediction, node by node.
 
 
@@ -198,6 +238,9 @@ def write_prediction(
         layers = [([model.coef_.T], model.intercept_)]
     score, bounds = "", (model.lower_, model.upper_)
     features = inputs = graph.add("Cast", X, to=DOUBLE)
+    trees = vars(model).get("trees_")
+    if trees is not None:
+        inputs = graph.add("Concat", tree_scores(graph, features, trees), features, axis=1)
     for depth, (factors, intercept) in enumerate(layers):
         if depth:
             inputs = clip(graph, score, *bounds)
@@ -253,7 +296,10 @@ def onnx_bytes(model: Any, kind: Kind, precision: Precision) -> bytes:
     constants = [array(value, name) for name, value in graph.constants.items()]
     proto = helper.make_model(
         helper.make_graph(nodes, "deeptobit", [given], [predicted], constants),
-        opset_imports=[helper.make_opsetid("", _OPERATOR_SET)],
+        opset_imports=[
+            helper.make_opsetid("", _OPERATOR_SET),
+            helper.make_opsetid(_TREE_DOMAIN, _TREE_OPERATOR_SET),
+        ],
         ir_version=_FILE_VERSION,
         producer_name="deeptobit",
         producer_version=version("deeptobit"),
@@ -333,7 +379,10 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     for name, value in graph.constants.items():
         container.add_initializer(name, DOUBLE, list(value.shape), value.ravel())
     for node in graph.nodes:
-        container.add_node(node.operator, list(node.inputs), node.output, **node.attributes)
+        more = dict(node.attributes)
+        if more.pop("domain", ""):
+            more |= {"op_domain": _TREE_DOMAIN, "op_version": _TREE_OPERATOR_SET}
+        container.add_node(node.operator, list(node.inputs), node.output, **more)
 
 
 def _set_shape(operator: Any) -> None:

@@ -14,12 +14,14 @@ from deeptobit.network.joint import NetworkProblem
 from deeptobit.network.layer import (
     LayerInputs,
     NetworkLayer,
+    concatenate,
     latents,
     mean_slopes,
     to_standard,
     to_user,
 )
 from deeptobit.network.online import ContinuedNetwork, NetworkStream, grow_online
+from deeptobit.network.trees import Trees
 
 __all__ = [
     "ContinuedNetwork",
@@ -30,7 +32,9 @@ __all__ = [
     "NetworkProblem",
     "NetworkStream",
     "TrainedNetwork",
+    "Trees",
     "calibrate",
+    "concatenate",
     "deepened",
     "grow",
     "grow_online",

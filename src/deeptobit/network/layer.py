@@ -21,8 +21,9 @@ class NetworkLayer:
     ----------
     U : array of shape (T, R)
     V : array of shape (R, D_k)
-        The first layer sees x, D_1 = D. A layer above sees the T outputs below in front of x,
-        D_k = T + D, or these outputs alone, D_k = T, where the network has no skip connection.
+        The first layer sees x, D_1 = D, or K outputs of trees in front of x, K + D. A layer above
+        sees the T outputs below in front of x, D_k = T + D, or these outputs alone, D_k = T, where
+        the network has no skip connection.
     intercept, sigma : arrays of shape (T,)
     """
 
@@ -65,11 +66,16 @@ class NetworkLayer:
 
 
 def latents(
-    layers: Sequence[NetworkLayer], X: Any, lower: FloatArray, upper: FloatArray
+    layers: Sequence[NetworkLayer],
+    X: Any,
+    lower: FloatArray,
+    upper: FloatArray,
+    below: FloatArray | None = None,
 ) -> Iterator[FloatArray]:
     """Scores before censoring of every layer in turn, each (N, T).
 
-    A layer passes its scores, clipped to the bounds of the tasks, to the next.
+    A layer passes its scores, clipped to the bounds of the tasks, to the next. ``below`` is what
+    the first layer sees beside x, the scores of trees (:class:`Trees`), as they are.
 
     Examples
     --------
@@ -79,7 +85,6 @@ def latents(
     >>> [latent.ravel() for latent in latents(layers, np.array([[-1.0], [1.0]]), 0.0, np.inf)]
     [array([-1.,  1.]), array([-1.,  3.])]
     """
-    below = None
     for layer in layers:
         latent = layer.latent(X, below)
         below = np.clip(latent, lower, upper)

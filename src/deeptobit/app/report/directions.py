@@ -44,12 +44,14 @@ def shared_directions(
 ) -> Directions | None:
     """Directions of the first layer, which reads the features; None if no feature has an effect.
 
+    Above trees, those of the mean effects of the features over the rows of the fit.
     ``rare`` maps features to the names that are shown in place of theirs.
     """
     # Two rows that have the standard deviations of the table stand for all of it.
     spread = np.vstack([model.feature_scale_, -model.feature_scale_])
     rows = pd.DataFrame(spread, columns=model.feature_names_in_)
-    strongest = model.subspaces(0, rows)[:n_components]
+    above_trees = hasattr(model, "mean_slopes_")
+    strongest = model.subspaces(0, None if above_trees else rows)[:n_components]
     found = [subspace for subspace in strongest if subspace.share >= _SMALLEST_SHARE]
     if not found:
         return None
@@ -81,7 +83,8 @@ def _largest(loadings: "pd.Series[float]") -> list[str]:
 
 def task_cosines(model: StudyModel) -> pd.DataFrame:
     """Cosines between the effects of the features on two outcomes, in the first layer, (T, T)."""
-    effects = model.coef_ * model.feature_scale_
+    slopes = model.coef_ if hasattr(model, "coef_") else model.mean_slopes_
+    effects = slopes * model.feature_scale_
     lengths = np.linalg.norm(effects, axis=1, keepdims=True)
     unit = effects / np.where(lengths > 0.0, lengths, 1.0)
     names = list(model.target_names_)

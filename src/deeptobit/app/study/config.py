@@ -227,7 +227,9 @@ class AutoSettings:
 
     kind: str = one_of(*_KINDS, default="auto")
     members: tuple[str, ...] | None = key(
-        "a list of 'stack' and 'deeper'", each(lambda name: name in ("stack", "deeper"), 1), None
+        "a list of 'stack', 'trees' and 'deeper'",
+        each(lambda name: name in ("stack", "trees", "deeper"), 1),
+        None,
     )
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")

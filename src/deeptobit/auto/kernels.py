@@ -1,0 +1,140 @@
+"""One tree on gradients and curvatures, compiled: the leaf whose split gains most is split first.
+
+A node is a row of integers: feature, last bin on the left, whether missing values go left, left and
+right child (0 in a leaf), first and last place of its rows, slot of its histogram; and a row of
+numbers: gradient G, curvature H, gain of its best split, value −G/(H + ridge).
+"""
+
+from typing import Any
+
+from deeptobit.likelihood.kernels import jit
+
+
+@jit
+def _fill(codes: Any, rows: Any, gradient: Any, curvature: Any, sums: Any) -> Any:
+    """Sums of gradients and curvatures of some rows, in every bin of the features and in all."""
+    sums[:] = 0.0
+    n_features, total_g, total_h = codes.shape[1], 0.0, 0.0
+    for row in rows:
+        g, h = gradient[row], curvature[row]
+        total_g += g
+        total_h += h
+        for feature in range(n_features):
+            cell = codes[row, feature]
+            sums[feature, cell, 0] += g
+            sums[feature, cell, 1] += h
+    return total_g, total_h
+
+
+@jit
+def _find(
+    sums: Any, n_bins: Any, gradient: float, curvature: float, least: float, ridge: float
+) -> Any:
+    """The best split of a leaf: gain, feature, last bin on the left, side of missing values."""
+    best, feature, cut, missing_left = 0.0, -1, 0, 0
+    whole = gradient * gradient / (curvature + ridge)
+    for column in range(len(n_bins)):
+        table, n = sums[column], n_bins[column]
+        lost_g, lost_h = table[n, 0], table[n, 1]
+        for side in range(2 if lost_h > 0.0 else 1):
+            g, h = (lost_g, lost_h) if side == 1 else (0.0, 0.0)
+            for b in range(n if lost_h > 0.0 and side == 0 else n - 1):
+                g += table[b, 0]
+                h += table[b, 1]
+                if h < least:
+                    continue
+                rest_g, rest_h = gradient - g, curvature - h
+                if rest_h < least:
+                    break
+                a, c = h + ridge, rest_h + ridge
+                gain = (g * g * c + rest_g * rest_g * a) / (a * c) - whole
+                if gain > best:
+                    best, feature, cut, missing_left = gain, column, b, side
+    return best, feature, cut, missing_left
+
+
+@jit
+def grow_tree(
+    codes: Any,
+    n_bins: Any,
+    rows: Any,
+    gradient: Any,
+    curvature: Any,
+    least: float,
+    ridge: float,
+    leaves: int,
+    histograms: Any,
+    order: Any,
+    spare: Any,
+    node: Any,
+    number: Any,
+) -> int:
+    """Grow a tree for some rows into ``node`` and ``number``; returns its number of nodes."""
+    n_nodes, n_leaves = 1, 1
+    order[: len(rows)] = rows
+    node[0, 3], node[0, 5], node[0, 6], node[0, 7] = 0, 0, len(rows), 0
+    number[0, 0], number[0, 1] = _fill(codes, rows, gradient, curvature, histograms[0])
+    number[0, 2], node[0, 0], node[0, 1], node[0, 2] = _find(
+        histograms[0], n_bins, number[0, 0], number[0, 1], least, ridge
+    )
+    while n_leaves < leaves:
+        parent, best = -1, 1e-12
+        for at in range(n_nodes):
+            if node[at, 3] == 0 and number[at, 2] > best:
+                parent, best = at, number[at, 2]
+        if parent < 0:
+            break
+        feature, cut, side = node[parent, 0], node[parent, 1], node[parent, 2]
+        begin, end, lost = node[parent, 5], node[parent, 6], n_bins[feature]
+        middle, n_right = begin, 0
+        for place in range(begin, end):
+            row = order[place]
+            cell = codes[row, feature]
+            if (side == 1) if cell == lost else (cell <= cut):
+                order[middle] = row
+                middle += 1
+            else:
+                spare[n_right] = row
+                n_right += 1
+        order[middle:end] = spare[:n_right]
+        left, right, slot = n_nodes, n_nodes + 1, node[parent, 7]
+        node[parent, 3], node[parent, 4] = left, right
+        node[left, 5], node[left, 6], node[right, 5], node[right, 6] = begin, middle, middle, end
+        # The histogram of the smaller child is summed, that of the larger one is the rest.
+        small, large = (left, right) if middle - begin <= end - middle else (right, left)
+        node[small, 7], node[large, 7] = n_leaves, slot
+        part = order[node[small, 5] : node[small, 6]]
+        g, h = _fill(codes, part, gradient, curvature, histograms[n_leaves])
+        number[small, 0], number[small, 1] = g, h
+        number[large, 0], number[large, 1] = number[parent, 0] - g, number[parent, 1] - h
+        histograms[slot] -= histograms[n_leaves]
+        n_leaves, n_nodes = n_leaves + 1, n_nodes + 2
+        for child in (left, right):
+            node[child, 3], number[child, 2] = 0, 0.0
+            if n_leaves < leaves:
+                number[child, 2], node[child, 0], node[child, 1], node[child, 2] = _find(
+                    histograms[node[child, 7]],
+                    n_bins,
+                    number[child, 0],
+                    number[child, 1],
+                    least,
+                    ridge,
+                )
+    for at in range(n_nodes):
+        number[at, 3] = -number[at, 0] / (number[at, 1] + ridge)
+        if node[at, 3] == 0:
+            node[at, 0], node[at, 4] = -1, 0
+    return n_nodes
+
+
+@jit
+def add_tree(codes: Any, n_bins: Any, node: Any, number: Any, rate: float, scores: Any) -> None:
+    """Add a tree's values to the scores of all rows."""
+    for row in range(len(codes)):
+        at = 0
+        while node[at, 0] >= 0:
+            feature = node[at, 0]
+            cell = codes[row, feature]
+            left = (node[at, 2] == 1) if cell == n_bins[feature] else (cell <= node[at, 1])
+            at = node[at, 3] if left else node[at, 4]
+        scores[row] += rate * number[at, 3]
