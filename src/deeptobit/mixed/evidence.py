@@ -36,7 +36,7 @@ class Effects(NamedTuple):
     def covariance(self) -> FloatArray:
         """Ψ of all random effects, outcome by outcome, (Tq, Tq)."""
         n_tasks, q = self.own.shape[:2]
-        loads = self.shared.reshape(n_tasks * q, -1)
+        loads = self.shared.reshape(n_tasks * q, self.shared.shape[2])
         total = (loads @ loads.T).reshape(n_tasks, q, n_tasks, q)
         tasks = np.arange(n_tasks)
         total[tasks, :, tasks] += self.own @ self.own.transpose(0, 2, 1)
@@ -226,9 +226,7 @@ class MixedProblem:
     def evidence(self, point: Point, sites: Sites, *, by_person: bool = False) -> Evidence:
         """Evidence and its slopes at a point."""
         mean, nodes = self.mean(point), self.n_nodes
-        return evidence(
-            self.visits, mean, point.effects, sites, n_nodes=nodes, by_person=by_person
-        )
+        return evidence(self.visits, mean, point.effects, sites, n_nodes=nodes, by_person=by_person)
 
     def evaluate(self, theta: FloatArray, sites: Sites) -> tuple[float, FloatArray, int]:
         """Objective, gradient, and how many people's sites did not settle."""

@@ -1,0 +1,178 @@
+"""Maximum of the evidence: a start, L-BFGS, factors that outcomes share, and the ridge."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from deeptobit.arrays import FloatArray
+from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites
+from deeptobit.targets import recorded_values
+
+SIGMA_FLOOR = 1e-6  # in units of the outcome's own standard deviation
+_MOST_SHARED = 0.7  # of a variance, at the start
+_SECANTS = 30
+_RESTARTS, _ROUNDING = 5, 1e-10
+_TURNS, _SETTLED = 8, 0.05  # of the ridge
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where the solver ended, with the sites of the entries there."""
+
+    problem: MixedProblem
+    point: Point
+    sites: Sites
+    value: float
+    gradient_norm: float
+    n_iter: int
+    converged: bool
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log evidence of all people, without penalties."""
+        visits = self.problem.visits
+        return float(visits.weight @ self.problem.evidence(self.point, self.sites).log_z)
+
+
+def start(problem: MixedProblem) -> Point:
+    """Least squares for the recorded values, and half of what is left as variance of people."""
+    visits, (_, n_tasks, q) = problem.visits, problem.shape
+    values = recorded_values(visits.low, visits.high)
+    known, row_weight = ~np.isnan(values), visits.of_rows(visits.weight)[:, None]
+    share = known * row_weight
+    total = share.sum(axis=0)
+    values = np.where(known, values, 0.0)
+    intercept = (share * values).sum(axis=0) / total * problem.fit_intercept
+    coef = np.zeros((n_tasks, len(problem.ridge)))
+    for _ in range(3):  # a few steps of the proximal point are a start, not a solution
+        rest = share * (values - intercept - problem.features @ coef.T)
+        coef += (rest.T @ problem.features / total[:, None]) / (1.0 + problem.ridge)
+        intercept = intercept + rest.sum(axis=0) / total * problem.fit_intercept
+    rest = known * (values - intercept - problem.features @ coef.T)
+    variance = (row_weight * rest**2).sum(axis=0) / total
+    sd = np.sqrt(np.maximum(variance, 1e-4))
+    own = np.zeros((n_tasks, q, q))
+    for effect, size in enumerate((0.7, 0.3)[:q]):
+        own[:, effect, effect] = size * sd
+    sigma = np.where(problem.free_sigma, (0.7 if q else 1.0) * sd, 1.0)
+    shared, visit = np.zeros((n_tasks, q, 0)), np.zeros((n_tasks, 0))
+    return Point(coef, intercept, Effects(own, shared, visit, sigma))
+
+
+def solve(
+    problem: MixedProblem,
+    point: Point,
+    sites: Sites | None = None,
+    *,
+    tol: float,
+    max_iter: int,
+    watch: Callable[[str], None] | None = None,
+) -> Solution:
+    """Minimise from a point by L-BFGS; sites are kept from one evaluation to the next."""
+    sites = problem.sites() if sites is None else sites.copy()
+    n_evaluations = 0
+
+    def value(theta: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal n_evaluations
+        found, gradient, _ = problem.evaluate(theta, sites)
+        n_evaluations += 1
+        if watch is not None:
+            watch(f"evaluation {n_evaluations}, objective {found:.6f}")
+        return found, gradient
+
+    theta = problem.pack(point)
+    bounds: list[Any] = [(None, None)] * len(theta)
+    n_tasks = problem.shape[1]
+    for task, free in enumerate(np.broadcast_to(problem.free_sigma, n_tasks)):
+        ends = (np.log(SIGMA_FLOOR), np.log(1e3)) if free else (0.0, 0.0)
+        bounds[len(theta) - n_tasks + task] = ends
+    lowest = np.array([-np.inf if low is None else low for low, _ in bounds])
+    options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0.0, "gtol": tol}
+    options["maxcor"] = _SECANTS
+    n_iter, before, settled = 0, np.inf, False
+    for _ in range(_RESTARTS):
+        result = minimize(value, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        theta, n_iter = result.x, n_iter + int(result.nit)
+        found, gradient, unconverged = problem.evaluate(theta, sites)
+        held = (theta <= lowest) & (gradient > 0.0)
+        norm = float(np.abs(np.where(held, 0.0, gradient)).max(initial=0.0))
+        # A line search that finds no lower value ends too early, or where only rounding is left.
+        settled = norm <= tol or before - found <= _ROUNDING * max(1.0, abs(found))
+        if settled or n_iter >= max_iter:
+            break
+        before = found
+    point = problem.unpack(theta)
+    converged = bool(settled and not unconverged)
+    return Solution(problem, point, sites, found, norm, n_iter, converged)
+
+
+def add_factors(alone: Solution, n_shared: int, n_visit: int) -> Point:
+    """A start with factors, from the correlations of what outcomes have in common without them.
+
+    The posterior mean of the effects u is Aᵀ times the slopes by m, that of ε is σ times them.
+    """
+    problem, (coef, intercept, effects) = alone.problem, alone.point
+    visits, (_, n_tasks, q) = problem.visits, problem.shape
+    pull = problem.evidence(alone.point, alone.sites).pull
+    shared, visit = np.zeros((n_tasks, q, n_shared)), np.zeros((n_tasks, n_visit))
+    own, sigma = effects.own.copy(), effects.sigma.copy()
+    if n_shared and q:
+        loads = np.einsum("nq,tqk->ntk", visits.z, own)
+        means = np.add.reduceat(pull[..., None] * loads, visits.starts[:-1], axis=0)
+        share = _common(means[..., 0], n_shared)
+        shared += own[:, :, :1] * share[:, None, :]
+        own[:, :, 0] *= np.sqrt(1.0 - np.square(share).sum(axis=1))[:, None]
+    if n_visit:
+        share = _common(pull, n_visit) * np.broadcast_to(problem.free_sigma, n_tasks)[:, None]
+        visit += sigma[:, None] * share
+        sigma *= np.sqrt(1.0 - np.square(share).sum(axis=1))
+    return Point(coef, intercept, Effects(own, shared, visit, sigma))
+
+
+def _common(values: FloatArray, n_factors: int) -> FloatArray:
+    """Loadings (T, K) of correlations of columns on their leading directions."""
+    moments = values.T @ values
+    size = np.sqrt(moments.diagonal())
+    correlation = moments / np.outer(*2 * (np.where(size > 0.0, size, 1.0),))
+    roots, axes = np.linalg.eigh(correlation)
+    kept = min(n_factors, len(roots))
+    loads = np.zeros((len(roots), n_factors))
+    loads[:, :kept] = (axes * np.sqrt(np.maximum(roots, 0.0)))[:, : -kept - 1 : -1]
+    loads *= np.sign(loads.sum(axis=0) + 1e-300)
+    common = np.square(loads).sum(axis=1, keepdims=True)
+    return np.asarray(loads * np.sqrt(_MOST_SHARED / np.maximum(common, _MOST_SHARED)))
+
+
+def learn_ridge(
+    problem: MixedProblem, norms: FloatArray, *, max_iter: int
+) -> tuple[float, MixedProblem]:
+    r"""The ridge under which the coefficients are most likely a priori (MacKay's rule).
+
+    .. math:: \alpha = \frac{k}{\sum_i w_i n_i\,\|\beta\|^2}, \qquad
+        k = \sum_{tj}\frac{h_{tj}}{h_{tj} + \alpha b_j}
+
+    with ``norms`` b of the basis (r,). The information h of a direction is that of a linear mixed
+    model: differences between people count as one visit each, those within people in full.
+    """
+    visits, point = problem.visits, start(problem)
+    counts = visits.counts.astype(float)
+    means = np.add.reduceat(problem.features, visits.starts[:-1], axis=0) / counts[:, None]
+    between = np.clip((counts @ np.square(means)) / problem.shape[0], 0.0, 1.0)
+    alpha, sites, many = 1.0 / np.sqrt(problem.total), problem.sites(), float(counts.mean())
+    for _ in range(_TURNS):
+        problem = replace(problem, ridge=alpha * norms)
+        found = solve(problem, point, sites, tol=1e-4, max_iter=max_iter)
+        point, sites = found.point, found.sites
+        noise = np.square(point.effects.sigma)
+        person = np.square(point.effects.own).sum(axis=(1, 2))
+        known = np.mean(~np.isnan(visits.low), axis=0)[:, None]
+        h = known * (between / (noise + many * person)[:, None] + (1.0 - between) / noise[:, None])
+        used = (h / (h + alpha * norms)).sum()
+        size = float((np.square(point.coef) * norms).sum())
+        before, alpha = alpha, float(np.clip(used / (problem.total * size + 1e-12), 1e-6, 1e3))
+        if abs(np.log(alpha / before)) < _SETTLED:
+            break
+    return alpha, replace(problem, ridge=alpha * norms)
