@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral
 from time import perf_counter
 from types import SimpleNamespace
 from typing import Any, Literal, Self, get_args
@@ -52,8 +53,9 @@ class MixedTobitRegressor(VisitRegressor):
         What people have of their own in every outcome; slopes are in ``time``.
     alpha : float or "auto"
         Ridge on coefficients of standardised features and outcomes, beside a likelihood divided by
-        the number of rows. ``"auto"``: 0 if there are at least ten people per feature, otherwise
-        the one under which the coefficients are most likely (MacKay).
+        the number of rows. ``"auto"``: 0 if there are at least ten people per feature. Otherwise
+        it is chosen by people who are left out, and random effects and σ are those around the
+        fixed effects of people left out: residuals of many features are too small.
     person_rank : int or "auto"
         Factors that link the random effects of different outcomes.
     visit_rank : {0, 1, 2} or "auto"
@@ -273,7 +275,10 @@ class MixedTobitRegressor(VisitRegressor):
         inputs.check_choice("method", self.method, get_args(Method))
         check_count("n_nodes", self.n_nodes)
         for name in {"person_rank", "visit_rank"} - automatic:
-            check_count(f"{name} is 'auto' or it", params[name], 0)
+            if not (isinstance(params[name], Integral) and params[name] >= 0):
+                raise ValueError(
+                    f"{name} must be 'auto' or a whole number, at least 0; got {params[name]!r}"
+                )
         if "visit_rank" not in automatic and params["visit_rank"] > 2:
             raise ValueError(f"visit_rank must be 'auto', 0, 1 or 2; got {self.visit_rank!r}")
         shrinkage = 0.0 if "shrinkage" in automatic else self.shrinkage
@@ -333,17 +338,23 @@ class MixedTobitRegressor(VisitRegressor):
             z = np.ascontiguousarray(problem.visits.z[:, :n_effects])
             return replace(problem, visits=replace(problem.visits, z=z))
 
+        if not problem.shape[1]:  # every outcome is at a bound throughout
+            self.alpha_, structure = 0.0, mixed.Structure(0, 0, 0, 0.0)
+            none = with_effects(problem, 0)
+            return mixed.Solution.empty(none), structure, []
         most = problem.visits.z.shape[1] if wanted["effects"] is None else wanted["effects"]
         problem, norms = with_effects(problem, most), features.squared_norms
-        self._show_progress("the ridge on coefficients")
+        crossed, effects_of = None, problem
         if alpha is None:
-            alpha, _ = mixed.learn_ridge(with_effects(problem, min(most, 1)), norms, max_iter=100)
+            few = with_effects(problem, min(most, 1))
+            crossed = mixed.cross_fit(few, norms, max_iter=100, watch=self._show_progress)
+            alpha, effects_of = crossed.alpha, problem.around(crossed.mean)
         problem = replace(problem, ridge=alpha * norms)
         self.alpha_, tried = alpha, []
         if any(value is None for value in wanted.values()):
             seed = check_random_state(0 if self.random_state is None else self.random_state)
             structure, tried = mixed.choose_structure(
-                problem,
+                effects_of if crossed else problem,
                 wanted,
                 seed=int(seed.randint(np.iinfo(np.int32).max)),
                 max_iter=self.max_iter,
@@ -353,7 +364,16 @@ class MixedTobitRegressor(VisitRegressor):
             structure = mixed.Structure(**wanted)
         settings = {"tol": self.tol, "max_iter": self.max_iter, "watch": self._show_progress}
         problem = with_effects(problem, structure.effects)
-        return mixed.fit_structure(problem, structure, **settings), structure, tried
+        if crossed is None:
+            return mixed.fit_structure(problem, structure, **settings), structure, tried
+        # Random effects around the fixed effects of people left out, then coefficients given them.
+        rest = mixed.fit_structure(
+            with_effects(effects_of, structure.effects), structure, **settings
+        )
+        joint = problem.with_factors(*structure[1:])
+        none = np.zeros((problem.shape[1], len(norms)))
+        at = mixed.Point(none, rest.point.intercept, rest.point.effects)
+        return mixed.solve(joint, at, **settings, hold_effects=True), structure, tried
 
     def _store(
         self,
@@ -573,7 +593,7 @@ class MixedTobitRegressor(VisitRegressor):
         return self._trained
 
     def _reference(self, small_sample: bool) -> Reference:
-        """t with as many degrees of freedom as people are left."""
+        """The t distribution with as many degrees of freedom as people are left."""
         if not small_sample:
             return Reference()
         problem = self._training().solution.problem

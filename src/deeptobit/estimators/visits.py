@@ -2,6 +2,7 @@
 
 import os
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -50,8 +51,8 @@ class PersonRows(NamedTuple):
         for name, rows in zip(names, parts, strict=True):
             if np.ptp(weight[rows]) > 0.0:
                 raise ValueError(
-                    f"person {name!r} has rows of different sample_weight; weights are those of "
-                    "people, the same in all rows of one"
+                    f"person {_plain(name)!r} has rows of different sample_weight; weights are "
+                    "those of people, the same in all rows of one"
                 )
             seen = rows[known[rows]]
             twice = twice or len(seen) > 1
@@ -61,7 +62,7 @@ class PersonRows(NamedTuple):
             order.append(rows)
         starts = np.concatenate([[0], np.cumsum([len(rows) for rows in order])]).astype(np.int64)
         n_people = int(sum(weight[rows[0]] > 0.0 for rows in order))
-        names = tuple(name.item() if isinstance(name, np.generic) else name for name in names)
+        names = tuple(map(_plain, names))
         every = np.concatenate(order)
         return cls(names, every, starts, when, n_people, groups is not None, twice, moving)
 
@@ -73,6 +74,10 @@ class PersonRows(NamedTuple):
         mean = share @ self.time
         spread = float(np.sqrt(share @ np.square(self.time - mean)))
         return np.array([mean, spread if spread > 0.0 else 1.0])
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _read_labels(groups: Any, n_rows: int) -> Any:
@@ -151,7 +156,7 @@ class VisitRegressor(CensoredRegressor):
         return self._predictive_of(latent, scale * np.sqrt(variance), Gaussian(), lower, upper)
 
     def _asked_rows(self, n_rows: int) -> tuple[FloatArray, list[tuple[int, Any]]]:
-        """z of the rows, and the rows of every person who is known."""
+        """Numbers z of the rows, and the rows of every person who is known."""
         groups, time = vars(self).get("_asked", (None, None))
         when, q = _read_time(time, n_rows), len(self.effects_)
         if q > 1 and when is None:
@@ -169,7 +174,7 @@ class VisitRegressor(CensoredRegressor):
         return z, [(places[label], rows) for label, rows in people if label in places]
 
     def _at(self, groups: Any, time: Any) -> Self:
-        """This model, asked for visits of some people."""
+        """The same model, asked for visits of some people."""
         asked = copy(self)
         vars(asked)["_asked"] = groups, time
         return asked
@@ -319,7 +324,7 @@ class VisitRegressor(CensoredRegressor):
         lower: Limits = None,
         upper: Limits = None,
     ) -> Self:
-        """A model that also knows these visits, of new people or of known ones; nothing is refitted.
+        """A model that also knows these visits, of new people or known ones, without a new fit.
 
         Parameters
         ----------
@@ -387,11 +392,80 @@ class VisitRegressor(CensoredRegressor):
         missing = np.isnan(base)
         if missing.any():
             row, task = map(int, np.argwhere(missing)[0])
+            name, person = self.target_names_[task], _plain(labels[row])
             raise ValueError(
-                f"no score of {self.target_names_[task]!r} is known of person {labels[row]!r}; "
-                "pass reference, or the person's visits to condition"
+                f"no score of {name!r} is known of person {person!r}; pass reference, or the "
+                "person's visits to condition"
             )
         return base
+
+    def sensitivity(
+        self, X: Any, shifts: ArrayLike, *, groups: ArrayLike, time: ArrayLike
+    ) -> pd.DataFrame:
+        """How forecasts and slopes move if those who left did worse than visits at random say.
+
+        Rows later than the last visit that is known of their person are taken to lie ``shifts``
+        away from what the model says of their scores before censoring (delta adjustment); nothing
+        is refitted.
+
+        Parameters
+        ----------
+        X, groups, time
+            Visits as planned, say everybody at every time.
+        shifts : sequence of numbers
+            In units of the outcomes; −2: two points lower than predicted.
+
+        Returns
+        -------
+        DataFrame
+            By (shift, target): the mean ``forecast`` over all rows, the least-squares ``slope`` of
+            the scores before censoring in time, and the share of rows that were ``shifted``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import MixedTobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> person, time = np.repeat(np.arange(60), 3), np.tile([0.0, 1.0, 2.0], 60)
+        >>> y = np.clip(8 - time + rng.normal(size=60)[person] + rng.normal(size=180), 0, 10)
+        >>> came = (time < 2) | (person % 2 == 0)
+        >>> X = time[:, None]
+        >>> model = MixedTobitRegressor(upper=10).fit(
+        ...     X[came], y[came], groups=person[came], time=time[came]
+        ... )
+        >>> model.sensitivity(X, [0.0, -1.0], groups=person, time=time).round(2)
+                       forecast  slope  shifted
+        shift  target
+         0.0   y           6.93  -1.00     0.17
+        -1.0   y           6.76  -1.25     0.17
+        """
+        amounts = np.atleast_1d(np.asarray(shifts, dtype=np.float64))
+        if amounts.ndim != 1 or not np.isfinite(amounts).all():
+            raise ValueError(f"shifts must be finite numbers; got {shifts!r}")
+        y = self._at(groups, time)._predictive(X)
+        when, people = np.asarray(time, dtype=np.float64), self._people
+        last = {
+            label: float(people.time[people.rows(person)].max())
+            for person, label in enumerate(people.labels)
+        }
+        left = np.array(
+            [
+                when[row] > last.get(_plain(label), -np.inf)
+                for row, label in enumerate(np.asarray(groups))
+            ]
+        )
+        if np.isnan(list(last.values())).any():
+            raise ValueError("the times of known visits are not known: fit with time")
+        away = when - when.mean()
+        rows = {}
+        for amount in amounts.tolist():
+            latent = y.latent + amount * left[:, None]
+            mean = replace(y, latent=latent).mean().mean(axis=0)
+            slope = away @ latent / max(float(away @ away), np.finfo(float).tiny)
+            for task, name in enumerate(self.target_names_):
+                rows[amount, name] = float(mean[task]), float(slope[task]), float(left.mean())
+        index = pd.MultiIndex.from_tuples(rows, names=["shift", "target"])
+        return pd.DataFrame(list(rows.values()), index, ["forecast", "slope", "shifted"])
 
     @property
     def random_effects_(self) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from deeptobit.mixed.choose import Structure, choose_structure, fit_structure
 from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites, Visits, evidence
 from deeptobit.mixed.inference import FittedMixed
 from deeptobit.mixed.people import KnownPeople, Posterior, by_person, person_loads, posterior
-from deeptobit.mixed.solve import SIGMA_FLOOR, Solution, learn_ridge, solve, start
+from deeptobit.mixed.solve import SIGMA_FLOOR, Solution, cross_fit, solve, start
 from deeptobit.mixed.units import EffectUnits, MixedUnits
 
 __all__ = [
@@ -23,9 +23,9 @@ __all__ = [
     "Visits",
     "by_person",
     "choose_structure",
+    "cross_fit",
     "evidence",
     "fit_structure",
-    "learn_ridge",
     "person_loads",
     "posterior",
     "solve",

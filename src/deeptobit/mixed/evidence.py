@@ -3,21 +3,22 @@ r"""The evidence of repeated visits: one problem, its parameters, its value and 
 In standard units (features whitened, outcomes scaled, time centred and scaled) the objective is
 
 .. math:: -\frac{1}{\sum_i w_i n_i}\Big(\sum_i w_i \log Z_i(\theta)
-    - \frac\rho2\sum_t\|L_t\|^2\Big) + \frac12\sum_t \gamma_t^\top A\gamma_t,
+    - \frac\rho2\sum_t\|L_t\|^2\Big)
+    + \frac12\sum_t \beta_t^\top A\beta_t,
 
 with persons i of weight w and n visits, the shrinkage ρ of what outcomes share (in people), and
-the diagonal ridge A on coefficients γ. At a fixed point of expectation propagation the derivative
+the diagonal ridge A on coefficients β. At a fixed point of expectation propagation the derivative
 of log Z by the sites vanishes, so that its gradient is that with the sites held fixed.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.mixed import kernels
 from deeptobit.mixed.kernels import Counts
 
@@ -83,7 +84,7 @@ class Visits:
         """Visits per person, (n,)."""
         return np.diff(self.starts)
 
-    def of_rows(self, per_person: FloatArray) -> FloatArray:
+    def of_rows(self, per_person: Any) -> Any:
         """A number per person, row by row."""
         return np.repeat(per_person, self.counts)
 
@@ -219,6 +220,21 @@ class MixedProblem:
         """The same people with other factors."""
         return replace(self, n_shared=n_shared, n_visit=n_visit, shrinkage=shrinkage)
 
+    def around(self, mean: FloatArray) -> "MixedProblem":
+        """The problem of what is left around given fixed effects (N, T): no features."""
+        visits = replace(self.visits, low=self.visits.low - mean, high=self.visits.high - mean)
+        none = np.zeros((len(mean), 0))
+        return replace(self, visits=visits, features=none, ridge=np.zeros(0))
+
+    def of_people(self, chosen: BoolArray) -> "MixedProblem":
+        """The problem of some people (n,)."""
+        visits = self.visits
+        rows, counts = visits.of_rows(chosen), visits.counts[chosen]
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        known = visits.low[rows], visits.high[rows], visits.z[rows]
+        some = Visits(starts, *known, visits.weight[chosen])
+        return replace(self, visits=some, features=self.features[rows])
+
     def mean(self, point: Point) -> FloatArray:
         """Fixed effects of the rows, (N, T)."""
         return np.asarray(self.features @ point.coef.T + point.intercept)
@@ -260,7 +276,7 @@ class MixedProblem:
         _, n_tasks, q = self.shape
         sizes = [q * (q + 1) // 2, q * self.n_shared, self.n_visit, 1]
         ends = np.cumsum([0, *(n_tasks * size for size in sizes)])
-        return [slice(start, end) for start, end in zip(ends[:-1], ends[1:], strict=True)]
+        return [slice(start, end) for start, end in pairwise(ends.tolist())]
 
     @property
     def n_effects(self) -> int:
@@ -275,11 +291,11 @@ class MixedProblem:
     def unpack(self, theta: FloatArray) -> Point:
         """The point of a vector."""
         (_, n_tasks, q), n_coef = self.shape, self.shape[1] * len(self.ridge)
-        coef = theta[:n_coef].reshape(n_tasks, -1)
+        coef = theta[:n_coef].reshape(n_tasks, len(self.ridge))
         intercept, rest = theta[n_coef : n_coef + n_tasks], theta[n_coef + n_tasks :]
         lower, shared, visit, log_sigma = (rest[place] for place in self._places)
         own = np.zeros((n_tasks, q, q))
-        own[(slice(None), *self._lower)] = lower.reshape(n_tasks, -1)
+        own[(slice(None), *self._lower)] = lower.reshape(n_tasks, q * (q + 1) // 2)
         effects = Effects(
             own,
             shared.reshape(n_tasks, q, self.n_shared),

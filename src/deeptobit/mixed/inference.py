@@ -38,7 +38,7 @@ class FittedMixed:
 
     @cached_property
     def information(self) -> FloatArray:
-        """Minus the second derivatives of the penalised evidence, by central differences, (P, P)."""
+        """Minus the Hessian of the penalised evidence, by central differences, (P, P)."""
         problem, point = self.solution.problem, self.solution.point
         theta = problem.pack(point)
         if len(theta) > MOST_PARAMETERS:

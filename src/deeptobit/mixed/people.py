@@ -162,5 +162,4 @@ def by_person(labels: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     codes, names = pd.factorize(np.asarray(labels), use_na_sentinel=True)
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
-    for name, rows in zip(names, np.split(order, ends[:-1]), strict=True):
-        yield name, rows
+    yield from zip(names, np.split(order, ends[:-1]), strict=True)

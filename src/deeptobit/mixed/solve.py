@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -15,7 +15,9 @@ SIGMA_FLOOR = 1e-6  # in units of the outcome's own standard deviation
 _MOST_SHARED = 0.7  # of a variance, at the start
 _SECANTS = 30
 _RESTARTS, _ROUNDING = 5, 1e-10
-_TURNS, _SETTLED = 8, 0.05  # of the ridge
+_FOLDS, _LOOSE = 4, 1e-4
+PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
+"""Ridges that are tried, in turn."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class Solution:
     gradient_norm: float
     n_iter: int
     converged: bool
+
+    @classmethod
+    def empty(cls, problem: MixedProblem) -> "Solution":
+        """That of a problem without outcomes."""
+        point = problem.unpack(np.zeros(0))
+        return cls(problem, point, problem.sites(), 0.0, 0.0, 0, True)
 
     @property
     def log_likelihood(self) -> float:
@@ -70,12 +78,16 @@ def solve(
     tol: float,
     max_iter: int,
     watch: Callable[[str], None] | None = None,
+    hold_effects: bool = False,
 ) -> Solution:
-    """Minimise from a point by L-BFGS; sites are kept from one evaluation to the next."""
+    """Minimise from a point by L-BFGS; sites are kept from one evaluation to the next.
+
+    With ``hold_effects`` random effects and σ stay as they are.
+    """
     sites = problem.sites() if sites is None else sites.copy()
     n_evaluations = 0
 
-    def value(theta: FloatArray) -> tuple[float, FloatArray]:
+    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
         nonlocal n_evaluations
         found, gradient, _ = problem.evaluate(theta, sites)
         n_evaluations += 1
@@ -89,15 +101,20 @@ def solve(
     for task, free in enumerate(np.broadcast_to(problem.free_sigma, n_tasks)):
         ends = (np.log(SIGMA_FLOOR), np.log(1e3)) if free else (0.0, 0.0)
         bounds[len(theta) - n_tasks + task] = ends
+    if hold_effects:
+        first = len(theta) - problem.n_effects
+        bounds[first:] = [(value, value) for value in theta[first:]]
     lowest = np.array([-np.inf if low is None else low for low, _ in bounds])
     options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0.0, "gtol": tol}
     options["maxcor"] = _SECANTS
     n_iter, before, settled = 0, np.inf, False
     for _ in range(_RESTARTS):
-        result = minimize(value, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        result = minimize(
+            objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
         theta, n_iter = result.x, n_iter + int(result.nit)
         found, gradient, unconverged = problem.evaluate(theta, sites)
-        held = (theta <= lowest) & (gradient > 0.0)
+        held = (theta <= lowest) & ((gradient > 0.0) | hold_effects)
         norm = float(np.abs(np.where(held, 0.0, gradient)).max(initial=0.0))
         # A line search that finds no lower value ends too early, or where only rounding is left.
         settled = norm <= tol or before - found <= _ROUNDING * max(1.0, abs(found))
@@ -146,33 +163,44 @@ def _common(values: FloatArray, n_factors: int) -> FloatArray:
     return np.asarray(loads * np.sqrt(_MOST_SHARED / np.maximum(common, _MOST_SHARED)))
 
 
-def learn_ridge(
-    problem: MixedProblem, norms: FloatArray, *, max_iter: int
-) -> tuple[float, MixedProblem]:
-    r"""The ridge under which the coefficients are most likely a priori (MacKay's rule).
+class CrossFit(NamedTuple):
+    """The ridge, fixed effects (N, T) of people who were left out, and what is left around them."""
 
-    .. math:: \alpha = \frac{k}{\sum_i w_i n_i\,\|\beta\|^2}, \qquad
-        k = \sum_{tj}\frac{h_{tj}}{h_{tj} + \alpha b_j}
+    alpha: float
+    mean: FloatArray
+    rest: Solution
 
-    with ``norms`` b of the basis (r,). The information h of a direction is that of a linear mixed
-    model: differences between people count as one visit each, those within people in full.
+
+def cross_fit(
+    problem: MixedProblem, norms: FloatArray, *, max_iter: int, watch: Callable[[str], None]
+) -> CrossFit:
+    """Choose the ridge where features are many, so that residuals are those of other people.
+
+    Along a path of alpha, coefficients are fitted without every fourth person, with the random
+    effects as they are, and then random effects and σ around the fixed effects of the people who
+    were left out. The evidence of the latter chooses alpha. In-sample residuals of many features
+    would make all variances too small. ``norms`` are those of the basis, (r,).
     """
-    visits, point = problem.visits, start(problem)
-    counts = visits.counts.astype(float)
-    means = np.add.reduceat(problem.features, visits.starts[:-1], axis=0) / counts[:, None]
-    between = np.clip((counts @ np.square(means)) / problem.shape[0], 0.0, 1.0)
-    alpha, sites, many = 1.0 / np.sqrt(problem.total), problem.sites(), float(counts.mean())
-    for _ in range(_TURNS):
-        problem = replace(problem, ridge=alpha * norms)
-        found = solve(problem, point, sites, tol=1e-4, max_iter=max_iter)
-        point, sites = found.point, found.sites
-        noise = np.square(point.effects.sigma)
-        person = np.square(point.effects.own).sum(axis=(1, 2))
-        known = np.mean(~np.isnan(visits.low), axis=0)[:, None]
-        h = known * (between / (noise + many * person)[:, None] + (1.0 - between) / noise[:, None])
-        used = (h / (h + alpha * norms)).sum()
-        size = float((np.square(point.coef) * norms).sum())
-        before, alpha = alpha, float(np.clip(used / (problem.total * size + 1e-12), 1e-6, 1e3))
-        if abs(np.log(alpha / before)) < _SETTLED:
+    settings: dict[str, Any] = {"tol": _LOOSE, "max_iter": max_iter}
+    fold = np.arange(len(problem.visits.weight)) % _FOLDS
+    mean = np.zeros(problem.visits.low.shape)
+    null = problem.around(mean)
+    rest = solve(null, start(null), **settings)
+    best, behind = CrossFit(PATH[0], mean, rest), 0
+    coef = [np.zeros((problem.shape[1], len(norms)))] * _FOLDS
+    for alpha in PATH:
+        watch(f"the ridge on coefficients, alpha = {alpha:.2g}")
+        shrunk, mean = replace(problem, ridge=alpha * norms), np.empty(mean.shape)
+        for number in range(_FOLDS):
+            inside = shrunk.of_people(fold != number)
+            at = Point(coef[number], rest.point.intercept, rest.point.effects)
+            found = solve(inside, at, **settings, hold_effects=True).point
+            rows, coef[number] = problem.visits.of_rows(fold == number), found.coef
+            mean[rows] = problem.features[rows] @ found.coef.T
+        around = problem.around(mean)
+        rest = solve(around, rest.point, **settings)
+        behind = 0 if rest.value < best.rest.value else behind + 1
+        best = CrossFit(alpha, mean, rest) if not behind else best
+        if behind > 1:
             break
-    return alpha, replace(problem, ridge=alpha * norms)
+    return best
