@@ -150,18 +150,19 @@ def choose_structure(
 ) -> tuple[Structure, list[dict[str, Any]]]:
     """The random effects with which hidden last visits are forecast best.
 
-    A structure replaces a simpler one if it is better by more than the standard error of the
-    difference, person by person. ``wanted`` has what is given, by the fields of
-    :class:`Structure`; None is to be chosen. Rows of a person are in the order of time.
+    A structure replaces the best one before if it is better by more than the standard error of the
+    difference, person by person, or if it is better and Schwarz's criterion agrees. ``wanted`` has
+    what is given, by the fields of :class:`Structure`; None is to be chosen. Rows of a person are
+    in the order of time.
     """
     folds = hide_last_visits(problem, seed)
     tried: list[dict[str, Any]] = []
     alone: dict[tuple[int, int], Solution] = {}
     settings: dict[str, Any] = {"tol": _TOL, "max_iter": max_iter}
 
-    def score(structure: Structure) -> FloatArray:
+    def score(structure: Structure) -> tuple[FloatArray, float]:
         watch(f"hidden last visits, {len(tried) + 1} structures tried")
-        scores = []
+        scores, schwarz = [], 0.0
         for number, fold in enumerate(folds):
             key = structure.effects, number
             at = fold.with_effects(structure.effects)
@@ -169,21 +170,26 @@ def choose_structure(
                 alone[key] = fit_structure(
                     at, structure._replace(person_rank=0, visit_rank=0), **settings
                 )
-            scores.append(fold.scores(fit_structure(at, structure, alone[key], **settings)))
+            found = fit_structure(at, structure, alone[key], **settings)
+            scores.append(fold.scores(found))
+            n_people = len(found.problem.visits.weight)
+            schwarz += found.value * found.problem.total
+            schwarz += 0.5 * np.log(n_people) * found.problem.n_parameters
         total = np.concatenate(scores)
         tried.append({**structure._asdict(), "crps": float(total.mean())})
-        return total
+        return total, schwarz
 
     def given(name: str, value: Any) -> Any:
         return value if wanted[name] is None else wanted[name]
 
-    def better(candidates: Iterable[Structure], best: Structure, at: FloatArray) -> Any:
+    def better(candidates: Iterable[Structure], best: Structure, at: Any) -> Any:
         for candidate in candidates:
             if any(candidate == Structure(*list(row.values())[:4]) for row in tried):
                 continue
             found = score(candidate)
-            gain = at - found
-            if gain.mean() > gain.std() / np.sqrt(len(gain)):
+            gain = at[0] - found[0]
+            least = 0.0 if found[1] < at[1] else gain.std() / np.sqrt(len(gain))
+            if gain.mean() > least:
                 best, at = candidate, found
         return best, at
 

@@ -212,6 +212,17 @@ class MixedProblem:
         n_rows, n_tasks = self.visits.low.shape
         return n_rows, n_tasks, self.visits.z.shape[1]
 
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters; loadings count up to rotation, and no more than covariances have."""
+        (_, n_tasks, q), R, G = self.shape, self.n_shared, self.n_visit
+        fixed = n_tasks * (len(self.ridge) + self.fit_intercept)
+        person = n_tasks * q * (q + 1) // 2 + n_tasks * q * R - R * (R - 1) // 2
+        person = min(person, n_tasks * q * (n_tasks * q + 1) // 2)
+        free = int(np.broadcast_to(self.free_sigma, n_tasks).sum())
+        noise = free + n_tasks * G - G * (G - 1) // 2
+        return fixed + person + min(noise, free + n_tasks * (n_tasks - 1) // 2)
+
     def sites(self) -> Sites:
         """Sites that say nothing."""
         return Sites(self.shape[:2])

@@ -99,15 +99,8 @@ class FittedMixed:
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters; loadings count up to rotation, and no more than covariances have."""
-        problem = self.solution.problem
-        (_, n_tasks, q), R, G = problem.shape, problem.n_shared, problem.n_visit
-        fixed = n_tasks * (len(problem.ridge) + problem.fit_intercept)
-        person = n_tasks * q * (q + 1) // 2 + n_tasks * q * R - R * (R - 1) // 2
-        person = min(person, n_tasks * q * (n_tasks * q + 1) // 2)
-        free = int(np.broadcast_to(problem.free_sigma, n_tasks).sum())
-        noise = free + n_tasks * G - G * (G - 1) // 2
-        return fixed + person + min(noise, free + n_tasks * (n_tasks - 1) // 2)
+        """Free parameters."""
+        return self.solution.problem.n_parameters
 
     def likelihood_ratio(self, other: "FittedMixed") -> dict[str, Any]:
         r"""Twice the difference to a nested model, and its p value.
