@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import truncnorm
 
+from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian
 from deeptobit.mixed import Effects, Visits, evidence
 from deeptobit.mixed.kernels import interval_moments
@@ -41,7 +42,11 @@ def test_the_gradient_is_that_of_finite_differences(
     problem, point = make_problem(bounds=bounds, missing=0.1, **factors, **settings)  # type: ignore[arg-type]
     theta, sites = problem.pack(point), problem.sites()
     _, gradient, unconverged = problem.evaluate(theta, sites)
-    numeric = approx_fprime(theta, lambda at: problem.evaluate(at, sites)[0], 1e-6)
+
+    def value(at: FloatArray) -> float:
+        return problem.evaluate(at, sites)[0]
+
+    numeric = approx_fprime(theta, value, 1e-6)
     np.testing.assert_allclose(gradient, numeric, atol=2e-6)
     assert unconverged == 0
 

@@ -246,10 +246,13 @@ class MixedTobitRegressor(VisitRegressor):
         units = mixed.MixedUnits(
             scaling.location, scaling.scale, rows.time_units(weight), features, active
         )
-        ends = (scaling.apply(end)[rows.order][:, active] for end in (targets.low, targets.high))
+        low, high = (
+            np.ascontiguousarray(scaling.apply(end)[rows.order][:, active])
+            for end in (targets.low, targets.high)
+        )
         z = units.z(rows.time, len(weight), 2 if rows.moving else 1)[rows.order]
         person_weight = weight[rows.order[rows.starts[:-1]]]
-        visits = mixed.Visits(rows.starts, *map(np.ascontiguousarray, ends), z, person_weight)
+        visits = mixed.Visits(rows.starts, low, high, z, person_weight)
         return units, mixed.MixedProblem(
             visits,
             features.matrix[rows.order],
@@ -340,8 +343,7 @@ class MixedTobitRegressor(VisitRegressor):
 
         if not problem.shape[1]:  # every outcome is at a bound throughout
             self.alpha_, structure = 0.0, mixed.Structure(0, 0, 0, 0.0)
-            none = with_effects(problem, 0)
-            return mixed.Solution.empty(none), structure, []
+            return mixed.Solution.empty(with_effects(problem, 0)), structure, []
         most = problem.visits.z.shape[1] if wanted["effects"] is None else wanted["effects"]
         problem, norms = with_effects(problem, most), features.squared_norms
         crossed, effects_of = None, problem
@@ -350,7 +352,8 @@ class MixedTobitRegressor(VisitRegressor):
             crossed = mixed.cross_fit(few, norms, max_iter=100, watch=self._show_progress)
             alpha, effects_of = crossed.alpha, problem.around(crossed.mean)
         problem = replace(problem, ridge=alpha * norms)
-        self.alpha_, tried = alpha, []
+        self.alpha_ = alpha
+        tried: list[dict[str, Any]] = []
         if any(value is None for value in wanted.values()):
             seed = check_random_state(0 if self.random_state is None else self.random_state)
             structure, tried = mixed.choose_structure(
@@ -362,7 +365,11 @@ class MixedTobitRegressor(VisitRegressor):
             )
         else:
             structure = mixed.Structure(**wanted)
-        settings = {"tol": self.tol, "max_iter": self.max_iter, "watch": self._show_progress}
+        settings: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "watch": self._show_progress,
+        }
         problem = with_effects(problem, structure.effects)
         if crossed is None:
             return mixed.fit_structure(problem, structure, **settings), structure, tried
@@ -611,4 +618,4 @@ def _beyond_the_bound(
     lowest = np.where(targets.at_lower, targets.high, np.inf).min(axis=0)
     highest = np.where(targets.at_upper, targets.low, -np.inf).max(axis=0)
     with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(lowest), lowest - distance, highest + distance)
+        return np.asarray(np.where(np.isfinite(lowest), lowest - distance, highest + distance))

@@ -120,6 +120,8 @@ class VisitRegressor(CensoredRegressor):
     _people: mixed.KnownPeople
     _effects: mixed.Effects
     _units: mixed.EffectUnits
+    _asked: tuple[Any, Any]
+    _people_left_out: bool
 
     def _remember(
         self, matrix: Any, targets: CensoredTargets, rows: PersonRows
@@ -130,14 +132,14 @@ class VisitRegressor(CensoredRegressor):
         if not rows.named:
             return nobody
         units, order = self._units, rows.order
-        scaled = [
-            (each - units.location) / units.scale
-            for each in (targets.low[order], targets.high[order], self._latent(matrix)[order])
-        ]
+        low, high, mean = (
+            (each[order] - units.location) / units.scale
+            for each in (targets.low, targets.high, self._latent(matrix))
+        )
         time = np.full(len(order), np.nan) if rows.time is None else rows.time[order]
         z = units.z(rows.time, len(order), q)[order]
-        sites = np.zeros((2, *targets.shape))
-        found = mixed.KnownPeople(rows.labels, rows.starts, *scaled, z, time, *sites)
+        tau, nu = np.zeros((2, *targets.shape))
+        found = mixed.KnownPeople(rows.labels, rows.starts, low, high, mean, z, time, tau, nu)
         return nobody.with_visits(found, self._effects)
 
     def _predictive_at(self, matrix: Any, lower: Any, upper: Any) -> Predictive:
@@ -176,10 +178,10 @@ class VisitRegressor(CensoredRegressor):
     def _at(self, groups: Any, time: Any) -> Self:
         """The same model, asked for visits of some people."""
         asked = copy(self)
-        vars(asked)["_asked"] = groups, time
+        asked._asked = groups, time
         return asked
 
-    def predict(  # type: ignore[override]
+    def predict(
         self,
         X: Any,
         kind: PredictionKind | None = None,
@@ -207,7 +209,7 @@ class VisitRegressor(CensoredRegressor):
         asked = self._at(groups, time)
         return CensoredRegressor.predict(asked, X, kind, lower=lower, upper=upper)
 
-    def predict_bound_proba(  # type: ignore[override]
+    def predict_bound_proba(
         self,
         X: Any,
         *,
@@ -220,7 +222,7 @@ class VisitRegressor(CensoredRegressor):
         asked = self._at(groups, time)
         return CensoredRegressor.predict_bound_proba(asked, X, lower=lower, upper=upper)
 
-    def predict_quantile(  # type: ignore[override]
+    def predict_quantile(
         self,
         X: Any,
         q: ArrayLike,
@@ -234,7 +236,7 @@ class VisitRegressor(CensoredRegressor):
         asked = self._at(groups, time)
         return CensoredRegressor.predict_quantile(asked, X, q, lower=lower, upper=upper)
 
-    def predict_interval(  # type: ignore[override]
+    def predict_interval(
         self,
         X: Any,
         coverage: float = 0.9,
@@ -248,7 +250,7 @@ class VisitRegressor(CensoredRegressor):
         asked = self._at(groups, time)
         return CensoredRegressor.predict_interval(asked, X, coverage, lower=lower, upper=upper)
 
-    def score(  # type: ignore[override]
+    def score(
         self,
         X: Any,
         y: Any,
@@ -263,7 +265,7 @@ class VisitRegressor(CensoredRegressor):
         asked, limits = self._at(groups, time), {"lower": lower, "upper": upper}
         return CensoredRegressor.score(asked, X, y, sample_weight, **limits)
 
-    def score_log(  # type: ignore[override]
+    def score_log(
         self,
         X: Any,
         y: Any,
@@ -278,7 +280,7 @@ class VisitRegressor(CensoredRegressor):
         asked, limits = self._at(groups, time), {"lower": lower, "upper": upper}
         return CensoredRegressor.score_log(asked, X, y, sample_weight, **limits)
 
-    def sample_y(  # type: ignore[override]
+    def sample_y(
         self,
         X: Any,
         n_samples: int = 1,
@@ -489,7 +491,7 @@ class VisitRegressor(CensoredRegressor):
         table |= {"ci_low": mean.ravel() - reach, "ci_high": mean.ravel() + reach}
         return pd.DataFrame(table, index=index)
 
-    def save(self, path: str | os.PathLike[str], *, people: bool = False) -> None:  # type: ignore[override]
+    def save(self, path: str | os.PathLike[str], *, people: bool = False) -> None:
         """Save to one file, as all models do.
 
         Parameters
@@ -503,7 +505,7 @@ class VisitRegressor(CensoredRegressor):
         if not people and hasattr(self, "_people"):
             n_tasks, q = self._effects.own.shape[:2]
             model._people = mixed.KnownPeople.nobody(n_tasks, q)
-            vars(model)["_people_left_out"] = bool(self._people.labels)
+            model._people_left_out = bool(self._people.labels)
         models.save_model(model, path)
 
     def to_onnx(self, path: Any, kind: Any = None, *, dtype: Any = "float32") -> None:

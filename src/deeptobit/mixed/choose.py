@@ -122,7 +122,7 @@ def _whole(ends: FloatArray, pick: Any) -> FloatArray:
 def hide_last_visits(problem: MixedProblem, seed: int) -> list[HiddenVisits]:
     """Folds that each hide the last known visit of some of the people who have two."""
     visits = problem.visits
-    known = ~np.isnan(visits.low).all(axis=1)
+    known = np.asarray(~np.isnan(visits.low).all(axis=1))
     rng, folds = np.random.default_rng(seed), []
     last = [
         int(rows[-1])

@@ -292,7 +292,7 @@ class MixedProblem:
     @property
     def n_effects(self) -> int:
         """Number of parameters of the random effects."""
-        return self._places[-1].stop
+        return int(self._places[-1].stop)
 
     def pack(self, point: Point) -> FloatArray:
         """A point as one vector."""

@@ -410,7 +410,7 @@ def integrate(
                 length = math.sqrt(moved @ moved)
                 if length < 1e-10 or (turn > 20 and value <= before):
                     break
-                before = max(before, value)
+                before = max(before, float(value))
             top = -math.inf
             for k in range(len(weights)):
                 moved[:] = nodes[k]

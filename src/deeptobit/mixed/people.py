@@ -78,11 +78,11 @@ class KnownPeople:
 
         fields = {name: joined(name) for name in ("low", "high", "mean", "z", "time", "tau", "nu")}
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        (chosen,) = np.nonzero(touched)
+        (chosen,) = np.nonzero(np.array(touched))
         at = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in chosen])
         some = np.concatenate([[0], np.cumsum(np.asarray(counts)[chosen])]).astype(np.int64)
-        entries = (np.ascontiguousarray(fields[name][at]) for name in ("low", "high", "z"))
-        visits, sites = Visits(some, *entries, np.ones(len(chosen))), Sites((0, 0))
+        low, high, z = (np.ascontiguousarray(fields[name][at]) for name in ("low", "high", "z"))
+        visits, sites = Visits(some, low, high, z, np.ones(len(chosen))), Sites((0, 0))
         sites.tau, sites.nu = fields["tau"][at], fields["nu"][at]
         evidence(visits, fields["mean"][at], effects, sites)
         fields["tau"][at], fields["nu"][at] = sites.tau, sites.nu

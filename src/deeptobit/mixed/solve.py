@@ -105,7 +105,7 @@ def solve(
         first = len(theta) - problem.n_effects
         bounds[first:] = [(value, value) for value in theta[first:]]
     lowest = np.array([-np.inf if low is None else low for low, _ in bounds])
-    options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0.0, "gtol": tol}
+    options: Any = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0.0, "gtol": tol}
     options["maxcor"] = _SECANTS
     n_iter, before, settled = 0, np.inf, False
     for _ in range(_RESTARTS):

@@ -7,6 +7,7 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import BasisFeatures, Layer, TargetScaling, to_user
 from deeptobit.mixed.evidence import Effects, Point
+from deeptobit.mixed.kernels import Counts
 from deeptobit.targets import CensoredTargets
 
 
@@ -30,7 +31,7 @@ class EffectUnits:
         """The matrix of every outcome from standard random effects to the user's, (T, q, q)."""
         start, unit = self.time
         line = np.array([[1.0, -start / unit], [0.0, 1.0 / unit]])[:q, :q]
-        return self.scale[:, None, None] * line
+        return np.asarray(self.scale[:, None, None] * line)
 
     def covariance(self, effects: Effects) -> FloatArray:
         """Ψ in the user's units, (Tq, Tq)."""
@@ -46,7 +47,7 @@ class MixedUnits(EffectUnits):
     """The same with features; ``active`` are the outcomes of the problem."""
 
     features: BasisFeatures
-    active: FloatArray
+    active: Counts
 
     @property
     def of_active(self) -> EffectUnits:
