@@ -180,12 +180,12 @@ def forecast(cohort: Cohort, seed: int) -> Forecast:
     seconds = process_time() - started
     single = MixedTobitRegressor(**bounds, **ALONE, random_effects="auto").fit(X, Y, **train)
     for name, model in (("auto", auto), ("single", single)):
-        y = model._at(**test)._predictive(cohort.X[hidden])
+        y = model._at(None, **test)._predictive(cohort.X[hidden])
         scores[name] = _crps(y, Y_test, scale)
         if name == "auto":
             found = pit(Y_test, y.latent, y.sigma, **bounds, random_state=seed)
     linear = MixedTobitRegressor(lower=None, **ALONE, random_effects="auto").fit(X, Y, **train)
-    y = linear._at(**test)._predictive(cohort.X[hidden])
+    y = linear._at(None, **test)._predictive(cohort.X[hidden])
     low = -np.inf if cohort.lower is None else cohort.lower
     high = np.inf if cohort.upper is None else cohort.upper
     # Clipped afterwards, as one does with a linear mixed model.

@@ -487,3 +487,51 @@ def test_coverage_of_a_coefficient() -> None:
         row: Any = model.summary().loc[("y", "x0")]
         inside += bool(row["ci_low"] <= -0.5 <= row["ci_high"])
     assert inside >= 10
+
+
+# Formulas.
+
+
+def test_a_formula_names_people_and_time(tmp_path: Path) -> None:
+    pytest.importorskip("formulaic")
+    data = pd.DataFrame(COHORT.Y, columns=["a", "b", "c"])
+    data = data.assign(person=COHORT.person, time=COHORT.time, x=COHORT.X[:, 1])
+    formula = "a + b ~ x * time + (1 + time | person)"
+    model = MixedTobitRegressor.from_formula(formula, data, upper=10, person_rank=1, visit_rank=0)
+    features = pd.DataFrame(
+        {"x": data["x"], "time": data["time"], "x:time": data["x"] * data["time"]}
+    )
+    other = MixedTobitRegressor(upper=10, random_effects="slope", person_rank=1, visit_rank=0)
+    other.fit(features, data[["a", "b"]], groups=COHORT.person, time=COHORT.time)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-6)
+    expected = other.predict(features[:9], groups=COHORT.person[:9], time=COHORT.time[:9])
+    np.testing.assert_allclose(model.predict(data[:9]), expected, atol=1e-6)
+    population = other.predict(features[:9], time=COHORT.time[:9])
+    np.testing.assert_allclose(
+        model.predict(data[:9].drop(columns="person")), population, atol=1e-6
+    )
+    model.save(tmp_path / "formula.model", people=True)
+    np.testing.assert_allclose(
+        load(tmp_path / "formula.model").predict(data[:9]), expected, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("y ~ x", "has one bar"),
+        ("y ~ x + (1 | person) + (1 | x)", "has one bar"),
+        ("y ~ x + (0 + time | person)", "random effects are '1' or '1 [+] time'"),
+        ("y ~ x + (1 | site)", "needs the column 'site'"),
+    ],
+)
+def test_formulas_that_are_refused(formula: str, message: str) -> None:
+    data = pd.DataFrame({"y": [1.0, 2.0], "x": [0.0, 1.0], "time": [0.0, 1.0], "person": [1, 1]})
+    with pytest.raises(ValueError, match=message):
+        MixedTobitRegressor.from_formula(formula, data)
+
+
+def test_a_bar_in_another_model_names_the_class_to_use() -> None:
+    data = pd.DataFrame({"y": [1.0, 2.0], "x": [0.0, 1.0], "person": [1, 1]})
+    with pytest.raises(ValueError, match="use MixedTobitRegressor.from_formula"):
+        TobitRegressor.from_formula("y ~ x + (1 | person)", data)

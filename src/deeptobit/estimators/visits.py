@@ -120,7 +120,9 @@ class VisitRegressor(CensoredRegressor):
     _people: mixed.KnownPeople
     _effects: mixed.Effects
     _units: mixed.EffectUnits
+    random_effects: str
     _asked: tuple[Any, Any]
+    _visit_columns: dict[str, str]
     _people_left_out: bool
 
     def _remember(
@@ -175,8 +177,43 @@ class VisitRegressor(CensoredRegressor):
         people = mixed.by_person(labels)
         return z, [(places[label], rows) for label, rows in people if label in places]
 
-    def _at(self, groups: Any, time: Any) -> Self:
-        """The same model, asked for visits of some people."""
+    @classmethod
+    def _read_bars(cls, bars: list[tuple[str, str]], data: pd.DataFrame) -> dict[str, str]:
+        """People and time from ``(1 + time | person)``."""
+        if len(bars) != 1:
+            raise ValueError(
+                "a formula of a mixed model has one bar, as in 'MMSE ~ age + (1 | person)' or "
+                f"'… + (1 + time | person)'; this one has {len(bars)}"
+            )
+        ((effects, person),) = bars
+        terms = [term.strip() for term in effects.split("+")]
+        slopes = [term for term in terms if term != "1"]
+        if len(slopes) > 1 or "0" in terms:
+            raise ValueError(
+                f"random effects are '1' or '1 + time', with one column as time; got {effects!r}"
+            )
+        columns = {"groups": person} | ({"time": slopes[0]} if slopes else {})
+        for column in columns.values():
+            if column not in data.columns:
+                raise ValueError(
+                    f"the formula needs the column {column!r}, which the data do not have"
+                )
+        return columns
+
+    def _take_bars(self, columns: dict[str, str]) -> None:
+        self.random_effects, self._visit_columns = "intercept", columns
+        if "time" in columns:
+            self.random_effects = "slope"
+
+    def _at(self, X: Any, groups: Any, time: Any) -> Self:
+        """The same model, asked for visits of some people.
+
+        A formula says in which columns of a data frame they are.
+        """
+        for name, column in vars(self).get("_visit_columns", {}).items():
+            if column in getattr(X, "columns", ()):
+                groups = X[column] if name == "groups" and groups is None else groups
+                time = X[column] if name == "time" and time is None else time
         asked = copy(self)
         asked._asked = groups, time
         return asked
@@ -206,7 +243,7 @@ class VisitRegressor(CensoredRegressor):
         lower, upper : arrays of shape (N, T), optional
             Bounds per entry.
         """
-        asked = self._at(groups, time)
+        asked = self._at(X, groups, time)
         return CensoredRegressor.predict(asked, X, kind, lower=lower, upper=upper)
 
     def predict_bound_proba(
@@ -219,7 +256,7 @@ class VisitRegressor(CensoredRegressor):
         upper: Limits = None,
     ) -> tuple[FloatArray, FloatArray]:
         """P(y at its lower bound) and P(y at its upper bound), each (N, T)."""
-        asked = self._at(groups, time)
+        asked = self._at(X, groups, time)
         return CensoredRegressor.predict_bound_proba(asked, X, lower=lower, upper=upper)
 
     def predict_quantile(
@@ -233,7 +270,7 @@ class VisitRegressor(CensoredRegressor):
         upper: Limits = None,
     ) -> FloatArray:
         """Quantiles of y: (N, T) for a scalar q, (Q, N, T) for a vector."""
-        asked = self._at(groups, time)
+        asked = self._at(X, groups, time)
         return CensoredRegressor.predict_quantile(asked, X, q, lower=lower, upper=upper)
 
     def predict_interval(
@@ -247,7 +284,7 @@ class VisitRegressor(CensoredRegressor):
         upper: Limits = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Central intervals that hold y with the given probability, each end (N, T)."""
-        asked = self._at(groups, time)
+        asked = self._at(X, groups, time)
         return CensoredRegressor.predict_interval(asked, X, coverage, lower=lower, upper=upper)
 
     def score(
@@ -262,7 +299,7 @@ class VisitRegressor(CensoredRegressor):
         upper: Limits = None,
     ) -> float:
         """R² of E[y], averaged over outcomes."""
-        asked, limits = self._at(groups, time), {"lower": lower, "upper": upper}
+        asked, limits = self._at(X, groups, time), {"lower": lower, "upper": upper}
         return CensoredRegressor.score(asked, X, y, sample_weight, **limits)
 
     def score_log(
@@ -277,7 +314,7 @@ class VisitRegressor(CensoredRegressor):
         upper: Limits = None,
     ) -> float:
         """Mean log density per entry, averaged over outcomes; every row is taken by itself."""
-        asked, limits = self._at(groups, time), {"lower": lower, "upper": upper}
+        asked, limits = self._at(X, groups, time), {"lower": lower, "upper": upper}
         return CensoredRegressor.score_log(asked, X, y, sample_weight, **limits)
 
     def sample_y(
@@ -294,16 +331,16 @@ class VisitRegressor(CensoredRegressor):
         """Draws of y, (N, T, S): joint over outcomes, and over the rows of one person."""
         check_count("n_samples", n_samples)
         check_is_fitted(self)
-        matrix, people = self._read_features(X), groups
+        matrix, asked = self._read_features(X), self._at(X, groups, time)
         matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         rng, n_rows = np.random.default_rng(seed), matrix.shape[0]
-        z, known = self._at(groups, time)._asked_rows(n_rows)
+        z, known = asked._asked_rows(n_rows)
         effects, places = self._effects, {int(rows[0]): person for person, rows in known}
         visit = rng.standard_normal((n_samples, n_rows, effects.visit.shape[1])) @ effects.visit.T
         noise = rng.standard_normal((n_samples, n_rows, len(effects.sigma))) * effects.sigma
         draws = visit + noise
-        labels = range(n_rows) if people is None else _read_labels(people, n_rows)
+        labels = _read_labels(asked._asked[0], n_rows)
         for _, rows in mixed.by_person(labels):
             loads = mixed.person_loads(z[rows], effects)
             u = rng.standard_normal((n_samples, loads.shape[2]))
@@ -321,7 +358,7 @@ class VisitRegressor(CensoredRegressor):
         X: Any,
         y: Any,
         *,
-        groups: ArrayLike,
+        groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
         lower: Limits = None,
         upper: Limits = None,
@@ -337,6 +374,9 @@ class VisitRegressor(CensoredRegressor):
         matrix = self._read_features(X)
         matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
         inputs.check_lengths(matrix, targets)
+        groups, time = self._at(X, groups, time)._asked
+        if groups is None:
+            raise ValueError("condition needs groups: the person of every row")
         rows = PersonRows.read(groups, time, targets, np.ones(len(targets)))
         if len(self.effects_) > 1 and rows.time is None:
             raise ValueError("this model has random slopes: pass time, one number per row")
@@ -351,7 +391,7 @@ class VisitRegressor(CensoredRegressor):
         X: Any,
         change: ArrayLike,
         *,
-        groups: ArrayLike,
+        groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
         reference: ArrayLike | None = None,
     ) -> FloatArray:
@@ -367,7 +407,9 @@ class VisitRegressor(CensoredRegressor):
             What is compared with; by default the last recorded score of the person.
         """
         check_is_fitted(self)
-        labels, n_tasks = _read_labels(groups, len(np.asarray(groups))), len(self.target_names_)
+        asked, n_tasks = self._at(X, groups, time), len(self.target_names_)
+        y = asked._predictive(X)
+        labels = _read_labels(asked._asked[0], len(y.latent))
         changes = np.broadcast_to(np.asarray(change, dtype=np.float64), n_tasks)
         if not (np.isfinite(changes) & (changes != 0.0)).all():
             raise ValueError(
@@ -378,7 +420,6 @@ class VisitRegressor(CensoredRegressor):
         else:
             base = np.asarray(reference, dtype=np.float64).reshape(-1, n_tasks)
             base = np.broadcast_to(base, (len(labels), n_tasks))
-        y = self._at(groups, time)._predictive(X)
         below, at_or_below = y.cdf(base + changes)
         return self._drop_task_axis(np.where(changes < 0.0, at_or_below, 1.0 - below), X)
 
@@ -444,7 +485,7 @@ class VisitRegressor(CensoredRegressor):
         amounts = np.atleast_1d(np.asarray(shifts, dtype=np.float64))
         if amounts.ndim != 1 or not np.isfinite(amounts).all():
             raise ValueError(f"shifts must be finite numbers; got {shifts!r}")
-        y = self._at(groups, time)._predictive(X)
+        y = self._at(X, groups, time)._predictive(X)
         when, people = np.asarray(time, dtype=np.float64), self._people
         last = {
             label: float(people.time[people.rows(person)].max())
