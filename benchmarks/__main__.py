@@ -15,6 +15,7 @@ from benchmarks import (
     subspace,
     table,
     tobit,
+    visits,
 )
 from benchmarks.report import Number
 
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
     "table": table.measure,
     "scale": scale.measure,
     "cost": scale_cost.measure,
+    "visits": visits.measure,
 }
 
 

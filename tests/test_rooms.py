@@ -17,7 +17,7 @@ LIVES_IN = {
     "matplotlib": {"app", "estimators", "inspection"},  # in estimators: types of signatures
     "nibabel": {"app"},
     "nilearn": {"app"},
-    "numba": {"likelihood", "online"},
+    "numba": {"likelihood", "mixed", "online"},
     "onnx": {"files"},
     "openpyxl": {"app"},
     "psutil": {"app", "files"},

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from deeptobit import datasets, metrics
     from deeptobit.estimators import (
         AutoTobitRegressor,
+        MixedTobitRegressor,
         SubspaceNetworkCV,
         SubspaceNetworkRegressor,
         SubspaceTobitRegressor,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AutoTobitRegressor",
     "CensoredTargets",
+    "MixedTobitRegressor",
     "SubspaceNetworkCV",
     "SubspaceNetworkRegressor",
     "SubspaceTobitRegressor",

@@ -2,6 +2,7 @@
 
 import deeptobit.estimators.saving  # noqa: F401  (registers what model files may hold)
 from deeptobit.estimators.auto import AutoTobitRegressor
+from deeptobit.estimators.mixed import MixedTobitRegressor
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
 from deeptobit.estimators.subspace import SubspaceTobitRegressor
@@ -10,6 +11,7 @@ from deeptobit.files import estimator_from_state, estimator_state, load, registe
 
 __all__ = [
     "AutoTobitRegressor",
+    "MixedTobitRegressor",
     "SubspaceNetworkCV",
     "SubspaceNetworkRegressor",
     "SubspaceTobitRegressor",

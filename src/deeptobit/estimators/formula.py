@@ -1,6 +1,7 @@
 """Models from a formula: outcomes on the left, features and their encoding on the right."""
 
 import ast
+import re
 import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -177,6 +178,21 @@ def _shown(text: str) -> str:
 
 
 _INTERCEPT = "Intercept"
+_BAR = re.compile(r"\+?\s*\(([^()|~]*)\|([^()|~]*)\)")
+
+
+def split_bars(formula: str) -> tuple[str, list[tuple[str, str]]]:
+    """The fixed part of a formula, and what is on both sides of its bars.
+
+    Examples
+    --------
+    >>> split_bars("MMSE ~ age * time + (1 + time | person)")
+    ('MMSE ~ age * time', [('1 + time', 'person')])
+    """
+    if not isinstance(formula, str) or "|" not in formula:
+        return formula, []
+    bars = [(left.strip(), right.strip()) for left, right in _BAR.findall(formula)]
+    return _BAR.sub("", formula).strip(), bars
 
 
 @dataclass(frozen=True, repr=False)
@@ -325,16 +341,33 @@ class FormulaMixin(PredictiveRegressor):
             raise ValueError("the formula decides about the intercept; write '0 +' to leave it out")
         if not isinstance(data, pd.DataFrame):
             raise TypeError(f"a formula needs a pandas DataFrame; got {type(data).__name__}")
-        design = FormulaDesign.learn(formula, data)
+        fixed, bars = split_bars(formula)
+        columns = cls._read_bars(bars, data)
+        design = FormulaDesign.learn(fixed, data)
         outcomes = data[list(design.targets)]
         model = cls(fit_intercept=design.has_intercept, **params)
+        model._take_bars(columns)
         model.fit(
             design.columns(data),
             outcomes.iloc[:, 0] if len(design.targets) == 1 else outcomes,
             sample_weight=sample_weight,
+            **{name: data[column] for name, column in columns.items()},
         )
         model._keep_formula(design)
         return model
+
+    @classmethod
+    def _read_bars(cls, bars: list[tuple[str, str]], data: pd.DataFrame) -> dict[str, str]:
+        """Columns of the data that ``fit`` takes by name; random effects are for mixed models."""
+        if bars:
+            raise ValueError(
+                f"'({bars[0][0]} | {bars[0][1]})' asks for random effects: use "
+                "MixedTobitRegressor.from_formula"
+            )
+        return {}
+
+    def _take_bars(self, columns: dict[str, str]) -> None:
+        """Settings that follow from the bars; a mixed model has some."""
 
     def _keep_formula(self, design: FormulaDesign) -> None:
         """Remember how raw columns become features."""

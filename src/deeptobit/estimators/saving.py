@@ -15,6 +15,7 @@ from deeptobit.estimators.auto import AutoTobitRegressor
 from deeptobit.estimators.conformal import IntervalCalibration, TargetScores
 from deeptobit.estimators.formula import SAVED_FORMULA, FormulaDesign
 from deeptobit.estimators.inputs import RowsBehind
+from deeptobit.estimators.mixed import MixedTobitRegressor
 from deeptobit.estimators.network import SubspaceNetworkRegressor
 from deeptobit.estimators.networkcv import SubspaceNetworkCV
 from deeptobit.estimators.subspace import SubspaceTobitRegressor
@@ -22,12 +23,14 @@ from deeptobit.estimators.tobit import TobitRegressor
 from deeptobit.files import models
 from deeptobit.files.values import by_fields, check_sizes, ensure, fits
 from deeptobit.likelihood import NoiseByTask, StandardNoise
+from deeptobit.mixed import Effects, EffectUnits, KnownPeople
 from deeptobit.network import NetworkLayer, Trees
 from deeptobit.penalties import PENALTIES
 
 # What a fitted one must have, beside what all have.
 _ESTIMATORS: dict[type, tuple[str, ...]] = {
     AutoTobitRegressor: ("layers_",),
+    MixedTobitRegressor: ("_people", "_effects", "_units"),
     TobitRegressor: ("coef_",),
     SubspaceTobitRegressor: ("V_", "_rows_behind"),
     SubspaceNetworkRegressor: ("layers_", "_rows_behind"),
@@ -74,7 +77,8 @@ def check_model(model: Any, parts: tuple[str, ...]) -> None:
     check_sizes(model, sizes, **needed)
     ensure(bool((model.sigma_ > 0.0).all()), "its noise scales are not positive")
     ensure(bool((model.lower_ < model.upper_).all()), "its bounds are not in order")
-    check_sizes(model, sizes, **{name: _OPTIONAL[name] for name in _OPTIONAL if name in fitted})
+    optional = {name for name in _OPTIONAL if not isinstance(fitted.get(name, 0.0), float)}
+    check_sizes(model, sizes, **{name: _OPTIONAL[name] for name in optional})
     if hasattr(model, "transform"):
         ensure(fits(fitted.get("rank_"), int), "rank_ is not a number")
         if trees is None:
@@ -151,6 +155,22 @@ def _check_rows_behind(model: Any, rows: Any, sizes: Sizes) -> None:
     check_sizes(rows, sizes, mean_squares="D")
 
 
+def _check_effects(model: Any, effects: Any, sizes: Sizes) -> None:
+    ensure(isinstance(effects, Effects), "its random effects are of the wrong type")
+    sizes = check_sizes(effects, sizes, own="TQQ", shared="TQR", visit="TG", sigma="T")
+    ensure(fits(vars(model).get("effects_"), tuple[str, ...]), "its effects have no names")
+    ensure(len(model.effects_) == sizes["Q"] <= 2, "effects_ are not its random effects")
+    units, people = vars(model).get("_units"), vars(model).get("_people")
+    ensure(isinstance(units, EffectUnits), "its units are not known")
+    check_sizes(units, sizes | {"B": 2}, location="T", scale="T", time="B")
+    ensure(isinstance(people, KnownPeople), "its people are of the wrong type")
+    n_rows, starts = len(people.time), people.starts
+    entries = dict.fromkeys(("low", "high", "mean", "tau", "nu"), "NT")
+    check_sizes(people, sizes | {"N": n_rows}, z="NQ", **entries)
+    whole = starts.shape == (len(people.labels) + 1,) and (starts[0], starts[-1]) == (0, n_rows)
+    ensure(whole and bool((np.diff(starts) > 0).all()), "its people are not those of its rows")
+
+
 _PARTS = {
     "feature_names_in_": _check_names,
     "_chosen_noise": _check_noise,
@@ -160,9 +180,14 @@ _PARTS = {
     "_calibration": _check_calibration,
     "formula_": _check_formula,
     "_rows_behind": _check_rows_behind,
+    "_effects": _check_effects,
 }
 
-_RECORDS = (RowsBehind, IntervalCalibration, TargetScores, *PENALTIES.values())
+_RECORDS = (
+    *(RowsBehind, IntervalCalibration, TargetScores),
+    *(Effects, EffectUnits, KnownPeople),
+    *PENALTIES.values(),
+)
 models.register(*map(by_fields, _RECORDS), SAVED_FORMULA)
 for _cls, _needed in _ESTIMATORS.items():
     models.register_estimator(_cls, partial(check_model, parts=_needed))

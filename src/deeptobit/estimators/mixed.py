@@ -1,0 +1,621 @@
+"""Repeated visits of people: many bounded outcomes at once, and where they go next."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
+from time import perf_counter
+from types import SimpleNamespace
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit import mixed
+from deeptobit.arrays import FloatArray, check_count, listed
+from deeptobit.estimators import diagnosis, inputs
+from deeptobit.estimators.inference import INTERCEPT, LOG_SIGMA, _wald, estimate_table
+from deeptobit.estimators.inputs import Limits, PredictionKind, feature_names
+from deeptobit.estimators.prediction import all_or_nothing
+from deeptobit.estimators.visits import PersonRows, VisitRegressor
+from deeptobit.exceptions import warn
+from deeptobit.inspection import Reference
+from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling
+from deeptobit.targets import BoundsLike, CensoredTargets
+
+RandomEffects = Literal["none", "intercept", "slope", "auto"]
+Method = Literal["ep", "quadrature"]
+_CHOSEN = ("person_rank", "visit_rank", "shrinkage")
+_MANY_PEOPLE = 10  # per feature: coefficients are then not shrunk
+
+
+class MixedTobitRegressor(VisitRegressor):
+    r"""Mixed Tobit regression: repeated visits of people, for all outcomes at once.
+
+    Outcome t of person i at visit v is :math:`y = \mathrm{clip}(y^*)` with
+
+    .. math::
+        y^*_{ivt} = x_{iv}^\top\beta_t + z_{iv}^\top b_{it} + \gamma_t^\top c_{iv}
+        + \sigma_t\varepsilon_{ivt}, \qquad b_i \sim N(0, \Psi),\quad c_{iv} \sim N(0, I)
+
+    where z is 1, or 1 and time. The person's own intercepts and slopes b have covariances Ψ across
+    outcomes: low rank (``person_rank``) plus each outcome's own. Factors c are noise that the
+    outcomes of one visit share (``visit_rank``). The evidence, b and c integrated out, is maximised
+    by expectation propagation, exactly so where nothing is censored.
+
+    Parameters
+    ----------
+    random_effects : {"intercept", "slope", "none", "auto"}
+        What people have of their own in every outcome; slopes are in ``time``.
+    alpha : float or "auto"
+        Ridge on coefficients of standardised features and outcomes, beside a likelihood divided by
+        the number of rows. ``"auto"``: 0 if there are at least ten people per feature. Otherwise
+        it is chosen by people who are left out, and random effects and σ are those around the
+        fixed effects of people left out: residuals of many features are too small.
+    person_rank : int or "auto"
+        Factors that link the random effects of different outcomes.
+    visit_rank : {0, 1, 2} or "auto"
+        Factors that outcomes of one visit share.
+    shrinkage : float or "auto"
+        Ridge on the loadings of the person's factors, in numbers of people.
+    method : {"ep", "quadrature"}
+        Expectation propagation, or adaptive Gauss–Hermite quadrature with ``n_nodes`` per effect,
+        for models without factors: slower, and exact as the number of nodes grows.
+    n_nodes : int
+    lower, upper, outside, fit_intercept, standardize, prediction
+        As in :class:`TobitRegressor`.
+    max_iter : int
+        Steps of L-BFGS at most.
+    tol : float
+        Largest slope of the objective, per row and in standard units, at which a fit has converged.
+    random_state : int, RandomState or None
+        Decides whose last visits are hidden where something is ``"auto"``.
+    verbose : int
+        1 shows on stderr what is being done, on one line that moves.
+
+    Attributes
+    ----------
+    coef_, intercept_, sigma_ : arrays of shape (T, D), (T,) and (T,)
+        β, the constant, and the scale of the noise that is neither the person's nor the visit's.
+    covariance_ : array of shape (Tq, Tq)
+        Ψ, outcome by outcome: intercept, or intercept and slope per unit of time.
+    visit_loadings_ : array of shape (T, G)
+        γ, up to rotation.
+    random_effects_ : DataFrame
+        Mean, standard error and 95 % interval of b by (person, target, effect).
+    log_likelihood_ : float
+        Log evidence of all outcomes, without penalties; weights count as people.
+    effects_ : tuple of str
+        What people have of their own.
+    person_rank_, visit_rank_, shrinkage_, alpha_ : int, int, float and float
+    choices_ : DataFrame
+        What ``"auto"`` tried, with the ranked probability score of hidden last visits.
+    n_iter_, history_, lower_, upper_, target_names_, n_features_in_, feature_names_in_
+    feature_scale_
+
+    Notes
+    -----
+    ``time`` acts through random slopes alone; put it into X, with its square if need be, so that
+    people change on average. ``predict`` and its relatives take ``groups`` and ``time``: what is
+    known of a person is used, anybody else is predicted as one of whom nothing is known, and
+    without ``groups`` every row is. A row is a visit of its own: it shares no noise with visits
+    that are known. Visits that are missing are taken as missing at random given those that are
+    there; :meth:`sensitivity` shows what if not.
+
+    References
+    ----------
+    Hughes (1999), Biometrics 55, 625–629. Minka (2001), UAI. Rizopoulos (2012), CRC Press.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deeptobit import MixedTobitRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> person, time = np.repeat(np.arange(100), 4), np.tile([0.0, 1.0, 2.0, 3.0], 100)
+    >>> latent = 27 - time + 2 * rng.normal(size=100)[person] + rng.normal(size=400)
+    >>> y = np.clip(latent, 0, 30)
+    >>> model = MixedTobitRegressor(upper=30).fit(time[:, None], y, groups=person)
+    >>> model.coef_.round(2), model.covariance_.round(2), model.sigma_.round(2)
+    (array([[-1.02]]), array([[3.74]]), array([1.01]))
+    >>> model.predict([[4.0], [4.0]], groups=[0, 7]).round(2), model.predict([[4.0]]).round(2)
+    (array([23.25, 24.18]), array([23.07]))
+    """
+
+    _trained: mixed.FittedMixed
+
+    def __init__(
+        self,
+        *,
+        random_effects: RandomEffects = "intercept",
+        alpha: float | Literal["auto"] = "auto",
+        person_rank: int | Literal["auto"] = "auto",
+        visit_rank: int | Literal["auto"] = "auto",
+        shrinkage: float | Literal["auto"] = "auto",
+        method: Method = "ep",
+        n_nodes: int = 21,
+        lower: BoundsLike = 0.0,
+        upper: BoundsLike = None,
+        outside: Literal["raise", "clip"] = "raise",
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        prediction: PredictionKind = "mean",
+        max_iter: int = 500,
+        tol: float = 1e-7,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.random_effects = random_effects
+        self.alpha = alpha
+        self.person_rank = person_rank
+        self.visit_rank = visit_rank
+        self.shrinkage = shrinkage
+        self.method = method
+        self.n_nodes = n_nodes
+        self.lower = lower
+        self.upper = upper
+        self.outside = outside
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.prediction = prediction
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
+    ) -> Self:
+        """Fit all outcomes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+            One row per visit.
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+            The outcomes Y, NaN where missing.
+        groups : array of shape (N,), optional
+            The person of every row; without it each row is a person of its own.
+        time : array of shape (N,), optional
+            When the visit was, for random slopes and for the order of visits.
+        sample_weight : array of shape (N,), optional
+            Weights of people, the same in all rows of one; 2 counts a person twice.
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+        """
+        started = perf_counter()
+        wanted = self._read_settings()
+        matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
+        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        rows = PersonRows.read(groups, time, targets, weight)
+        diagnosis.check_determined(targets, weight)
+        self._check_effects(wanted, targets, rows)
+        alpha = self._read_alpha(rows.n_people)
+        needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
+        diagnosis.check_determined(targets, weight, needed)
+        self.feature_scale_ = inputs.feature_scale(matrix, weight)
+        kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
+        units, problem = self._pose(matrix, targets, weight, rows, kinds, alpha)
+        solution, structure, tried = self._solve(problem, units.features, alpha, wanted)
+        self._store(solution, structure, units, targets, weight)
+        self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
+        self._people = self._remember(matrix, targets, rows)
+        self._trained = mixed.FittedMixed(solution, units.report)
+        self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
+        diagnosis.warn_of_censoring(kinds, targets)
+        if not solution.converged:
+            warn(
+                f"the fit has not converged in {solution.n_iter} steps (largest slope "
+                f"{solution.gradient_norm:.1e}); raise max_iter, or simplify the random effects",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _pose(
+        self,
+        matrix: Any,
+        targets: CensoredTargets,
+        weight: FloatArray,
+        rows: PersonRows,
+        kinds: CensoringKinds,
+        alpha: float | None,
+    ) -> tuple[mixed.MixedUnits, mixed.MixedProblem]:
+        """The problem in standard units, people one after the other, and its units."""
+        share, center = weight / weight.sum(), self.fit_intercept
+        # The basis suits a ridge of this size; with 0 the null space is left out.
+        ridge = min(self.n_features_in_ / rows.n_people, 1.0) if alpha is None else alpha
+        standardize = self.standardize or alpha == 0.0
+        design = Design.build(matrix, share, center=center, standardize=standardize)
+        features = BasisFeatures.whitened(design, float(ridge))
+        diagnosis.warn_of_collinearity(features, feature_names(self), float(ridge))
+        assert features.matrix is not None
+        scaling = TargetScaling.build(targets, share, center=center)
+        active = np.flatnonzero(~kinds.one_sided)
+        units = mixed.MixedUnits(
+            scaling.location, scaling.scale, rows.time_units(weight), features, active
+        )
+        low, high = (
+            np.ascontiguousarray(scaling.apply(end)[rows.order][:, active])
+            for end in (targets.low, targets.high)
+        )
+        z = units.z(rows.time, len(weight), 2 if rows.moving else 1)[rows.order]
+        person_weight = weight[rows.order[rows.starts[:-1]]]
+        visits = mixed.Visits(rows.starts, low, high, z, person_weight)
+        return units, mixed.MixedProblem(
+            visits,
+            features.matrix[rows.order],
+            np.zeros(features.rank),
+            fit_intercept=self.fit_intercept,
+            free_sigma=~kinds.two_sided[active],
+            n_nodes=self.n_nodes if self.method == "quadrature" else 0,
+        )
+
+    def _read_alpha(self, n_people: int) -> float | None:
+        """The ridge; None if it is to be learned."""
+        if isinstance(self.alpha, str):
+            return 0.0 if n_people >= _MANY_PEOPLE * self.n_features_in_ else None
+        return float(self.alpha)
+
+    def _read_settings(self) -> dict[str, Any]:
+        """The fields of :class:`mixed.Structure` as they are asked for; None is to be chosen."""
+        params = self.get_params(deep=False)
+        automatic = {name for name, value in params.items() if isinstance(value, str)}
+        automatic = {name for name in automatic if params[name] == "auto"}
+        inputs.check_settings(params | {name: 0.0 for name in automatic if name == "alpha"})
+        inputs.check_choice("random_effects", self.random_effects, get_args(RandomEffects))
+        inputs.check_choice("method", self.method, get_args(Method))
+        check_count("n_nodes", self.n_nodes)
+        for name in {"person_rank", "visit_rank"} - automatic:
+            if not (isinstance(params[name], Integral) and params[name] >= 0):
+                raise ValueError(
+                    f"{name} must be 'auto' or a whole number, at least 0; got {params[name]!r}"
+                )
+        if "visit_rank" not in automatic and params["visit_rank"] > 2:
+            raise ValueError(f"visit_rank must be 'auto', 0, 1 or 2; got {self.visit_rank!r}")
+        shrinkage = 0.0 if "shrinkage" in automatic else self.shrinkage
+        if not (isinstance(shrinkage, int | float) and 0.0 <= shrinkage < np.inf):
+            raise ValueError(f"shrinkage must be 'auto' or at least 0; got {self.shrinkage!r}")
+        n_effects = {"none": 0, "intercept": 1, "slope": 2, "auto": None}[self.random_effects]
+        wanted = {name: None if name in automatic else params[name] for name in _CHOSEN}
+        if self.method == "quadrature":
+            if wanted["person_rank"] or wanted["visit_rank"]:
+                raise ValueError(
+                    "method='quadrature' is for models without factors: set person_rank and "
+                    "visit_rank to 0, or method='ep'"
+                )
+            wanted |= {"person_rank": 0, "visit_rank": 0}
+        return {"effects": n_effects, **wanted}
+
+    def _check_effects(
+        self, wanted: dict[str, Any], targets: CensoredTargets, rows: PersonRows
+    ) -> None:
+        """Refuse random effects that these visits cannot have, and settle what is not free."""
+        if not rows.twice:
+            if rows.named and wanted["effects"] != 0:
+                warn(
+                    "nobody has two visits with an outcome, so that random effects cannot be told "
+                    "from noise and are left out; check groups"
+                )
+            wanted |= {"effects": 0, "visit_rank": wanted["visit_rank"] or 0}
+        if wanted["effects"] == 2 and rows.time is None:
+            raise ValueError("random slopes are slopes in time: pass time, one number per row")
+        if wanted["effects"] == 2 and not rows.moving:
+            raise ValueError(
+                "random slopes need people with visits at different times, and nobody has; use "
+                "random_effects='intercept'"
+            )
+        if wanted["effects"] is None and not rows.moving:
+            wanted["effects"] = 1
+        n_tasks = targets.shape[1]
+        if n_tasks == 1:
+            wanted |= {"person_rank": 0, "visit_rank": 0}
+        if wanted["effects"] == 0:
+            wanted["person_rank"] = 0
+        if wanted["person_rank"] == 0 and wanted["shrinkage"] is None:
+            wanted["shrinkage"] = 0.0
+        for name in ("person_rank", "visit_rank"):
+            wanted[name] = None if wanted[name] is None else min(wanted[name], n_tasks)
+
+    def _solve(
+        self,
+        problem: mixed.MixedProblem,
+        features: BasisFeatures,
+        alpha: float | None,
+        wanted: dict[str, Any],
+    ) -> tuple[mixed.Solution, mixed.Structure, list[dict[str, Any]]]:
+        """Choose what is to be chosen, then go to the maximum."""
+
+        def with_effects(problem: mixed.MixedProblem, n_effects: int) -> mixed.MixedProblem:
+            z = np.ascontiguousarray(problem.visits.z[:, :n_effects])
+            return replace(problem, visits=replace(problem.visits, z=z))
+
+        if not problem.shape[1]:  # every outcome is at a bound throughout
+            self.alpha_, structure = 0.0, mixed.Structure(0, 0, 0, 0.0)
+            return mixed.Solution.empty(with_effects(problem, 0)), structure, []
+        most = problem.visits.z.shape[1] if wanted["effects"] is None else wanted["effects"]
+        problem, norms = with_effects(problem, most), features.squared_norms
+        crossed, effects_of = None, problem
+        if alpha is None:
+            few = with_effects(problem, min(most, 1))
+            crossed = mixed.cross_fit(few, norms, max_iter=100, watch=self._show_progress)
+            alpha, effects_of = crossed.alpha, problem.around(crossed.mean)
+        problem = replace(problem, ridge=alpha * norms)
+        self.alpha_ = alpha
+        tried: list[dict[str, Any]] = []
+        if any(value is None for value in wanted.values()):
+            seed = check_random_state(0 if self.random_state is None else self.random_state)
+            structure, tried = mixed.choose_structure(
+                effects_of if crossed else problem,
+                wanted,
+                seed=int(seed.randint(np.iinfo(np.int32).max)),
+                max_iter=self.max_iter,
+                watch=self._show_progress,
+            )
+        else:
+            structure = mixed.Structure(**wanted)
+        settings: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "watch": self._show_progress,
+        }
+        problem = with_effects(problem, structure.effects)
+        if crossed is None:
+            return mixed.fit_structure(problem, structure, **settings), structure, tried
+        # Random effects around the fixed effects of people left out, then coefficients given them.
+        rest = mixed.fit_structure(
+            with_effects(effects_of, structure.effects), structure, **settings
+        )
+        joint = problem.with_factors(*structure[1:])
+        none = np.zeros((problem.shape[1], len(norms)))
+        at = mixed.Point(none, rest.point.intercept, rest.point.effects)
+        return mixed.solve(joint, at, **settings, hold_effects=True), structure, tried
+
+    def _store(
+        self,
+        solution: mixed.Solution,
+        structure: mixed.Structure,
+        units: mixed.MixedUnits,
+        targets: CensoredTargets,
+        weight: FloatArray,
+    ) -> None:
+        """Everything fitted, in the user's units; outcomes at a bound throughout stay there."""
+        active, n_tasks = units.active, targets.shape[1]
+        q, R, G, shrinkage = structure
+        self._store_targets(targets)
+        coef, sigma = np.zeros((n_tasks, self.n_features_in_)), units.scale.copy()
+        intercept = _beyond_the_bound(targets, weight, units.scale)
+        coef[active], intercept[active], sigma[active] = units.fixed(solution.point)
+        self.coef_, self.intercept_, self.sigma_ = coef, intercept, sigma
+        shapes = (n_tasks, q, q), (n_tasks, q, R), (n_tasks, G), (n_tasks,)
+        self._effects = mixed.Effects(*map(np.zeros, shapes))
+        for everywhere, found in zip(self._effects, solution.point.effects, strict=True):
+            everywhere[active] = found
+        self._effects.sigma[:] = sigma / units.scale
+        self._units = mixed.EffectUnits(units.location, units.scale, units.time)
+        self.covariance_ = units.covariance(self._effects)
+        self.visit_loadings_ = self._effects.visit * units.scale[:, None]
+        self.effects_, self._active = ("intercept", "slope")[:q], active
+        self.person_rank_, self.visit_rank_, self.shrinkage_ = R, G, float(shrinkage)
+        self.log_likelihood_ = solution.log_likelihood - units.log_scale(targets, weight)
+        self.n_iter_ = max(solution.n_iter, 1)
+        self.history_ = {
+            "solver": self.method,
+            "converged": solution.converged,
+            "gradient_norm": solution.gradient_norm,
+        }
+
+    @property
+    def choices_(self) -> pd.DataFrame:
+        """What ``"auto"`` tried, with the ranked probability score of hidden last visits."""
+        return pd.DataFrame(self._choices)
+
+    def summary(
+        self,
+        *,
+        cov_type: Literal["observed", "robust"] = "observed",
+        confidence: float = 0.95,
+        small_sample: bool = True,
+    ) -> pd.DataFrame:
+        """Estimates with standard errors, z, p and confidence intervals.
+
+        Parameters
+        ----------
+        cov_type : {"observed", "robust"}
+            The inverse observed information of the evidence, or the sandwich over people.
+        confidence : float
+        small_sample : bool
+            Take p and intervals from t with n − p degrees of freedom and variances times n/(n − p),
+            n being the number of people and p that of coefficients; ``False``: from the normal
+            distribution. Standard errors are large-sample in either case.
+
+        Returns
+        -------
+        DataFrame
+            One row per (target, term): features, intercept, log σ, then variances and covariances
+            of the random effects of the target, and, under the names of both, correlations of
+            the effects of two targets. What the data do not determine has NaN as standard error.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import MixedTobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> person, time = np.repeat(np.arange(80), 3), np.tile([0.0, 1.0, 2.0], 80)
+        >>> y = 1 + 0.5 * time + rng.normal(size=80)[person] + rng.normal(size=240)
+        >>> model = MixedTobitRegressor().fit(time[:, None], np.maximum(y, 0), groups=person)
+        >>> model.summary()[["coef", "std_err"]].round(2)
+                               coef  std_err
+        target term
+        y      x0              0.58     0.09
+               (intercept)     0.92     0.16
+               log(sigma)      0.04     0.06
+               var(intercept)  0.93     0.22
+        """
+        inputs.check_choice("cov_type", cov_type, ("observed", "robust"))
+        trained = self._training()
+        estimate = trained.report(trained.solution.point)
+        variance = trained.reported_covariance(cov_type).diagonal()
+        table = estimate_table(
+            [""] * len(estimate), estimate, variance, confidence, self._reference(small_sample)
+        )
+        names = self._reported_names()
+        table.index = pd.MultiIndex.from_tuples(
+            [name or ("", "") for name in names], names=["target", "term"]
+        )
+        order = {name: place for place, name in enumerate(self.target_names_)}
+        kept = [place for place, name in enumerate(names) if name is not None]
+        kept.sort(key=lambda place: order.get(names[place][0], len(order)))  # type: ignore[index]
+        return table.iloc[kept]
+
+    def _reported_names(self) -> list[tuple[str, str] | None]:
+        """Target and term of every number that :class:`mixed.MixedUnits` reports, or None."""
+        targets = [self.target_names_[task] for task in self._active]
+        terms, effects = feature_names(self), self.effects_
+        names: list[tuple[str, str] | None] = [(t, term) for t in targets for term in terms]
+        names += [(t, INTERCEPT) if self.fit_intercept else None for t in targets]
+        names += [(t, LOG_SIGMA) for t in targets]
+        places = [(t, effect) for t in targets for effect in effects]
+        for what in ("covariance", "correlation"):
+            for i, (one, of_one) in enumerate(places):
+                for j, (two, of_two) in enumerate(places):
+                    name: tuple[str, str] | None = None
+                    if what == "covariance" and one == two and i <= j:
+                        term = f"var({of_one})" if i == j else f"cov({of_one}, {of_two})"
+                        name = one, term
+                    elif what == "correlation" and one != two and i < j:
+                        name = f"{one}, {two}", f"cor({of_one}, {of_two})"
+                    names.append(name)
+        return names
+
+    def wald_test(
+        self,
+        features: Sequence[str] | str | None = None,
+        *,
+        cov_type: Literal["observed", "robust"] = "observed",
+        small_sample: bool = True,
+    ) -> pd.DataFrame:
+        """Test per target that the coefficients of ``features`` (all, by default) are zero.
+
+        Returns ``statistic``, ``df`` and ``p_value`` by F, or by χ² if not ``small_sample``.
+        """
+        trained, names = self._training(), feature_names(self)
+        features = [features] if isinstance(features, str) else features
+        features = names if features is None else list(features)
+        unknown = [name for name in features if name not in names]
+        if unknown:
+            raise ValueError(f"unknown feature(s) {listed(unknown)}; there are {listed(names, 20)}")
+        covariance, reference = trained.reported_covariance(cov_type), self._reference(small_sample)
+        chosen, rows = np.array([names.index(name) for name in features]), []
+        for number, task in enumerate(self._active):
+            places = number * len(names) + chosen
+            among = covariance[np.ix_(places, places)]
+            rows.append(_wald(self.coef_[task, chosen], among, reference))
+        index = pd.Index([self.target_names_[task] for task in self._active], name="target")
+        return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
+
+    def likelihood_ratio_test(self, restricted: Any) -> pd.Series:
+        r"""Compare with a nested model that was fitted to the same visits.
+
+        Variances that are 0 in the nested model lie at the end of their range, and the reference
+        is a mixture of :math:`\chi^2` distributions: for a random intercept
+        :math:`\tfrac12\chi^2_0 + \tfrac12\chi^2_1`. Numbers of factors count by their parameters,
+        which errs on the safe side.
+
+        Parameters
+        ----------
+        restricted : fitted MixedTobitRegressor
+            With fewer features, or with simpler ``random_effects`` (``"none"``), ``person_rank`` or
+            ``visit_rank``.
+
+        Returns
+        -------
+        Series
+            ``statistic``, ``df``, ``p_value`` and ``restricted_log_likelihood``, all targets.
+        """
+        if not isinstance(restricted, MixedTobitRegressor):
+            raise ValueError(f"restricted must be a fitted MixedTobitRegressor; got {restricted!r}")
+        ours, theirs = self._training(), restricted._training()
+        known, other = (each.solution.problem.visits for each in (ours, theirs))
+        if known.low.shape != other.low.shape or not all(
+            np.allclose(getattr(known, name), getattr(other, name), equal_nan=True)
+            for name in ("low", "high", "starts", "weight")
+        ):
+            raise ValueError("both models must be fitted to the same visits and weights")
+        if self.alpha_ or restricted.alpha_ or self.shrinkage_ or restricted.shrinkage_:
+            raise ValueError(
+                "a likelihood-ratio test needs unpenalised models (alpha=0, shrinkage=0)"
+            )
+        extra = {*feature_names(restricted)} - {*feature_names(self)}
+        simpler = ours.n_parameters >= theirs.n_parameters
+        if extra or not simpler or len(self.effects_) < len(restricted.effects_):
+            raise ValueError("the models are not nested: the restricted one has more to it")
+        found = ours.likelihood_ratio(theirs)
+        return pd.Series(found | {"restricted_log_likelihood": restricted.log_likelihood_})
+
+    def aic(self) -> float:
+        """Akaike's criterion of all outcomes, 2k − 2 log L; meaningful without penalties."""
+        return 2.0 * self._training().n_parameters - 2.0 * self.log_likelihood_
+
+    def bic(self) -> float:
+        """Schwarz's criterion, k log n − 2 log L, with n people."""
+        trained = self._training()
+        n_people = float(trained.solution.problem.visits.weight.sum())
+        return float(trained.n_parameters * np.log(n_people) - 2.0 * self.log_likelihood_)
+
+    def intraclass_correlation(self, time: float | None = None) -> pd.DataFrame:
+        """Shares of the variance before censoring, by target: person, visit and rest.
+
+        ``person`` is the intraclass correlation: that of two visits of one person at the same time.
+        With slopes it depends on ``time``, by default the mean of the training visits.
+        """
+        check_is_fitted(self)
+        when = self._units.time[:1] if time is None else np.array([float(time)])
+        effects = self._effects
+        z = self._units.z(when, 1, len(self.effects_))
+        total = effects.variances(z)[0]
+        visit, rest = np.square(effects.visit).sum(axis=1), np.square(effects.sigma)
+        table = {"person": 1.0 - (visit + rest) / total, "visit": visit / total}
+        index = pd.Index(self.target_names_, name="target")
+        return pd.DataFrame(table | {"rest": rest / total}, index=index)
+
+    def _training(self) -> mixed.FittedMixed:
+        check_is_fitted(self)
+        if not hasattr(self, "_trained"):
+            raise ValueError(
+                "inference looks back at the training data, which are never stored with a saved "
+                "model; fit again, or keep summary() beside the model"
+            )
+        return self._trained
+
+    def _reference(self, small_sample: bool) -> Reference:
+        """The t distribution with as many degrees of freedom as people are left."""
+        if not small_sample:
+            return Reference()
+        problem = self._training().solution.problem
+        n_people = float(problem.visits.weight.sum())
+        left = max(n_people - len(problem.ridge) - problem.fit_intercept, 1.0)
+        return Reference(n_people / left, left)
+
+
+def _beyond_the_bound(
+    targets: CensoredTargets, weight: FloatArray, scale: FloatArray
+) -> FloatArray:
+    """Constants for outcomes that are censored throughout on one side, by Jeffreys' rule, (T,)."""
+    n_entries = weight @ ~targets.missing
+    distance = -scale * ndtri(0.5 / (n_entries + 1.0))
+    lowest = np.where(targets.at_lower, targets.high, np.inf).min(axis=0)
+    highest = np.where(targets.at_upper, targets.low, -np.inf).max(axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(np.isfinite(lowest), lowest - distance, highest + distance))

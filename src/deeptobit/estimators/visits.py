@@ -1,0 +1,567 @@
+"""Predictions at visits of people: of those who are known, and of anybody else."""
+
+import os
+from copy import copy
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit import mixed
+from deeptobit.arrays import FloatArray, check_count, in_precision_of, refuse_dates
+from deeptobit.estimators import inputs
+from deeptobit.estimators.base import CensoredRegressor
+from deeptobit.estimators.inputs import Limits, PredictionKind
+from deeptobit.files import models
+from deeptobit.inspection import Reference
+from deeptobit.likelihood import Gaussian, Noise, Predictive
+from deeptobit.targets import CensoredTargets, recorded_values
+
+
+class PersonRows(NamedTuple):
+    """Rows sorted by person, and within one by time.
+
+    ``order`` sorts the rows, ``starts`` are the first rows of people in that order. ``twice``:
+    somebody has two visits with an outcome, ``moving``: at different times.
+    """
+
+    labels: tuple[Any, ...]
+    order: Any
+    starts: Any
+    time: FloatArray | None
+    n_people: int
+    named: bool
+    twice: bool
+    moving: bool
+
+    @classmethod
+    def read(cls, groups: Any, time: Any, targets: CensoredTargets, weight: FloatArray) -> Self:
+        """Check groups, time and weights, and sort."""
+        n_rows = len(targets)
+        when = _read_time(time, n_rows)
+        labels = _read_labels(groups, n_rows)
+        names, parts = zip(*mixed.by_person(labels), strict=True)
+        twice = moving = False
+        known = ~targets.missing.all(axis=1) & (weight > 0.0)
+        order = []
+        for name, rows in zip(names, parts, strict=True):
+            if np.ptp(weight[rows]) > 0.0:
+                raise ValueError(
+                    f"person {_plain(name)!r} has rows of different sample_weight; weights are "
+                    "those of people, the same in all rows of one"
+                )
+            seen = rows[known[rows]]
+            twice = twice or len(seen) > 1
+            if when is not None:
+                moving = moving or (len(seen) > 1 and float(np.ptp(when[seen])) > 0.0)
+                rows = rows[np.argsort(when[rows], kind="stable")]
+            order.append(rows)
+        starts = np.concatenate([[0], np.cumsum([len(rows) for rows in order])]).astype(np.int64)
+        n_people = int(sum(weight[rows[0]] > 0.0 for rows in order))
+        names = tuple(map(_plain, names))
+        every = np.concatenate(order)
+        return cls(names, every, starts, when, n_people, groups is not None, twice, moving)
+
+    def time_units(self, weight: FloatArray) -> FloatArray:
+        """Mean and standard deviation of time."""
+        if self.time is None:
+            return np.array([0.0, 1.0])
+        share = weight / weight.sum()
+        mean = share @ self.time
+        spread = float(np.sqrt(share @ np.square(self.time - mean)))
+        return np.array([mean, spread if spread > 0.0 else 1.0])
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _read_labels(groups: Any, n_rows: int) -> Any:
+    """Names of people, one per row."""
+    if groups is None:
+        return np.arange(n_rows)
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"groups must name a person per row ({n_rows}); got shape {labels.shape}")
+    missing = pd.isna(labels)
+    if missing.any():
+        raise ValueError(
+            f"groups is missing in row {int(missing.argmax())} ({int(missing.sum())} such rows); "
+            "every row needs its person"
+        )
+    return labels
+
+
+def _read_time(time: Any, n_rows: int) -> FloatArray | None:
+    """Times of visits, one per row."""
+    if time is None:
+        return None
+    refuse_dates(time, "time")
+    when = np.asarray(time, dtype=np.float64)
+    if when.shape != (n_rows,):
+        raise ValueError(f"time must hold a number per row ({n_rows}); got shape {when.shape}")
+    wrong = ~np.isfinite(when)
+    if wrong.any():
+        raise ValueError(f"time is missing or infinite in row {int(wrong.argmax())}")
+    return when
+
+
+class VisitRegressor(CensoredRegressor):
+    """Base of a model with random effects: what is known of a person is used.
+
+    A subclass sets ``_effects`` and ``_units`` in ``fit``, and ``_people`` by ``_remember``.
+    """
+
+    effects_: tuple[str, ...]
+    _people: mixed.KnownPeople
+    _effects: mixed.Effects
+    _units: mixed.EffectUnits
+    random_effects: str
+    _asked: tuple[Any, Any]
+    _visit_columns: dict[str, str]
+    _people_left_out: bool
+
+    def _remember(
+        self, matrix: Any, targets: CensoredTargets, rows: PersonRows
+    ) -> mixed.KnownPeople:
+        """People with these visits and no others; sites are found."""
+        n_tasks, q = len(self.target_names_), len(self.effects_)
+        nobody = mixed.KnownPeople.nobody(n_tasks, q)
+        if not rows.named:
+            return nobody
+        units, order = self._units, rows.order
+        low, high, mean = (
+            (each[order] - units.location) / units.scale
+            for each in (targets.low, targets.high, self._latent(matrix))
+        )
+        time = np.full(len(order), np.nan) if rows.time is None else rows.time[order]
+        z = units.z(rows.time, len(order), q)[order]
+        tau, nu = np.zeros((2, *targets.shape))
+        found = mixed.KnownPeople(rows.labels, rows.starts, low, high, mean, z, time, tau, nu)
+        return nobody.with_visits(found, self._effects)
+
+    def _predictive_at(self, matrix: Any, lower: Any, upper: Any) -> Predictive:
+        """Predictive distributions at visits of the people who were asked for."""
+        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        z, known = self._asked_rows(matrix.shape[0])
+        scale, shift = self._units.scale, np.zeros((len(z), len(self.target_names_)))
+        variance = self._effects.variances(z)
+        own = np.square(self._effects.visit).sum(axis=1) + np.square(self._effects.sigma)
+        loads = mixed.person_loads
+        for person, rows in known:
+            posterior = self._people.posterior(person, self._effects)
+            shift[rows], spread = posterior.at(loads(z[rows], self._effects))
+            variance[rows] = spread + own
+        latent = self._latent(matrix) + scale * shift
+        return self._predictive_of(latent, scale * np.sqrt(variance), Gaussian(), lower, upper)
+
+    def _asked_rows(self, n_rows: int) -> tuple[FloatArray, list[tuple[int, Any]]]:
+        """Numbers z of the rows, and the rows of every person who is known."""
+        groups, time = vars(self).get("_asked", (None, None))
+        when, q = _read_time(time, n_rows), len(self.effects_)
+        if q > 1 and when is None:
+            raise ValueError("this model has random slopes: pass time, one number per row")
+        z = self._units.z(when, n_rows, q)
+        if groups is None:
+            return z, []
+        places, labels = self._people.places(), _read_labels(groups, n_rows)
+        if not places and vars(self).get("_people_left_out", False):
+            raise ValueError(
+                "this model was saved without what it knew of people: pass their visits to "
+                "condition first, save with people=True, or leave groups out"
+            )
+        people = mixed.by_person(labels)
+        return z, [(places[label], rows) for label, rows in people if label in places]
+
+    @classmethod
+    def _read_bars(cls, bars: list[tuple[str, str]], data: pd.DataFrame) -> dict[str, str]:
+        """People and time from ``(1 + time | person)``."""
+        if len(bars) != 1:
+            raise ValueError(
+                "a formula of a mixed model has one bar, as in 'MMSE ~ age + (1 | person)' or "
+                f"'… + (1 + time | person)'; this one has {len(bars)}"
+            )
+        ((effects, person),) = bars
+        terms = [term.strip() for term in effects.split("+")]
+        slopes = [term for term in terms if term != "1"]
+        if len(slopes) > 1 or "0" in terms:
+            raise ValueError(
+                f"random effects are '1' or '1 + time', with one column as time; got {effects!r}"
+            )
+        columns = {"groups": person} | ({"time": slopes[0]} if slopes else {})
+        for column in columns.values():
+            if column not in data.columns:
+                raise ValueError(
+                    f"the formula needs the column {column!r}, which the data do not have"
+                )
+        return columns
+
+    def _take_bars(self, columns: dict[str, str]) -> None:
+        self.random_effects, self._visit_columns = "intercept", columns
+        if "time" in columns:
+            self.random_effects = "slope"
+
+    def _at(self, X: Any, groups: Any, time: Any) -> Self:
+        """The same model, asked for visits of some people.
+
+        A formula says in which columns of a data frame they are.
+        """
+        for name, column in vars(self).get("_visit_columns", {}).items():
+            if column in getattr(X, "columns", ()):
+                groups = X[column] if name == "groups" and groups is None else groups
+                time = X[column] if name == "time" and time is None else time
+        asked = copy(self)
+        asked._asked = groups, time
+        return asked
+
+    def predict(
+        self,
+        X: Any,
+        kind: PredictionKind | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
+    ) -> FloatArray:
+        """Predict Y at visits, (N, T), given what is known of the people.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        kind : {"mean", "clip", "latent"}, optional
+            As in :meth:`TobitRegressor.predict`.
+        groups : array of shape (N,), optional
+            The person of every row. Without it, and for people of whom nothing is known, the
+            prediction is that of the population.
+        time : array of shape (N,), optional
+            Needed where there are slopes.
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+        """
+        asked = self._at(X, groups, time)
+        return CensoredRegressor.predict(asked, X, kind, lower=lower, upper=upper)
+
+    def predict_bound_proba(
+        self,
+        X: Any,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """P(y at its lower bound) and P(y at its upper bound), each (N, T)."""
+        asked = self._at(X, groups, time)
+        return CensoredRegressor.predict_bound_proba(asked, X, lower=lower, upper=upper)
+
+    def predict_quantile(
+        self,
+        X: Any,
+        q: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
+    ) -> FloatArray:
+        """Quantiles of y: (N, T) for a scalar q, (Q, N, T) for a vector."""
+        asked = self._at(X, groups, time)
+        return CensoredRegressor.predict_quantile(asked, X, q, lower=lower, upper=upper)
+
+    def predict_interval(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Central intervals that hold y with the given probability, each end (N, T)."""
+        asked = self._at(X, groups, time)
+        return CensoredRegressor.predict_interval(asked, X, coverage, lower=lower, upper=upper)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
+    ) -> float:
+        """R² of E[y], averaged over outcomes."""
+        asked, limits = self._at(X, groups, time), {"lower": lower, "upper": upper}
+        return CensoredRegressor.score(asked, X, y, sample_weight, **limits)
+
+    def score_log(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
+    ) -> float:
+        """Mean log density per entry, averaged over outcomes; every row is taken by itself."""
+        asked, limits = self._at(X, groups, time), {"lower": lower, "upper": upper}
+        return CensoredRegressor.score_log(asked, X, y, sample_weight, **limits)
+
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        random_state: Any = None,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
+    ) -> FloatArray:
+        """Draws of y, (N, T, S): joint over outcomes, and over the rows of one person."""
+        check_count("n_samples", n_samples)
+        check_is_fitted(self)
+        matrix, asked = self._read_features(X), self._at(X, groups, time)
+        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        rng, n_rows = np.random.default_rng(seed), matrix.shape[0]
+        z, known = asked._asked_rows(n_rows)
+        effects, places = self._effects, {int(rows[0]): person for person, rows in known}
+        visit = rng.standard_normal((n_samples, n_rows, effects.visit.shape[1])) @ effects.visit.T
+        noise = rng.standard_normal((n_samples, n_rows, len(effects.sigma))) * effects.sigma
+        draws = visit + noise
+        labels = _read_labels(asked._asked[0], n_rows)
+        for _, rows in mixed.by_person(labels):
+            loads = mixed.person_loads(z[rows], effects)
+            u = rng.standard_normal((n_samples, loads.shape[2]))
+            if int(rows[0]) in places:
+                posterior = self._people.posterior(places[int(rows[0])], effects)
+                u = posterior.mean + u @ posterior.root.T
+            draws[:, rows] += np.einsum("ntk,sk->snt", loads, u)
+        latent = self._latent(matrix) + self._units.scale * draws
+        y = self._predictive_of(latent[0], self.sigma_, Gaussian(), lower, upper)
+        recorded = np.moveaxis(y.recorded(latent), 0, -1)
+        return in_precision_of(X, recorded[:, 0] if self._one_dimensional else recorded)
+
+    def condition(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        lower: Limits = None,
+        upper: Limits = None,
+    ) -> Self:
+        """A model that also knows these visits, of new people or known ones, without a new fit.
+
+        Parameters
+        ----------
+        X, y, groups, time, lower, upper
+            As in :meth:`fit`.
+        """
+        targets = self._read_again(y, lower, upper)
+        matrix = self._read_features(X)
+        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        inputs.check_lengths(matrix, targets)
+        groups, time = self._at(X, groups, time)._asked
+        if groups is None:
+            raise ValueError("condition needs groups: the person of every row")
+        rows = PersonRows.read(groups, time, targets, np.ones(len(targets)))
+        if len(self.effects_) > 1 and rows.time is None:
+            raise ValueError("this model has random slopes: pass time, one number per row")
+        model = copy(self)
+        model._people = self._people.with_visits(
+            self._remember(matrix, targets, rows), self._effects
+        )
+        return model
+
+    def predict_change_proba(
+        self,
+        X: Any,
+        change: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        reference: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Probability that y has changed by at least ``change``, (N, T).
+
+        Parameters
+        ----------
+        X, groups, time
+            Visits to come.
+        change : number or array of shape (T,)
+            −3 asks for a loss of three points or more, 3 for a gain.
+        reference : array of shape (T,) or (N, T), optional
+            What is compared with; by default the last recorded score of the person.
+        """
+        check_is_fitted(self)
+        asked, n_tasks = self._at(X, groups, time), len(self.target_names_)
+        y = asked._predictive(X)
+        labels = _read_labels(asked._asked[0], len(y.latent))
+        changes = np.broadcast_to(np.asarray(change, dtype=np.float64), n_tasks)
+        if not (np.isfinite(changes) & (changes != 0.0)).all():
+            raise ValueError(
+                f"change must be a number other than 0, or one per outcome; got {change!r}"
+            )
+        if reference is None:
+            base = self._last_scores(labels)
+        else:
+            base = np.asarray(reference, dtype=np.float64).reshape(-1, n_tasks)
+            base = np.broadcast_to(base, (len(labels), n_tasks))
+        below, at_or_below = y.cdf(base + changes)
+        return self._drop_task_axis(np.where(changes < 0.0, at_or_below, 1.0 - below), X)
+
+    def _last_scores(self, labels: Any) -> FloatArray:
+        """The last recorded scores of people, (N, T)."""
+        people, places = self._people, self._people.places()
+        values = recorded_values(people.low, people.high) * self._units.scale
+        values += self._units.location
+        base = np.full((len(labels), len(self.target_names_)), np.nan)
+        for label, rows in mixed.by_person(labels):
+            if label in places:
+                base[rows] = people.last_values(places[label], values)
+        missing = np.isnan(base)
+        if missing.any():
+            row, task = map(int, np.argwhere(missing)[0])
+            name, person = self.target_names_[task], _plain(labels[row])
+            raise ValueError(
+                f"no score of {name!r} is known of person {person!r}; pass reference, or the "
+                "person's visits to condition"
+            )
+        return base
+
+    def sensitivity(
+        self, X: Any, shifts: ArrayLike, *, groups: ArrayLike, time: ArrayLike
+    ) -> pd.DataFrame:
+        """How forecasts and slopes move if those who left did worse than visits at random say.
+
+        Rows later than the last visit that is known of their person are taken to lie ``shifts``
+        away from what the model says of their scores before censoring (delta adjustment); nothing
+        is refitted.
+
+        Parameters
+        ----------
+        X, groups, time
+            Visits as planned, say everybody at every time.
+        shifts : sequence of numbers
+            In units of the outcomes; −2: two points lower than predicted.
+
+        Returns
+        -------
+        DataFrame
+            By (shift, target): the mean ``forecast`` over all rows, the least-squares ``slope`` of
+            the scores before censoring in time, and the share of rows that were ``shifted``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import MixedTobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> person, time = np.repeat(np.arange(60), 3), np.tile([0.0, 1.0, 2.0], 60)
+        >>> y = np.clip(8 - time + rng.normal(size=60)[person] + rng.normal(size=180), 0, 10)
+        >>> came = (time < 2) | (person % 2 == 0)
+        >>> X = time[:, None]
+        >>> model = MixedTobitRegressor(upper=10).fit(
+        ...     X[came], y[came], groups=person[came], time=time[came]
+        ... )
+        >>> model.sensitivity(X, [0.0, -1.0], groups=person, time=time).round(2)
+                       forecast  slope  shifted
+        shift  target
+         0.0   y           6.93  -1.00     0.17
+        -1.0   y           6.76  -1.25     0.17
+        """
+        amounts = np.atleast_1d(np.asarray(shifts, dtype=np.float64))
+        if amounts.ndim != 1 or not np.isfinite(amounts).all():
+            raise ValueError(f"shifts must be finite numbers; got {shifts!r}")
+        y = self._at(X, groups, time)._predictive(X)
+        when, people = np.asarray(time, dtype=np.float64), self._people
+        last = {
+            label: float(people.time[people.rows(person)].max())
+            for person, label in enumerate(people.labels)
+        }
+        left = np.array(
+            [
+                when[row] > last.get(_plain(label), -np.inf)
+                for row, label in enumerate(np.asarray(groups))
+            ]
+        )
+        if np.isnan(list(last.values())).any():
+            raise ValueError("the times of known visits are not known: fit with time")
+        away = when - when.mean()
+        rows = {}
+        for amount in amounts.tolist():
+            latent = y.latent + amount * left[:, None]
+            mean = replace(y, latent=latent).mean().mean(axis=0)
+            slope = away @ latent / max(float(away @ away), np.finfo(float).tiny)
+            for task, name in enumerate(self.target_names_):
+                rows[amount, name] = float(mean[task]), float(slope[task]), float(left.mean())
+        index = pd.MultiIndex.from_tuples(rows, names=["shift", "target"])
+        return pd.DataFrame(list(rows.values()), index, ["forecast", "slope", "shifted"])
+
+    @property
+    def random_effects_(self) -> pd.DataFrame:
+        """Mean, standard error and 95 % interval of b, by (person, target, effect)."""
+        check_is_fitted(self)
+        effects, n_tasks, q = self._effects, len(self.target_names_), len(self.effects_)
+        by_task = self._units.of_effects(q)
+        # Scores at z = (1, 0) and (0, 1) are the effects themselves.
+        loads = np.moveaxis(mixed.person_loads(np.eye(q), effects), 0, 1)
+        loads = np.einsum("tij,tjk->tik", by_task, loads).reshape(n_tasks * q, -1)
+        found = [
+            self._people.posterior(person, effects).at(loads)
+            for person in range(len(self._people.labels))
+        ]
+        mean, variance = np.array(found).reshape(-1, 2, n_tasks * q).transpose(1, 0, 2)
+        error = np.sqrt(variance.ravel())
+        names = self._people.labels, self.target_names_, self.effects_
+        index = pd.MultiIndex.from_product(names, names=["person", "target", "effect"])
+        reach = Reference().half_width(0.95) * error
+        table = {"mean": mean.ravel(), "std_err": error}
+        table |= {"ci_low": mean.ravel() - reach, "ci_high": mean.ravel() + reach}
+        return pd.DataFrame(table, index=index)
+
+    def save(self, path: str | os.PathLike[str], *, people: bool = False) -> None:
+        """Save to one file, as all models do.
+
+        Parameters
+        ----------
+        path : str or Path
+        people : bool
+            Whether names and scores of the people that the model knows are stored. Without them
+            a loaded model predicts people whose visits are passed to :meth:`condition`.
+        """
+        model = copy(self)
+        if not people and hasattr(self, "_people"):
+            n_tasks, q = self._effects.own.shape[:2]
+            model._people = mixed.KnownPeople.nobody(n_tasks, q)
+            model._people_left_out = bool(self._people.labels)
+        models.save_model(model, path)
+
+    def to_onnx(self, path: Any, kind: Any = None, *, dtype: Any = "float32") -> None:
+        """Refuse: predictions depend on what is known of people."""
+        raise ValueError(
+            "a mixed model is not written as ONNX, because its predictions depend on the visits of "
+            "a person; save it, or export a TobitRegressor"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the training data that inference looks back at."""
+        state = dict(super().__getstate__())
+        for name in ("_trained", "_asked"):
+            state.pop(name, None)
+        return state
+
+    def _layer_noise(self) -> Noise:
+        return Gaussian()

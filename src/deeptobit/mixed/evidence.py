@@ -1,0 +1,334 @@
+r"""The evidence of repeated visits: one problem, its parameters, its value and gradient.
+
+In standard units (features whitened, outcomes scaled, time centred and scaled) the objective is
+
+.. math:: -\frac{1}{\sum_i w_i n_i}\Big(\sum_i w_i \log Z_i(\theta)
+    - \frac\rho2\sum_t\|L_t\|^2\Big)
+    + \frac12\sum_t \beta_t^\top A\beta_t,
+
+with persons i of weight w and n visits, the shrinkage ρ of what outcomes share (in people), and
+the diagonal ridge A on coefficients β. At a fixed point of expectation propagation the derivative
+of log Z by the sites vanishes, so that its gradient is that with the sites held fixed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.mixed import kernels
+from deeptobit.mixed.kernels import Counts
+
+_CHUNK = 4096  # people whose slopes are held at once
+_TOL, _SWEEPS = 1e-9, 200
+
+
+class Effects(NamedTuple):
+    """Random effects in standard units: C (T, q, q), L (T, q, R), γ (T, G) and σ (T,)."""
+
+    own: FloatArray
+    shared: FloatArray
+    visit: FloatArray
+    sigma: FloatArray
+
+    def covariance(self) -> FloatArray:
+        """Ψ of all random effects, outcome by outcome, (Tq, Tq)."""
+        n_tasks, q = self.own.shape[:2]
+        loads = self.shared.reshape(n_tasks * q, self.shared.shape[2])
+        total = (loads @ loads.T).reshape(n_tasks, q, n_tasks, q)
+        tasks = np.arange(n_tasks)
+        total[tasks, :, tasks] += self.own @ self.own.transpose(0, 2, 1)
+        return total.reshape(n_tasks * q, n_tasks * q)
+
+    def variances(self, z: FloatArray) -> FloatArray:
+        """Variances of scores at new visits of people of whom nothing is known, (N, T)."""
+        loads = np.concatenate([self.own, self.shared], axis=2)
+        spread = np.square(np.einsum("nq,tqk->ntk", z, loads)).sum(axis=2)
+        return np.asarray(spread + np.square(self.visit).sum(axis=1) + np.square(self.sigma))
+
+
+class Point(NamedTuple):
+    """All parameters: coefficients (T, r), intercepts (T,) and random effects."""
+
+    coef: FloatArray
+    intercept: FloatArray
+    effects: Effects
+
+
+@dataclass(frozen=True)
+class Visits:
+    """What is known of people, row by row, in standard units.
+
+    Parameters
+    ----------
+    starts : array of shape (n + 1,)
+        The first row of every person, and the number of rows.
+    low, high : arrays of shape (N, T)
+        Ends of what is known of the entries.
+    z : array of shape (N, q)
+        1, and time where there are slopes.
+    weight : array of shape (n,)
+    """
+
+    starts: Counts
+    low: FloatArray
+    high: FloatArray
+    z: FloatArray
+    weight: FloatArray
+
+    @property
+    def counts(self) -> Counts:
+        """Visits per person, (n,)."""
+        return np.diff(self.starts)
+
+    def of_rows(self, per_person: Any) -> Any:
+        """A number per person, row by row."""
+        return np.repeat(per_person, self.counts)
+
+    def chunks(self) -> Iterator[tuple[slice, slice]]:
+        """People in chunks, with their rows."""
+        n_people = len(self.weight)
+        for first in range(0, n_people, _CHUNK):
+            last = min(first + _CHUNK, n_people)
+            yield slice(first, last), slice(self.starts[first], self.starts[last])
+
+
+class Sites:
+    """Gaussian sites of the entries, τ and ν of shape (N, T), kept between evaluations."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.tau, self.nu = np.zeros(shape), np.zeros(shape)
+
+    def copy(self) -> "Sites":
+        """The same sites, free to move."""
+        other = Sites((0, 0))
+        other.tau, other.nu = self.tau.copy(), self.nu.copy()
+        return other
+
+
+class Evidence(NamedTuple):
+    """Log evidence per person (n,), slopes by m (N, T), by C, L, γ, log σ, and the worst sweep.
+
+    ``slopes`` are per person (n, K), or their weighted sum (K,).
+    """
+
+    log_z: FloatArray
+    pull: FloatArray
+    slopes: FloatArray
+    unconverged: int
+
+
+def evidence(
+    visits: Visits,
+    mean: FloatArray,
+    effects: Effects,
+    sites: Sites,
+    *,
+    n_nodes: int = 0,
+    by_person: bool = False,
+) -> Evidence:
+    """Evidence of all people by expectation propagation, or by quadrature with ``n_nodes``."""
+    n_people, n_tasks = len(visits.weight), mean.shape[1]
+    width = effects.own.size + effects.shared.size + effects.visit.size + n_tasks
+    log_z, pull = np.empty(n_people), np.empty(mean.shape)
+    slopes = np.empty((n_people, width)) if by_person else np.zeros(width)
+    unconverged = 0
+    for people, rows in visits.chunks():
+        starts = visits.starts[people.start : people.stop + 1] - visits.starts[people.start]
+        part = np.empty((len(starts) - 1, width))
+        ends = visits.low[rows], visits.high[rows], mean[rows], visits.z[rows]
+        if n_nodes:
+            rule = _product_rule(n_nodes, effects.own.shape[1])
+            kernels.integrate(
+                *(starts, *ends, effects.own, effects.sigma, *rule),
+                *(log_z[people], pull[rows], part),
+            )
+        else:
+            sweeps = np.empty(len(part), dtype=np.int64)
+            kernels.propagate(
+                *(starts, *ends, *effects, sites.tau[rows], sites.nu[rows]),
+                *(log_z[people], pull[rows], part, sweeps, _TOL, _SWEEPS),
+            )
+            unconverged += int((sweeps < 0).sum())
+        if by_person:
+            slopes[people] = part
+        else:
+            slopes += visits.weight[people] @ part
+    return Evidence(log_z, pull, slopes, unconverged)
+
+
+def _product_rule(n_nodes: int, n_effects: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss–Hermite nodes (K, q) and weights (K,) for exp(−x²/2)."""
+    x, w = np.polynomial.hermite_e.hermegauss(n_nodes)
+    nodes = np.array(list(product(x, repeat=n_effects))).reshape(-1, n_effects)
+    weights = np.array([np.prod(each) for each in product(w, repeat=n_effects)])
+    kept = weights > 1e-300
+    return nodes[kept], weights[kept]
+
+
+@dataclass(frozen=True)
+class MixedProblem:
+    """The objective of a mixed model with its number of factors.
+
+    Parameters
+    ----------
+    visits : Visits
+    features : array of shape (N, r)
+        In the basis of the coefficients.
+    ridge : array of shape (r,)
+    n_shared, n_visit : int
+        R and G.
+    shrinkage : float
+        ρ, in people.
+    fit_intercept : bool
+    free_sigma : bool array of shape (T,)
+        Whether σ is estimated; it is 1 otherwise.
+    n_nodes : int
+        Nodes of the quadrature; 0 for expectation propagation.
+    """
+
+    visits: Visits
+    features: FloatArray
+    ridge: FloatArray
+    n_shared: int = 0
+    n_visit: int = 0
+    shrinkage: float = 0.0
+    fit_intercept: bool = True
+    free_sigma: Any = True
+    n_nodes: int = 0
+    total: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Weights of all rows."""
+        total = float(self.visits.weight @ self.visits.counts)
+        object.__setattr__(self, "total", total)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(N, T, q)."""
+        n_rows, n_tasks = self.visits.low.shape
+        return n_rows, n_tasks, self.visits.z.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters; loadings count up to rotation, and no more than covariances have."""
+        (_, n_tasks, q), R, G = self.shape, self.n_shared, self.n_visit
+        fixed = n_tasks * (len(self.ridge) + self.fit_intercept)
+        person = n_tasks * q * (q + 1) // 2 + n_tasks * q * R - R * (R - 1) // 2
+        person = min(person, n_tasks * q * (n_tasks * q + 1) // 2)
+        free = int(np.broadcast_to(self.free_sigma, n_tasks).sum())
+        noise = free + n_tasks * G - G * (G - 1) // 2
+        return fixed + person + min(noise, free + n_tasks * (n_tasks - 1) // 2)
+
+    def sites(self) -> Sites:
+        """Sites that say nothing."""
+        return Sites(self.shape[:2])
+
+    def with_factors(self, n_shared: int, n_visit: int, shrinkage: float) -> "MixedProblem":
+        """The same people with other factors."""
+        return replace(self, n_shared=n_shared, n_visit=n_visit, shrinkage=shrinkage)
+
+    def around(self, mean: FloatArray) -> "MixedProblem":
+        """The problem of what is left around given fixed effects (N, T): no features."""
+        visits = replace(self.visits, low=self.visits.low - mean, high=self.visits.high - mean)
+        none = np.zeros((len(mean), 0))
+        return replace(self, visits=visits, features=none, ridge=np.zeros(0))
+
+    def of_people(self, chosen: BoolArray) -> "MixedProblem":
+        """The problem of some people (n,)."""
+        visits = self.visits
+        rows, counts = visits.of_rows(chosen), visits.counts[chosen]
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        known = visits.low[rows], visits.high[rows], visits.z[rows]
+        some = Visits(starts, *known, visits.weight[chosen])
+        return replace(self, visits=some, features=self.features[rows])
+
+    def mean(self, point: Point) -> FloatArray:
+        """Fixed effects of the rows, (N, T)."""
+        return np.asarray(self.features @ point.coef.T + point.intercept)
+
+    def evidence(self, point: Point, sites: Sites, *, by_person: bool = False) -> Evidence:
+        """Evidence and its slopes at a point."""
+        mean, nodes = self.mean(point), self.n_nodes
+        return evidence(self.visits, mean, point.effects, sites, n_nodes=nodes, by_person=by_person)
+
+    def evaluate(self, theta: FloatArray, sites: Sites) -> tuple[float, FloatArray, int]:
+        """Objective, gradient, and how many people's sites did not settle."""
+        point = self.unpack(theta)
+        found = self.evidence(point, sites)
+        row_weight = self.visits.of_rows(self.visits.weight)[:, None]
+        pull = found.pull * row_weight
+        gradient = self._join(
+            pull.T @ self.features, pull.sum(axis=0) * self.fit_intercept, found.slopes
+        )
+        value = -float(self.visits.weight @ found.log_z)
+        value += 0.5 * self.shrinkage * float(np.square(point.effects.shared).sum())
+        shrunk = self._join_effects(*(0.0 * part for part in point.effects))
+        shrunk[self._places[1]] = self.shrinkage * point.effects.shared.ravel()
+        gradient = -gradient
+        gradient[-len(shrunk) :] += shrunk
+        value, gradient = value / self.total, gradient / self.total
+        value += 0.5 * float((self.ridge * np.square(point.coef)).sum())
+        gradient[: point.coef.size] += (self.ridge * point.coef).ravel()
+        return value, gradient, found.unconverged
+
+    # Parameters as one vector: coefficients, intercepts, lower triangles of C, L, γ and log σ.
+
+    @property
+    def _lower(self) -> Any:
+        return np.tril_indices(self.shape[2])
+
+    @property
+    def _places(self) -> list[slice]:
+        """Where C, L, γ and log σ are among the random effects."""
+        _, n_tasks, q = self.shape
+        sizes = [q * (q + 1) // 2, q * self.n_shared, self.n_visit, 1]
+        ends = np.cumsum([0, *(n_tasks * size for size in sizes)])
+        return [slice(start, end) for start, end in pairwise(ends.tolist())]
+
+    @property
+    def n_effects(self) -> int:
+        """Number of parameters of the random effects."""
+        return int(self._places[-1].stop)
+
+    def pack(self, point: Point) -> FloatArray:
+        """A point as one vector."""
+        effects = self._join_effects(*point.effects._replace(sigma=np.log(point.effects.sigma)))
+        return np.concatenate([point.coef.ravel(), point.intercept, effects])
+
+    def unpack(self, theta: FloatArray) -> Point:
+        """The point of a vector."""
+        (_, n_tasks, q), n_coef = self.shape, self.shape[1] * len(self.ridge)
+        coef = theta[:n_coef].reshape(n_tasks, len(self.ridge))
+        intercept, rest = theta[n_coef : n_coef + n_tasks], theta[n_coef + n_tasks :]
+        lower, shared, visit, log_sigma = (rest[place] for place in self._places)
+        own = np.zeros((n_tasks, q, q))
+        own[(slice(None), *self._lower)] = lower.reshape(n_tasks, q * (q + 1) // 2)
+        effects = Effects(
+            own,
+            shared.reshape(n_tasks, q, self.n_shared),
+            visit.reshape(n_tasks, self.n_visit),
+            np.exp(log_sigma),
+        )
+        return Point(coef, intercept, effects)
+
+    def _join(self, coef: FloatArray, intercept: FloatArray, slopes: FloatArray) -> FloatArray:
+        """The gradient by the vector, from the slopes that the kernels have."""
+        return np.concatenate([coef.ravel(), intercept, self.effect_slopes(slopes)])
+
+    def effect_slopes(self, slopes: FloatArray) -> FloatArray:
+        """Slopes (..., K) by the parameters of the random effects, from those by C, L, γ, log σ."""
+        _, n_tasks, q = self.shape
+        n_own = n_tasks * q * q
+        own = slopes[..., :n_own].reshape(*slopes.shape[:-1], n_tasks, q, q)
+        lower = own[(..., *self._lower)].reshape(*slopes.shape[:-1], -1)
+        rest = slopes[..., n_own:].copy()
+        rest[..., -n_tasks:] *= np.broadcast_to(self.free_sigma, n_tasks)
+        return np.concatenate([lower, rest], axis=-1)
+
+    def _join_effects(self, own: Any, shared: Any, visit: Any, log_sigma: Any) -> FloatArray:
+        lower = own[(slice(None), *self._lower)]
+        return np.concatenate([each.ravel() for each in (lower, shared, visit, log_sigma)])

@@ -1,0 +1,125 @@
+r"""What a fit says of its own parameters: information of the evidence, and the delta method.
+
+Loadings are determined up to rotation, and where a variance is 0 up to sign; covariances are not.
+The information is therefore inverted where it is not singular, which gives the standard errors of
+everything that the evidence determines.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom, chi2
+
+from deeptobit.arrays import FloatArray
+from deeptobit.mixed.evidence import Point
+from deeptobit.mixed.solve import Solution
+
+MOST_PARAMETERS = 1500
+_STEP = 1e-4  # of finite differences, in standard units
+_NO_INFORMATION = 1e-7  # relative to the largest eigenvalue of the scaled information
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMixed:
+    """A solution with its training data.
+
+    Parameters
+    ----------
+    solution : Solution
+    report : function
+        From a point to the reported numbers in the user's units, (K,).
+    """
+
+    solution: Solution
+    report: Callable[[Point], FloatArray] = field(repr=False)
+
+    @cached_property
+    def information(self) -> FloatArray:
+        """Minus the Hessian of the penalised evidence, by central differences, (P, P)."""
+        problem, point = self.solution.problem, self.solution.point
+        theta = problem.pack(point)
+        if len(theta) > MOST_PARAMETERS:
+            raise ValueError(
+                f"standard errors of {len(theta)} parameters would take too long; fit the outcomes "
+                "of interest alone, or fewer features"
+            )
+        sites, rows = self.solution.sites.copy(), []
+        for place in range(len(theta)):
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = theta.copy()
+                moved[place] += sign * _STEP
+                ends.append(problem.evaluate(moved, sites)[1])
+            rows.append((ends[0] - ends[1]) * (0.5 / _STEP))
+        matrix = np.array(rows) * problem.total
+        return np.asarray(0.5 * (matrix + matrix.T))
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Slopes of the log evidence of every person by the parameters, weighted, (n, P)."""
+        problem, point = self.solution.problem, self.solution.point
+        found = problem.evidence(point, self.solution.sites.copy(), by_person=True)
+        starts = problem.visits.starts[:-1]
+        fixed = [
+            np.add.reduceat(pull[:, None] * problem.features, starts, axis=0)
+            for pull in found.pull.T
+        ]
+        constant = np.add.reduceat(found.pull, starts, axis=0) * problem.fit_intercept
+        parts = [*fixed, constant, problem.effect_slopes(found.slopes)]
+        return np.concatenate(parts, axis=1) * problem.visits.weight[:, None]
+
+    def covariance(self, kind: str = "observed") -> FloatArray:
+        """Covariance of the parameters, or the person-level sandwich if ``"robust"``, (P, P)."""
+        scale = np.sqrt(np.maximum(self.information.diagonal(), 0.0))
+        scale = np.where(scale > 0.0, scale, 1.0)
+        roots, axes = np.linalg.eigh(self.information / np.outer(scale, scale))
+        known = roots > _NO_INFORMATION * max(roots.max(initial=0.0), 1e-300)
+        inverse = (axes[:, known] / roots[known]) @ axes[:, known].T / np.outer(scale, scale)
+        if kind == "observed":
+            return np.asarray(inverse)
+        reach = self.scores @ inverse
+        return np.asarray(reach.T @ reach)
+
+    def reported_covariance(self, kind: str = "observed") -> FloatArray:
+        """Covariance of the reported numbers, (K, K)."""
+        problem = self.solution.problem
+        theta = problem.pack(self.solution.point)
+        columns = []
+        for place in range(len(theta)):
+            moved, back = theta.copy(), theta.copy()
+            moved[place] += _STEP
+            back[place] -= _STEP
+            ends = self.report(problem.unpack(moved)), self.report(problem.unpack(back))
+            columns.append((ends[0] - ends[1]) * (0.5 / _STEP))
+        jacobian = np.column_stack(columns)
+        return np.asarray(jacobian @ self.covariance(kind) @ jacobian.T)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters."""
+        return self.solution.problem.n_parameters
+
+    def likelihood_ratio(self, other: "FittedMixed") -> dict[str, Any]:
+        r"""Twice the difference to a nested model, and its p value.
+
+        Every variance of an outcome that is 0 in the nested model is at the end of its range:
+        with B of them the reference is :math:`\sum_b \binom{B}{b} 2^{-B} \chi^2_{k - B + b}`
+        (Self and Liang 1987), k being the difference in parameters.
+        """
+        df = self.n_parameters - other.n_parameters
+        ours, theirs = self.solution.problem.shape, other.solution.problem.shape
+        at_end = (ours[2] - theirs[2]) * ours[1]
+        statistic = 2.0 * (self.solution.log_likelihood - other.solution.log_likelihood)
+        tails = [
+            binom.pmf(b, at_end, 0.5)
+            * (
+                chi2.sf(max(statistic, 0.0), df - at_end + b)
+                if df - at_end + b > 0
+                else float(statistic <= 0.0)
+            )
+            for b in range(at_end + 1)
+        ]
+        return {"statistic": statistic, "df": df, "p_value": float(np.sum(tails))}
