@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from deeptobit.app.report.atlas import recognise_regions
     from deeptobit.app.report.brain import draw_brain_maps
     from deeptobit.app.report.page import render_report
+    from deeptobit.app.report.patient import render_patient_page
 
 __all__ = [
     "bound",
@@ -23,12 +24,18 @@ __all__ = [
     "model_card",
     "percent",
     "recognise_regions",
+    "render_patient_page",
     "render_report",
     "study_card",
     "write_card",
 ]
 
-_HOME = {"draw_brain_maps": "brain", "recognise_regions": "atlas", "render_report": "page"}
+_HOME = {
+    "draw_brain_maps": "brain",
+    "recognise_regions": "atlas",
+    "render_patient_page": "patient",
+    "render_report": "page",
+}
 
 
 def __getattr__(name: str) -> object:

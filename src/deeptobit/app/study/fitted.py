@@ -16,6 +16,7 @@ from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import Encoder, read_limits
 from deeptobit.app.study.doctor import Finding
 from deeptobit.app.study.measures import HeldOut
+from deeptobit.app.study.ranges import FeatureRanges
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray, listed
 from deeptobit.exceptions import ModelFileError
@@ -55,6 +56,8 @@ class FittedStudy:
         Versions of Python and packages, folds, seed, date, seconds.
     n_rows : int
         Rows of the table.
+    ranges : FeatureRanges or None
+        Where the features lie; None in files that older versions wrote.
     """
 
     model: StudyModel
@@ -66,6 +69,7 @@ class FittedStudy:
     n_groups: int | None
     facts: dict[str, str]
     n_rows: int
+    ranges: FeatureRanges | None = None
 
     @cached_property
     def study(self) -> Study:
@@ -132,6 +136,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
         "encoder": fitted.encoder.to_state(),
         "held_out": stored,
         "findings": [list(finding) for finding in fitted.findings],
+        "ranges": None if fitted.ranges is None else fitted.ranges.to_state(),
     }
     files.write_state(path, KIND, state | {name: getattr(fitted, name) for name in _STORED})
 
@@ -179,6 +184,7 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
         encoder=Encoder.from_state(state["encoder"]),
         held_out=HeldOut(targets, predictive, null, stages, stored["coverage"]),
         findings=tuple(Finding(*finding) for finding in state["findings"]),
+        ranges=FeatureRanges.from_state(state["ranges"]) if state.get("ranges") else None,
         **{name: state[name] for name in _STORED},
     )
 

@@ -19,6 +19,7 @@ from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows
 from deeptobit.app.study.measures import HeldOut
+from deeptobit.app.study.ranges import learn_ranges
 from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
@@ -286,6 +287,7 @@ def fit_study(
         n_groups=None if groups is None else len(set(groups)),
         facts=config.versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=len(data.targets),
+        ranges=learn_ranges(data.X, data.encoder),
     )
 
 

@@ -18,6 +18,7 @@ from deeptobit.app.study import columns, data, doctor
 from deeptobit.app.study.config import Study, settings_text, versions
 from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.fitting import as_findings, make_network, predict_test_rows
+from deeptobit.app.study.ranges import learn_ranges
 from deeptobit.app.study.tables import StudyError, Table, stored_table
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.runtime import one_blas_thread
@@ -425,4 +426,5 @@ def stream_study(
         n_groups=None if groups is None else groups.n_groups,
         facts=versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=table.n_rows,
+        ranges=learn_ranges(X, encoder),
     )
