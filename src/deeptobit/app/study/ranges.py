@@ -18,6 +18,7 @@ from deeptobit.app.study.data import Encoder
 from deeptobit.arrays import BoolArray, FloatArray
 
 _TAIL = 0.01  # share of the rows beyond either end of a range
+_MOST_TAIL = 0.25  # with fewer than 20 rows there are no percentiles
 _FAR = 3.5  # standard deviations from the median at which a single value lies outside
 _FARTHER = 1.25  # times the distance of nearly all rows, at which values together lie outside
 _MOST_DIRECTIONS = 20
@@ -40,8 +41,8 @@ class FeatureRanges:
     low, median, high : arrays of shape (D,)
         The 1st, 50th and 99th percentile, or those with five rows beyond them, whichever is
         further in. Smallest and largest value of a feature with at most ten different ones.
-    tail : float
-        The share of rows beyond ``low``, and beyond ``high``.
+    tail : array of shape (D,)
+        The share of known values beyond ``low``, and beyond ``high``.
     centre, scale : arrays of shape (D,)
         Mean and standard deviation.
     directions : array of shape (K, D)
@@ -51,14 +52,14 @@ class FeatureRanges:
     rest : float
         Mean variance of all other directions, 0 if there is none.
     usual : float
-        The distance that all but a share ``tail`` of the rows stay within.
+        The distance that 99 % of the rows stay within, or all but five.
     """
 
     names: tuple[str, ...]
     low: FloatArray
     median: FloatArray
     high: FloatArray
-    tail: float
+    tail: FloatArray
     centre: FloatArray
     scale: FloatArray
     directions: FloatArray
@@ -73,7 +74,7 @@ class FeatureRanges:
         They are 3.5 standard deviations from the median on either side, if the percentile on that
         side is that of a normal distribution.
         """
-        further = _FAR / -float(ndtri(self.tail))
+        further = -_FAR / ndtri(self.tail)
         below = np.minimum(self.low, self.median - further * (self.median - self.low))
         above = np.maximum(self.high, self.median + further * (self.high - self.median))
         return np.nan_to_num(below, nan=-np.inf), np.nan_to_num(above, nan=np.inf)
@@ -134,8 +135,7 @@ def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
     """
     matrix = X.to_numpy(dtype=np.float64)
     names = tuple(map(str, X.columns))
-    tail = min(max(_TAIL, columns.FEWEST / len(matrix)), 0.25)
-    low, median, high = np.full((3, len(names)), np.nan)
+    low, median, high, tail = np.full((4, len(names)), np.nan)
     shown = np.zeros(len(names), dtype=np.bool_)
     missing = {
         name: matrix[:, names.index(column.features[-1])] > 0.0
@@ -145,20 +145,25 @@ def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
     }
     for place, name in enumerate(names):
         values = matrix[~missing[name], place] if name in missing else matrix[:, place]
-        enough = len(values) * tail >= columns.FEWEST - 0.5
-        shown[place] = enough and not columns.reveals_small_count(values)
+        beyond = _tail(len(values))
+        shown[place] = beyond <= _MOST_TAIL and not columns.reveals_small_count(values)
         if shown[place]:
-            ends = (0.0, 1.0) if len(np.unique(values)) <= _FEWEST_CODES else (tail, 1.0 - tail)
-            low[place], median[place], high[place] = np.quantile(values, (ends[0], 0.5, ends[1]))
-    return _with_distance(matrix, shown, names, (low, median, high), tail)
+            tail[place] = beyond
+            end = 0.0 if len(np.unique(values)) <= _FEWEST_CODES else beyond
+            low[place], median[place], high[place] = np.quantile(values, (end, 0.5, 1.0 - end))
+    return _with_distance(matrix, shown, names, (low, median, high, tail))
+
+
+def _tail(n_rows: int) -> float:
+    """One percent of the rows, or five of them."""
+    return max(_TAIL, columns.FEWEST / max(n_rows, 1))
 
 
 def _with_distance(
     matrix: FloatArray,
     shown: BoolArray,
     names: tuple[str, ...],
-    percentiles: tuple[FloatArray, FloatArray, FloatArray],
-    tail: float,
+    percentiles: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
 ) -> FeatureRanges:
     """The same with leading correlations; a feature that is not shown has no scale."""
     rows = matrix[:: -(-len(matrix) // _MOST_ROWS)]
@@ -180,7 +185,7 @@ def _with_distance(
     # A direction that hardly varies would turn rounding into distance.
     variances = np.maximum(variances, 1e-3)
     ranges = FeatureRanges(
-        names, *percentiles, tail, centre, scale, directions, variances, rest, usual=np.inf
+        names, *percentiles, centre, scale, directions, variances, rest, usual=np.inf
     )
-    usual = float(np.quantile(ranges.distance(matrix), 1.0 - tail))
+    usual = float(np.quantile(ranges.distance(matrix), max(1.0 - _tail(len(matrix)), 0.5)))
     return FeatureRanges(**{**vars(ranges), "usual": usual})
