@@ -65,6 +65,6 @@ def test_the_ranges_are_in_the_file(model: Path) -> None:
     before, after = one_outcome("lower = 0\nupper = 2\n").ranges, load_fitted(model).ranges
     assert before is not None
     assert after is not None
-    assert after.names == before.names == ("x",)
+    assert after.names == before.names == ["x"]
     np.testing.assert_array_equal(after.low, before.low)
     assert after.farthest == before.farthest

@@ -6,7 +6,6 @@ predictions are spread over all people. ``templates/distribution.js`` has the ma
 """
 
 import base64
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deeptobit.app.report.page import environment, template_part
+from deeptobit.app.report.page import environment, script_hash, template_part
 from deeptobit.app.study import FittedStudy, versions
 from deeptobit.app.study.data import EncodedColumn, Encoder
 from deeptobit.app.study.ranges import FeatureRanges
@@ -130,11 +129,6 @@ def render_patient_page(
         "n_targets": len(source.model.target_names_),
     }
     return str(environment().get_template("patient.html.j2").render(content))
-
-
-def script_hash(script: str) -> str:
-    """What a content security policy allows a script by."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def as_json(numbers: Numbers) -> str:

@@ -4,9 +4,7 @@ A fitted study keeps these few numbers in place of the rows. The patient page ta
 them, and a prediction for a row far outside can say so.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +13,7 @@ from scipy.special import ndtri
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.data import Encoder
+from deeptobit.app.study.effects import Stored
 from deeptobit.arrays import BoolArray, FloatArray
 
 _TAIL = 0.01  # share of the rows beyond either end of a range
@@ -28,7 +27,7 @@ _FEWEST_CODES = 10  # different values; with no more, the range is that of all o
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureRanges:
+class FeatureRanges(Stored):
     r"""Percentiles of every feature, and what a joint distance needs.
 
     Features in which a number would reveal a count below five have no range (NaN) and do not
@@ -36,7 +35,7 @@ class FeatureRanges:
 
     Attributes
     ----------
-    names : tuple of str
+    names : list of str
         The encoded features, D of them.
     low, median, high : arrays of shape (D,)
         The 1st, 50th and 99th percentile, or those with five rows beyond them, whichever is
@@ -55,7 +54,7 @@ class FeatureRanges:
         The distance that 99 % of the rows stay within, or all but five.
     """
 
-    names: tuple[str, ...]
+    names: list[str]
     low: FloatArray
     median: FloatArray
     high: FloatArray
@@ -104,17 +103,6 @@ class FeatureRanges:
             total = total + np.maximum(beside, 0.0) / self.rest
         return np.asarray(np.sqrt(total / max(int(used.sum()), 1)))
 
-    def to_state(self) -> dict[str, Any]:
-        """Plain values, from which :meth:`from_state` makes the same ranges."""
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {
-            "names": list(self.names)
-        }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "FeatureRanges":
-        """The ranges that ``to_state`` described."""
-        return cls(**{**state, "names": tuple(state["names"])})
-
 
 def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
     """The ranges of encoded features of shape (N, D).
@@ -134,7 +122,7 @@ def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
     ([[False, False], [True, True], [False, False]], [False, True, True])
     """
     matrix = X.to_numpy(dtype=np.float64)
-    names = tuple(map(str, X.columns))
+    names = list(map(str, X.columns))
     low, median, high, tail = np.full((4, len(names)), np.nan)
     shown = np.zeros(len(names), dtype=np.bool_)
     missing = {
@@ -162,7 +150,7 @@ def _tail(n_rows: int) -> float:
 def _with_distance(
     matrix: FloatArray,
     shown: BoolArray,
-    names: tuple[str, ...],
+    names: list[str],
     percentiles: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
 ) -> FeatureRanges:
     """The same with leading correlations; a feature that is not shown has no scale."""
@@ -188,4 +176,4 @@ def _with_distance(
         names, *percentiles, centre, scale, directions, variances, rest, usual=np.inf
     )
     usual = float(np.quantile(ranges.distance(matrix), max(1.0 - _tail(len(matrix)), 0.5)))
-    return FeatureRanges(**{**vars(ranges), "usual": usual})
+    return replace(ranges, usual=usual)
