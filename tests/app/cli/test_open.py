@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import webbrowser
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +30,11 @@ def test_the_page_stands_beside_the_model_and_opens(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+    monkeypatch.setattr("deeptobit.app.cli.open.launch", lambda path: opened.append(path) or 0)
     code, shown, _ = _run("open", model)
     assert code == 0, shown
     page = model.with_name("clinic-patient.html")
-    assert opened == [page.as_uri()]
+    assert opened == [str(page)]
     text = page.read_text(encoding="utf-8")
     assert hashlib.sha256(model.read_bytes()).hexdigest()[:16] in text
     assert _run("open", model, "--no-show")[0] == 0  # a page is replaced

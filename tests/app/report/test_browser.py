@@ -74,7 +74,7 @@ def test_the_table_sorts_by_mouse_and_by_keyboard(browser: Browser, address: str
     button.press("Enter")
     assert header.get_attribute("aria-sort") == "ascending"
     assert [float(text.replace("−", "-")) for text in _column(page, 7)] == r2[::-1]
-    page.get_by_role("button", name="Sort by Outcome").press("Space")
+    page.locator("#outcome-table").get_by_label("Sort by Outcome").press("Space")
     assert header.count() == 1
     assert _column(page, 0)[-2:] == ["MMSE_bl", "MOCA_bl"]
     assert opened.complaints == []

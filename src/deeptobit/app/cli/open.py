@@ -1,12 +1,11 @@
 """``deeptobit open``: write the patient page of a model, and open it."""
 
 import hashlib
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
-from typer import Argument, Option
+from typer import Argument, Option, launch
 
 import deeptobit
 from deeptobit.app.cli import common
@@ -43,7 +42,7 @@ def open(
         )
         studies.write_whole(path, page)
     size = path.stat().st_size
-    opened = show and not as_json and webbrowser.open(path.resolve().as_uri())
+    opened = show and not as_json and launch(str(path.resolve())) == 0
     if as_json:
         common.print_json({"page": str(path), "bytes": size})
         return
