@@ -137,9 +137,9 @@ def verdict(evaluation: Evaluation) -> list[str]:
     return sentences
 
 
-def targets_table(results: pd.DataFrame) -> pd.DataFrame:
-    """R² over all splits, targets in rows and methods in columns."""
-    grouped = results.groupby(["target", "method"], sort=False)["r2"].mean()
+def targets_table(results: pd.DataFrame, measure: str = "r2") -> pd.DataFrame:
+    """A measure over all splits, targets in rows and methods in columns."""
+    grouped = results.groupby(["target", "method"], sort=False)[measure].mean()
     return grouped.unstack("method")
 
 
@@ -196,12 +196,16 @@ def _table(title: str, summary: pd.DataFrame, key: str, headings: dict[Any, str]
     return TextTable(title, pd.DataFrame(cells), pd.DataFrame(best), pd.DataFrame(ties))
 
 
-def table_of_targets(evaluation: Evaluation) -> TextTable:
-    """R² of every target and method, over all splits."""
-    r2 = targets_table(evaluation.results)
-    best = r2.eq(r2.max(axis=1), axis=0).reset_index().assign(target=False)
-    cells = r2.map("{:.3f}".format).reset_index()
-    return TextTable("R² by target, all splits", cells, best, best & False)
+def table_of_targets(evaluation: Evaluation, measure: str = "r2") -> TextTable:
+    """One measure of every target and method over all splits, in units of the target."""
+    table = targets_table(evaluation.results, measure)
+    one = MEASURES[measure]
+    leading = table.max(axis=1) if one.better == "higher" else table.min(axis=1)
+    best = table.eq(leading, axis=0).reset_index().assign(target=False)
+    cells = table.map(("{:.3g}" if one.in_units else "{:.3f}").format).reset_index()
+    unit = ", in points" if one.in_units else ""
+    title = f"{one.title[:1].upper()}{one.title[1:]} by target{unit}, all splits"
+    return TextTable(title, cells, best, best & False)
 
 
 def notes(evaluation: Evaluation) -> list[str]:
@@ -242,6 +246,7 @@ def all_tables(evaluation: Evaluation) -> list[TextTable]:
         table_by_share(evaluation, "anmse"),
         table_of_measures(evaluation),
         *(table_by_share(evaluation, measure) for measure in _columns() if measure != "anmse"),
+        table_of_targets(evaluation, "mae"),
         table_of_targets(evaluation),
     ]
 
