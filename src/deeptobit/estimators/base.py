@@ -73,7 +73,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         censored mean are in it; everything is computed in double precision and rounded at the
         end. Names, bounds and noise scales are in its metadata. A missing feature gives NaN.
         The bounds are those of the targets: limits that differ from row to row are not in it.
-        Needs the extra ``onnx`` and, for ``kind="mean"``, Gaussian noise.
+        Needs the extra ``onnx``.
 
         Parameters
         ----------
