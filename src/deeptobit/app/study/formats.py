@@ -344,7 +344,7 @@ def _ends(content: bytes) -> bool:
         return np.frombuffer(part[: len(part) - len(part) % 4], "<u4").astype(np.int64)
 
     def chain(first: int, successors: NDArray[np.int64]) -> list[int]:
-        found = []
+        found = list[int]()
         while first < min(n_sectors, len(successors)) and len(found) <= n_sectors:
             found.append(first)
             first = int(successors[first])
