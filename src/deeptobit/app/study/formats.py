@@ -340,7 +340,7 @@ def _ends(content: bytes) -> bool:
     n_sectors = len(content) // size
 
     def words(sector: int) -> NDArray[np.int64]:
-        part = content[(sector + 1) * size :][: size - size % 4]
+        part = content[(sector + 1) * size : (sector + 2) * size]
         return np.frombuffer(part[: len(part) - len(part) % 4], "<u4").astype(np.int64)
 
     def chain(first: int, successors: NDArray[np.int64]) -> list[int]:
