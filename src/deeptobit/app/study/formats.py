@@ -159,6 +159,11 @@ class TableFile:
     def _table(self, cells: Any, file: str, lines: NDArray[np.int64]) -> Table:
         if not isinstance(cells, pd.DataFrame):
             arrow = require("pyarrow", "app")
+            if isinstance(self.source, ParquetTable):
+                try:
+                    cells.validate(full=True)
+                except arrow.ArrowInvalid:
+                    raise StudyError(f"{file} is damaged; write it again") from None
             types = {arrow.bool_(): pd.BooleanDtype()}  # true and false beside blanks
             cells = cells.replace_schema_metadata().to_pandas(types_mapper=types.get)
         return Table(cells, file, lines, self._comma, self._blanks, self._labels)
