@@ -12,7 +12,6 @@ from time import perf_counter, process_time
 
 import numpy as np
 import pandas as pd
-from pyarrow import csv
 from python_calamine import load_workbook
 
 from benchmarks.report import Number
@@ -21,6 +20,7 @@ from deeptobit.app.study import build_data, diagnose, read_data, read_study, str
 from deeptobit.app.study.fitting import make_network
 from deeptobit.app.study.stream import HeldOutRows, hash_uniform
 from deeptobit.datasets import make_clinical_cohort
+from deeptobit.extras import require
 from deeptobit.scale import ParquetRows
 
 N_ROWS, N_FEATURES, N_TARGETS, RANK = 1_000, 300, 30, 4
@@ -59,6 +59,7 @@ def _reading(folder: Path) -> Iterator[Number]:
         frame = pd.DataFrame(numbers).add_prefix("x")
         if suffix == ".csv":
             frame.to_csv(path, index=False)
+            csv = require("pyarrow.csv", "app")
             library = partial(csv.read_csv, path, csv.ReadOptions(use_threads=False))
         else:
             frame.to_excel(path, index=False)

@@ -159,6 +159,11 @@ class TableFile:
     def _table(self, cells: Any, file: str, lines: NDArray[np.int64]) -> Table:
         if not isinstance(cells, pd.DataFrame):
             arrow = require("pyarrow", "app")
+            if isinstance(self.source, ParquetTable):
+                try:
+                    cells.validate(full=True)
+                except arrow.ArrowInvalid:
+                    raise StudyError(f"{file} is damaged; write it again") from None
             types = {arrow.bool_(): pd.BooleanDtype()}  # true and false beside blanks
             cells = cells.replace_schema_metadata().to_pandas(types_mapper=types.get)
         return Table(cells, file, lines, self._comma, self._blanks, self._labels)
@@ -340,11 +345,11 @@ def _ends(content: bytes) -> bool:
     n_sectors = len(content) // size
 
     def words(sector: int) -> NDArray[np.int64]:
-        part = content[(sector + 1) * size :][: size - size % 4]
+        part = content[(sector + 1) * size : (sector + 2) * size]
         return np.frombuffer(part[: len(part) - len(part) % 4], "<u4").astype(np.int64)
 
     def chain(first: int, successors: NDArray[np.int64]) -> list[int]:
-        found = []
+        found = list[int]()
         while first < min(n_sectors, len(successors)) and len(found) <= n_sectors:
             found.append(first)
             first = int(successors[first])
