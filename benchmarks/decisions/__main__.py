@@ -29,6 +29,7 @@ DECISIONS = (
     "sigma",
     "sigma_floor",
     "sparsity",
+    "tree_probe",
     "trees",
     "tuning_share",
     "tuning_steps",

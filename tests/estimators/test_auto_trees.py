@@ -165,3 +165,15 @@ def test_limits_of_rows_intervals_and_gaps_are_data() -> None:
     assert model.members_["taken"].iloc[-1]
     found = np.maximum(model.predict(X[N_TRAIN:], kind="latent").reshape(-1), 0.0)
     assert np.corrcoef(found, Y[N_TRAIN:, 0])[0, 1] > 0.7
+
+
+def test_visits_without_groups_are_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    people = np.repeat(rng.normal(size=(100, 6)), 3, axis=0)
+    X = np.hstack([people, rng.normal(size=(300, 2))])
+    wave = 3.0 * np.sin(2.0 * X[:, 0]) + 2.0 * np.sin(2.0 * X[:, 6])
+    y = np.maximum(wave + 0.3 * rng.normal(size=300), 0.0)
+    model = AutoTobitRegressor(members=("trees",), cv=2, random_state=0)
+    with pytest.warns(UserWarning, match="several visits of the same people"):
+        model.fit(X, y)
+    model.fit(X, y, groups=np.arange(300) // 3)

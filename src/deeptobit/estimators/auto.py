@@ -20,7 +20,7 @@ from deeptobit.auto import (
     fit_error_model,
     fit_stack,
 )
-from deeptobit.estimators.diagnosis import warn_of_censoring
+from deeptobit.estimators.diagnosis import warn_of_censoring, warn_of_repeats
 from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
@@ -264,6 +264,8 @@ class AutoTobitRegressor(SearchRegressor):
 
     def _take_stack(self, search: Search, stack: EvidenceStack, trees: Trees | None) -> None:
         if trees is not None:
+            if isinstance(self.cv, (str, int)):  # else the folds are the user's
+                warn_of_repeats(search.X, search.groups)
             self.trees_ = trees
         self.rank_, self.alpha_, self.n_iter_ = stack.layer.U.shape[1], stack.alpha, 1
         self.history_ = {

@@ -256,3 +256,46 @@ def separating_direction(problem: OlsenProblem, task: int) -> FloatArray | None:
     if not solution.success or (outward @ direction).sum() < 1e-7 * max(len(outward), 1):
         return None
     return direction if problem.fit_intercept else np.append(direction, 0.0)
+
+
+_MOST_COLUMNS = 50  # that are looked at as a person's own
+_CONSTANT = 0.9  # of the groups, in which a column has one value
+
+
+def repeats_people(X: FloatArray) -> bool:
+    """Whether rows look like several visits of the same people.
+
+    A column has one value for most groups of rows, several rows to a value, and within these groups
+    a third of the other columns, at least three, do not change: what belongs to a person.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> people, visits = rng.normal(size=(100, 6)), rng.normal(size=(300, 4))
+    >>> repeats_people(np.hstack([np.repeat(people, 3, axis=0), visits])), repeats_people(visits)
+    (True, False)
+    """
+    n_rows, n_features = X.shape
+    for key in range(min(n_features, _MOST_COLUMNS)):
+        _, group, sizes = np.unique(X[:, key], return_inverse=True, return_counts=True)
+        repeated = sizes > 1
+        telling = n_rows <= 50 * len(sizes) and sizes[repeated].sum() > 0.5 * n_rows
+        if not telling or len(sizes) < 10:
+            continue
+        order = np.argsort(group, kind="stable")
+        starts = np.append(0, np.cumsum(sizes)[:-1])
+        least, most = (at.reduceat(X[order], starts, axis=0) for at in (np.minimum, np.maximum))
+        constant = (least == most)[repeated].mean(axis=0) >= _CONSTANT
+        varies = X.min(axis=0) < X.max(axis=0)
+        if (constant & varies).sum() > max(3, varies.sum() / 3):  # the key is one of them
+            return True
+    return False
+
+
+def warn_of_repeats(X: Any, groups: Any) -> None:
+    """Ask for groups where rows look like visits of the same people."""
+    if groups is None and not inputs.is_sparse(X) and repeats_people(X):
+        warn(
+            "rows look like several visits of the same people, and trees recognise people: pass "
+            "groups, one label per person, so that held-out rows are of people not seen before"
+        )

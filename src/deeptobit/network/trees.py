@@ -112,8 +112,9 @@ class Trees:
         shift = np.repeat(first[:-1], sizes)
         for place in (2, 3):
             columns[place] = np.where(columns[0] >= 0, columns[place] + shift, 0).astype(np.int32)
-        whole = (np.asarray(part, dtype=np.int32) for part in (first, output))
-        return cls(*columns, *whole, np.array(start, np.float64), np.array(tasks, np.int32))
+        columns += [np.asarray(part, dtype=np.int32) for part in (first, output)]
+        columns += [np.array(start, dtype=np.float64), np.array(tasks, dtype=np.int32)]
+        return cls(*columns)
 
     def __call__(self, X: Any) -> FloatArray:
         """Scores f(x) of the rows of X, (N, K)."""
