@@ -533,5 +533,5 @@ def test_formulas_that_are_refused(formula: str, message: str) -> None:
 
 def test_a_bar_in_another_model_names_the_class_to_use() -> None:
     data = pd.DataFrame({"y": [1.0, 2.0], "x": [0.0, 1.0], "person": [1, 1]})
-    with pytest.raises(ValueError, match="use MixedTobitRegressor.from_formula"):
+    with pytest.raises(ValueError, match=r"use MixedTobitRegressor\.from_formula"):
         TobitRegressor.from_formula("y ~ x + (1 | person)", data)
