@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, IntArray
 from deeptobit.mixed.evidence import Effects, Sites, Visits, evidence
-from deeptobit.mixed.kernels import Counts
 from deeptobit.targets import recorded_values
 
 
@@ -35,7 +34,7 @@ class KnownPeople:
     """
 
     labels: tuple[Any, ...]
-    starts: Counts
+    starts: IntArray
     low: FloatArray
     high: FloatArray
     mean: FloatArray
