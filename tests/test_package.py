@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 SURFACE = [
     "AutoTobitRegressor",
     "CensoredTargets",
+    "MixedTobitRegressor",
     "SubspaceNetworkCV",
     "SubspaceNetworkRegressor",
     "SubspaceTobitRegressor",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deeptobit import (
+    MixedTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
@@ -17,6 +18,7 @@ SCALES: dict[str, Any] = {"lower": [0.0, -np.inf, 10.0], "upper": [30.0, np.inf,
 ESTIMATORS: dict[str, Any] = {
     "tobit": TobitRegressor(),
     "tobit on scales": TobitRegressor(noise="student_t", alpha=0.1, **SCALES),
+    "mixed": MixedTobitRegressor(**SCALES),
     "subspace": SubspaceTobitRegressor(rank=2),
     "subspace online": SubspaceTobitRegressor(rank=2, solver="online", batch_size=8),
     "network": SubspaceNetworkRegressor(rank=2, n_layers=2, **SCALES),

@@ -9,6 +9,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from deeptobit import (
+    MixedTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
@@ -18,6 +19,7 @@ from deeptobit.checks import EXPECTED_FAILED_CHECKS
 
 ESTIMATORS = [
     TobitRegressor(),
+    MixedTobitRegressor(),
     SubspaceTobitRegressor(),
     SubspaceNetworkRegressor(),
     SubspaceNetworkCV(cv=2, ranks=[2], alphas=[0.1], max_layers=1),

@@ -19,7 +19,7 @@ from deeptobit.estimators.inputs import Limits, PredictionKind
 from deeptobit.files import models
 from deeptobit.inspection import Reference
 from deeptobit.likelihood import Gaussian, Noise, Predictive
-from deeptobit.targets import CensoredTargets, recorded_values
+from deeptobit.targets import CensoredTargets
 
 
 class PersonRows(NamedTuple):
@@ -425,13 +425,7 @@ class VisitRegressor(CensoredRegressor):
 
     def _last_scores(self, labels: Any) -> FloatArray:
         """The last recorded scores of people, (N, T)."""
-        people, places = self._people, self._people.places()
-        values = recorded_values(people.low, people.high) * self._units.scale
-        values += self._units.location
-        base = np.full((len(labels), len(self.target_names_)), np.nan)
-        for label, rows in mixed.by_person(labels):
-            if label in places:
-                base[rows] = people.last_values(places[label], values)
+        base = self._people.last_recorded(labels, self._units.location, self._units.scale)
         missing = np.isnan(base)
         if missing.any():
             row, task = map(int, np.argwhere(missing)[0])
@@ -542,12 +536,16 @@ class VisitRegressor(CensoredRegressor):
             Whether names and scores of the people that the model knows are stored. Without them
             a loaded model predicts people whose visits are passed to :meth:`condition`.
         """
+        models.save_model(self if people else self.without_people(), path)
+
+    def without_people(self) -> Self:
+        """The same model, which knows nobody."""
         model = copy(self)
-        if not people and hasattr(self, "_people"):
+        if hasattr(self, "_people"):
             n_tasks, q = self._effects.own.shape[:2]
             model._people = mixed.KnownPeople.nobody(n_tasks, q)
             model._people_left_out = bool(self._people.labels)
-        models.save_model(model, path)
+        return model
 
     def to_onnx(self, path: Any, kind: Any = None, *, dtype: Any = "float32") -> None:
         """Refuse: predictions depend on what is known of people."""

@@ -18,9 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.mixed import kernels
-from deeptobit.mixed.kernels import Counts
+from deeptobit.arrays import BoolArray, FloatArray, IntArray
 
 _CHUNK = 4096  # people whose slopes are held at once
 _TOL, _SWEEPS = 1e-9, 200
@@ -73,14 +71,14 @@ class Visits:
     weight : array of shape (n,)
     """
 
-    starts: Counts
+    starts: IntArray
     low: FloatArray
     high: FloatArray
     z: FloatArray
     weight: FloatArray
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> IntArray:
         """Visits per person, (n,)."""
         return np.diff(self.starts)
 
@@ -131,6 +129,8 @@ def evidence(
     by_person: bool = False,
 ) -> Evidence:
     """Evidence of all people by expectation propagation, or by quadrature with ``n_nodes``."""
+    from deeptobit.mixed import kernels  # compiled where they are needed
+
     n_people, n_tasks = len(visits.weight), mean.shape[1]
     width = effects.own.size + effects.shared.size + effects.visit.size + n_tasks
     log_z, pull = np.empty(n_people), np.empty(mean.shape)

@@ -13,13 +13,10 @@ singular is a loading of 0, and nothing is inverted but matrices that are at lea
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, IntArray
 from deeptobit.likelihood.kernels import jit, jit_inside, log_ndtr_mills_excess
 from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS
-
-Counts = NDArray[np.int64]
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NEGLIGIBLE = 40.0  # exp(−40) = 4e-18
@@ -104,7 +101,7 @@ def _backward(root: FloatArray, vector: FloatArray, size: int) -> None:
 
 @jit
 def propagate(
-    starts: Counts,
+    starts: IntArray,
     low: FloatArray,
     high: FloatArray,
     mean: FloatArray,
@@ -118,7 +115,7 @@ def propagate(
     log_z: FloatArray,
     pull: FloatArray,
     slopes: FloatArray,
-    sweeps: Counts,
+    sweeps: IntArray,
     tol: float,
     most: int,
 ) -> None:
@@ -343,7 +340,7 @@ def propagate(
 
 @jit
 def integrate(
-    starts: Counts,
+    starts: IntArray,
     low: FloatArray,
     high: FloatArray,
     mean: FloatArray,

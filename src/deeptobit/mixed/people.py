@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, IntArray
 from deeptobit.mixed.evidence import Effects, Sites, Visits, evidence
-from deeptobit.mixed.kernels import Counts
+from deeptobit.targets import recorded_values
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class KnownPeople:
     """
 
     labels: tuple[Any, ...]
-    starts: Counts
+    starts: IntArray
     low: FloatArray
     high: FloatArray
     mean: FloatArray
@@ -95,6 +95,16 @@ class KnownPeople:
         """Of the effects that a person keeps."""
         rows = self.rows(person)
         return posterior(self.z[rows], self.tau[rows], self.nu[rows], effects)
+
+    def last_recorded(self, names: Any, location: FloatArray, scale: FloatArray) -> FloatArray:
+        """The latest known scores of people in the user's units, NaN where none is, (N, T)."""
+        values = recorded_values(self.low, self.high) * scale + location
+        places = self.places()
+        last = np.full((len(names), values.shape[1]), np.nan)
+        for name, rows in by_person(names):
+            if name in places:
+                last[rows] = self.last_values(places[name], values)
+        return last
 
     def last_values(self, person: int, values: FloatArray) -> FloatArray:
         """The latest of the values (N, T) that is known of every outcome, NaN if none is."""

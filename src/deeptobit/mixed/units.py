@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, IntArray
 from deeptobit.layer import BasisFeatures, Layer, TargetScaling, to_user
 from deeptobit.mixed.evidence import Effects, Point
-from deeptobit.mixed.kernels import Counts
 from deeptobit.targets import CensoredTargets
 
 
@@ -47,7 +46,7 @@ class MixedUnits(EffectUnits):
     """The same with features; ``active`` are the outcomes of the problem."""
 
     features: BasisFeatures
-    active: Counts
+    active: IntArray
 
     @property
     def of_active(self) -> EffectUnits:

@@ -18,6 +18,7 @@ COMMANDS = [
     "report",
     "open",
     "predict",
+    "forecast",
     "evaluate",
     "export",
     "convert",

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, ProgressColumn, Task
@@ -83,6 +84,7 @@ def fit(
                 "targets": fitted.held_out.table().reset_index().to_dict(orient="records"),
                 "findings": [finding._asdict() for finding in fitted.findings],
                 "facts": fitted.facts,
+                "forecasts": list(fitted.forecasts),
             }
         )
     else:
@@ -163,6 +165,9 @@ def _show(
     }
     console.print(common.target_table(table, columns))
     console.print(f"\n{_CRPS}\n", style="dim")
+    if fitted.forecasts:
+        console.print(pd.DataFrame(fitted.forecasts).set_index("ahead").round(3).to_string())
+        console.print("\nCRPS of last visits in standard deviations, by time ahead.\n", style="dim")
     useless = [str(name) for name in table.index[table["r2"] <= 0.0]]
     if useless:
         console.print(
@@ -174,7 +179,9 @@ def _show(
     speed = "" if rate is None else f" ({rate} rows/s)"
     names = escape(" and ".join(card.name for card in cards))
     rest = f" in {seconds:.0f} s{speed}, and its model card ({names}). Next:"
-    predict, report = (common.command_line(name, path) for name in ("predict", "report"))
+    first = "forecast" if fitted.mixed else "predict"
+    predict, report = (common.command_line(name, path) for name in (first, "report"))
+    predict += " --at 6,12,24" if fitted.mixed else ""
     common.print_written(console, path, f"{rest}\n  {predict} NEW.csv\n  {report}")
 
 
@@ -182,6 +189,10 @@ def _what_model(fitted: studies.FittedStudy) -> str:
     """The model in a few words."""
     if isinstance(fitted.model, deeptobit.TobitRegressor):
         return "a Tobit regression of every target"
+    if isinstance(fitted.model, deeptobit.MixedTobitRegressor):
+        effects = " and ".join(f"{effect}s" for effect in fitted.model.effects_) or "no effects"
+        factors = f"{fitted.model.person_rank_} factor(s) of people, {fitted.model.visit_rank_}"
+        return f"a mixed model with {effects} of people, {factors} of visits"
     n_layers = fitted.model.n_layers_
     how = "streaming them gave" if fitted.streamed else "cross-validation chose"
     layers = "1 layer" if n_layers == 1 else f"{n_layers} layers"
@@ -191,6 +202,9 @@ def _what_model(fitted: studies.FittedStudy) -> str:
 def _which_rows(fitted: studies.FittedStudy) -> str:
     """Which rows the measures are computed on."""
     group = fitted.study.data.group
+    if fitted.mixed:
+        rows = f"The {fitted.n_held_out:,} last visits below"
+        return f"{rows} were forecast from earlier ones of the same people, by models without them."
     if fitted.streamed:
         others = "" if group is None else f", nor others of their {escape(repr(group))}"
         rows = f"The {fitted.n_held_out:,} rows below were held out"

@@ -46,7 +46,13 @@ def init(
         studies.write_whole(path, text)
     if as_json:
         targets = [target.column for target in proposal.targets if target.certain]
-        found = {"id": proposal.id, "group": proposal.group, "targets": targets, "missing": codes}
+        found = {
+            "id": proposal.id,
+            "group": proposal.group,
+            "time": proposal.time,
+            "targets": targets,
+            "missing": codes,
+        }
         common.print_json({"study": str(path), **found, "excluded": proposal.excluded})
     else:
         size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"
@@ -64,6 +70,7 @@ def _show(
         "targets": _listed(targets) or "none found",
         "id": proposal.id or "none; rows are numbered",
         "group": f"{proposal.group}; its rows stay together" if proposal.group else "none",
+        "time": proposal.time and f"{proposal.time}; people are forecast from their visits",
         "missing": _listed(codes) and f"{_listed(codes)}, beside blank cells",
         "left out": _listed(excluded),
     }

@@ -15,7 +15,12 @@ from deeptobit.app.report.points import Cell
 from deeptobit.app.report.words import UNKNOWN, bound, listed, measured, percent, plural
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.app.study.fitted import StudyModel
-from deeptobit.estimators import AutoTobitRegressor, SubspaceNetworkRegressor, TobitRegressor
+from deeptobit.estimators import (
+    AutoTobitRegressor,
+    MixedTobitRegressor,
+    SubspaceNetworkRegressor,
+    TobitRegressor,
+)
 from deeptobit.extras import require
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
@@ -214,6 +219,13 @@ def _card(fitted: FittedStudy, min_count: int) -> dict[str, Entries]:
 def _model(model: StudyModel) -> Entries:
     if isinstance(model, TobitRegressor):
         return [("Kind", "Tobit regression of every target, prediction E[y | x]")]
+    if isinstance(model, MixedTobitRegressor):
+        return [
+            ("Kind", "Mixed Tobit regression: visits of a person are predicted from the others"),
+            ("Random effects of a person", ", ".join(model.effects_) or "none"),
+            ("Factors that link outcomes of a person", str(model.person_rank_)),
+            ("Factors that outcomes of a visit share", str(model.visit_rank_)),
+        ]
     prior = "chosen on a grid"
     if isinstance(model, SubspaceNetworkRegressor):
         prior = "by a rule, since rows were streamed"

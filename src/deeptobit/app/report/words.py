@@ -141,6 +141,9 @@ def _bounds(n_outcomes: int, bounded: int, often: int) -> str:
 def held_out_rows(fitted: FittedStudy, min_count: int = FEWEST) -> str:
     """Which rows a model is measured on, without a full stop."""
     n_groups = fitted.n_groups
+    if fitted.mixed:
+        rows = f"The last visits of people ({fitted.n_held_out:,}) were forecast from their earlier"
+        return f"{rows} ones, by models that had not seen them"
     if fitted.streamed:
         others = "" if n_groups is None else ", nor any other row of their groups"
         rows = f"Of the rows, {fitted.n_held_out:,} were held out at random: the model has not seen"

@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from sys import float_info
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.tables import StudyError, did_you_mean
@@ -174,6 +174,7 @@ class DataSettings:
     sheet: str | None = key("the name of a sheet", is_name, None)
     id: str | None = key(*_COLUMN)
     group: str | None = key(*_COLUMN)
+    time: str | None = key(*_COLUMN)
     missing: tuple[str | float, ...] = key(
         "a list of cells that mean missing, such as [-4, 999]",
         each(lambda cell: is_name(cell) or is_number(cell)),
@@ -217,7 +218,7 @@ class TargetSettings:
 
 _CV = ("a whole number of folds, from 2", lambda value: is_count(value, 2), 5)
 _SEED = ("a whole number from 0", lambda value: is_count(value, 0), 0)
-_KINDS = ("auto", "network", "tobit")
+_KINDS = ("auto", "network", "tobit", "mixed")
 _FAMILIES = ("gaussian", "logistic", "student_t")
 
 
@@ -267,9 +268,32 @@ class TobitSettings:
     seed: int = key(*_SEED)
 
 
-ModelSettings = AutoSettings | NetworkSettings | TobitSettings
+def _or_auto(expected: str, holds: Callable[[Any], bool]) -> Any:
+    return key(f"'auto' or {expected}", lambda value: value == "auto" or holds(value), "auto")
+
+
+def _is_from_zero(value: Any) -> bool:
+    return is_number(value) and value >= 0
+
+
+@dataclass(frozen=True)
+class MixedSettings:
+    """``[model]`` with ``kind = "mixed"``: :class:`MixedTobitRegressor`."""
+
+    cv: ClassVar[int] = 1  # one fit at a time
+    noise: ClassVar[str] = "gaussian"
+    kind: str = one_of(*_KINDS, default="auto")
+    random_effects: str = one_of("auto", "intercept", "slope", default="auto")
+    alpha: float | str = _or_auto("a number from 0", _is_from_zero)
+    person_rank: int | str = _or_auto("a whole number from 0", lambda rank: is_count(rank, 0))
+    visit_rank: int | str = _or_auto("0, 1 or 2", lambda rank: is_count(rank, 0) and rank <= 2)
+    shrinkage: float | str = _or_auto("a number from 0", _is_from_zero)
+    seed: int = key(*_SEED)
+
+
+ModelSettings = AutoSettings | NetworkSettings | TobitSettings | MixedSettings
 MODEL_KINDS: dict[str, type[ModelSettings]] = dict(
-    zip(_KINDS, (AutoSettings, NetworkSettings, TobitSettings), strict=True)
+    zip(_KINDS, (AutoSettings, NetworkSettings, TobitSettings, MixedSettings), strict=True)
 )
 
 

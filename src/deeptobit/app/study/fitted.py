@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,7 @@ StudyModel = (
     | estimators.SubspaceNetworkCV
     | estimators.SubspaceNetworkRegressor
     | estimators.TobitRegressor
+    | estimators.MixedTobitRegressor
 )
 
 
@@ -63,6 +64,8 @@ class FittedStudy:
         What features do to outcomes, in their units.
     subgroups : Subgroups or None
         Held-out errors in parts of the rows.
+    forecasts : list of dict
+        Errors of forecasts by horizon, of a mixed model.
     """
 
     model: StudyModel
@@ -77,6 +80,7 @@ class FittedStudy:
     ranges: FeatureRanges | None = None
     effects: Effects | None = None
     subgroups: Subgroups | None = None
+    forecasts: Sequence[dict[str, float]] = ()
 
     @cached_property
     def study(self) -> Study:
@@ -90,13 +94,18 @@ class FittedStudy:
 
     @property
     def n_held_out(self) -> int:
-        """Number of held-out rows: all, unless the study was streamed."""
+        """Number of held-out rows: all, or some if streamed, or last visits if mixed."""
         return len(self.held_out.targets)
 
     @property
     def streamed(self) -> bool:
         """Whether the rows were streamed, so that one model was fitted to most of them."""
-        return self.n_held_out < self.n_rows
+        return self.n_held_out < self.n_rows and not self.mixed
+
+    @property
+    def mixed(self) -> bool:
+        """Whether people were forecast: the held-out rows are their last visits."""
+        return isinstance(self.model, estimators.MixedTobitRegressor)
 
 
 # The file of a fitted study.
@@ -143,11 +152,15 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
         "stages": list(held_out.stages),
         "coverage": held_out.coverage,
     }
+    model = fitted.model
+    if isinstance(model, estimators.MixedTobitRegressor):
+        model = model.without_people()  # their names and scores stay behind
     state = {
-        "model": estimators.estimator_state(fitted.model),
+        "model": estimators.estimator_state(model),
         "encoder": fitted.encoder.to_state(),
         "held_out": stored,
         "findings": [list(finding) for finding in fitted.findings],
+        "forecasts": list(fitted.forecasts),
     }
     state |= {
         name: part.to_state() for name in _LEARNED if (part := getattr(fitted, name)) is not None
@@ -198,6 +211,7 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
         encoder=Encoder.from_state(state["encoder"]),
         held_out=HeldOut(targets, predictive, null, stages, stored["coverage"]),
         findings=tuple(Finding(*finding) for finding in state["findings"]),
+        forecasts=state.get("forecasts", ()),
         **{name: state[name] for name in _STORED},
         **{name: kind.from_state(state[name]) for name, kind in _LEARNED.items() if name in state},
     )
@@ -210,6 +224,11 @@ def predict_rows(
     model: StudyModel, X: pd.DataFrame, lower: FloatArray, upper: FloatArray
 ) -> Predictive:
     """Predictive distributions of shape (N, T), σ too, within bounds of shape (T,) or (N, T)."""
+    if isinstance(model, estimators.MixedTobitRegressor):
+        shape = len(X), len(model.target_names_)
+        return model._at(X, None, None)._predictive(
+            X, *np.broadcast_arrays(lower, upper, np.empty(shape))[:2]
+        )
     latent = model.predict(X, kind="latent")
     sigma = np.broadcast_to(model.sigma_, latent.shape)
     return Predictive(model.noise_, latent, sigma, lower, upper)

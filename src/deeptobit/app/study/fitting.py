@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from deeptobit import auto, estimators
-from deeptobit.app.study import config
+from deeptobit.app.study import config, visits
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
@@ -151,6 +151,12 @@ def make_model(
     AutoTobitRegressor(cv=5, noise='gaussian', random_state=0)
     """
     settings = study.model
+    if isinstance(settings, config.MixedSettings):
+        raise study.source.error(
+            ("model", "kind"),
+            'kind = "mixed" forecasts people from their visits: fit measures it on last visits; '
+            'to compare methods on other people write kind = "auto"',
+        )
     if isinstance(settings, config.TobitSettings):
         return estimators.TobitRegressor(alpha=settings.alpha, noise=settings.noise)
     options = asdict(settings) | {"cv": settings.cv if cv is None else cv, "n_jobs": n_jobs}
@@ -184,10 +190,11 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     settings = study.model
     rank, n_layers = _RANK, 2
     alphas: tuple[float, ...] = ()
-    if isinstance(settings, config.TobitSettings):
+    if isinstance(settings, config.TobitSettings | config.MixedSettings):
         raise study.source.error(
             ("model", "kind"),
-            'kind = "tobit" needs all rows in memory, and the rows of this table are streamed; '
+            f'kind = "{settings.kind}" needs all rows in memory, and the rows of this table are '
+            "streamed; "
             'write kind = "network", or allow more --memory',
         )
     if isinstance(settings, config.NetworkSettings):
@@ -272,8 +279,13 @@ def fit_study(
     groups = None if data.groups is None else data.groups[rows]
     data = replace(data, X=data.X.iloc[rows], targets=data.targets[rows], groups=groups)
     check_enough(study, data)
+    forecasts: list[dict[str, float]] = []
+    model: StudyModel
     try:
-        model, warned, n_folds, held_out = _fit_all(study, data, n_jobs, progress)
+        if isinstance(study.model, config.MixedSettings):
+            model, warned, n_folds, held_out, forecasts = _fit_mixed(study, data, progress)
+        else:
+            model, warned, n_folds, held_out = _fit_all(study, data, n_jobs, progress)
     except ValueError as error:
         raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
     seconds = f"{perf_counter() - started:.1f}"
@@ -292,7 +304,32 @@ def fit_study(
         ranges=learn_ranges(data.X, data.encoder),
         effects=learn_effects(model, data.X, data.encoder),
         subgroups=measure_parts(held_out, data.X, data.encoder, labelled),
+        forecasts=forecasts,
     )
+
+
+def _fit_mixed(
+    study: Study, data: StudyData, progress: Progress
+) -> tuple[StudyModel, list[Finding], int, HeldOut, list[dict[str, float]]]:
+    """The mixed model of all visits, and forecasts of last visits by models without them."""
+    model, caught, parts = visits.fit_mixed(study, data, progress)
+    assert data.groups is not None
+    found = []
+    for rows, outside in parts:
+        test, train = data.targets[rows], np.setdiff1d(np.arange(len(data.X)), rows)
+        y = visits.forecast_rows(outside, data.X.iloc[rows], data.groups[rows], test)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has warned of what concerns all rows
+            null = predict_null(Gaussian(), data.targets[train], test)
+        found.append(HeldOut(test, y, null, (y.mean(),), study.evaluation.coverage))
+    rows = np.concatenate([rows for rows, _ in parts])
+    order = np.argsort(rows)
+    ranks = np.argsort(order)
+    pieces = np.split(ranks, np.cumsum([len(rows) for rows, _ in parts])[:-1])
+    folds = [auto.Fold(np.empty(0, int), piece) for piece in pieces]
+    held_out = join_folds(data.targets[rows[order]], folds, found)
+    forecasts = visits.horizons(study, data, parts)
+    return model, as_findings(caught), len(parts), held_out, forecasts
 
 
 def _fit_all(

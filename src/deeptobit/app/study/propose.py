@@ -33,6 +33,9 @@ class ProposedTarget(NamedTuple):
     certain: bool = True
 
 
+_TIME = re.compile(r"(visit_)?(time|months?|years?|weeks?|days?)(_(since|from)_.*)?|follow_?up|fup")
+
+
 @dataclass(frozen=True)
 class Proposal:
     """The part of every column.
@@ -45,6 +48,7 @@ class Proposal:
     targets: list[ProposedTarget]
     excluded: dict[str, str]
     categorical: list[str]
+    time: str | None = None
 
 
 def inspect_table(table: Table) -> Proposal:
@@ -65,7 +69,23 @@ def inspect_table(table: Table) -> Proposal:
         and (columns.names_place(name) or _CODE.fullmatch(columns.words_of(name)))
         and 2 < table.text(name).nunique() <= columns.MOST_CATEGORIES
     ]
-    return Proposal(key, group, targets, excluded, codes)
+    time = _when(table, kinds, group, [n for n, why in reasons.items() if not why])
+    return Proposal(key, group, targets, excluded, codes, time)
+
+
+def _when(
+    table: Table, kinds: dict[str, columns.Kind], group: str | None, names: list[str]
+) -> str | None:
+    """The time of a visit: a number by its name, which differs between rows of one person."""
+    if group is None or not columns.names_person(group):
+        return None
+    people = table.text(group)
+    for name in names:
+        if kinds[name] == "numbers" and _TIME.fullmatch(columns.words_of(name)):
+            spread = table.text(name).groupby(people).nunique()
+            if float((spread > 1).mean()) > 0.5:
+                return name
+    return None
 
 
 def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str | None]:
@@ -233,7 +253,12 @@ def _data(proposal: Proposal, missing: Sequence[str]) -> dict[str, str]:
     codes = "# missing = [-4, 999]"
     if missing:
         codes = f"missing = [{', '.join(map(toml_cell, missing))}]"
-    return {"id": key, "group": group, "missing": codes}
+    time = '# time = "column"  # when a visit was, in months or years; for kind = "mixed"'
+    kind = 'kind = "auto"             # or "network", "tobit", or "mixed" for repeated visits'
+    if proposal.time is not None:
+        time = f"time = {toml_text(proposal.time)}  # of a visit"
+        kind = 'kind = "mixed"            # people are forecast from their visits; or "auto"'
+    return {"id": key, "group": group, "missing": codes, "time": time, "kind": kind}
 
 
 def _features(proposal: Proposal) -> dict[str, str]:
