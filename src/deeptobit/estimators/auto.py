@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from deeptobit.auto import (
 from deeptobit.estimators.diagnosis import warn_of_censoring
 from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
+from deeptobit.estimators.resampling import Refits, refit_recalibrated
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.network import latents
 from deeptobit.runtime import time_left
@@ -241,7 +243,7 @@ class AutoTobitRegressor(SearchRegressor):
             "weights": stack.weights,
         }
         self._store((stack.layer,), search.held_out.targets)
-        self._chosen_noise = stack.noise
+        self._chosen_noise, self._trained = stack.noise, stack.draws
 
     def _take_network(self, search: Search, deeper: Candidate) -> None:
         """The network of all rows, with the error model of held-out rows in its last layer.
@@ -262,7 +264,8 @@ class AutoTobitRegressor(SearchRegressor):
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self.history_ = network.history_
         self._store((*below, last), search.held_out.targets)
-        self._chosen_noise = noise
+        again = partial(refit_recalibrated, network._trained.fit, recalibration)
+        self._chosen_noise, self._trained = noise, Refits(network._trained.rows, again)
 
 
 def _read_members(members: Any) -> tuple[str, ...]:

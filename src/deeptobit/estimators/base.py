@@ -42,6 +42,29 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
     its ``child_axes``. Limits per entry are passed as a :class:`~deeptobit.CensoredTargets`.
     """
 
+    _trained: Any  # the training data, for inference
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the training data: a model that is passed on must not carry them along."""
+        state = dict(super().__getstate__())
+        state.pop("_trained", None)
+        return state
+
+    def _training(self) -> Any:
+        """What ``fit`` left behind for inference."""
+        check_is_fitted(self)
+        if hasattr(self, "_trained"):
+            return self._trained
+        if getattr(self, "history_", {}).get("solver") == "online":
+            raise ValueError(
+                "inference needs the optimum for rows in memory: use solver='batch' and fit, not "
+                "partial_fit"
+            )
+        raise ValueError(
+            "inference looks back at the training data, which are never stored with a saved "
+            "model; fit again, or keep its result beside the model"
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file, which :func:`deeptobit.load` reads: arrays and JSON, no pickle.
 

@@ -198,7 +198,7 @@ class SubspaceNetworkCV(SearchRegressor):
         self.best_estimator_, self.history_ = network, network.history_
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self._store(network.layers_, search.held_out.targets)
-        self.coef_ = network.coef_  # one array in a saved file
+        self.coef_, self._trained = network.coef_, network._trained  # one array in a saved file
         self._show_progress(f"best of {len(candidates)} candidates: {best}", last=True)
 
     def _layer_noise(self) -> Noise:
