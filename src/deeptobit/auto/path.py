@@ -248,13 +248,13 @@ def learn_path(
     for prior in PATH:
         before = start(problem, even) if prior.after is None else states[prior.after]
         n_steps = _FIRST_STEPS if prior.after is None else _STEPS
-        states.append(_learn(problem, before, prior, n_steps))
+        states.append(learn(problem, before, prior, n_steps))
         if watch is not None:
             watch(len(states))
     return states
 
 
-def _learn(
+def learn(
     problem: EvidenceProblem, state: EvidenceState, prior: Prior, n_steps: int
 ) -> EvidenceState:
     """EM over the layer and its prior."""

@@ -27,6 +27,7 @@ from deeptobit.network import NetworkLayer
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
 
+_STEPS = 5  # of learning the prior again
 _MOST_STEPS = 40
 _SETTLED = 1e-3  # change of the coefficients in one step of EM, relative to the largest
 
@@ -42,10 +43,12 @@ class WeighedPrior(NamedTuple):
 
 @dataclass(frozen=True)
 class StackDraws:
-    """Draws of the averaged layer; priors, their weights and the error model stay as they are.
+    """Draws of the averaged layer; the weights of the priors and the error model stay.
 
     Every draw takes one prior with the probability of its weight: priors that disagree widen the
-    distribution.
+    distribution. Its width and the covariance between tasks are learned again, in a few steps from
+    where they are; if they stayed, the directions that tasks share would look more certain than
+    they are.
 
     Parameters
     ----------
@@ -91,8 +94,12 @@ class StackDraws:
         units = {"fit_intercept": self.fit_intercept, "standardize": self.standardize}
         with one_blas_thread():
             problem = EvidenceProblem.build(X, targets, weight, **units)
-            variance = state.spectrum.feature_variance * strength
+            variance = state.spectrum.feature_variance
+            if not around_zero:  # a feature that has left may have effects too small to be seen
+                variance = np.maximum(variance, min(variance.mean(), 1.0 / weight.sum()))
             state = replace(state, spectrum=Spectrum.build(problem, variance))
+            state = path.learn(problem, state, prior._replace(feature_variance="shared"), _STEPS)
+            state = replace(state, spectrum=state.spectrum.scaled(strength))
             centre = np.zeros_like(state.coef)
             if not around_zero:
                 centre = _draw_centre(problem, state, prior, random)

@@ -1,7 +1,6 @@
 """The model that needs nothing but the bounds."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal
@@ -22,7 +21,7 @@ from deeptobit.auto import (
 from deeptobit.estimators.diagnosis import warn_of_censoring
 from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
-from deeptobit.estimators.resampling import Refits, refit_recalibrated
+from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.network import latents
 from deeptobit.runtime import time_left
@@ -258,12 +257,9 @@ class AutoTobitRegressor(SearchRegressor):
         rows = np.concatenate([fold.test for fold in search.held_out.folds])
         *_, refitted = latents(network.layers_, search.X[rows], network.lower_, network.upper_)
         recalibration, noise = fit_error_model(scores, self._families(), refitted)
-        *below, last = network.layers_
-        U, intercept = recalibration.apply(last.U, last.intercept)
-        last = replace(last, U=U, intercept=intercept, sigma=recalibration.sigma)
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self.history_ = network.history_
-        self._store((*below, last), search.held_out.targets)
+        self._store(recalibrated_layers(network.layers_, recalibration), search.held_out.targets)
         again = partial(refit_recalibrated, network._trained.fit, recalibration)
         self._chosen_noise, self._trained = noise, Refits(network._trained.rows, again)
 

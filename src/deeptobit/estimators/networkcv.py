@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from deeptobit.arrays import FloatArray, check_count
-from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
+from deeptobit.auto import Fold, HeldOut, Recalibration, Scoring, check_folds, make_folds
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.formula import FormulaDesign
 from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
@@ -208,6 +208,10 @@ class SubspaceNetworkCV(SearchRegressor):
                 "family, such as noise='gaussian'"
             )
         return one_family(self.noise)
+
+    def _apply(self, change: Recalibration) -> None:
+        super()._apply(change)
+        self.best_estimator_ = self.best_estimator_._with_layers(self.layers_)
 
     def _keep_formula(self, design: FormulaDesign) -> None:
         super()._keep_formula(design)

@@ -12,19 +12,25 @@ from deeptobit.inspection.covariance import (
     FittedTobit,
     Reference,
 )
-from deeptobit.inspection.heatmaps import draw_similarity, draw_subspaces
+from deeptobit.inspection.heatmaps import PALE, draw_similarity, draw_subspaces
 from deeptobit.inspection.predictions import draw_layers, draw_predictions
+from deeptobit.inspection.stability import Draw, Stability, agreement, align, summarise_draws
 from deeptobit.inspection.style import Axes
 from deeptobit.inspection.subspaces import Subspace, canonical_subspaces
 
 __all__ = [
+    "PALE",
     "Axes",
     "CovarianceKind",
+    "Draw",
     "FittedLayer",
     "FittedModel",
     "FittedTobit",
     "Reference",
+    "Stability",
     "Subspace",
+    "agreement",
+    "align",
     "bound_calibrations",
     "canonical_subspaces",
     "draw_calibration",
@@ -36,4 +42,5 @@ __all__ = [
     "draw_subspaces",
     "pit_values",
     "read_convergence",
+    "summarise_draws",
 ]

@@ -8,7 +8,10 @@ from typer.core import TyperGroup
 
 from deeptobit import __version__
 
-COMMANDS = ["init", "check", "fit", "convert", "predict", "export", "evaluate", "report", "demo"]
+COMMANDS = [
+    *("init", "check", "plan", "fit", "convert", "predict", "export", "evaluate", "report"),
+    "demo",
+]
 
 
 class _Commands(TyperGroup):
