@@ -5,16 +5,20 @@ A range has two lines, one per end. Monte Carlo errors are in the name of the nu
 
 import warnings
 from collections.abc import Iterator
+from time import perf_counter
 from typing import Literal, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
-from deeptobit import SubspaceTobitRegressor, TobitRegressor
+from deeptobit import AutoTobitRegressor, SubspaceTobitRegressor, TobitRegressor
 from deeptobit.arrays import FloatArray
+from deeptobit.datasets import make_clinical_cohort
+from deeptobit.datasets.clinical import ClinicalCohort
 from deeptobit.estimators.inference import INTERCEPT, LOG_SIGMA
 from deeptobit.exceptions import CensoringWarning
+from deeptobit.inspection import align
 from deeptobit.likelihood import Gaussian, Predictive
 
 TASKS = 100  # outcomes drawn over one X, fitted together
@@ -60,6 +64,9 @@ def measure(n_sets: int = 10_000) -> Iterator[Number]:
             yield from _small(name, setting, n_sets)
         yield from _layer("alpha = 0", 0.0, n_sets // 20)
         yield from _layer("alpha = 'auto'", "auto", n_sets // 20)
+        yield from _effects(n_sets // 250)
+        for n_people in (400, 1600):
+            yield from _stability(n_people, n_sets // 1000)
 
 
 def _means(name: str, setting: Setting, n_sets: int) -> Iterator[Number]:
@@ -120,3 +127,75 @@ def _within(what: str, shares: list[float], low: float, high: float) -> Iterator
     what, mean = f"{what} (± {error:.1g})", float(np.mean(shares))
     yield Number(what, mean, low, "at least")
     yield Number(what, mean, high, "at most")
+
+
+def _effects(n_sets: int) -> Iterator[Number]:
+    """Average marginal effects of the default, 500 × 138 × 30: coverage and time."""
+    hits, largest, seconds = [], [], []
+    for seed in range(n_sets):
+        cohort = make_clinical_cohort(500, random_state=1000 + seed)
+        truth = true_effects(cohort, 1000 + seed).ravel()
+        model = AutoTobitRegressor(lower=cohort.lower, upper=cohort.upper, random_state=0)
+        model.fit(cohort.X, cohort.Y)
+        started = perf_counter()
+        found = model.marginal_effects(n_boot=200, n_jobs=2)
+        seconds.append(perf_counter() - started)
+        inside = ((found["ci_low"] <= truth) & (truth <= found["ci_high"])).to_numpy()
+        hits.append(inside.mean())
+        largest.append(inside[found["z"].abs().to_numpy().argsort()[-len(inside) // 100 :]].mean())
+    what = "effects of the default, 500 × 138 × 30, 200 draws"
+    yield from _within(f"95 % intervals, {what}", hits, 0.90, 0.98)
+    among = "the same, among the 1 % of the largest |z|"
+    yield Number(among, float(np.mean(largest)), 0.8, "at least")
+    yield Number(f"{what}, two workers: longest, seconds", max(seconds), 480.0, "at most")
+
+
+def true_effects(cohort: ClinicalCohort, seed: int) -> FloatArray:
+    """Average effects on E[y|x] in a cohort, whose coefficients a larger one of its seed has."""
+    large = make_clinical_cohort(4000, random_state=seed)
+    ones = np.ones((len(large.X), 1))
+    coef = np.linalg.lstsq(np.hstack([large.X, ones]), large.latent, rcond=None)[0][:-1].T
+    noise, between = (large.uncensored - large.latent).to_numpy(), []
+    for task, name in enumerate(cohort.Y.columns):
+        errors, latent = np.sort(noise[:, task]), cohort.latent.to_numpy()[:, task]
+        ends = cohort.lower[name] + 0.5, cohort.upper[name] - 0.5  # the rest is rounded to a bound
+        below = [np.searchsorted(errors, end - latent) / len(errors) for end in ends]
+        between.append((below[1] - below[0]).mean())
+    return np.asarray(coef * np.array(between)[:, None])
+
+
+def _stability(n_people: int, n_sets: int) -> Iterator[Number]:
+    """Bands of loadings, and signs of stable ones in a fresh cohort of the same size."""
+    covered, held, kept, n_separated = [], [], [], 0
+    for seed in range(2000, 2000 + n_sets):
+        cohort = make_clinical_cohort(2 * n_people, random_state=seed)
+        model, fresh = (
+            AutoTobitRegressor(
+                members=["stack"], lower=cohort.lower, upper=cohort.upper, random_state=0
+            ).fit(cohort.X[rows], cohort.Y[rows])
+            for rows in (slice(n_people), slice(n_people, None))
+        )
+        found = model.subspace_stability(n_boot=100, n_components=4, n_jobs=2)
+        large = np.hstack([cohort.X, np.ones((len(cohort.X), 1))])
+        coef = np.linalg.lstsq(large, cohort.latent, rcond=None)[0][:-1].T
+        unit = model.feature_scale_ / model.sigma_[:, None]
+        effects = model.coef_ * unit
+        truth, other = (align(effects, each * unit, 4) for each in (coef, fresh.coef_ * unit))
+        for r, subspace in enumerate(model.subspaces()[:4]):
+            table = found.loadings.loc[subspace.number]
+            if not found.components["separated"].iloc[r]:
+                continue
+            n_separated += 1
+            true = truth.loadings[r] / np.linalg.norm(subspace.target_loadings)
+            covered.append(((table["low"] <= true) & (true <= table["high"])).mean())
+            stable = table["stable"].to_numpy()
+            same = np.sign(other.loadings[r]) == np.sign(table["loading"])
+            held += same[stable].tolist()
+            kept += stable[np.abs(true) > 0.1 * np.abs(true).max()].tolist()
+    name = f"{n_people} people, {n_separated} separated components of {n_sets} cohorts"
+    yield from _within(f"90 % bands of loadings, {name}", covered, 0.84, 0.95)
+    what = f"stable at 95 %: signs of {len(held)} loadings that hold in a fresh cohort"
+    yield Number(f"{what}, {n_people} people", float(np.mean(held)), 0.94, "at least")
+    if n_people >= 1600:
+        what = "loadings beyond a tenth of the largest that are stable"
+        yield Number(f"{what}, {n_people} people", float(np.mean(kept)), 0.5, "at least")

@@ -10,7 +10,7 @@ from sklearn.linear_model import BayesianRidge, Ridge
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.auto.evidence import EvidenceProblem, Spectrum, impute, noise_correlation
-from deeptobit.auto.path import EvidenceState, Prior, Sharing, _learn, em_step
+from deeptobit.auto.path import EvidenceState, Prior, Sharing, em_step, learn
 from tests.auto.problems import begun, linear, posed
 
 _SEPARATE = Sharing(1.0)
@@ -51,7 +51,7 @@ def test_with_a_wide_prior_a_censored_task_is_the_tobit() -> None:
 def test_one_task_without_censoring_is_bayesian_ridge() -> None:
     X, Y = linear(n_tasks=1)
     problem = posed(X, Y)
-    state = _learn(problem, begun(problem), _ALONE, 400)
+    state = learn(problem, begun(problem), _ALONE, 400)
     tiny = 1e-12
     reference = BayesianRidge(
         max_iter=2000, tol=1e-12, alpha_1=tiny, alpha_2=tiny, lambda_1=tiny, lambda_2=tiny
@@ -97,7 +97,7 @@ def test_the_evidence_rises(prior: Prior) -> None:
     state = begun(problem)
     course = []
     for _ in range(25):
-        state = _learn(problem, state, prior, 1)
+        state = learn(problem, state, prior, 1)
         course.append(_evidence(problem, state))
     assert (np.diff(course[1:]) > -1e-6).all()
 
@@ -107,7 +107,7 @@ def test_irrelevant_features_lose_their_variance() -> None:
     X = rng.normal(size=(300, 10))
     Y = X[:, :2] @ rng.normal(size=(2, 5)) + rng.normal(size=(300, 5))
     problem = posed(X, Y)
-    omega = _learn(problem, begun(problem), _OWN, 40).spectrum.feature_variance
+    omega = learn(problem, begun(problem), _OWN, 40).spectrum.feature_variance
     assert omega[2:].max() < 0.1 * omega[:2].min()
 
 
@@ -136,10 +136,10 @@ def test_noise_taken_for_the_independent_it_is_pays_at_a_floor_alone(
     truth = rng.normal(size=(160, 4)) @ rng.normal(size=(4, 30)) / np.sqrt(160 * 4)
     Y = np.maximum(X @ truth + rng.normal(size=(80, 30)), floor)
     problem = posed(X, Y, lower=floor)
-    separate = _learn(problem, begun(problem), _ALONE, 15)
+    separate = learn(problem, begun(problem), _ALONE, 15)
     errors = []
     for correlated in (True, False):
-        state = _learn(problem, separate, Prior("shared", Sharing(0.1, correlated), 0), 20)
+        state = learn(problem, separate, Prior("shared", Sharing(0.1, correlated), 0), 20)
         coef = state.coef * state.sigma * problem.scaling.scale
         errors.append(np.linalg.norm(coef - truth))
     assert low < errors[1] / errors[0] < high

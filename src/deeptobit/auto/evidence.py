@@ -190,6 +190,10 @@ class Spectrum:
         """The same directions with all prior variances multiplied by a factor."""
         return type(self)(self.feature_variance * factor, self.values * factor, self.directions)
 
+    def without_directions(self) -> Self:
+        """The variances alone, from which a spectrum can be built again."""
+        return type(self)(self.feature_variance, self.values[:0], self.directions[:, :0])
+
 
 def _non_zero(products: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenpairs of a positive semidefinite matrix whose values are not rounding alone."""

@@ -127,16 +127,17 @@ def maximise(
     The covariance of the tasks is :math:`(1 - \rho) K + \rho R`. With ρ = 1 it is that of the
     noise, and each task is a separate ridge regression.
     """
-    posterior = Posterior.infer(
-        state.spectrum,
-        expected.moments,
-        (1.0 - shrinkage) * state.task_covariance + shrinkage * expected.noise,
-        expected.noise,
-    )
+    covariance = task_prior(state, expected, shrinkage)
+    posterior = Posterior.infer(state.spectrum, expected.moments, covariance, expected.noise)
     fitted = replace(
         state, coef=posterior.mean, intercept=expected.intercept, freedom=posterior.freedom
     )
     return fitted, posterior
+
+
+def task_prior(state: EvidenceState, expected: Expectation, shrinkage: float) -> FloatArray:
+    """Prior covariance of the effects between tasks, (1 − ρ)K + ρR, (T, T)."""
+    return (1.0 - shrinkage) * state.task_covariance + shrinkage * expected.noise
 
 
 def em_step(
@@ -247,13 +248,13 @@ def learn_path(
     for prior in PATH:
         before = start(problem, even) if prior.after is None else states[prior.after]
         n_steps = _FIRST_STEPS if prior.after is None else _STEPS
-        states.append(_learn(problem, before, prior, n_steps))
+        states.append(learn(problem, before, prior, n_steps))
         if watch is not None:
             watch(len(states))
     return states
 
 
-def _learn(
+def learn(
     problem: EvidenceProblem, state: EvidenceState, prior: Prior, n_steps: int
 ) -> EvidenceState:
     """EM over the layer and its prior."""
@@ -283,7 +284,7 @@ def fit_members(
         layer, _ = maximise(layer, expected, sharing.shrinkage)
         for _ in range(_POLISH_STEPS - 1):
             layer, _ = em_step(problem, layer, sharing)
-        members.append(_to_user(problem, layer, settings(prior, strength)))
+        members.append(to_user(problem, layer, settings(prior, strength)))
     return members
 
 
@@ -298,7 +299,7 @@ def settings(prior: Prior, strength: float) -> dict[str, Any]:
     }
 
 
-def _to_user(
+def to_user(
     problem: EvidenceProblem, state: EvidenceState, settings: dict[str, Any]
 ) -> EvidenceMember:
     """A layer in the user's units."""

@@ -23,6 +23,7 @@ from deeptobit.auto.path import (
     mean_state,
 )
 from deeptobit.auto.recalibration import HeldOutScores
+from deeptobit.auto.redraw import StackDraws, WeighedPrior
 from deeptobit.layer import CensoringKinds
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import NetworkLayer
@@ -59,6 +60,8 @@ class EvidenceStack:
     kinds : CensoringKinds
     latents : list of arrays
         Scores before censoring of the rows that each fold holds out.
+    draws : StackDraws
+        How the layer may differ from the truth, and from that of other rows.
     """
 
     layer: NetworkLayer
@@ -71,6 +74,7 @@ class EvidenceStack:
     fit_times: FloatArray
     kinds: CensoringKinds
     latents: list[FloatArray]
+    draws: StackDraws
 
     @property
     def scores(self) -> FloatArray:
@@ -123,7 +127,7 @@ def fit_stack(
     layers = [average(path.members, weights) for path in paths]
     latents = [layer.latent(X[fold.test]) for fold, layer in zip(folds, layers, strict=True)]
     problem = EvidenceProblem.build(X, targets, weight, **units)
-    layer = _fit_again(problem, paths, weights, strengths)
+    layer, priors = _fit_again(problem, paths, weights, strengths)
     scores = HeldOutScores.of_folds(
         held_out, latents, layer.sigma, problem.kinds, fit_intercept=fit_intercept
     )
@@ -143,6 +147,7 @@ def fit_stack(
         fit_times=np.array([path.seconds for path in paths]),
         kinds=problem.kinds,
         latents=latents,
+        draws=StackDraws((X, targets, weight), priors, recalibration, **units),
     )
 
 
@@ -181,12 +186,12 @@ def _fit_again(
     paths: list[_Path],
     weights: FloatArray,
     strengths: tuple[float, ...],
-) -> EvidenceMember:
-    """The average of the members that have weight, fitted to all rows.
+) -> tuple[EvidenceMember, list[WeighedPrior]]:
+    """The average of the members that have weight, fitted to all rows, and their priors.
 
     Their priors are those of the folds, averaged.
     """
-    members = []
+    members, priors = [], []
     table = weights.reshape(len(PATH), len(strengths))
     with one_blas_thread():
         for prior, row, states in zip(
@@ -194,8 +199,13 @@ def _fit_again(
         ):
             wanted = list(compress(strengths, row > 0.0))
             if wanted:
-                members += fit_members(problem, mean_state(problem, states), prior, wanted)
-    return average(members, weights[weights > 0.0])
+                state = mean_state(problem, states)
+                members += fit_members(problem, state, prior, wanted)
+                state = replace(state, spectrum=state.spectrum.without_directions())
+                shares = compress(row.tolist(), row > 0.0)
+                found = zip(wanted, shares, strict=True)
+                priors += [WeighedPrior(prior, each, share, state) for each, share in found]
+    return average(members, weights[weights > 0.0]), priors
 
 
 def stacking_weights(moments: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from deeptobit.auto import (
 from deeptobit.estimators.diagnosis import warn_of_censoring, warn_of_repeats
 from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
+from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.network import Trees, concatenate, latents
 from deeptobit.runtime import time_left
@@ -274,7 +276,7 @@ class AutoTobitRegressor(SearchRegressor):
             "weights": stack.weights,
         }
         self._store((stack.layer,), search.held_out.targets)
-        self._chosen_noise = stack.noise
+        self._chosen_noise, self._trained = stack.noise, stack.draws
 
     def _take_network(self, search: Search, deeper: Candidate) -> None:
         """The network of all rows, with the error model of held-out rows in its last layer.
@@ -289,13 +291,11 @@ class AutoTobitRegressor(SearchRegressor):
         rows = np.concatenate([fold.test for fold in search.held_out.folds])
         *_, refitted = latents(network.layers_, search.X[rows], network.lower_, network.upper_)
         recalibration, noise = fit_error_model(scores, self._families(), refitted)
-        *below, last = network.layers_
-        U, intercept = recalibration.apply(last.U, last.intercept)
-        last = replace(last, U=U, intercept=intercept, sigma=recalibration.sigma)
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self.history_ = network.history_
-        self._store((*below, last), search.held_out.targets)
-        self._chosen_noise = noise
+        self._store(recalibrated_layers(network.layers_, recalibration), search.held_out.targets)
+        again = partial(refit_recalibrated, network._trained.fit, recalibration)
+        self._chosen_noise, self._trained = noise, Refits(network._trained.rows, again)
 
 
 def _read_members(members: Any) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -12,14 +13,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import inspection as plots
-from deeptobit.arrays import FloatArray, check_count
+from deeptobit.arrays import BoolArray, FloatArray, check_count
+from deeptobit.auto import HeldOutScores, Recalibration, fit_error_model
 from deeptobit.estimators.conformal import ConformalMixin
 from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
-from deeptobit.estimators.inputs import KINDS, PredictionKind, check_choice
+from deeptobit.estimators.inputs import KINDS, Limits, PredictionKind, check_choice
 from deeptobit.files import models, onnx
-from deeptobit.inspection import Axes
-from deeptobit.likelihood import Predictive
+from deeptobit.inspection import Axes, Stability
+from deeptobit.likelihood import Noise, Predictive
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
 from deeptobit.targets import CensoredTargets
 
@@ -28,6 +30,8 @@ _NO_CONVERGENCE = {
     "evidence": "this model was chosen by cross-validation; members_ has the candidates",
     "online": "this model has learned from too few rows to show its convergence",
 }
+
+_FEWEST = 20  # values between the bounds, from which a target is recalibrated
 
 
 class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
@@ -41,6 +45,66 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
     is in ``deeptobit.inspection``. They return the Axes. If a picture has several panels, they are
     its ``child_axes``. Limits per entry are passed as a :class:`~deeptobit.CensoredTargets`.
     """
+
+    _trained: Any  # the training data, for inference
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the training data: a model that is passed on must not carry them along."""
+        state = dict(super().__getstate__())
+        state.pop("_trained", None)
+        return state
+
+    def _training(self) -> Any:
+        """What ``fit`` left behind for inference."""
+        check_is_fitted(self)
+        if hasattr(self, "_trained"):
+            return self._trained
+        if getattr(self, "history_", {}).get("solver") == "online":
+            raise ValueError(
+                "inference needs the optimum for rows in memory: use solver='batch' and fit, not "
+                "partial_fit"
+            )
+        raise ValueError(
+            "inference looks back at the training data, which are never stored with a saved "
+            "model; fit again, or keep its result beside the model"
+        )
+
+    def recalibrate(self, X: Any, y: Any, *, lower: Limits = None, upper: Limits = None) -> Self:
+        r"""A copy whose level, slope and σ are those of other rows, such as those of another site.
+
+        The latent score η of every target becomes a + cη, its noise scale σ', by penalised
+        likelihood: c has a prior around 1. Effects of features keep their proportions. A target
+        with fewer than 20 values between the bounds stays as it is.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 1))
+        >>> y = np.clip(2 * X[:, 0] + 10 + rng.normal(size=500), 0, 30)
+        >>> model = TobitRegressor(upper=30).fit(X, y)
+        >>> moved = model.recalibrate(X, np.clip(y + 3, 0, 30))
+        >>> (moved.predict(X[:3]) - model.predict(X[:3])).round(1)
+        array([3., 3., 3.])
+        """
+        targets = self._read_again(y, lower, upper)
+        change, noise, _ = fit_recalibration(self, self._predictive_for(X, targets), targets)
+        model = copy(self)
+        model._apply(change)
+        model._chosen_noise = noise
+        return model
+
+    def _apply(self, change: Recalibration) -> None:
+        self.coef_, self.intercept_ = change.apply(self.coef_, self.intercept_)
+        self.sigma_ = change.sigma
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file, which :func:`deeptobit.load` reads: arrays and JSON, no pickle.
@@ -299,6 +363,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         *,
         n_features: int = 25,
         n_components: int = 5,
+        stability: Stability | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """Loadings of the shared directions on features and targets.
@@ -314,6 +379,9 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             networks.
         n_features, n_components : int
             How many of the largest to draw.
+        stability : Stability, optional
+            Of ``subspace_stability``: loadings on features that are not stable are drawn pale, and
+            only components that it has are drawn.
         ax : Axes, optional
 
         Examples
@@ -331,6 +399,10 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         shown = self.subspaces(layer, X)[:n_components]
         if not shown:
             raise ValueError("no feature has an effect in this layer: there is nothing to draw")
+        stable = None if stability is None else stability.stable()
+        if stable is not None:
+            shown = shown[: stable.shape[1]]
+            stable = stable.iloc[:, : len(shown)].reindex(list(shown[0].features))
         names = [f"{subspace.number}\n{subspace.share:.0%}" for subspace in shown]
         features = np.column_stack([subspace.feature_loadings for subspace in shown])
         targets = np.column_stack([subspace.target_loadings for subspace in shown])
@@ -338,6 +410,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             pd.DataFrame(features, index=list(shown[0].features), columns=names),
             pd.DataFrame(targets, index=list(shown[0].targets), columns=names),
             n_features=n_features,
+            stable=stable,
             ax=ax,
         )
 
@@ -412,3 +485,28 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             f"target must be one of {', '.join(map(repr, names))}, or its number from 0 to "
             f"{len(names) - 1}; got {target!r}"
         )
+
+
+def fit_recalibration(
+    model: CensoredRegressor, predictive: Predictive, targets: CensoredTargets
+) -> tuple[Recalibration, Noise, BoolArray]:
+    """Level, slope and σ of a model's scores for other outcomes, under its families of noise.
+
+    Returns
+    -------
+    Recalibration
+    Noise
+        With the growth of the spread that belongs to it.
+    bool array of shape (T,)
+        Targets that were recalibrated.
+    """
+    free = targets.observed.sum(axis=0) >= _FEWEST
+    same = np.zeros(len(free)), np.ones(len(free)), model.sigma_, np.zeros(len(free))
+    if not free.any():
+        return Recalibration(*same), model.noise_, free
+    weight = np.ones(len(targets))
+    latent, sigma = predictive.latent, model.sigma_
+    scores = HeldOutScores.build(latent, targets, weight, sigma, free, fit_intercept=True)
+    found, noise = fit_error_model(scores, [model.noise_])
+    pairs = zip(found, same, strict=True)
+    return Recalibration(*(np.where(free, *pair) for pair in pairs)), noise, free

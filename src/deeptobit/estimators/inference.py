@@ -29,12 +29,6 @@ class InferenceRegressor(CensoredRegressor):
 
     _trained: FittedModel
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the training data: a model that is passed on must not carry them along."""
-        state = dict(super().__getstate__())
-        state.pop("_trained", None)
-        return state
-
     def summary(
         self,
         *,
@@ -284,20 +278,6 @@ class InferenceRegressor(CensoredRegressor):
         matrix = self._read_features(X)
         dense = matrix.toarray() if inputs.is_sparse(matrix) else matrix
         return np.column_stack([dense, np.ones(len(dense))])
-
-    def _training(self) -> FittedModel:
-        check_is_fitted(self)
-        if hasattr(self, "_trained"):
-            return self._trained
-        if getattr(self, "history_", {}).get("solver") == "online":
-            raise ValueError(
-                "inference needs the optimum for rows in memory: use solver='batch' and fit, not "
-                "partial_fit"
-            )
-        raise ValueError(
-            "inference looks back at the training data, which are never stored with a saved "
-            "model; fit again, or keep summary() beside the model"
-        )
 
     def _covariance(
         self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None

@@ -1,7 +1,9 @@
 """The Subspace Network: censored low-rank layers, grown one by one and tuned together."""
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from time import perf_counter
 from typing import Any, Literal
@@ -15,6 +17,7 @@ from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
 from deeptobit.estimators.prediction import of_kind
+from deeptobit.estimators.resampling import Layers, Refits
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator
 from deeptobit.exceptions import warn
@@ -158,9 +161,21 @@ class LayeredRegressor(SubspaceEstimator):
             )
         return self._read_features(X)
 
-    def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
+    def _set_layers(self, layers: Layers) -> None:
         self.layers_, self.n_layers_ = layers, len(layers)
-        super()._store(layers, targets)
+        super()._set_layers(layers)
+
+    def _slopes(self, matrix: Any, factor: FloatArray, changes: FloatArray | None) -> FloatArray:
+        if changes is None:
+            return networks.mean_slopes(self.layers_, matrix, self.lower_, self.upper_, factor)
+        coef, n_below = self.layers_[0].coef, changes.shape[1]
+        of_trees = np.einsum("nt,nkd->tkd", factor, changes, optimize=True) / len(factor)
+        of_trees = np.einsum("tk,tkd->td", coef[:, :n_below], of_trees)
+        return np.asarray(factor.mean(axis=0)[:, None] * coef[:, n_below:] + of_trees)
+
+    def _tree_changes(self, matrix: Any) -> FloatArray | None:
+        trees = vars(self).get("trees_")
+        return None if trees is None else trees.changes(matrix, inputs.feature_scale(matrix))
 
     def _latent(self, X: Any) -> FloatArray:
         result = np.empty((X.shape[0], len(self.sigma_)))
@@ -330,6 +345,8 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
         self._store(network.layers, targets)
         grown = tuple(found.layer for found in network.grown)
         self.undone_layers_ = () if network.tuned else self._undone(grown)
+        if self.history_["solver"] == "batch":
+            self._trained = Refits(rows, partial(refit_network, copy(self)))
 
     def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
         self._check_network(training.targets)
@@ -465,6 +482,26 @@ def train_network(
         "tuning": {"kept": network.tuned, "objective": network.tuning},
     }
     return replace(network, grown=grown), alphas, history
+
+
+def refit_network(model: Any, rows: Rows) -> Layers:
+    """The layers of a fitted network for other rows, or other weights, started from what they are.
+
+    Penalties, depth, and whether layers are tuned together stay as they are.
+    """
+    history = model.history_
+    problem = _pose(model, rows, history["alphas"])
+    units = problem.design, problem.scaling
+    depth = history["paying_depth"] if model.prune_layers else len(model.layers_)
+    layers = networks.retrain(
+        problem,
+        networks.to_standard(model.layers_, *units),
+        n_layers=len(model.layers_) if history["tuning"]["kept"] else depth,
+        tuned=history["tuning"]["kept"],
+        tol=model.tol,
+        max_iter=model.max_iter,
+    )
+    return networks.to_user(layers, *units)
 
 
 def _alphas(model: Any, solver: str, rows: Rows, n_layers: int) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from deeptobit.arrays import FloatArray, check_count
-from deeptobit.auto import Fold, HeldOut, Scoring, check_folds, make_folds
+from deeptobit.auto import Fold, HeldOut, Recalibration, Scoring, check_folds, make_folds
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.formula import FormulaDesign
 from deeptobit.estimators.network import LayeredRegressor, SubspaceNetworkRegressor
@@ -206,7 +206,7 @@ class SubspaceNetworkCV(SearchRegressor):
         self.best_estimator_, self.history_ = network, network.history_
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self._store(network.layers_, search.held_out.targets)
-        self.coef_ = network.coef_  # one array in a saved file
+        self.coef_, self._trained = network.coef_, network._trained  # one array in a saved file
         self._show_progress(f"best of {len(candidates)} candidates: {best}", last=True)
 
     def _layer_noise(self) -> Noise:
@@ -216,6 +216,10 @@ class SubspaceNetworkCV(SearchRegressor):
                 "family, such as noise='gaussian'"
             )
         return one_family(self.noise)
+
+    def _apply(self, change: Recalibration) -> None:
+        super()._apply(change)
+        self.best_estimator_ = self.best_estimator_._with_layers(self.layers_)
 
     def _keep_formula(self, design: FormulaDesign) -> None:
         super()._keep_formula(design)

@@ -5,7 +5,9 @@ What a layer and a network have in common comes first: inputs, settings, and how
 
 import os
 from abc import abstractmethod
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal, Self
 
@@ -18,14 +20,21 @@ from sklearn.utils.validation import check_is_fitted
 from deeptobit import layer as batch
 from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inference import InferenceRegressor
 from deeptobit.estimators.inputs import Rows, RowsBehind
 from deeptobit.estimators.prediction import SubspaceMixin, all_or_nothing
+from deeptobit.estimators.resampling import Layers, Refits, ResampledRegressor
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
-from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
+from deeptobit.network import (
+    ContinuedNetwork,
+    NetworkLayer,
+    NetworkStream,
+    latents,
+    standard_start,
+    to_standard,
+)
 from deeptobit.online import (
     OnlineResult,
     OnlineSettings,
@@ -39,7 +48,7 @@ from deeptobit.scale import DaskRows, DataSummary, RowSource
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 
-class SubspaceEstimator(SubspaceMixin, CensoredRegressor):
+class SubspaceEstimator(SubspaceMixin, ResampledRegressor):
     """Stores the layers that share a subspace, and gives the coordinates of rows in it."""
 
     rank_: int
@@ -60,13 +69,7 @@ class SubspaceEstimator(SubspaceMixin, CensoredRegressor):
 
     def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
         """Keep a network: the coefficients of its first layer, the noise of its last."""
-        first, last = layers[0], layers[-1]
-        if "trees_" in vars(self):  # whose first layer is not one of features
-            for name in ("U_", "V_", "coef_"):
-                self.__dict__.pop(name, None)
-        else:
-            self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
-        self.intercept_, self.sigma_ = first.intercept, last.sigma
+        self._set_layers(layers)
         self._store_targets(targets)
         self._n_features_out = self.rank_
 
@@ -520,11 +523,16 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         features, scaling = null.problem.features, null.problem.scaling
         layer = NetworkLayer(*batch.to_user(features, scaling, fit.layer, self.rank_))
         self._store((layer,), targets)
-        self._trained = FittedLayer.at(null.at(self.alpha_).problem, null.kinds, fit.layer)
+        problem, rows = null.at(self.alpha_).problem, (matrix, targets, weight)
+        self._trained = FittedLayer.at(problem, null.kinds, fit.layer, rows)
         self.n_iter_ = max(fit.n_iter, 1)
         self.history_ |= fit.history
         self.history_["alpha_max"] = null.alpha_max
         self.history_["n_features_used"] = int(layer.V.any(axis=0).sum())
+
+    def _redraw(self) -> Refits:
+        rows: Rows = self._training().rows
+        return Refits(rows, partial(refit_layer, copy(self)))
 
     def _show_step(self, step: batch.Step) -> None:
         """Progress of the batch solver."""
@@ -564,6 +572,18 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         self.n_iter_ = max(found.n_seen, 1)
         if isinstance(self._stream, OnlineSolver):
             self.history_ |= self._stream.history
+
+
+def refit_layer(model: Any, rows: Rows) -> Layers:
+    """A fitted layer for other rows, or other weights, started from what it is."""
+    null, (start,) = model._null(*rows), model.layers_
+    features, scaling = null.problem.features, null.problem.scaling
+    (start,) = to_standard([start], features.design, scaling)
+    start = standard_start(null, start, np.zeros(model.n_features_in_))
+    fit = batch.solve_subspace(
+        null, start, alpha=model.alpha_, tol=model.tol, max_iter=model.max_iter
+    )
+    return (NetworkLayer(*batch.to_user(features, scaling, fit.layer, model.rank_)),)
 
 
 def null_of(

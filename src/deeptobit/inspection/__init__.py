@@ -12,20 +12,26 @@ from deeptobit.inspection.covariance import (
     FittedTobit,
     Reference,
 )
-from deeptobit.inspection.heatmaps import draw_similarity, draw_subspaces
+from deeptobit.inspection.heatmaps import PALE, draw_similarity, draw_subspaces
 from deeptobit.inspection.predictions import draw_layers, draw_predictions
 from deeptobit.inspection.residuals import draw_diagnostics, quantile_residuals
+from deeptobit.inspection.stability import Draw, Stability, agreement, align, summarise_draws
 from deeptobit.inspection.style import Axes
 from deeptobit.inspection.subspaces import Subspace, canonical_subspaces
 
 __all__ = [
+    "PALE",
     "Axes",
     "CovarianceKind",
+    "Draw",
     "FittedLayer",
     "FittedModel",
     "FittedTobit",
     "Reference",
+    "Stability",
     "Subspace",
+    "agreement",
+    "align",
     "bound_calibrations",
     "canonical_subspaces",
     "draw_calibration",
@@ -39,4 +45,5 @@ __all__ = [
     "pit_values",
     "quantile_residuals",
     "read_convergence",
+    "summarise_draws",
 ]

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from deeptobit.layer import (
     SubspaceProblem,
     fit_tobit,
 )
+from deeptobit.targets import CensoredTargets
 
 CovarianceKind = Literal["observed", "robust", "cluster"]
 _VANISHED = 1e-5  # of the strongest component
@@ -308,20 +309,29 @@ class FittedLayer(FittedModel):
     kinds : CensoringKinds
     layer : Layer
         Without components that are zero.
+    rows : tuple
+        Features, outcomes and weights as given, for fits to resampled rows.
     """
 
     problem: SubspaceProblem
     layer: Layer
+    rows: tuple[Any, CensoredTargets, FloatArray]
 
     @classmethod
-    def at(cls, problem: SubspaceProblem, kinds: CensoringKinds, layer: Layer) -> Self:
+    def at(
+        cls,
+        problem: SubspaceProblem,
+        kinds: CensoringKinds,
+        layer: Layer,
+        rows: tuple[Any, CensoredTargets, FloatArray],
+    ) -> Self:
         """A layer at its optimum; components that have vanished are left out."""
         layer = problem.balance(layer)
         strength = np.linalg.norm(layer.U, axis=0)
         used = strength > _VANISHED * max(strength.max(initial=0.0), 1e-3)
         layer = layer._replace(U=layer.U[:, used], Z=layer.Z[:, used])
         problem = replace(problem, rank=int(used.sum()))
-        return cls(problem, problem.total_weight, kinds, layer)
+        return cls(problem, problem.total_weight, kinds, layer, rows)
 
     def covariance(
         self, task: int, kind: CovarianceKind = "observed", groups: ArrayLike | None = None

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.inspection.style import SMALL, Axes, axes_or_new, divide, shorten
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ ROW_HEIGHT = 0.19  # inches: names of that font size do not touch
 _MAX_NAMED = 60  # rows beyond this have no room for their names
 _MAX_NUMBERED = 12  # tasks up to which a cell has room for its number
 _GAP = 0.04  # between two panels
+PALE = 0.25  # opacity of what is not stable
 
 
 def draw_subspaces(
@@ -23,6 +24,7 @@ def draw_subspaces(
     targets: "pd.DataFrame",
     *,
     n_features: int = 25,
+    stable: "pd.DataFrame | None" = None,
     ax: Axes | None = None,
 ) -> Axes:
     r"""Two heat maps: the loadings of components on features, and on targets.
@@ -38,6 +40,8 @@ def draw_subspaces(
         Loadings u.
     n_features : int
         Only the largest are drawn.
+    stable : DataFrame of shape (D, R), optional
+        Loadings on features that are not stable are drawn pale.
     ax : Axes, optional
 
     Examples
@@ -59,7 +63,8 @@ def draw_subspaces(
     half, heights = 0.5 * (1.0 - _GAP), (len(order) / n_rows, len(targets) / n_rows)
     lefts = zip((0.0, 0.5 + 0.5 * _GAP), heights, strict=True)
     left, right = divide(ax, [(start, 1.0 - height, half, height) for start, height in lefts])
-    heat_map(left, scaled(features.iloc[order]))
+    mask = None if stable is None else stable.to_numpy()[order]
+    heat_map(left, scaled(features.iloc[order]), mask)
     image = heat_map(right, scaled(targets))
     right.yaxis.tick_right()
     right.tick_params(length=0)
@@ -67,7 +72,8 @@ def draw_subspaces(
     left.set_title(f"features ({shown} {len(features)})", fontsize="medium")
     right.set_title("targets", fontsize="medium")
     ax.set_xlabel("component (share of the squared effects)", labelpad=30)
-    add_scale(ax, image, "loading, the largest of each component being ±1")
+    pale = "" if stable is None else "; pale: may have the other sign in the next sample"
+    add_scale(ax, image, f"loading, the largest of each component being ±1{pale}")
     return ax
 
 
@@ -142,10 +148,12 @@ def similar_order(cosines: FloatArray) -> list[int]:
     return [int(task) for task in leaves_list(tree)]
 
 
-def heat_map(ax: Axes, table: "pd.DataFrame") -> Any:
+def heat_map(ax: Axes, table: "pd.DataFrame", stable: BoolArray | None = None) -> Any:
     """Draw a table of values between −1 and 1, the first row on top, names at the left."""
+    shades = {"cmap": DIVERGING, "vmin": -1.0, "vmax": 1.0}
+    opacity = None if stable is None else np.where(stable, 1.0, PALE)
     image = ax.imshow(
-        table.to_numpy(), cmap=DIVERGING, vmin=-1.0, vmax=1.0, aspect="auto", interpolation="none"
+        table.to_numpy(), aspect="auto", interpolation="none", alpha=opacity, **shades
     )
     names = [shorten(str(name)) for name in table.index]
     named = range(len(names)) if len(names) <= _MAX_NAMED else range(0)

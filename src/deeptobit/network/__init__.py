@@ -8,6 +8,8 @@ from deeptobit.network.grow import (
     deepened,
     grow,
     prune,
+    retrain,
+    standard_start,
     train,
 )
 from deeptobit.network.joint import NetworkProblem
@@ -41,6 +43,8 @@ __all__ = [
     "latents",
     "mean_slopes",
     "prune",
+    "retrain",
+    "standard_start",
     "to_standard",
     "to_user",
     "train",

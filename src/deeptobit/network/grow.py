@@ -313,6 +313,35 @@ def train(
     return network
 
 
+def retrain(
+    problem: NetworkProblem,
+    layers: Sequence[NetworkLayer],
+    *,
+    n_layers: int,
+    tuned: bool,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+) -> tuple[NetworkLayer, ...]:
+    """Fit a network that was trained before again, with its choices, in standard units.
+
+    Layers start from where they are, one after the other; ``n_layers`` of them are not copies of
+    the first. A network that was ``tuned`` is grown and tuned anew: tuning stops before its end,
+    and would go further if it went on.
+    """
+    if tuned:
+        return train(problem, joint_tuning=True, tol=tol, max_iter=max_iter).layers
+    fit_layer = FitToOptimum(problem, tol, max_iter, lambda stage, step, objective: None)
+    starts = iter((layers[0], *layers[len(layers) - n_layers + 1 :]))
+    grown = grow(
+        lambda inputs, _: fit_layer(inputs, next(starts)),
+        n_layers,
+        *problem.bounds,
+        skip_connection=problem.skip_connection,
+        sigma_of=fit_layer.calibrated if problem.calibrate else None,
+    )
+    return deepened([found.layer for found in grown], len(layers))
+
+
 def _with_own_sigmas(
     joint: JointProblem, layers: Sequence[NetworkLayer]
 ) -> tuple[NetworkLayer, ...]:

@@ -195,9 +195,15 @@ _BLOCK_ENTRIES = 2**18  # (n, T, T) slopes of a block of rows
 
 
 def mean_slopes(
-    layers: Sequence[NetworkLayer], X: Any, lower: FloatArray, upper: FloatArray
+    layers: Sequence[NetworkLayer],
+    X: Any,
+    lower: FloatArray,
+    upper: FloatArray,
+    factor: FloatArray | None = None,
 ) -> FloatArray:
     r"""The mean over rows of :math:`\partial \eta^{(K)}/\partial x`, (T, D).
+
+    ``factor`` of shape (N, T) multiplies the slopes of every row, as those of a function of η do.
 
     Between the kinks that its bounds make, a network is linear in x; this is the average of its
     coefficients over the rows. For one layer it is UV.
@@ -218,6 +224,8 @@ def mean_slopes(
         scores = list(latents(layers[:-1], rows, lower, upper))
         # Backwards through the layers, all scores of the block at once.
         slopes = np.broadcast_to(np.eye(n_tasks), (rows.shape[0], n_tasks, n_tasks))
+        if factor is not None:
+            slopes = slopes * factor[start : start + size, :, None]
         for depth in range(len(layers) - 1, -1, -1):
             V, by_sketch = layers[depth].V, slopes @ layers[depth].U
             n_below = n_tasks if depth else 0

@@ -148,6 +148,17 @@ class Trees:
         roots = self.value[self.first[:-1]]
         return self.start + np.bincount(self.output, roots, minlength=len(self.start))
 
+    def changes(self, X: Any, width: FloatArray) -> FloatArray:
+        """Change of every row per unit of a feature, from x − width/2 to x + width/2, (n, K, D)."""
+        X = _dense(X)
+        changes = np.zeros((len(X), len(self.start), X.shape[1]))
+        for column in np.unique(self.feature[self.feature >= 0]).tolist():
+            if width[column] > 0.0:
+                step = np.zeros(X.shape[1])
+                step[column] = 0.5 * width[column]
+                changes[:, :, column] = (self(X + step) - self(X - step)) / width[column]
+        return changes
+
     def mean_changes(self, X: Any, width: FloatArray) -> FloatArray:
         """What a feature changes on average from x − width/2 to x + width/2, (K, D)."""
         from deeptobit.network import kernels

@@ -14,6 +14,7 @@ from deeptobit import __version__
 COMMANDS = [
     "init",
     "check",
+    "plan",
     "fit",
     "report",
     "open",

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    study: Annotated[Path | None, Argument(help="A study file.")] = None,
+    study: Annotated[
+        Path | None, Argument(help="A study file, or with --model a table of another site.")
+    ] = None,
+    model: Annotated[
+        Path | None, Option(help="A model file: is it right for the rows of another table?")
+    ] = None,
+    recalibrate: Annotated[
+        Path | None,
+        Option(help="With --model: write it with level, slope and noise of that table."),
+    ] = None,
+    force: common.Force = False,
     data: common.OtherData = None,
     dataset: Annotated[
         Literal["help", "adni"] | None, Option(help="A real cohort in place of a study.")
@@ -44,8 +54,16 @@ def evaluate(
 ) -> None:
     """Compare the network with other methods on rows that none of them has seen.
 
+    With --model MODEL TABLE: calibration, errors in points and drift of the features of a model
+    that was fitted before, on the table of another site.
+
     Exit codes: 0 done; 1 the data or settings are wrong; 2 wrong usage; 130 stopped by Ctrl-C.
     """
+    if model is not None and study is not None:
+        _validate(model, study, recalibrate, force, as_json)
+        return
+    if model is not None or recalibrate is not None:
+        raise BadParameter("--model needs the table to evaluate, and --recalibrate needs --model")
     if (study is None) == (dataset is None):
         raise BadParameter("name a study file, or a cohort with --dataset, not both")
     if study is None and data is not None:
@@ -92,6 +110,60 @@ def evaluate(
         )
     else:
         _show(console, problem, found, out)
+
+
+def _validate(
+    model: Path, file: Path, recalibrate: Path | None, force: bool, as_json: bool
+) -> None:
+    """A model on the table of another site."""
+    console = Console(stderr=as_json)
+    with common.one_sentence(as_json), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        if recalibrate is not None:
+            common.check_output(recalibrate, force, model, file, option="--recalibrate")
+        fitted = studies.load_fitted(model)
+        table = studies.read_data(fitted.study, file)
+        found = studies.validate(fitted, table)
+        if recalibrate is not None:
+            studies.save_fitted(studies.recalibrated(fitted, table), recalibrate)
+    for message in {str(warning.message): None for warning in caught}:
+        console.print(f"[yellow]warning[/yellow]: {escape(message)}")
+    if as_json:
+        tables = {"targets": found.measures, "features": found.drift}
+        shown = {name: each.reset_index().to_dict("records") for name, each in tables.items()}
+        written = None if recalibrate is None else str(recalibrate)
+        common.print_json(
+            {"rows": found.n_rows, **shown, "notes": found.notes(), "recalibrated": written}
+        )
+        return
+    shown_columns = {
+        "n": "entries",
+        "bias": "bias",
+        "error": "mae",
+        "slope": "slope",
+        "σ ratio": "sigma_ratio",
+        "R²": "r2",
+        "own R²": "own_r2",
+        "coverage": "coverage",
+    }
+    shown_table = Table(
+        title=f"{found.n_rows} rows of {escape(file.name)}; bias and mean absolute error in points",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+    )
+    for position, name in enumerate(["target", *shown_columns]):
+        shown_table.add_column(name, justify="right" if position else "left")
+    for name, row in found.measures.iterrows():
+        cells = [reports.words.number(row[column]) for column in shown_columns.values()]
+        shown_table.add_row(escape(str(name)), *cells)
+    console.print(shown_table)
+    for note in found.notes():
+        console.print(escape(note), highlight=False)
+    if recalibrate is not None:
+        common.print_written(
+            console, recalibrate, ": the model with level, slope and noise of this table."
+        )
 
 
 def _of_study(path: Path, table: Path | None) -> Problem:

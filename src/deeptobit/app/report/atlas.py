@@ -147,7 +147,9 @@ def _listed(names: tuple[str, ...], shown: int | None) -> str:
     return f"{', '.join(names[:shown])} and {len(names) - shown} more"
 
 
-def regional_values(values: pd.DataFrame, regions: Regions, measure: str) -> FloatArray:
+def regional_values(
+    values: pd.DataFrame, regions: Regions, measure: str, *, scale: bool = True
+) -> FloatArray:
     """Values of one measure by component, hemisphere and region, scaled to [−1, 1].
 
     Parameters
@@ -156,6 +158,8 @@ def regional_values(values: pd.DataFrame, regions: Regions, measure: str) -> Flo
     regions : Regions
         The regions of its rows.
     measure : str
+    scale : bool
+        False leaves the values as they are.
 
     Returns
     -------
@@ -172,7 +176,8 @@ def regional_values(values: pd.DataFrame, regions: Regions, measure: str) -> Flo
            [ nan, -1. ,  nan]])
     """
     first = values[~values.index.duplicated()]
-    scaled = _scaled(first.loc[regions.table.index])
+    first = first.loc[regions.table.index]
+    scaled = _scaled(first) if scale else first
     chosen = regions.table[regions.table["measure"] == measure]
     result = np.full((values.shape[1], len(SIDES), len(region_names()) + 1), np.nan)
     side = [SIDES.index(name) for name in chosen["hemisphere"]]

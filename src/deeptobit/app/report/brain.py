@@ -17,6 +17,7 @@ from deeptobit.app.report.surface import EXTRA, VIEWS, cortex_view
 from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import MissingExtraError
 from deeptobit.extras import require
+from deeptobit.inspection import PALE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +34,11 @@ _wrapped = partial(fill, break_on_hyphens=False)  # ctx-lh-insula is one word
 
 
 def draw_brain_maps(
-    values: pd.DataFrame, *, measure: str | None = None, tasks: Sequence[str] | None = None
+    values: pd.DataFrame,
+    *,
+    measure: str | None = None,
+    tasks: Sequence[str] | None = None,
+    stable: pd.DataFrame | None = None,
 ) -> Figure:
     r"""Draw the loadings of components on the cortex, as in Figure 4 of the paper.
 
@@ -50,6 +55,8 @@ def draw_brain_maps(
         What to draw; may be left out if all regions have the same measure.
     tasks : sequence of R str, optional
         What each component predicts, in one or more lines under its name.
+    stable : DataFrame of shape (D, R), optional
+        Which loadings are stable (``subspace_stability().stable()``); the others are drawn pale.
 
     Returns
     -------
@@ -85,12 +92,19 @@ def draw_brain_maps(
     labels = _labels(values.columns, tasks)
     letters = max(len(line) for label in labels for line in label.split("\n"))
     width = _MAPS_WIDTH + letters * _LETTER_WIDTH
+    opacity = None
+    if stable is not None:
+        if stable.shape != values.shape:
+            raise ValueError(f"stable has shape {stable.shape}, values {values.shape}")
+        sure = pd.DataFrame(stable.to_numpy(float), index=values.index, columns=values.columns)
+        opacity = regional_values(sure, regions, measure, scale=False) * (1.0 - PALE) + PALE
     note = _note(by_region, regions, int(width / _LETTER_WIDTH))
+    note += "" if stable is None else "\nPale: may have the other sign in the next sample."
     height = len(by_region) * _ROW_HEIGHT + _FRAME + note.count("\n") * _LINE_HEIGHT
     new_figure = require("matplotlib.figure", EXTRA).Figure
     figure: Figure = new_figure((width, height), layout="constrained")
     axes = figure.subplots(len(by_region), len(VIEWS), squeeze=False)
-    _draw_cortex(axes, by_region)
+    _draw_cortex(axes, by_region, opacity)
     for ax, label in zip(axes[:, 0], labels, strict=True):
         style = {"rotation": 0, "ha": "right", "va": "center", "parse_math": False}
         ax.set_ylabel(label, fontsize=_SMALL, **style)
@@ -117,9 +131,11 @@ def _chosen_measure(regions: Regions, measure: str | None) -> str:
     return measure
 
 
-def _draw_cortex(axes: Any, by_region: FloatArray) -> None:
-    """Values between −1 and 1 in colour, regions without a value in grey."""
+def _draw_cortex(axes: Any, by_region: FloatArray, opacity: FloatArray | None) -> None:
+    """Values between −1 and 1 in colour, on white where opaque; regions without a value in grey."""
     painted = require("matplotlib", EXTRA).colormaps[_COLOURS]((by_region + 1.0) / 2.0)[..., :3]
+    if opacity is not None:
+        painted = 1.0 - opacity[..., None] * (1.0 - painted)
     colours = np.where(np.isnan(by_region)[..., None], _NO_VALUE, painted)
     for column, (side, face) in enumerate(VIEWS):
         view = cortex_view(side, face)

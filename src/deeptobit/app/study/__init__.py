@@ -6,12 +6,14 @@ from deeptobit.app.study.config import Study, read_study, versions
 from deeptobit.app.study.data import StudyData, build_data, open_data, read_data
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.evaluate import ResultStore, evaluate, open_results, open_store, run_jobs
+from deeptobit.app.study.external import ExternalValidation, recalibrated, validate
 from deeptobit.app.study.fitted import FittedStudy, load_fitted, predict_table, save_fitted
 from deeptobit.app.study.fitting import fit_study, make_model
 from deeptobit.app.study.formats import convert_table, read_table
 from deeptobit.app.study.measures import MEASURES, HeldOut, Measure, Predicted, measure
 from deeptobit.app.study.memory import check_memory
 from deeptobit.app.study.methods import Baseline, InterceptOnly, Regression, Taskwise, make_methods
+from deeptobit.app.study.planning import Plan, plan_of_study
 from deeptobit.app.study.propose import propose_study
 from deeptobit.app.study.splits import (
     EvaluationData,
@@ -33,6 +35,7 @@ __all__ = [
     "MEASURES",
     "Baseline",
     "EvaluationData",
+    "ExternalValidation",
     "Finding",
     "FittedStudy",
     "Folds",
@@ -40,6 +43,7 @@ __all__ = [
     "InterceptOnly",
     "Job",
     "Measure",
+    "Plan",
     "Predicted",
     "Protocol",
     "Regression",
@@ -68,15 +72,18 @@ __all__ = [
     "open_data",
     "open_results",
     "open_store",
+    "plan_of_study",
     "predict_table",
     "propose_study",
     "read_data",
     "read_study",
     "read_table",
+    "recalibrated",
     "run_jobs",
     "save_fitted",
     "stream_study",
     "summarise",
+    "validate",
     "versions",
     "write_summary",
     "write_table",

@@ -1,0 +1,132 @@
+"""A fitted study on the table of another site: is it still right, and what would put it right."""
+
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+import pandas as pd
+
+from deeptobit.app.study.data import as_targets, read_entries
+from deeptobit.app.study.doctor import Finding
+from deeptobit.app.study.fitted import FittedStudy, predict_rows
+from deeptobit.app.study.measures import MEASURES, measure
+from deeptobit.app.study.tables import StudyError, Table
+from deeptobit.estimators.base import fit_recalibration
+
+_FAR = 3.0  # standard deviations from the training mean
+
+
+@dataclass(frozen=True, eq=False)
+class ExternalValidation:
+    """How a model does on the rows of a table that it was not made for.
+
+    Attributes
+    ----------
+    measures : DataFrame, one row per target
+        ``entries``; ``bias`` (mean of predicted minus recorded values), ``mae`` and ``rmse`` of
+        E[y|x], in points of the scale; ``level``, ``slope`` and ``sigma_ratio`` of the regression
+        of the outcome on the model's score, in points, 1 and 1 if the model is right, NaN with
+        fewer than 20 values between the bounds; then the measures of reports (R², CRPS, coverage),
+        and with the prefix ``own_`` those of held-out rows of the table that the model was made of.
+    drift : DataFrame, one row per feature
+        ``shift`` of the mean and ``spread`` (ratio of standard deviations), in standard deviations
+        of the training table; ``missing`` cells and values ``far`` out (beyond three standard
+        deviations) as shares of the rows.
+    n_rows : int
+    """
+
+    measures: pd.DataFrame
+    drift: pd.DataFrame
+    n_rows: int
+
+    def notes(self) -> list[str]:
+        """What to look at, in sentences."""
+        found, notes = self.measures, []
+        away = found["bias"].abs() > 2.0 * found["rmse"] / np.sqrt(found["entries"])
+        for name, row in found[away].iterrows():
+            side = "above" if row["bias"] > 0.0 else "below"
+            notes.append(f"{name}: predictions are {abs(row['bias']):.2g} points {side} the mean.")
+        for name, row in found[(found["slope"] - 1.0).abs() > 0.2].iterrows():
+            wrong = "too far apart" if row["slope"] < 1.0 else "too close together"
+            notes.append(f"{name}: predictions are {wrong} (slope {row['slope']:.2f}).")
+        moved = self.drift[self.drift["shift"].abs() > 0.5].index
+        if len(moved):
+            names = ", ".join(map(str, moved[:5])) + (", …" if len(moved) > 5 else "")
+            notes.append(
+                f"{len(moved)} feature(s) have another mean here (over half a standard "
+                f"deviation away): {names}."
+            )
+        return notes or ["Nothing is far from what the model expects."]
+
+
+def validate(fitted: FittedStudy, table: Table) -> ExternalValidation:
+    """Predict the outcomes of a table, compare, and estimate what would put the model right."""
+    X = fitted.encoder.encode(table)
+    targets = as_targets(fitted.study, read_entries(fitted.study, table))
+    if not len(targets) or targets.missing.all():
+        raise StudyError(f"{table.file} has no outcome to compare predictions with")
+    predictive = predict_rows(fitted.model, X, targets.lower_bounds, targets.upper_bounds)
+    found, _, free = fit_recalibration(fitted.model, predictive, targets)
+    error = np.where(targets.has_value, predictive.mean() - targets.values, np.nan)
+    with np.errstate(invalid="ignore"):
+        count = np.maximum(targets.has_value.sum(axis=0), 1)
+        bias, squares = np.nansum(error, axis=0) / count, np.nansum(error**2, axis=0) / count
+    level = found.intercept + (found.slope - 1.0) * predictive.latent.mean(axis=0)
+    columns = {
+        "entries": (~targets.missing).sum(axis=0),
+        "bias": bias,
+        "mae": np.nansum(np.abs(error), axis=0) / count,
+        "rmse": np.sqrt(squares),
+        "level": np.where(free, level, np.nan),
+        "slope": np.where(free, found.slope, np.nan),
+        "sigma_ratio": np.where(free, found.sigma / fitted.model.sigma_, np.nan),
+    }
+    reported = [name for name, one in MEASURES.items() if one.reported]
+    here = measure(targets, predictive, fitted.held_out.coverage)
+    own = fitted.held_out.table()
+    columns |= {name: here[name] for name in reported}
+    columns |= {f"own_{name}": own[name].to_numpy() for name in reported}
+    measures = pd.DataFrame(columns, index=pd.Index(targets.names, name="target"))
+    drift = _drift(fitted, table, X)
+    return ExternalValidation(measures, drift, len(table))
+
+
+def _drift(fitted: FittedStudy, table: Table, X: pd.DataFrame) -> pd.DataFrame:
+    """How the features differ from those of the training table."""
+    parts = []
+    for column in fitted.encoder.columns:
+        missing = float(table.text(column.name).isna().mean())
+        means = [*column.means, np.nan] if column.indicator else list(column.means)
+        parts += [(name, mean, missing) for name, mean in zip(column.features, means, strict=True)]
+    names, means, missing = (list(part) for part in zip(*parts, strict=True))
+    scale = np.where(fitted.model.feature_scale_ > 0.0, fitted.model.feature_scale_, np.nan)
+    away = (X.to_numpy() - np.array(means)) / scale
+    columns = {
+        "shift": away.mean(axis=0),
+        "spread": X.to_numpy().std(axis=0) / scale,
+        "missing": missing,
+        "far": (np.abs(away) > _FAR).mean(axis=0),
+    }
+    drift = pd.DataFrame(columns, index=pd.Index(names, name="feature"))
+    return drift.drop(index=fitted.encoder.indicators)
+
+
+def recalibrated(fitted: FittedStudy, table: Table) -> FittedStudy:
+    """The study with level, slope and σ of another table; its facts say so.
+
+    Effects of features keep their proportions, held-out predictions are those of the table that
+    the model was made of.
+    """
+    targets = as_targets(fitted.study, read_entries(fitted.study, table))
+    what = f"level, slope and σ, with {len(table)} rows of another table, on {date.today()}"
+    note = (
+        f"This model was recalibrated: {what}. Held-out predictions are those of the table it was "
+        "made of, before that."
+    )
+    return replace(
+        fitted,
+        model=fitted.model.recalibrate(fitted.encoder.encode(table), targets),
+        name=f"{fitted.name}-recalibrated",
+        findings=(*fitted.findings, Finding("note", "model", note)),
+        facts=fitted.facts | {"recalibrated": what},
+    )

@@ -1,0 +1,417 @@
+"""Effects of features and stability of subspaces, by a bootstrap over rows or groups."""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import pandas as pd
+from joblib import delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from deeptobit.arrays import FloatArray, check_count
+from deeptobit.auto import Recalibration
+from deeptobit.estimators import inputs
+from deeptobit.estimators.base import CensoredRegressor
+from deeptobit.estimators.inference import estimate_table
+from deeptobit.estimators.inputs import Limits, Rows
+from deeptobit.inspection import Draw, Reference, Stability, agreement, align, summarise_draws
+from deeptobit.network import NetworkLayer
+from deeptobit.runtime import one_blas_thread, run_jobs
+from deeptobit.targets import CensoredTargets
+
+Layers = tuple[NetworkLayer, ...]
+_DRAWS_PER_JOB = 5
+_STEP = 1e-3  # of the latent score, in units of σ, for the slope of the mean
+
+
+class Redraw(Protocol):
+    """Fits a model again with its choices fixed: prior, penalty, rank, depth, error model."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows that the model was fitted to."""
+
+    def draw(self, weight: FloatArray, random: np.random.RandomState) -> Layers:
+        """Layers that may be the truth, given the training rows with these weights."""
+
+    def refit(
+        self,
+        X: Any,
+        targets: CensoredTargets,
+        weight: FloatArray,
+        random: np.random.RandomState,
+    ) -> Layers:
+        """Layers estimated from other rows."""
+
+
+class Refits(NamedTuple):
+    """A model whose layers are fitted again from where they are; a draw is such a fit."""
+
+    rows: Rows
+    fit: Callable[[Rows], Layers]
+
+    def draw(self, weight: FloatArray, random: np.random.RandomState) -> Layers:
+        """Layers fitted to the training rows with these weights."""
+        X, targets, _ = self.rows
+        return self.fit((X, targets, weight))
+
+    def refit(
+        self,
+        X: Any,
+        targets: CensoredTargets,
+        weight: FloatArray,
+        random: np.random.RandomState,
+    ) -> Layers:
+        """Layers fitted to other rows."""
+        return self.fit((X, targets, weight))
+
+
+def refit_recalibrated(
+    fit: Callable[[Rows], Layers], recalibration: Recalibration, rows: Rows
+) -> Layers:
+    """Layers fitted to other rows, under the error model of held-out rows."""
+    return recalibrated_layers(fit(rows), recalibration)
+
+
+def recalibrated_layers(layers: Layers, change: Recalibration) -> Layers:
+    """Layers of which the last has another level, slope and σ."""
+    *below, last = layers
+    U, intercept = change.apply(last.U, last.intercept)
+    return (*below, replace(last, U=U, intercept=intercept, sigma=change.sigma))
+
+
+class ResampledRegressor(CensoredRegressor):
+    """Effects with intervals by a bootstrap, for models that leave ``_trained`` behind.
+
+    It looks back at the training data, which are kept in memory but never pickled or saved.
+    """
+
+    def marginal_effects(
+        self,
+        X: Any = None,
+        *,
+        lower: Limits = None,
+        upper: Limits = None,
+        groups: ArrayLike | None = None,
+        n_boot: int = 200,
+        confidence: float = 0.95,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> pd.DataFrame:
+        r"""Average marginal effects of the features on E[y|x], per unit of each.
+
+        What is estimated: by how much the mean of the outcome differs, on its own scale and with
+        its bounds, between people who differ by one unit of a feature and in no other feature of
+        the model, averaged over the rows of X:
+        :math:`\frac{1}{n}\sum_i \partial E[y_t|x_i]/\partial x_{id}`. It is no causal effect.
+
+        Standard errors come from ``n_boot`` fits to the training rows with random weights
+        (exponential, the same for all rows of a group), started from the fitted model. What the
+        model has chosen stays: penalties or priors, rank, depth, the error model. Where priors were
+        learned (:class:`~deeptobit.AutoTobitRegressor`), their centres are drawn anew in every fit,
+        so that intervals have room for what shrinkage may have missed. A 95 % interval then
+        holds the truth in 95 % of all effects of a study together, also of those picked for their
+        large estimates; the few that are in truth much larger than the rest are shrunken most, and
+        held less often. Effects of a network are not widened for the bias of its penalty. Trees
+        stay as they were grown; theirs are differences over a standard deviation of a feature.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n, D), optional
+            Rows to average over; those of ``fit`` by default.
+        lower, upper : arrays of shape (n, T), optional
+            Bounds per entry.
+        groups : array of shape (N,), optional
+            Labels of the training rows: the rows of one person stay together.
+        n_boot : int
+        confidence : float
+        n_jobs : int or None
+            Fits side by side; the result does not depend on it.
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        DataFrame
+            One row per (target, feature): ``effect``, ``std_err``, ``z``, ``p_value``,
+            ``ci_low`` and ``ci_high``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import AutoTobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 3))
+        >>> Y = np.maximum(X[:, [0]] + rng.normal(size=(300, 2)), 0)
+        >>> model = AutoTobitRegressor(members=["stack"], random_state=0).fit(X, Y)
+        >>> model.marginal_effects(n_boot=50).loc["y0", ["effect", "std_err"]].round(2)
+                 effect  std_err
+        feature
+        x0         0.51     0.03
+        x1         0.01     0.03
+        x2         0.00     0.03
+        """
+        check_is_fitted(self)
+        check_count("n_boot", n_boot, least=2)
+        redraw = self._redraw()
+        matrix = self._own_features(redraw.rows[0]) if X is None else self._read_features(X)
+        rows = matrix, lower, upper, self._tree_changes(matrix)
+        effect = self._mean_effects(*rows)
+        weights = random_weights(redraw.rows[2], n_boot, groups, random_state)
+        jobs = [
+            delayed(_effect_moments)(self, redraw, weights[k : k + _DRAWS_PER_JOB], rows, effect)
+            for k in range(0, n_boot, _DRAWS_PER_JOB)
+        ]
+        what = f"effects, {_DRAWS_PER_JOB} draws each" if self.verbose else ""
+        first, second = np.sum(run_jobs(jobs, n_jobs, what), axis=0)
+        variance = (second - first**2 / n_boot) / (n_boot - 1)
+        parts = [
+            estimate_table(inputs.feature_names(self), *of_task, confidence, Reference())
+            for of_task in zip(effect, variance, strict=True)
+        ]
+        table = pd.concat(parts, keys=self.target_names_, names=["target", "feature"])
+        return table.rename(columns={"coef": "effect"})
+
+    def subspace_stability(
+        self,
+        layer: int = -1,
+        *,
+        confidence: float = 0.9,
+        probability: float = 0.95,
+        n_components: int = 5,
+        n_boot: int = 200,
+        n_splits: int = 10,
+        groups: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> Stability:
+        """Which loadings of :meth:`subspaces` would be there in the next sample.
+
+        Bands are aimed at what the same model would find in infinitely many people. They come from
+        ``n_boot`` draws, as those of :meth:`marginal_effects` do. How far the subspaces of two
+        samples agree comes from fits to two halves and to quarters of the people, ``n_splits``
+        times, and the agreement by chance from halves whose outcomes were shuffled.
+
+        Parameters
+        ----------
+        layer : int
+            Of a network; other models have one.
+        confidence : float
+            Of the bands.
+        probability : float
+            With which the sign of a stable loading is to hold in the next sample.
+        n_components, n_boot, n_splits : int
+        groups : array of shape (N,), optional
+            Labels of the training rows: the rows of one person stay together.
+        n_jobs : int or None
+        random_state : int, RandomState or None
+
+        Examples
+        --------
+        >>> from deeptobit import AutoTobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(300, 6, 4, 1, random_state=0)
+        >>> model = AutoTobitRegressor(members=["stack"], random_state=0).fit(X, Y)
+        >>> model.subspace_stability(n_boot=50, n_splits=4)
+        Of 6 features, those whose sign holds in the next sample with a probability of 95%: 5 in
+        component 1.
+        """
+        for name, count in (("n_boot", n_boot), ("n_splits", n_splits)):
+            check_count(name, count, least=2)
+        redraw, random = self._redraw(), check_random_state(random_state)
+        rows = redraw.rows
+        found = self.subspaces(layer, self._named(self._own_features(rows[0])))[:n_components]
+        if not found:
+            raise ValueError("no feature has an effect in this layer: there are no directions")
+        weights, about = random_weights(rows[2], n_boot, groups, random), (layer, len(found))
+        jobs = [
+            delayed(_aligned_draws)(self, redraw, weights[k : k + _DRAWS_PER_JOB], *about)
+            for k in range(0, n_boot, _DRAWS_PER_JOB)
+        ]
+        parts = [split_people(len(rows[2]), groups, random) for _ in range(n_splits)]
+        halves = [delayed(_agreements)(self, redraw, *about, *part) for part in parts]
+        shown = "draws and splits of the people" if self.verbose else ""
+        done = run_jobs([*jobs, *halves], n_jobs, shown)
+        splits = done[len(jobs) :]
+        of_splits = np.array([found for found, _ in splits])  # each 3, R
+        n_people = len(np.unique(groups)) if groups is not None else len(rows[2])
+        return summarise_draws(
+            found,
+            [draw for some in done[: len(jobs)] for draw in some],
+            [half for _, pair in splits for half in pair],
+            dict(zip((n_people / 2, n_people / 4), of_splits.mean(axis=0), strict=False)),
+            np.quantile(of_splits[:, 2], 0.95, axis=0),
+            n_people=n_people,
+            confidence=confidence,
+            probability=probability,
+        )
+
+    def _redraw(self) -> Redraw:
+        """How to fit the model again."""
+        redraw: Redraw = self._training()
+        return redraw
+
+    def _apply(self, change: Recalibration) -> None:
+        self._set_layers(recalibrated_layers(self.layers_, change))
+
+    def _named(self, matrix: Any) -> Any:
+        """Features that were checked, with the names that the model knows them by."""
+        names = getattr(self, "feature_names_in_", None)
+        return matrix if names is None else pd.DataFrame(matrix, columns=names)
+
+    def _with_layers(self, layers: Layers) -> Self:
+        """A copy of the model, without its training data, that has other layers."""
+        model = copy(self)
+        model._set_layers(layers)
+        return model
+
+    def _set_layers(self, layers: Layers) -> None:
+        first, last = layers[0], layers[-1]
+        if "trees_" in vars(self):  # whose first layer is not one of features
+            for name in ("U_", "V_", "coef_"):
+                self.__dict__.pop(name, None)
+        else:
+            self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
+        self.intercept_, self.sigma_ = first.intercept, last.sigma
+
+    def _own_features(self, seen: Any) -> Any:
+        """X of what the first layer sees, [f; x] where trees are below it."""
+        return seen[:, -self.n_features_in_ :]
+
+    def _tree_changes(self, matrix: Any) -> FloatArray | None:
+        """Slopes of the trees below the first layer at every row, (n, K, D); None without trees."""
+        return None
+
+    def _mean_effects(
+        self, matrix: Any, lower: Any, upper: Any, changes: FloatArray | None
+    ) -> FloatArray:
+        """Average of ∂E[y|x]/∂x over rows that were checked, (T, D)."""
+        latent = self._latent(matrix)
+        step = _STEP * self.sigma_
+        means = [
+            self._predictive_of(latent + by, self.sigma_, self.noise_, lower, upper).mean()
+            for by in (-step, step)
+        ]
+        return self._slopes(matrix, (means[1] - means[0]) / (2.0 * step), changes)
+
+    def _slopes(self, matrix: Any, factor: FloatArray, changes: FloatArray | None) -> FloatArray:
+        """Average over rows of the slopes of the latent scores times a factor (n, T), (T, D)."""
+        return np.asarray(factor.mean(axis=0)[:, None] * self.coef_)
+
+
+def random_weights(
+    given: FloatArray, n_draws: int, groups: ArrayLike | None, random_state: Any
+) -> list[tuple[FloatArray, int]]:
+    """Weights of the training rows, with the sum they were given, and a seed, for every draw.
+
+    Exponential weights have the variance of a bootstrap's counts, and leave no row out: no draw
+    lacks the only outcomes that say anything about a task.
+
+    Examples
+    --------
+    >>> (weight, _), _ = random_weights(np.ones(4), 2, ["a", "a", "b", "b"], 0)
+    >>> weight.round(2)
+    array([0.78, 0.78, 1.22, 1.22])
+    """
+    member, random = np.arange(len(given)), check_random_state(random_state)
+    if groups is not None:
+        labels = np.asarray(groups)
+        if labels.shape != given.shape:
+            raise ValueError(
+                f"groups must hold one label per training row ({len(given)}); got {labels.shape}"
+            )
+        member = np.unique(labels, return_inverse=True)[1]
+    draws = []
+    for _ in range(n_draws):
+        weight = given * random.exponential(size=member.max() + 1)[member]
+        draws.append((weight * (given.sum() / weight.sum()), random.randint(2**31 - 1)))
+    return draws
+
+
+def split_people(
+    n_rows: int, groups: ArrayLike | None, random: np.random.RandomState
+) -> tuple[NDArray[np.intp], int]:
+    """Which quarter of the people each row belongs to, (N,), and a seed."""
+    member = np.arange(n_rows)
+    if groups is not None:
+        member = np.unique(np.asarray(groups), return_inverse=True)[1]
+    n_people = int(member.max()) + 1
+    return (random.permutation(n_people) % 4)[member], random.randint(2**31 - 1)
+
+
+def _aligned_draws(
+    model: ResampledRegressor,
+    redraw: Redraw,
+    weights: list[tuple[FloatArray, int]],
+    layer: int,
+    n_components: int,
+) -> list[Draw]:
+    X, draws = model._named(model._own_features(redraw.rows[0])), []
+    effects = model._layer_effects(layer, X)[1]
+    with one_blas_thread():
+        for weight, seed in weights:
+            drawn = model._with_layers(redraw.draw(weight, np.random.RandomState(seed)))
+            draws.append(align(effects, drawn._layer_effects(layer, X)[1], n_components))
+    return draws
+
+
+def _agreements(
+    model: ResampledRegressor,
+    redraw: Redraw,
+    layer: int,
+    n_components: int,
+    quarter: NDArray[np.intp],
+    seed: int,
+) -> tuple[FloatArray, list[Draw]]:
+    """Agreement between two halves, two quarters, and halves with shuffled outcomes, (3, R).
+
+    The components of the halves come with it.
+    """
+    X, targets, weight = redraw.rows
+    random = np.random.RandomState(seed)
+    own = model._own_features(X)
+    scores = _read_scores(model, layer, own)
+
+    def effects(rows: NDArray[np.intp], *, shuffled: bool = False) -> FloatArray:
+        order = random.permutation(rows) if shuffled else rows
+        layers = redraw.refit(X[rows], targets[order], weight[order], random)
+        return model._with_layers(layers)._layer_effects(layer, named)[1]
+
+    named = model._named(own)
+    half, whole = quarter < 2, model._layer_effects(layer, named)[1]
+    parts = [half, ~half, quarter == 0, quarter == 2, half, ~half]
+    with one_blas_thread():
+        fits = [effects(np.flatnonzero(part), shuffled=k > 3) for k, part in enumerate(parts)]
+        pairs = zip(fits[::2], fits[1::2], strict=True)
+        found = np.stack([agreement(*pair, scores, n_components) for pair in pairs])
+        return found, [align(whole, half_fit, n_components) for half_fit in fits[:2]]
+
+
+def _read_scores(model: ResampledRegressor, layer: int, X: Any) -> FloatArray:
+    """Inputs of the layer in standard units, (n, D_k)."""
+    depth = inputs.read_layer(layer, len(model.layers_))
+    below = model._below(X, depth)
+    dense = np.asarray(X.toarray() if inputs.is_sparse(X) else X)
+    seen = dense if below is None else np.column_stack([below, dense])
+    seen = seen[:, : model.layers_[depth].V.shape[1]]
+    centred = seen - seen.mean(axis=0)
+    return np.asarray(centred / np.where(seen.std(axis=0) > 0.0, seen.std(axis=0), 1.0))
+
+
+def _effect_moments(
+    model: ResampledRegressor,
+    redraw: Redraw,
+    weights: list[tuple[FloatArray, int]],
+    rows: tuple[Any, Limits, Limits, FloatArray | None],
+    effect: FloatArray,
+) -> FloatArray:
+    """Sums over draws of the differences from the estimated effects, and of squares, (2, T, D)."""
+    total = np.zeros((2, *effect.shape))
+    with one_blas_thread():
+        for weight, seed in weights:
+            drawn = model._with_layers(redraw.draw(weight, np.random.RandomState(seed)))
+            difference = drawn._mean_effects(*rows) - effect
+            total += np.stack([difference, np.square(difference)])
+    return total

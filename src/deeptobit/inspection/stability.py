@@ -1,0 +1,226 @@
+r"""Which parts of a subspace would be there in the next sample.
+
+The components of effects E (T, D) are those of :func:`canonical_subspaces`: by singular values,
+strongest first, the largest loading positive, whatever the rotation of U and V. In a draw E* of
+what E may be in truth, component r is the one whose direction of the targets is closest to that of
+E, with its sign, and its loadings are :math:`\sigma^*_s v^*_s`, in the units of
+:math:`\sigma_r v_r`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm, t
+
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.inspection.subspaces import Subspace
+from deeptobit.metrics import principal_angles
+
+SEPARATED = 0.8  # median cosine between a component and its draws, of the targets' directions
+_COPIES = (1, 2, 4)  # times the people
+
+
+class Draw(NamedTuple):
+    """Components of a draw that belong to those of E.
+
+    Parameters
+    ----------
+    loadings : array of shape (R, D)
+    along : array of shape (R, D)
+        Effects of the draw along the directions of E's targets: loadings without a match.
+    cosines : array of shape (R,)
+        Between the directions of the targets.
+    """
+
+    loadings: FloatArray
+    along: FloatArray
+    cosines: FloatArray
+
+
+def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
+    """Match the components of a draw with those of ``effects``, both (T, D).
+
+    Each is matched on its own, among twice as many components of the draw.
+
+    Examples
+    --------
+    >>> effects = np.diag([3.0, 2.0])
+    >>> align(effects, np.diag([1.0, 2.0]), 2).loadings + 0.0
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    left, right = (np.linalg.svd(each, full_matrices=False) for each in (effects, draw))
+    cosines = left.U[:, :n_components].T @ right.U[:, : 2 * n_components]
+    nearest = np.abs(cosines).argmax(axis=1)
+    found = cosines[np.arange(len(nearest)), nearest]
+    # The sign of E's component is the one that is shown: its largest loading is positive.
+    shown = left.Vh[:n_components]
+    sign = np.sign(shown[np.arange(len(shown)), np.abs(shown).argmax(axis=1)])
+    matched = np.where(found < 0.0, -sign, sign) * right.S[nearest]
+    along = sign[:, None] * (left.U[:, :n_components].T @ draw)
+    return Draw(matched[:, None] * right.Vh[nearest], along, np.abs(found))
+
+
+def agreement(
+    first: FloatArray, second: FloatArray, X: FloatArray, n_components: int
+) -> FloatArray:
+    """Smallest cosine of the principal angles between the leading 1, 2, … directions, (R,).
+
+    Directions are compared by the scores that they give to the rows X (n, D), in standard units:
+    where features are nearly copies of each other, loadings may be far apart that are the same
+    direction.
+    """
+    spaces = [
+        X @ np.linalg.svd(each, full_matrices=False).Vh[:n_components].T for each in (first, second)
+    ]
+    cosines = []
+    for count in range(1, spaces[0].shape[1] + 1):
+        angles = principal_angles(*(space[:, :count] for space in spaces))
+        cosines.append(float(np.cos(angles[-1])) if len(angles) == count else 0.0)
+    return np.array(cosines)
+
+
+def with_more_people(cosines: FloatArray, sizes: FloatArray, n_people: float) -> FloatArray:
+    r"""The agreement of two samples of a size, from that of smaller ones.
+
+    Directions of two samples that err independently by a share ε/n of their squared length have
+    cosine :math:`1/(1 + ε/n)`; ε is estimated from the cosines found.
+
+    Parameters
+    ----------
+    cosines : array of shape (k, R)
+        Mean agreement of two samples of each size.
+    sizes : array of shape (k,)
+    n_people : float
+
+    Examples
+    --------
+    >>> with_more_people(np.array([[0.5], [1 / 3]]), np.array([100.0, 50.0]), 400.0)
+    array([0.8])
+    """
+    error = np.mean(sizes[:, None] * (1.0 / np.maximum(cosines, 1e-3) - 1.0), axis=0)
+    return np.asarray(1.0 / (1.0 + error / n_people))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability:
+    """How components would come out in other samples.
+
+    Parameters
+    ----------
+    components : DataFrame, one row per component
+        ``share`` of the squared effects; the ``cosine`` with it that half of the draws, and of the
+        next samples, are expected to reach, and whether it is ``separated`` from the others (a
+        cosine of at least 0.8); ``n_stable`` features;
+        ``agreement`` of the subspace up to this component between two halves of the people (the
+        cosine of the largest principal angle), the ``chance`` agreement (95 % of those of
+        shuffled outcomes are below), and what is to be expected of two samples as large as this one
+        (``agreement_x1``), twice and four times as large.
+    loadings : DataFrame, one row per (component, feature)
+        ``loading`` on the scale of :class:`Subspace`, ``low`` and ``high`` ends of its band,
+        ``sign_probability`` that it has this sign, and whether it is ``stable``.
+    confidence : float
+        Of the bands.
+    probability : float
+        With which the sign of a stable feature holds in the next sample.
+    """
+
+    components: pd.DataFrame
+    loadings: pd.DataFrame
+    confidence: float
+    probability: float
+
+    def __repr__(self) -> str:
+        """What is stable, in words."""
+        return self.sentence()
+
+    def sentence(self) -> str:
+        """One sentence: how many features are stable, or that nothing is."""
+        n_stable = self.components["n_stable"]
+        if not n_stable.any():
+            more = self.components["agreement_x4"].iloc[0]
+            return (
+                "Nothing is stable: no loading of any component is sure to keep its sign in "
+                f"another sample of this size (asked at {self.probability:.0%}); with four times "
+                f"the people the first direction of two samples would agree by {more:.2f}."
+            )
+        some = n_stable[n_stable > 0]
+        parts = [f"{count} in component {number}" for number, count in some.items()]
+        n_features = len(self.loadings) // len(n_stable)
+        return (
+            f"Of {n_features} features, those whose sign holds in the next sample with a "
+            f"probability of {self.probability:.0%}: {', '.join(parts)}."
+        )
+
+    def stable(self) -> pd.DataFrame:
+        """The mask, one row per feature and one column per component."""
+        mask: pd.DataFrame = self.loadings["stable"].unstack("component")
+        return mask.reindex(self.loadings.index.unique("feature"))
+
+
+def summarise_draws(
+    subspaces: Sequence[Subspace],
+    draws: Sequence[Draw],
+    halves: Sequence[Draw],
+    agreements: dict[float, FloatArray],
+    chance: FloatArray,
+    *,
+    n_people: float,
+    confidence: float,
+    probability: float,
+) -> Stability:
+    """Bands, stable features and agreements.
+
+    The band of a loading holds ``confidence`` of its draws. A feature is stable in a separated
+    component if its sign holds with this ``probability`` in the draws of the truth (its effect
+    along the component, by the normal distribution with their moments), and in the next sample. An
+    estimate from half of the people differs from that of all of them by half of the variance with
+    which that of the next sample does (by the t distribution of the halves).
+
+    Parameters
+    ----------
+    subspaces : sequence of R Subspace
+    draws, halves : sequences of Draw
+        Of the truth, and the estimates from halves of the people.
+    agreements : dict
+        By the number of people, the mean agreement of two samples of that size, (R,).
+    chance : array of shape (R,)
+    n_people : float
+    confidence, probability : float
+    """
+    loadings = np.array([draw.loadings for draw in draws])
+    median = [np.median([one.cosines for one in some], axis=0) for some in (draws, halves)]
+    apart = 1.0 - np.square(median)
+    cosine = np.sqrt(1.0 - np.maximum(apart[0], np.minimum(2.0 * apart[1], 1.0)))
+    of_halves = np.array([half.loadings for half in halves])
+    ends = np.quantile(loadings, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0)
+    parts, n_stable = [], []
+    for r, subspace in enumerate(subspaces):
+        v, along = subspace.feature_loadings, np.array([draw.along[r] for draw in draws])
+        unit = float(np.linalg.norm(subspace.target_loadings))  # σ_r v_r = unit · v
+        spread = np.maximum(along.std(axis=0), np.finfo(np.float64).tiny)
+        sure = norm.cdf(np.sign(v) * along.mean(axis=0) / spread)
+        next_spread = np.sqrt(2.0) * np.maximum(of_halves[:, r].std(axis=0, ddof=1), spread.min())
+        sure = np.minimum(sure, t.cdf(unit * np.abs(v) / next_spread, len(halves) - 1))
+        mask: BoolArray = (sure >= probability) & (cosine[r] >= SEPARATED)
+        n_stable.append(int(mask.sum()))
+        columns = {"loading": v, "low": ends[0, r] / unit, "high": ends[1, r] / unit}
+        columns |= {"sign_probability": sure, "stable": mask}
+        parts.append(pd.DataFrame(columns, index=pd.Index(subspace.features, name="feature")))
+    sizes, found = np.array(list(agreements)), np.array(list(agreements.values()))
+    components = {
+        "share": [subspace.share for subspace in subspaces],
+        "cosine": cosine,
+        "separated": cosine >= SEPARATED,
+        "n_stable": n_stable,
+        "agreement": found[0],
+        "chance": chance,
+    }
+    for times in _COPIES:
+        components[f"agreement_x{times}"] = with_more_people(found, sizes, times * n_people)
+    numbers = pd.Index([subspace.number for subspace in subspaces], name="component")
+    table = pd.concat(parts, keys=numbers, names=["component", "feature"])
+    return Stability(pd.DataFrame(components, index=numbers), table, confidence, probability)

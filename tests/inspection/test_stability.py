@@ -1,0 +1,93 @@
+"""Components do not depend on rotation; what is stable, and a sentence where nothing is."""
+
+import numpy as np
+import pytest
+
+from deeptobit import SubspaceTobitRegressor
+from deeptobit.arrays import FloatArray
+from deeptobit.inspection import Stability, agreement, align, canonical_subspaces, summarise_draws
+
+NAMES = tuple("abcdef"), tuple("stuv")
+
+
+def effects() -> FloatArray:
+    """Two separated components, (4, 6)."""
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.normal(size=(n, 2)))[0] for n in (4, 6))
+    return left @ np.diag([3.0, 1.0]) @ right.T
+
+
+def summary(noise: float, n_components: int = 2) -> Stability:
+    rng, truth = np.random.default_rng(1), effects()
+    draws, halves = (
+        [align(truth, truth + noise * rng.normal(size=truth.shape), n_components) for _ in range(n)]
+        for n in (200, 20)
+    )
+    return summarise_draws(
+        canonical_subspaces(truth, *NAMES)[:n_components],
+        draws,
+        halves,
+        {50.0: np.full(n_components, 0.5), 25.0: np.full(n_components, 1 / 3)},
+        np.full(n_components, 0.2),
+        n_people=100.0,
+        confidence=0.9,
+        probability=0.95,
+    )
+
+
+def test_components_do_not_depend_on_rotation_or_sign() -> None:
+    U, S, V = np.linalg.svd(effects(), full_matrices=False)
+    rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(2, 2)))[0]
+    rotated = (U[:, :2] * S[:2] @ rotation) @ (rotation.T @ V[:2])
+    found, same = align(effects(), rotated, 2), align(effects(), effects(), 2)
+    np.testing.assert_allclose(found.loadings, same.loadings, atol=1e-12)
+    np.testing.assert_allclose(found.cosines, 1.0)
+    np.testing.assert_allclose(found.along, found.loadings, atol=1e-12)
+    for r, subspace in enumerate(canonical_subspaces(effects(), *NAMES)[:2]):
+        unit = np.linalg.norm(subspace.target_loadings)
+        np.testing.assert_allclose(found.loadings[r], unit * subspace.feature_loadings, atol=1e-12)
+
+
+def test_bands_hold_their_share_and_stable_features_are_large() -> None:
+    found = summary(0.1)
+    assert found.components["separated"].all()
+    table = found.loadings
+    assert ((table["low"] <= table["loading"]) & (table["loading"] <= table["high"])).mean() > 0.9
+    sizes = table["loading"].abs().groupby(table["stable"]).min()
+    assert sizes[True] > 0.1
+    assert str(found).startswith("Of 6 features")
+    assert found.stable().shape == (6, 2)
+    np.testing.assert_allclose(found.components["agreement_x1"], 2 / 3)
+    np.testing.assert_allclose(found.components["agreement_x4"], 8 / 9)
+
+
+def test_nothing_is_stable_in_noise_and_one_sentence_says_so() -> None:
+    found = summary(5.0)
+    assert not found.stable().to_numpy().any()
+    assert str(found).startswith("Nothing is stable: no loading")
+    assert str(found).count(".") == 2  # the end, and the point of a number
+    assert np.array(found.components["agreement_x4"] > found.components["agreement_x1"]).all()
+
+
+def test_agreement_is_that_of_scores() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 6))
+    X[:, 1] = X[:, 0]  # a copy: which of the two has the loading makes no difference
+    first, second = np.zeros((4, 6)), np.zeros((4, 6))
+    first[0, 0] = second[0, 1] = 1.0
+    assert agreement(first, second, X, 1) == pytest.approx([1.0])
+    second[0] = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    assert agreement(first, second, X, 1) < 0.3
+
+
+def test_a_layer_knows_how_stable_it_is() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 5))
+    Y = np.maximum(X[:, [0]] - X[:, [1]] + rng.normal(size=(300, 3)), 0.0)
+    found = SubspaceTobitRegressor(1).fit(X, Y).subspace_stability(n_boot=40, n_splits=4)
+    assert found.stable().loc[["x0", "x1"], 1].all()
+    row = found.components.loc[1]
+    assert row["agreement"] > 0.9 > row["chance"]
+    shuffled = SubspaceTobitRegressor(1).fit(X, rng.permutation(Y))
+    again = shuffled.subspace_stability(n_boot=40, n_splits=4, random_state=1)
+    assert again.components["n_stable"].sum() <= 1
