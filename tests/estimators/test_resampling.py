@@ -14,7 +14,6 @@ from deeptobit import (
 )
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators.resampling import difference_effects
 
 
 @cache
@@ -49,7 +48,9 @@ def test_a_refit_to_the_same_rows_is_the_model(model: Any) -> None:
 def test_effects_are_slopes_of_predict(model: Any) -> None:
     X, Y = data()
     model.fit(X, Y)
-    slopes = difference_effects(model.predict, X, np.full(X.shape[1], 1e-4))
+    steps = 0.5e-4 * np.eye(X.shape[1])
+    changes = [(model.predict(X + step) - model.predict(X - step)).mean(axis=0) for step in steps]
+    slopes = np.array(changes).T / 1e-4
     found = model.marginal_effects(n_boot=2)["effect"].to_numpy().reshape(slopes.shape)
     # A network has kinks, at which a difference over a step is not the slope.
     np.testing.assert_allclose(found, slopes, atol=1e-3 * np.abs(slopes).max())
@@ -101,3 +102,18 @@ def test_a_model_is_recalibrated_for_another_site() -> None:
         busy = model.predict(X) > 3.0
         assert abs(moved[busy].mean() - 2.0) < 0.5
         assert elsewhere.score(X, Y) < model.score(X, Y)
+
+
+def test_effects_of_trees_are_differences_of_predict() -> None:
+    """Where nothing is censored: E[y|x] is the score, and effects are exact differences."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    Y = np.sin(3.0 * X[:, [0]]) + 0.2 * rng.normal(size=(400, 2))
+    model = AutoTobitRegressor(members=("trees",), lower=None, noise="gaussian", random_state=0)
+    found = model.fit(X, Y).marginal_effects(n_boot=3)["effect"].to_numpy().reshape(2, 3)
+    width = X.std(axis=0)
+    for column, step in enumerate(np.diag(0.5 * width)):
+        change = (model.predict(X + step) - model.predict(X - step)).mean(axis=0)
+        np.testing.assert_allclose(found[:, column], change / width[column], atol=1e-6)
+    stability = model.subspace_stability(n_boot=3, n_splits=2)
+    assert set(stability.loadings.index.get_level_values("feature")) >= {"x0", "y0 (trees)"}

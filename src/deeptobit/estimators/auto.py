@@ -1,7 +1,7 @@
 """The model that needs nothing but the bounds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal

@@ -117,7 +117,8 @@ class ResampledRegressor(CensoredRegressor):
         holds the truth in 95 % of all effects of a study together, also of those picked for their
         large estimates; the few that are in truth much larger than the rest are shrunken most, and
         held less often. Effects of a network are not widened for the bias of its penalty. Trees
-        stay as they were grown; theirs are differences over a standard deviation of a feature.
+        stay as they were grown: their effects are differences over a standard deviation of a
+        feature, and intervals are too short by what their shape is unsure of.
 
         Parameters
         ----------
