@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,6 @@ class TreeTable:
     Parameters
     ----------
     X : array or CSR matrix of shape (N, D)
-    bins : Bins
     problem : EvidenceProblem
         Intervals in standard units and the intercept-only model, without features.
     held_out : HeldOut
@@ -51,19 +51,21 @@ class TreeTable:
     """
 
     X: Any
-    bins: Bins
     problem: EvidenceProblem
     held_out: HeldOut
     groups: Any = None
 
     @classmethod
     def build(cls, X: Any, held_out: HeldOut, groups: Any, *, fit_intercept: bool) -> "TreeTable":
-        """Cut the features, and fit the intercept-only model."""
-        n_rows = len(held_out.targets)
-        bins = Bins.build(X, BINS if n_rows <= MANY_ROWS else _MORE_BINS)
-        data = np.zeros((n_rows, 1)), held_out.targets, held_out.weight
+        """Fit the intercept-only model."""
+        data = np.zeros((len(held_out.targets), 1)), held_out.targets, held_out.weight
         problem = EvidenceProblem.build(*data, fit_intercept=fit_intercept)
-        return cls(X, bins, problem, held_out, groups)
+        return cls(X, problem, held_out, groups)
+
+    @cached_property
+    def bins(self) -> Bins:
+        """The features of all rows, cut."""
+        return Bins.build(self.X, BINS if len(self.problem.weight) <= MANY_ROWS else _MORE_BINS)
 
     def probe(self, latents: Sequence[FloatArray], sigma: FloatArray) -> FloatArray:
         """What a few trees add to held-out scores, in standard errors of that gain, (T,).
@@ -82,11 +84,13 @@ class TreeTable:
         half = np.repeat(np.arange(len(folds)) % 2, [len(fold.test) for fold in folds])
         if len(folds) == 1:
             half[self._split(rows, 2)[0].test] = 1
-        tasks = np.arange(len(sigma))
-        entries = self._entries(tasks).of(rows)
-        entries = entries._replace(start=scaling.apply(np.concatenate(latents)))
+        bins, problem = Bins.build(self.X[rows]), self.problem
+        start = scaling.apply(np.concatenate(latents))
+        known = problem.low[rows], problem.high[rows], problem.weight[rows]
+        entries, free = Entries(bins.codes, *known, start), problem.free_sigma
+        settings = sigma / scaling.scale, free, PROBE, self.held_out.noise
         done = [
-            self._boost(entries.of(~judge), entries.of(judge), sigma / scaling.scale, tasks, PROBE)
+            boost(bins, entries.of(~judge), entries.of(judge), *settings)
             for judge in (half == 0, half == 1)
         ]
         gains = np.zeros_like(entries.low)
