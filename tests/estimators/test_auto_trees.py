@@ -177,3 +177,17 @@ def test_visits_without_groups_are_a_warning() -> None:
     with pytest.warns(UserWarning, match="several visits of the same people"):
         model.fit(X, y)
     model.fit(X, y, groups=np.arange(300) // 3)
+
+
+def test_onnx_has_probabilities_of_bounds_and_quantiles(tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    X, model = data()[0], fitted()
+    lower, upper = model.predict_bound_proba(X)
+    expected = {"p_lower": lower, "p_upper": upper, "quantile": model.predict_quantile(X, 0.9)}
+    for kind, values in expected.items():
+        model.to_onnx(tmp_path / "trees.onnx", kind, dtype="float64", q=0.9)
+        session = runtime.InferenceSession(tmp_path / "trees.onnx")
+        (found,) = session.run(None, {"X": X.to_numpy()})
+        np.testing.assert_allclose(found, values, atol=1e-6)
+    with pytest.raises(ValueError, match="q must lie between 0 and 1"):
+        model.to_onnx(tmp_path / "trees.onnx", "quantile", q=1.0)

@@ -45,6 +45,7 @@ class Growth(NamedTuple):
 
 
 TREES = Growth()
+LARGER = Growth(leaves=24, rate=0.1, least=20.0, ridge=5.0)
 PROBE = Growth(leaves=6, rate=0.15, rounds=60, patience=8, least=10.0, ridge=10.0)
 
 
@@ -151,6 +152,8 @@ class Boosted(NamedTuple):
         With how many of them the judging rows are most likely.
     sigma : array of shape (rounds, T)
         σ at every round.
+    loss : array of shape (T,)
+        Their negative log likelihood there.
     losses : list of arrays of shape (n, T)
         Negative log likelihood of the judging rows at every round, if it was kept.
     """
@@ -158,6 +161,7 @@ class Boosted(NamedTuple):
     grown: list[list[tuple[NDArray[np.int32], FloatArray]]]
     rounds: Rows
     sigma: FloatArray
+    loss: FloatArray
     losses: list[FloatArray]
 
 
@@ -229,8 +233,9 @@ def boost(
                     judging.rows.codes, bins.n_bins, *tree, growth.rate, judging.scores[:, task]
                 )
     if judging is None:
-        return Boosted(grown, rounds, np.array(path), [])
-    return Boosted(grown, judging.best, np.array(path).reshape(-1, n_tasks), judging.losses)
+        return Boosted(grown, rounds, np.array(path), np.zeros(n_tasks), [])
+    sigmas = np.array(path).reshape(-1, n_tasks)
+    return Boosted(grown, judging.best, sigmas, judging.least, judging.losses)
 
 
 class _Judge:

@@ -178,6 +178,8 @@ class AutoTobitRegressor(SearchRegressor):
         stack = self._fit_stack(search, search.X) if "stack" in members else None
         trees = self._try_trees(search, stack) if "trees" in members else None
         took_trees = trees is not None and trees.beats(stack)
+        if trees is not None and stack is None and not took_trees:
+            stack = self._fit_stack(search, search.X)  # no tree was worth growing
         best = trees.stack if trees is not None and took_trees else stack
         deeper = None
         if "deeper" in members and search.bounded:
