@@ -197,7 +197,8 @@ class AutoTobitRegressor(SearchRegressor):
         if deeper is not None and took_network:
             self._take_network(search, deeper)
         elif best is not None:
-            self._take_stack(search, best, trees.forest.trees if took_trees else None)
+            forest = trees.forest if trees is not None and took_trees else None
+            self._take_stack(search, best, None if forest is None else forest.trees)
         (taken,) = self.members_.loc[self.members_["taken"], "member"]
         text = f"{taken}: held-out score {self.best_score_:.4f}, see members_"
         self._show_progress(text, last=True)
