@@ -75,7 +75,7 @@ def test_a_tree_of_squared_errors_is_that_of_scikit_learn() -> None:
 
 def test_a_weight_of_two_is_a_row_twice() -> None:
     X, y = draw(100)
-    weight = 1.0 + (np.arange(100) % 2)
+    weight: FloatArray = 1.0 + (np.arange(100) % 2).astype(np.float64)
     twice = np.repeat(np.arange(100), weight.astype(int))
     values, _ = grow(X, -weight * y, weight, WHOLE)
     repeated, _ = grow(X[twice], -y[twice], np.ones(len(twice)), WHOLE)

@@ -66,6 +66,11 @@ def test_a_stack_is_explained_without_rows() -> None:
 
 def test_members_are_what_was_tried_and_what_was_taken() -> None:
     table = fitted().members_
+    trees = table.iloc[-2]
+    assert trees["result"] == "given up: they explain nothing that the stack leaves"
+    assert np.isnan(trees["score"])
+    assert not trees["taken"]
+    table = table.drop(index=trees.name)
     stack_name, *layer_names, network_name = table["member"]
     assert (stack_name, network_name) == ("stack of layers", "network of 2 layers")
     assert layer_names[0] == "separate tasks, all features alike"
@@ -127,7 +132,7 @@ def test_groups_keep_rows_together() -> None:
 def test_depth_is_taken_where_it_pays() -> None:
     model, (X, Y) = deep(), deep_data()
     assert model.n_layers_ == 2
-    assert model.members_["taken"].tolist() == [False] * 25 + [True]
+    assert model.members_["taken"].tolist() == [False] * 26 + [True]
     assert model.feature_importance(X=X[:100]).shape[0] == 10
     with pytest.raises(ValueError, match="depend on where one looks; pass X"):
         model.task_similarity()
@@ -213,7 +218,7 @@ def test_no_intercept_means_none() -> None:
             r"must be 'auto' or some of \('stack', 'trees', 'deeper'\); got 'stack'",
         ),
         ({"members": ()}, r"members must be 'auto' or some of .*; got \(\)"),
-        ({"members": ("stack", "trees")}, "members must be 'auto' or some of"),
+        ({"members": ("stack", "forest")}, "members must be 'auto' or some of"),
         ({"members": 2}, "members must be 'auto' or some of .*; got 2"),
         ({"scoring": "auc"}, "scoring must be 'r2' or 'log'"),
         ({"tol": 0.0}, "tol must be positive"),

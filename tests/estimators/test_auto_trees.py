@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -120,18 +121,24 @@ def test_files_with_damaged_trees_are_refused(
 
 
 @pytest.mark.parametrize("kind", ["mean", "clip", "latent"])
-def test_onnx_has_the_trees(tmp_path: Path, kind: str) -> None:
+def test_onnx_has_the_trees(tmp_path: Path, kind: Any) -> None:
     runtime = pytest.importorskip("onnxruntime")
     X = data()[0].to_numpy()
     fitted().to_onnx(tmp_path / "trees.onnx", kind)
     session = runtime.InferenceSession(tmp_path / "trees.onnx")
     (found,) = session.run(None, {"X": X.astype(np.float32)})
-    np.testing.assert_allclose(found, fitted().predict(data()[0], kind=kind), atol=1e-5)
+    expected: Any = fitted().predict(data()[0], kind=kind)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_same_seed_same_bits_also_in_parallel() -> None:
     X, Y = data()
-    settings = {"random_state": 0, "noise": "gaussian", "members": ("stack", "trees"), "cv": 2}
+    settings: dict[str, Any] = {
+        "random_state": 0,
+        "noise": "gaussian",
+        "members": ("stack", "trees"),
+        "cv": 2,
+    }
     one, two = (
         AutoTobitRegressor(**settings, n_jobs=jobs).fit(X[:200], Y[:200]) for jobs in (1, 2)
     )
@@ -177,3 +184,22 @@ def test_visits_without_groups_are_a_warning() -> None:
     with pytest.warns(UserWarning, match="several visits of the same people"):
         model.fit(X, y)
     model.fit(X, y, groups=np.arange(300) // 3)
+
+
+def test_onnx_has_probabilities_of_bounds_and_quantiles(tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    X: Any = data()[0]
+    model = fitted()
+    lower, upper = model.predict_bound_proba(X)
+    expected: dict[Any, Any] = {
+        "p_lower": lower,
+        "p_upper": upper,
+        "quantile": model.predict_quantile(X, 0.9),
+    }
+    for kind, values in expected.items():
+        model.to_onnx(tmp_path / "trees.onnx", kind, dtype="float64", q=0.9)
+        session = runtime.InferenceSession(tmp_path / "trees.onnx")
+        (found,) = session.run(None, {"X": X.to_numpy()})
+        np.testing.assert_allclose(found, values, atol=1e-6)
+    with pytest.raises(ValueError, match="q must lie between 0 and 1"):
+        model.to_onnx(tmp_path / "trees.onnx", "quantile", q=1.0)

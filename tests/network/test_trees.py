@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
+from deeptobit.arrays import FloatArray
 from deeptobit.network import Trees
 
 N_FEATURES = 4
 
 
 @pytest.fixture(scope="module")
-def rows():
+def rows() -> FloatArray:
     return np.random.default_rng(0).normal(size=(60, N_FEATURES))
 
 
 @pytest.fixture(scope="module")
-def regressors(rows):
+def regressors(rows: FloatArray) -> list[DecisionTreeRegressor]:
     rng = np.random.default_rng(1)
     outcomes = rows[:, 0] * rows[:, 1] + rows[:, 2] + rng.normal(size=len(rows))
     return [
@@ -29,7 +30,7 @@ def regressors(rows):
 
 
 @pytest.fixture(scope="module")
-def trees(regressors):
+def trees(regressors: list[DecisionTreeRegressor]) -> Trees:
     """Trees of scikit-learn: two of the first output, one of the second."""
     grown = []
     for one in regressors:
@@ -42,30 +43,32 @@ def trees(regressors):
     return Trees.join(grown, output=[0, 0, 1], start=[1.0, -2.0], tasks=[3, 0])
 
 
-def test_scores_are_those_of_the_library_that_grew_the_trees(trees, regressors, rows):
+def test_scores_are_those_of_the_library_that_grew_the_trees(
+    trees: Trees, regressors: list[DecisionTreeRegressor], rows: FloatArray
+) -> None:
     X = rows.astype(np.float32).astype(float)  # as scikit-learn reads them
     first, second, third = (one.predict(X) for one in regressors)
     expected = np.column_stack([1.0 + first + second, third - 2.0])
     np.testing.assert_allclose(trees(X), expected, rtol=1e-12)
 
 
-def _expectation(trees, tree, x, known):
+def _expectation(trees: Trees, tree: int, x: FloatArray, known: set[int]) -> float:
     """The value of a tree if only some features are known, averaged over shares of rows."""
 
-    def at(node):
+    def at(node: int) -> float:
         feature = trees.feature[node]
         if feature < 0:
-            return trees.value[node]
+            return float(trees.value[node])
         left, right = trees.left[node], trees.right[node]
         if feature in known:
             return at(left if x[feature] <= trees.threshold[node] else right)
         shares = trees.cover[[left, right]] / trees.cover[node]
-        return shares @ [at(left), at(right)]
+        return float(shares @ [at(left), at(right)])
 
     return at(trees.first[tree])
 
 
-def test_contributions_are_shapley_values_by_definition(trees, rows):
+def test_contributions_are_shapley_values_by_definition(trees: Trees, rows: FloatArray) -> None:
     found = trees.contributions(rows[:3])
     expected = np.zeros_like(found)
     for row, x in enumerate(rows[:3]):
@@ -81,12 +84,12 @@ def test_contributions_are_shapley_values_by_definition(trees, rows):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_contributions_sum_to_the_score(trees, rows):
+def test_contributions_sum_to_the_score(trees: Trees, rows: FloatArray) -> None:
     total = trees.means() + trees.contributions(rows).sum(axis=2)
     np.testing.assert_allclose(total, trees(rows), atol=1e-12)
 
 
-def test_mean_changes_are_differences_of_scores(trees, rows):
+def test_mean_changes_are_differences_of_scores(trees: Trees, rows: FloatArray) -> None:
     width = np.array([0.5, 1.0, 0.2, 3.0])
     expected = []
     for feature in range(N_FEATURES):
@@ -95,7 +98,7 @@ def test_mean_changes_are_differences_of_scores(trees, rows):
     np.testing.assert_allclose(trees.mean_changes(rows, width), np.transpose(expected), atol=1e-12)
 
 
-def test_missing_features_take_the_side_of_their_node(trees):
+def test_missing_features_take_the_side_of_their_node(trees: Trees) -> None:
     missing = np.full((1, N_FEATURES), np.nan)
     first = trees.first[0]
     while trees.feature[first] >= 0:
@@ -121,14 +124,16 @@ def test_missing_features_take_the_side_of_their_node(trees):
         ("first", 1, "do not follow"),
     ],
 )
-def test_arrays_that_are_no_trees_are_refused(trees, field, value, message):
+def test_arrays_that_are_no_trees_are_refused(
+    trees: Trees, field: str, value: float, message: str
+) -> None:
     array = getattr(trees, field).copy()
     array[0] = value
     with pytest.raises(ValueError, match=message):
         replace(trees, **{field: array})
 
 
-def test_arrays_of_other_lengths_are_refused(trees):
+def test_arrays_of_other_lengths_are_refused(trees: Trees) -> None:
     for field in ("value", "tasks", "output"):
         with pytest.raises(ValueError, match=r"differ|follow"):
             replace(trees, **{field: getattr(trees, field)[:-1]})

@@ -45,6 +45,7 @@ class Growth(NamedTuple):
 
 
 TREES = Growth()
+LARGER = Growth(leaves=24, rate=0.1, rounds=1000, least=20.0, ridge=5.0)
 PROBE = Growth(leaves=6, rate=0.15, rounds=60, patience=8, least=10.0, ridge=10.0)
 
 
@@ -151,6 +152,8 @@ class Boosted(NamedTuple):
         With how many of them the judging rows are most likely.
     sigma : array of shape (rounds, T)
         σ at every round.
+    loss : array of shape (T,)
+        Their negative log likelihood there.
     losses : list of arrays of shape (n, T)
         Negative log likelihood of the judging rows at every round, if it was kept.
     """
@@ -158,6 +161,7 @@ class Boosted(NamedTuple):
     grown: list[list[tuple[NDArray[np.int32], FloatArray]]]
     rounds: Rows
     sigma: FloatArray
+    loss: FloatArray
     losses: list[FloatArray]
 
 
@@ -200,10 +204,10 @@ def boost(
     known = [np.flatnonzero(~np.isnan(each)).astype(np.int32) for each in learn.low.T]
     grown: list[list[Any]] = [[] for _ in range(n_tasks)]
     judging = None if judge is None else _Judge(judge, sigma, free, growth, noise)
-    path = []
-    for number in range(growth.rounds if rounds is None else int(rounds.max(initial=0))):
+    given, path = np.zeros(n_tasks, dtype=np.intp) if rounds is None else rounds, []
+    for number in range(growth.rounds if rounds is None else int(given.max(initial=0))):
         if judging is None:
-            going, here = number < rounds, sigma[number]
+            going, here = number < given, sigma[number]
         else:
             going, here = judging.look(number), judging.sigma
         tasks = np.flatnonzero(going)
@@ -219,7 +223,7 @@ def boost(
         curvature = np.asfortranarray(learn.weight[:, None] * curvature)
         for place, task in enumerate(tasks.tolist()):
             slopes = gradient[:, place], curvature[:, place]
-            settings = growth.least, growth.ridge, growth.leaves
+            settings: Any = growth.least, growth.ridge, growth.leaves
             n = grow_tree(learn.codes, bins.n_bins, known[task], *slopes, *settings, *room)
             tree = room.node[:n].copy(), room.number[:n].copy()
             grown[task].append(tree)
@@ -229,8 +233,9 @@ def boost(
                     judging.rows.codes, bins.n_bins, *tree, growth.rate, judging.scores[:, task]
                 )
     if judging is None:
-        return Boosted(grown, rounds, np.array(path), [])
-    return Boosted(grown, judging.best, np.array(path).reshape(-1, n_tasks), judging.losses)
+        return Boosted(grown, given, np.array(path), np.zeros(n_tasks), [])
+    sigmas = np.array(path).reshape(-1, n_tasks)
+    return Boosted(grown, judging.best, sigmas, judging.least, judging.losses)
 
 
 class _Judge:

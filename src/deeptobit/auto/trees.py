@@ -2,19 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto.boosting import BINS, PROBE, TREES, Bins, Boosted, Entries, Growth, Rows, boost
+from deeptobit.auto.boosting import (
+    BINS,
+    LARGER,
+    PROBE,
+    TREES,
+    Bins,
+    Boosted,
+    Entries,
+    Growth,
+    Rows,
+    boost,
+)
 from deeptobit.auto.evidence import EvidenceProblem
 from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, make_folds
 from deeptobit.auto.stack import EvidenceStack
 from deeptobit.network import Trees
 
 _MORE_BINS = 254  # where rows are many
+_ROWS_OF_LARGER = 1000  # from which on larger trees are tried
 _PARTS = 3  # of the training rows, where one fold is held out
 _WORTH = 0.3  # standard errors that trees must gain on the stack's residuals, in a task
 _WORTH_OF_MANY = 2.0  # the same where rows are many, and trees take their time
@@ -41,7 +54,6 @@ class TreeTable:
     Parameters
     ----------
     X : array or CSR matrix of shape (N, D)
-    bins : Bins
     problem : EvidenceProblem
         Intervals in standard units and the intercept-only model, without features.
     held_out : HeldOut
@@ -51,19 +63,21 @@ class TreeTable:
     """
 
     X: Any
-    bins: Bins
     problem: EvidenceProblem
     held_out: HeldOut
     groups: Any = None
 
     @classmethod
     def build(cls, X: Any, held_out: HeldOut, groups: Any, *, fit_intercept: bool) -> "TreeTable":
-        """Cut the features, and fit the intercept-only model."""
-        n_rows = len(held_out.targets)
-        bins = Bins.build(X, BINS if n_rows <= MANY_ROWS else _MORE_BINS)
-        data = np.zeros((n_rows, 1)), held_out.targets, held_out.weight
+        """Fit the intercept-only model."""
+        data = np.zeros((len(held_out.targets), 1)), held_out.targets, held_out.weight
         problem = EvidenceProblem.build(*data, fit_intercept=fit_intercept)
-        return cls(X, bins, problem, held_out, groups)
+        return cls(X, problem, held_out, groups)
+
+    @cached_property
+    def bins(self) -> Bins:
+        """The features of all rows, cut."""
+        return Bins.build(self.X, BINS if len(self.problem.weight) <= MANY_ROWS else _MORE_BINS)
 
     def probe(self, latents: Sequence[FloatArray], sigma: FloatArray) -> FloatArray:
         """What a few trees add to held-out scores, in standard errors of that gain, (T,).
@@ -82,11 +96,13 @@ class TreeTable:
         half = np.repeat(np.arange(len(folds)) % 2, [len(fold.test) for fold in folds])
         if len(folds) == 1:
             half[self._split(rows, 2)[0].test] = 1
-        tasks = np.arange(len(sigma))
-        entries = self._entries(tasks).of(rows)
-        entries = entries._replace(start=scaling.apply(np.concatenate(latents)))
+        bins, problem = Bins.build(self.X[rows]), self.problem
+        start = scaling.apply(np.concatenate(latents))
+        known = problem.low[rows], problem.high[rows], problem.weight[rows]
+        entries, free = Entries(bins.codes, *known, start), problem.free_sigma
+        settings = sigma / scaling.scale, free, PROBE, self.held_out.noise
         done = [
-            self._boost(entries.of(~judge), entries.of(judge), sigma / scaling.scale, tasks, PROBE)
+            boost(bins, entries.of(~judge), entries.of(judge), *settings)
             for judge in (half == 0, half == 1)
         ]
         gains = np.zeros_like(entries.low)
@@ -101,6 +117,7 @@ class TreeTable:
 
         The rows are cut into parts. Those of each part are scored by trees of the others, which
         they also stop; the trees of all rows are as many as those were on average, with their σ.
+        The first part also says whether larger trees are better.
         Given a stack, there are trees if they explain held-out residuals of a task clearly, for
         all tasks in which they explain anything, unless they add nothing on the first part.
         """
@@ -112,24 +129,28 @@ class TreeTable:
                 return None
             tasks = np.flatnonzero(gain > 0.0)
         first, *others = self._parts()
-        done = [self._grow_part(tasks, *first)]
-        if stack is not None and not self._adds(stack, done[0], tasks, first.test):
+        sizes = (TREES, LARGER) if len(first.train) > _ROWS_OF_LARGER else (TREES,)
+        trials = [(self._grow_part(tasks, *first, growth), growth) for growth in sizes]
+        begun, growth = min(trials, key=lambda trial: trial[0].loss.sum())
+        if stack is not None and not self._adds(stack, begun, growth, tasks, first.test):
             return None
-        jobs = [delayed(self._grow_part)(tasks, *part) for part in others]
-        done += Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
+        jobs = [delayed(self._grow_part)(tasks, *part, growth) for part in others]
+        done = [begun, *Parallel(n_jobs=n_jobs, prefer="threads")(jobs)]
         rounds = np.rint(np.mean([each.rounds for each in done], axis=0)).astype(np.intp)
         if not rounds.any():
             return None
         scores = np.empty((len(self.problem.weight), int((rounds > 0).sum())))
         for part, each in zip((first, *others), done, strict=True):
-            scores[part.test] = self._to_trees(each, rounds, tasks)(self.X[part.test])
+            scores[part.test] = self._to_trees(each, rounds, tasks, growth)(self.X[part.test])
         steps = np.arange(rounds.max())
         paths = [each.sigma[np.minimum(steps, len(each.sigma) - 1)] for each in done]
         entries, sigma = self._entries(tasks), np.mean(paths, axis=0)
-        whole = self._boost(entries, None, sigma, tasks, TREES, rounds)
-        return Forest(self._to_trees(whole, rounds, tasks), scores)
+        whole = self._boost(entries, None, sigma, tasks, growth, rounds)
+        return Forest(self._to_trees(whole, rounds, tasks, growth), scores)
 
-    def _adds(self, stack: EvidenceStack, grown: Boosted, tasks: Rows, judge: Rows) -> bool:
+    def _adds(
+        self, stack: EvidenceStack, grown: Boosted, growth: Growth, tasks: Rows, judge: Rows
+    ) -> bool:
         """Whether trees, averaged with the stack, predict the rows that judge better.
 
         The weight of the average is that of the other half of these rows.
@@ -138,7 +159,7 @@ class TreeTable:
         rows = np.array([row for row in judge.tolist() if row in at], dtype=np.intp)
         old = stack.latents[0][[at[row] for row in rows.tolist()]]
         new, sigma = old.copy(), stack.layer.sigma.copy()
-        trees = self._to_trees(grown, grown.rounds, tasks)
+        trees = self._to_trees(grown, grown.rounds, tasks, growth)
         new[:, trees.tasks] = trees(self.X[rows])
         last = np.clip(grown.rounds - 1, 0, len(grown.sigma) - 1)
         sigma[tasks] = grown.sigma[last, np.arange(len(tasks))] * self.problem.scaling.scale[tasks]
@@ -178,9 +199,9 @@ class TreeTable:
         start = np.broadcast_to(problem.intercept[tasks], ends[0].shape)
         return Entries(self.bins.codes, *ends, problem.weight, start)
 
-    def _grow_part(self, tasks: Rows, learn: Rows, judge: Rows) -> Boosted:
+    def _grow_part(self, tasks: Rows, learn: Rows, judge: Rows, growth: Growth = TREES) -> Boosted:
         entries, sigma = self._entries(tasks), self.problem.sigma[tasks]
-        return self._boost(entries.of(learn), entries.of(judge), sigma, tasks, TREES)
+        return self._boost(entries.of(learn), entries.of(judge), sigma, tasks, growth)
 
     def _boost(
         self,
@@ -194,12 +215,14 @@ class TreeTable:
         free, noise = self.problem.free_sigma[tasks], self.held_out.noise
         return boost(self.bins, learn, judge, sigma, free, growth, noise, rounds)
 
-    def _to_trees(self, boosted: Boosted, rounds: Rows, tasks: Rows) -> Trees:
+    def _to_trees(
+        self, boosted: Boosted, rounds: Rows, tasks: Rows, growth: Growth = TREES
+    ) -> Trees:
         """The first trees of every task that has any, in the user's units."""
         used, scaling = np.flatnonzero(rounds), self.problem.scaling
         grown, output = [], []
         for place, column in enumerate(used.tolist()):
-            unit = TREES.rate * scaling.scale[tasks[column]]
+            unit = growth.rate * scaling.scale[tasks[column]]
             for node, number in boosted.grown[column][: rounds[column]]:
                 feature, left, right = node[:, 0], node[:, 3], node[:, 4]
                 value, cover = unit * number[:, 3], number[:, 1]

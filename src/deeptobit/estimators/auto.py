@@ -180,6 +180,8 @@ class AutoTobitRegressor(SearchRegressor):
         stack = self._fit_stack(search, search.X) if "stack" in members else None
         trees = self._try_trees(search, stack) if "trees" in members else None
         took_trees = trees is not None and trees.beats(stack)
+        if trees is not None and stack is None and not took_trees:
+            stack = self._fit_stack(search, search.X)  # no tree was worth growing
         best = trees.stack if trees is not None and took_trees else stack
         deeper = None
         if "deeper" in members and search.bounded:
@@ -197,7 +199,8 @@ class AutoTobitRegressor(SearchRegressor):
         if deeper is not None and took_network:
             self._take_network(search, deeper)
         elif best is not None:
-            self._take_stack(search, best, trees.forest.trees if took_trees else None)
+            forest = trees.forest if trees is not None and took_trees else None
+            self._take_stack(search, best, None if forest is None else forest.trees)
         (taken,) = self.members_.loc[self.members_["taken"], "member"]
         text = f"{taken}: held-out score {self.best_score_:.4f}, see members_"
         self._show_progress(text, last=True)

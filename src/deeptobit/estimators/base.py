@@ -18,7 +18,7 @@ from deeptobit.auto import HeldOutScores, Recalibration, fit_error_model
 from deeptobit.estimators.conformal import ConformalMixin
 from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
-from deeptobit.estimators.inputs import KINDS, Limits, PredictionKind, check_choice
+from deeptobit.estimators.inputs import KINDS, Limits, check_choice
 from deeptobit.files import models, onnx
 from deeptobit.inspection import Axes, Stability
 from deeptobit.likelihood import Noise, Predictive
@@ -126,9 +126,10 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
     def to_onnx(
         self,
         path: str | os.PathLike[str],
-        kind: PredictionKind | None = None,
+        kind: onnx.Output | None = None,
         *,
         dtype: onnx.Precision = "float32",
+        q: float = 0.5,
     ) -> None:
         """Write ``predict`` as an ONNX file, which other systems run without Python.
 
@@ -137,13 +138,17 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         censored mean are in it; everything is computed in double precision and rounded at the
         end. Names, bounds and noise scales are in its metadata. A missing feature gives NaN.
         The bounds are those of the targets: limits that differ from row to row are not in it.
-        Needs the extra ``onnx``.
+        Needs the extra ``onnx`` and, for bound probabilities and quantiles, Gaussian noise.
 
         Parameters
         ----------
         path : str or Path
-        kind : {"mean", "clip", "latent"}, optional
-            As in ``predict``; ``None`` takes the constructor's ``prediction``.
+        kind : {"mean", "clip", "latent", "p_lower", "p_upper", "quantile"}, optional
+            As in ``predict``, whose ``None`` takes the constructor's ``prediction``;
+            ``"p_lower"`` and ``"p_upper"`` are those of ``predict_bound_proba``, ``"quantile"``
+            is that of ``predict_quantile`` at ``q``.
+        q : float
+            Between 0 and 1.
         dtype : {"float32", "float64"}
             Of input and output. Single precision keeps seven digits of a feature: one that varies
             by 1 around 1,000,000 needs ``"float64"``.
@@ -164,8 +169,10 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         (array([0.008, 0.177, 0.882], dtype=float32), array([0.008, 0.177, 0.882], dtype=float32))
         """
         kind = self.prediction if kind is None else kind
-        check_choice("kind", kind, KINDS)
-        onnx.write_onnx(self, path, kind, dtype)
+        check_choice("kind", kind, (*KINDS, *onnx.OF_NOISE[1:]))
+        if not 0.0 < q < 1.0:
+            raise ValueError(f"q must lie between 0 and 1; got {q!r}")
+        onnx.write_onnx(self, path, kind, dtype, q)
 
     def plot_predictions(
         self,

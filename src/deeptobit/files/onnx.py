@@ -6,6 +6,7 @@ The prediction of a fitted model is written as a graph of array operations, whic
 
 import json
 import os
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike
 from scipy.special import erfcx
+from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import BoolArray, FloatArray
@@ -25,6 +27,8 @@ from deeptobit.likelihood import Predictive, mills_excess
 from deeptobit.network import Trees
 
 Kind = Literal["mean", "clip", "latent"]
+Output = Literal["mean", "clip", "latent", "p_lower", "p_upper", "quantile"]
+OF_NOISE = ("mean", "p_lower", "p_upper", "quantile")  # outputs that depend on the noise
 Precision = Literal["float32", "float64"]
 
 _EXTRA = "onnx"
@@ -129,10 +133,27 @@ def censored_mean(
 def _excess(graph: Graph, score: str, sigma: FloatArray, end: FloatArray) -> str:
     """g(|score − end|/σ), and 0 where the end is infinite."""
     distance = graph.add("Abs", graph.add("Div", graph.add("Sub", score, end), sigma))
+    return _smooth_tail(graph, distance, smooth_factor())
+
+
+def bound_proba(
+    graph: Graph, score: str, sigma: FloatArray, end: FloatArray, *, upper: bool
+) -> str:
+    """P(score + σε beyond a bound) for standard normal ε, (N, T); 0 where the bound is open."""
+    terms = (score, end) if upper else (end, score)
+    beyond = graph.add("Div", graph.add("Sub", *terms), sigma)
+    tail = _smooth_tail(graph, graph.add("Abs", beyond), tail_factor())
+    sign = graph.add("Max", graph.add("Min", graph.add("Mul", beyond, 1e200), 1.0), -1.0)
+    half = graph.add("Mul", sign, graph.add("Sub", 0.5, tail))
+    return graph.add("Mul", graph.add("Add", half, 0.5), np.isfinite(end).astype(np.float64))
+
+
+def _smooth_tail(graph: Graph, distance: str, factor: FloatArray) -> str:
+    """exp(−z²/2) p(t) at distances z ≥ 0, for coefficients of p."""
     z = graph.add("Min", distance, _FARTHEST)
     half_square = graph.add("Mul", graph.add("Mul", z, z), -0.5)
     t = graph.add("Div", graph.add("Sub", _CENTRE, z), graph.add("Add", z, _CENTRE))
-    constant, *between, last = smooth_factor().tolist()
+    constant, *between, last = factor.tolist()
     value = graph.add("Mul", t, last)
     for coefficient in reversed(between):  # Horner's scheme
         value = graph.add("Mul", graph.add("Add", value, coefficient), t)
@@ -151,10 +172,27 @@ def smooth_factor() -> FloatArray:
     >>> (np.exp(-z * z / 2) * p((4 - z) / (4 + z))).round(6).tolist()
     [0.398942, 0.083315, 0.000382]
     """
+    return _polynomial(lambda z: 0.5 * erfcx(z / np.sqrt(2.0)) * mills_excess(-z))
+
+
+@cache
+def tail_factor() -> FloatArray:
+    r"""The same for the normal tail: :math:`p(t) = e^{z^2/2} \Phi(-z)`.
+
+    Examples
+    --------
+    >>> z = np.array([0.0, 1.0, 3.0])
+    >>> p = np.polynomial.Polynomial(tail_factor())
+    >>> (np.exp(-z * z / 2) * p((4 - z) / (4 + z))).round(6).tolist()
+    [0.5, 0.158655, 0.00135]
+    """
+    return _polynomial(lambda z: 0.5 * erfcx(z / np.sqrt(2.0)))
+
+
+def _polynomial(function: Callable[[FloatArray], FloatArray]) -> FloatArray:
     t = chebyshev.chebpts1(_DEGREE + 1)
-    z = _CENTRE * (1.0 - t) / (1.0 + t)
-    factor = 0.5 * erfcx(z / np.sqrt(2.0)) * mills_excess(-z)
-    return np.asarray(chebyshev.cheb2poly(chebyshev.chebfit(t, factor, _DEGREE)), dtype=np.float64)
+    values = function(_CENTRE * (1.0 - t) / (1.0 + t))
+    return np.asarray(chebyshev.cheb2poly(chebyshev.chebfit(t, values, _DEGREE)), dtype=np.float64)
 
 
 # Trees, by the operator that all runtimes have for them.
@@ -255,7 +293,14 @@ def _cubics(
 
 
 def write_prediction(
-    graph: Graph, X: str, model: Any, kind: Kind, *, output: str, element_type: int
+    graph: Graph,
+    X: str,
+    model: Any,
+    kind: Output,
+    *,
+    output: str,
+    element_type: int,
+    q: float = 0.5,
 ) -> None:
     """Add the nodes that predict (N, T) from features (N, D).
 
@@ -269,9 +314,11 @@ def write_prediction(
     X, output : str
         Names of what is read and written.
     model : fitted estimator
-    kind : {"mean", "clip", "latent"}
+    kind : {"mean", "clip", "latent", "p_lower", "p_upper", "quantile"}
     element_type : int
         Of the output, as ONNX numbers it.
+    q : float
+        Which quantile.
 
     Examples
     --------
@@ -282,6 +329,11 @@ def write_prediction(
     >>> [node.operator for node in graph.nodes]
     ['Cast', 'MatMul', 'Add', 'Max', 'Min', 'Cast']
     """
+    if kind in OF_NOISE[1:] and model.noise_.name != "gaussian":
+        raise ValueError(
+            f"the output {kind!r} can be exported to ONNX for Gaussian noise; this model has "
+            f"{model.noise_.name} noise. Fit it with noise='gaussian', or export kind='mean'"
+        )
     if hasattr(model, "layers_"):
         layers = [([layer.V.T, layer.U.T], layer.intercept) for layer in model.layers_]
     else:
@@ -305,18 +357,25 @@ def write_prediction(
         score = censored_mean(graph, score, model.sigma_, *bounds)
     elif kind == "mean":
         score = tabulated_mean(graph, score, model)
+    if kind in ("p_lower", "p_upper"):
+        upper = kind == "p_upper"
+        score = bound_proba(graph, score, model.sigma_, bounds[upper], upper=upper)
+    if kind == "quantile":
+        score = clip(graph, graph.add("Add", score, model.sigma_ * norm.ppf(q)), *bounds)
     graph.add("Cast", score, to=element_type, output=output)
 
 
 # The file.
 
 
-def write_onnx(model: Any, path: str | os.PathLike[str], kind: Kind, precision: Precision) -> None:
+def write_onnx(
+    model: Any, path: str | os.PathLike[str], kind: Output, precision: Precision, q: float = 0.5
+) -> None:
     """Write the predictions of a fitted estimator to an ONNX file, whole or not at all."""
-    write_whole(Path(path), [onnx_bytes(model, kind, precision)])
+    write_whole(Path(path), [onnx_bytes(model, kind, precision, q)])
 
 
-def onnx_bytes(model: Any, kind: Kind, precision: Precision) -> bytes:
+def onnx_bytes(model: Any, kind: Output, precision: Precision, q: float = 0.5) -> bytes:
     """The file: one input ``X`` of shape (batch, D), one output named by its kind, (batch, T).
 
     The metadata hold names, bounds, noise and its scales, kind and version, those that are lists
@@ -339,7 +398,7 @@ def onnx_bytes(model: Any, kind: Kind, precision: Precision) -> bytes:
         _check_resolution(model)
     onnx = require("onnx", _EXTRA)
     helper, graph = onnx.helper, Graph()
-    write_prediction(graph, "X", model, kind, output=kind, element_type=element_type)
+    write_prediction(graph, "X", model, kind, output=kind, element_type=element_type, q=q)
     sizes = {"X": model.n_features_in_, kind: len(model.target_names_)}
     info = helper.make_tensor_value_info
     given, predicted = (info(at, element_type, ["batch", n]) for at, n in sizes.items())

@@ -196,7 +196,8 @@ def _what_model(fitted: studies.FittedStudy) -> str:
     n_layers = fitted.model.n_layers_
     how = "streaming them gave" if fitted.streamed else "cross-validation chose"
     layers = "1 layer" if n_layers == 1 else f"{n_layers} layers"
-    return f"{how} {layers} of rank {fitted.model.rank_}"
+    above = " above trees" if hasattr(fitted.model, "trees_") else ""
+    return f"{how} {layers} of rank {fitted.model.rank_}{above}"
 
 
 def _which_rows(fitted: studies.FittedStudy) -> str:

@@ -233,7 +233,7 @@ def _model(model: StudyModel) -> Entries:
         prior = "learned from the data" if model.n_layers_ == 1 else "by a rule"
     return [
         ("Kind", "Subspace Network: censored low-rank layers, prediction E[y | x]"),
-        ("Layers", str(model.n_layers_)),
+        ("Layers", f"{model.n_layers_}{' above trees' if hasattr(model, 'trees_') else ''}"),
         ("Shared directions (rank)", str(model.rank_)),
         ("Strength of the prior", prior),
     ]
