@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from deeptobit.app.report import directions, pictures, privacy, words
+from deeptobit.app.report import directions, pictures, privacy, trajectories, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import noise_words, study_settings
 from deeptobit.app.report.words import UNKNOWN, bound, listed, measured, percent, plural
@@ -80,6 +80,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
             "outcomes": outcomes[:_SHOWN_FIRST],
             "more_outcomes": outcomes[_SHOWN_FIRST:],
             "reliability": pictures.draw_reliability(held_out, curves, min_count),
+            "trajectories": trajectories.draw_trajectories(fitted),
             "layers": pictures.draw_layers(errors) if errors.size else None,
             "subspaces": pictures.draw_subspaces(components) if components else None,
             "brain": draw_cortex(components) if components else None,
@@ -104,6 +105,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "features": [column.name for column in fitted.encoder.columns],
         "reliability_words": reliability,
         "layer_words": words.layer_words(errors) if errors.size else "",
+        "trajectory_words": trajectories.WORDS,
         "deep": getattr(model, "n_layers_", 1) > 1,
         "components": directions.in_words(components) if components else [],
         "n_features": len(model.feature_names_in_),
