@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from deeptobit.app.report import directions, pictures, points, privacy, words
+from deeptobit.app.report import directions, pictures, points, privacy, trajectories, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import noise_words, study_settings
 from deeptobit.app.report.points import Cell
@@ -83,6 +83,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
             "more_outcomes": outcomes[_SHOWN_FIRST:],
             "reliability": pictures.draw_reliability(held_out, curves, min_count),
             "layers": pictures.draw_layers(errors) if deep else None,
+            "trajectories": trajectories.draw_trajectories(fitted),
             "subspaces": pictures.draw_subspaces(components) if components else None,
             "brain": draw_cortex(components) if components else None,
             "similarity": pictures.draw_similarity(cosines, heat_map) if similarity else None,
@@ -116,6 +117,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "parts": points.part_rows(fitted, table),
         "methods": points.methods_paragraph(fitted, table, min_count),
         "tripod": points.tripod_items(fitted),
+        "trajectory_words": trajectories.WORDS,
         "deep": getattr(model, "n_layers_", 1) > 1,
         "components": directions.in_words(components) if components else [],
         "n_features": len(model.feature_names_in_),
