@@ -58,7 +58,7 @@ def test_cov_params_are_those_of_the_summary() -> None:
     model = TobitRegressor(upper=6).fit(X, Y)
     found = model.cov_params("ADAS")
     errors = np.sqrt(np.diag(found))
-    np.testing.assert_allclose(errors, model.summary().loc["ADAS", "std_err"])
+    np.testing.assert_allclose(errors, model.summary()["std_err"].loc["ADAS"].to_numpy())
     with pytest.raises(ValueError, match="target must be one of 'MMSE', 'ADAS'"):
         model.cov_params("CDR")
 

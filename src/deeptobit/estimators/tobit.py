@@ -250,7 +250,7 @@ class TobitRegressor(InferenceRegressor):
                 f"all coefficients 0: Wald statistic {statistic:.{digits}g}, df {df:.0f}, "
                 f"p {p_text(p)}",
             ]
-            print(_formatted(table.loc[name], lines, digits, style), end="\n\n")
+            print(_formatted(pd.DataFrame(table.loc[name]), lines, digits, style), end="\n\n")
 
     def aic(self) -> FloatArray:
         """Akaike's criterion per task, 2k − 2 log L, (T,); meaningful for alpha = 0."""

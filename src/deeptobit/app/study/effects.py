@@ -70,7 +70,7 @@ def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder) -> Effects:
     """
     deviation = X.to_numpy(dtype=np.float64).std(axis=0)
     known = np.where(deviation > 0.0, deviation, 1.0)
-    step, place = 10.0 ** np.round(np.log10(known)), 0
+    step, place = np.power(10.0, np.round(np.log10(known)), dtype=np.float64), 0
     levels: dict[int, slice] = {}  # of the category that a feature belongs to
     for column in encoder.columns:
         own = slice(place, place + len(column.levels))
@@ -167,8 +167,9 @@ def measure_parts(
             if rows.sum() < FEWEST_IN_PART:
                 continue
             measured = (np.abs(difference[rows]), difference[rows], inside[rows])
-            means = (_mean_of_enough(values) for values in measured)
-            parts.append((name, str(level), float(np.round(rows.sum(), -1)), *means))
+            error, bias, held = (_mean_of_enough(values) for values in measured)
+            n_rows = float(np.round(rows.sum(), -1))
+            parts.append((name, str(level), n_rows, error, bias, held))
     if len({name for name, *_ in parts}) == len(
         parts
     ):  # each alone in its column: nothing to compare
