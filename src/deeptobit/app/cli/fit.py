@@ -173,8 +173,10 @@ def _show(
     speed = "" if rate is None else f" ({rate} rows/s)"
     names = escape(" and ".join(card.name for card in cards))
     rest = f" in {seconds:.0f} s{speed}, and its model card ({names}). Next:"
-    predict, report = (common.command_line(name, path) for name in ("predict", "report"))
-    common.print_written(console, path, f"{rest}\n  {predict} NEW.csv\n  {report}")
+    report, one, predict = (
+        common.command_line(name, path) for name in ("report", "open", "predict")
+    )
+    common.print_written(console, path, f"{rest}\n  {report}\n  {one}\n  {predict} NEW.csv")
 
 
 def _what_model(fitted: studies.FittedStudy) -> str:
