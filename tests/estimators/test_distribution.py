@@ -58,7 +58,7 @@ def test_cov_params_are_those_of_the_summary() -> None:
     model = TobitRegressor(upper=6).fit(X, Y)
     found = model.cov_params("ADAS")
     errors = np.sqrt(np.diag(found))
-    np.testing.assert_allclose(errors, model.summary().loc["ADAS", "std_err"])
+    np.testing.assert_allclose(errors, model.summary()["std_err"].loc["ADAS"].to_numpy())
     with pytest.raises(ValueError, match="target must be one of 'MMSE', 'ADAS'"):
         model.cov_params("CDR")
 
@@ -91,3 +91,13 @@ def test_scorers_look_through_a_pipeline() -> None:
     low, high = pipeline[-1].predict_interval(pipeline[:-1].transform(X))
     np.testing.assert_allclose(low, alone.predict_interval(X)[0], atol=1e-5)
     assert (low <= high).all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("noise", ["gaussian", "logistic"])
+def test_pseudo_r2_is_the_explained_share_of_the_scores(alpha: float, noise: str) -> None:
+    X, Y = _rows()
+    model = TobitRegressor(upper=6, alpha=alpha, noise=noise).fit(5.0 * X + 3.0, Y)
+    explained = model.predict(5.0 * X + 3.0, kind="latent").var(axis=0)
+    whole = explained + model.sigma_**2 * model.noise_.variance()
+    np.testing.assert_allclose(model.pseudo_r2(), explained / whole, rtol=1e-6)

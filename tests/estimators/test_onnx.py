@@ -145,7 +145,7 @@ def test_the_mean_under_any_noise(bounds: Any, tmp_path: Path) -> None:
     n_tasks = Y.shape[1]
     families = [StudentT(2.5), Logistic(), TwoPiece(StudentT(4.0), 0.7), Gaussian()] * n_tasks
     spread = Spread(np.linspace(-0.4, 0.6, n_tasks), np.ones(n_tasks), np.ones(n_tasks))
-    grid = ScoreGrid(np.arange(n_tasks) % 2 * 0.5, np.zeros(n_tasks))
+    grid = ScoreGrid(np.tile([0.0, 0.5], n_tasks)[:n_tasks], np.zeros(n_tasks))
     model._chosen_noise = NoiseByTask(families[:n_tasks], spread, grid)
     file = exported(model, tmp_path, "mean", dtype="float64")
     far = np.concatenate([X, 30.0 * X[:20]])

@@ -88,7 +88,8 @@ def test_what_is_refused() -> None:
 
 
 def test_a_step_with_other_noise() -> None:
+    single: Any = SINGLE
     model = bounded(noise="logistic").fit(SINGLE, Y)
-    file = to_onnx(model, SINGLE).SerializeToString()
+    file = to_onnx(model, single).SerializeToString()
     for run in RUNTIMES.values():
-        assert_alike(run(file, SINGLE), model.predict(SINGLE), 3.0)
+        assert_alike(run(file, single), model.predict(single), 3.0)

@@ -237,7 +237,8 @@ class TobitRegressor(InferenceRegressor):
         options: Any = {"cov_type": cov_type, "groups": groups, "small_sample": small_sample}
         table = self.summary(confidence=confidence, **options)
         shares = self._trained.problem.targets.describe()
-        aic, bic, tests = self.aic(), self.bic(), self.wald_test(**options)
+        aic, bic, explained = self.aic(), self.bic(), self.pseudo_r2()
+        tests = self.wald_test(**options)
         for task, name in enumerate(self.target_names_):
             row = shares.loc[name] if shares.index.is_unique else shares.iloc[task]
             statistic, df, p = tests.iloc[task]
@@ -245,12 +246,12 @@ class TobitRegressor(InferenceRegressor):
                 f"{name}: {row['entries']:.0f} entries, {row['at_lower']:.1%} at the lower bound, "
                 f"{row['at_upper']:.1%} at the upper, {row['missing']:.0f} missing",
                 f"log likelihood {self.log_likelihood_[task]:.2f}, AIC {aic[task]:.2f}, "
-                f"BIC {bic[task]:.2f}, sigma {self.sigma_[task]:.{digits}g}; "
-                f"standard errors: {cov_type}",
+                f"BIC {bic[task]:.2f}, pseudo-R² {explained[task]:.3f}, sigma "
+                f"{self.sigma_[task]:.{digits}g}; standard errors: {cov_type}",
                 f"all coefficients 0: Wald statistic {statistic:.{digits}g}, df {df:.0f}, "
                 f"p {p_text(p)}",
             ]
-            print(_formatted(table.loc[name], lines, digits, style), end="\n\n")
+            print(_formatted(pd.DataFrame(table.loc[name]), lines, digits, style), end="\n\n")
 
     def aic(self) -> FloatArray:
         """Akaike's criterion per task, 2k − 2 log L, (T,); meaningful for alpha = 0."""
@@ -262,6 +263,28 @@ class TobitRegressor(InferenceRegressor):
         self._training()
         penalty = self._trained.n_parameters() * np.log(self._trained.n_entries())
         return np.asarray(penalty - 2.0 * self.log_likelihood_)
+
+    def pseudo_r2(self) -> FloatArray:
+        r"""Explained share of the variance before censoring, (T,) (McKelvey and Zavoina, 1975).
+
+        .. math:: \frac{\mathrm{Var}(x^\top\beta)}
+            {\mathrm{Var}(x^\top\beta) + \sigma^2\,\mathrm{Var}(\varepsilon)}
+
+        over the training rows.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(5000, 1))
+        >>> y = np.maximum(X[:, 0] + rng.normal(size=5000), 0)  # half the variance is noise
+        >>> TobitRegressor().fit(X, y).pseudo_r2().round(2)
+        array([0.5])
+        """
+        trained: Any = self._training()
+        # In the whitened basis the second moments and the ridge add up to the identity.
+        moments = 1.0 - trained.problem.features.ridge[:, None]
+        explained = (moments * np.square(trained.point[:-2])).sum(axis=0)  # in units of σ²
+        return np.asarray(explained / (explained + self.noise_.variance()))
 
     def likelihood_ratio_test(
         self, restricted: Any = None, *, small_sample: bool = True

@@ -30,7 +30,12 @@ def test_the_page_stands_beside_the_model_and_opens(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr("deeptobit.app.cli.open.launch", lambda path: opened.append(path) or 0)
+
+    def launch(path: str) -> int:
+        opened.append(path)
+        return 0
+
+    monkeypatch.setattr("deeptobit.app.cli.open.launch", launch)
     code, shown, _ = _run("open", model)
     assert code == 0, shown
     page = model.with_name("clinic-patient.html")

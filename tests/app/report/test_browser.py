@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser, Page
 
+from deeptobit.app.report import render_comparison
+from deeptobit.app.study import Protocol, evaluate, make_methods
 from tests.app.report.browsing import (
     LOADED,
     SIZES,
@@ -19,6 +21,7 @@ from tests.app.report.browsing import (
     open_page,
 )
 from tests.app.report.studies import HOSTILE_TARGET, N_TARGETS, cohort_page, cohort_study
+from tests.app.study.evaluations import small_data
 
 SMALLEST = """() => Math.min(...[...document.querySelectorAll("svg[role=img]")].flatMap((svg) => {
   const box = svg.getBoundingClientRect();
@@ -102,6 +105,20 @@ def test_nothing_overflows_and_nobody_is_shut_out(
     assert find_overflow(page) == []
     assert find_barriers(page) == []
     page.context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_comparison_has_the_same_face(browser: Browser, tmp_path: Path, size: str) -> None:
+    protocol = Protocol(train_shares=(0.5, 0.8), repeats=2)
+    found = evaluate(small_data(), make_methods(["null", "ridge"]), protocol)
+    path = tmp_path / "summary.html"
+    path.write_text(render_comparison(found, "cohort"), encoding="utf-8")
+    opened = open_page(browser, path.as_uri(), size, dark=True)
+    assert find_overflow(opened.page) == []
+    assert find_barriers(opened.page) == []
+    assert opened.page.locator("td.best").count() > 0
+    assert opened.complaints == []
+    opened.page.context.close()
 
 
 def test_a_table_filters_and_downloads(browser: Browser, address: str) -> None:

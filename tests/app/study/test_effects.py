@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit import AutoTobitRegressor, TobitRegressor
+from deeptobit import AutoTobitRegressor, SubspaceNetworkRegressor, TobitRegressor
 from deeptobit.app.report.points import effect_rows, effect_words, part_rows
 from deeptobit.app.study import HeldOut
 from deeptobit.app.study.comparison import _is_tied
@@ -45,6 +45,22 @@ def test_without_bounds_an_effect_is_a_coefficient(
     if has_intervals:
         low = model.conf_int()["ci_low"].to_numpy()[:3] * found.step
         np.testing.assert_allclose(found.low[0], low)
+
+
+def test_differences_of_a_network_are_those_of_its_predictions() -> None:
+    X, y = _rows()
+    bent = np.clip(y - 18.0, 0.0, 6.0)
+    Y = np.column_stack([bent, np.clip(30.0 - y, 0.0, 12.0)])
+    model = SubspaceNetworkRegressor(2, 2, prune_layers=False, random_state=0).fit(X, Y)
+    found = learn_effects(model, X, ENCODER)
+    up, down = X.copy(), X.copy()
+    up["volume"], down["volume"] = X["volume"] + 0.05, X["volume"] - 0.05
+    expected = (model.predict(up) - model.predict(down)).mean(axis=0)
+    np.testing.assert_allclose(found.effect[:, 0], expected, rtol=1e-9)
+    in_B, in_A = X.copy(), X.copy()
+    in_B[["site=B", "site=C"]], in_A[["site=B", "site=C"]] = [1.0, 0.0], 0.0
+    expected = (model.predict(in_B) - model.predict(in_A)).mean(axis=0)
+    np.testing.assert_allclose(found.effect[:, 1], expected, rtol=1e-9)
 
 
 def test_errors_of_a_part_are_those_of_its_rows() -> None:

@@ -179,10 +179,11 @@ def _show(
     speed = "" if rate is None else f" ({rate} rows/s)"
     names = escape(" and ".join(card.name for card in cards))
     rest = f" in {seconds:.0f} s{speed}, and its model card ({names}). Next:"
-    first = "forecast" if fitted.mixed else "predict"
-    predict, report = (common.command_line(name, path) for name in (first, "report"))
-    predict += " --at 6,12,24" if fitted.mixed else ""
-    common.print_written(console, path, f"{rest}\n  {predict} NEW.csv\n  {report}")
+    commands = ["report", "forecast"] if fitted.mixed else ["report", "open", "predict"]
+    *others, last = (common.command_line(name, path) for name in commands)
+    last += " NEW.csv --at 6,12,24" if fitted.mixed else " NEW.csv"
+    common.print_written(console, path, "
+  ".join([rest, *others, last]))
 
 
 def _what_model(fitted: studies.FittedStudy) -> str:

@@ -208,9 +208,9 @@ def _check_scores(model: Any, parts: list[Numbers]) -> None:
     names = getattr(model, "feature_names_in_", None)
     points = np.random.default_rng(0).normal(size=(3, model.n_features_in_))
     X = points if names is None else pd.DataFrame(points, columns=names)
-    below = None
+    below: Any = None
     for part in parts:
-        seen = {"x": (points,), "below": (below,), "both": (below, points)}[part["sees"]]
+        seen: Any = {"x": (points,), "below": (below,), "both": (below, points)}[part["sees"]]
         score = np.column_stack(seen) @ part["coef"].T + part["intercept"]
         below = np.clip(score, model.lower_, model.upper_)
     expected = model.predict(X, kind="latent").reshape(score.shape)

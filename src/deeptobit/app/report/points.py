@@ -10,6 +10,7 @@ import pandas as pd
 from deeptobit.app.report import words
 from deeptobit.app.report.privacy import count
 from deeptobit.app.study import FEWEST, FittedStudy
+from deeptobit.arrays import FloatArray
 from deeptobit.estimators import AutoTobitRegressor, TobitRegressor
 
 _PER_OUTCOME = 8  # effects that are shown of one outcome
@@ -112,7 +113,7 @@ def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
     return rows
 
 
-def _mean(values: np.ndarray) -> float:  # type: ignore[type-arg]
+def _mean(values: FloatArray) -> float:
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else np.nan
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import isfinite, isnan
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -183,7 +184,7 @@ def the_result(table: pd.DataFrame) -> str:
     )
 
 
-def _points(row: "pd.Series[float]") -> str:
+def _points(row: Any) -> str:
     """The typical error of an outcome in its own points, beside that without features."""
     return f"{significant(row['mae'])} points ({significant(row['null_mae'])} without features)"
 

@@ -3,6 +3,7 @@
 Both need the rows, which a fitted study does not keep; so they are computed when it is fitted.
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -15,8 +16,11 @@ from deeptobit.app.study.data import Encoder
 from deeptobit.app.study.measures import HeldOut, Predicted, covered
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import TobitRegressor
+from deeptobit.likelihood import Predictive
 
 _MOST_NUMBERS = 1_000_000  # predictions whose differences are averaged
+_MOST_WITH_INTERVALS = 300  # features; standard errors of more take minutes
+_MOST_FEATURES = 1000  # of a model whose score is not linear; beyond, effects are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,7 @@ def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder) -> Effects:
     """
     deviation = X.to_numpy(dtype=np.float64).std(axis=0)
     known = np.where(deviation > 0.0, deviation, 1.0)
-    step, place = 10.0 ** np.round(np.log10(known)), 0
+    step, place = np.power(10.0, np.round(np.log10(known)), dtype=np.float64), 0
     levels: dict[int, slice] = {}  # of the category that a feature belongs to
     for column in encoder.columns:
         own = slice(place, place + len(column.levels))
@@ -79,28 +83,58 @@ def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder) -> Effects:
     flags = [name in encoder.indicators for name in encoder.features]
     step[np.flatnonzero(flags)] = 1.0
     step[list(levels)] = 1.0
-    if isinstance(model, TobitRegressor) and hasattr(model, "_trained"):
-        table = model.marginal_effects(X)
+    few = X.shape[1] <= _MOST_WITH_INTERVALS
+    if few and isinstance(model, TobitRegressor) and hasattr(model, "_trained"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what is not determined, whose interval is unknown
+            table = model.marginal_effects(X)
         shape = len(model.target_names_), X.shape[1]
         parts = (table[name].to_numpy().reshape(shape) for name in ("effect", "ci_low", "ci_high"))
         return Effects(step, *(part * step for part in parts))
-    n_rows = int(np.clip(_MOST_NUMBERS // (len(model.target_names_) * X.shape[1]), 20, len(X)))
+    n_tasks = len(model.target_names_)
+    n_rows = int(np.clip(_MOST_NUMBERS // (n_tasks * X.shape[1]), 20, len(X)))
     rows = X.iloc[:: -(-len(X) // n_rows)]
-    effect = np.empty((len(model.target_names_), X.shape[1]))
-    for feature in range(X.shape[1]):
-        means = []
-        for sign in (-1.0, 1.0):
-            moved = rows.to_numpy(dtype=np.float64).copy()
-            if feature in levels:
-                moved[:, levels[feature]] = 0.0
-                moved[:, feature] = sign > 0.0
-            else:
-                moved[:, feature] += 0.5 * sign * step[feature]
-            table = pd.DataFrame(moved, columns=X.columns)
-            means.append(model.predict(table).reshape(len(rows), -1).mean(axis=0))
-        effect[:, feature] = means[1] - means[0]
+    slope = _slope_of_scores(model, rows)
+    effect = np.full((n_tasks, X.shape[1]), np.nan)
+    if slope is not None:
+        effect = model.coef_ * slope[:, None] * step
+    elif X.shape[1] <= _MOST_FEATURES:
+        for feature in range(X.shape[1]):
+            effect[:, feature] = _difference(model, rows, feature, levels.get(feature), step)
     unknown = np.full_like(effect, np.nan)
     return Effects(step, effect, unknown, unknown)
+
+
+def _slope_of_scores(model: Any, rows: pd.DataFrame) -> FloatArray | None:
+    """Average slope of E[y|x] by the score, (T,); None if the score is not linear in x."""
+    score = model.predict(rows, kind="latent").reshape(len(rows), -1)
+    linear = rows.to_numpy(dtype=np.float64) @ model.coef_.T + model.intercept_
+    if not np.allclose(score, linear, rtol=1e-6, atol=1e-6 * float(model.sigma_.min())):
+        return None
+    around = model.noise_, model.lower_, model.upper_
+    reach = 1e-4 * model.sigma_
+    low, high = (
+        Predictive(around[0], score + sign * reach, model.sigma_, *around[1:]).mean()
+        for sign in (-1.0, 1.0)
+    )
+    return np.asarray(((high - low) / (2.0 * reach)).mean(axis=0))
+
+
+def _difference(
+    model: Any, rows: pd.DataFrame, feature: int, category: slice | None, step: FloatArray
+) -> FloatArray:
+    """Average difference of E[y|x] by a step, half of it on either side, (T,)."""
+    means = []
+    for sign in (-1.0, 1.0):
+        moved = rows.to_numpy(dtype=np.float64).copy()
+        if category is None:
+            moved[:, feature] += 0.5 * sign * step[feature]
+        else:
+            moved[:, category] = 0.0
+            moved[:, feature] = sign > 0.0
+        table = pd.DataFrame(moved, columns=rows.columns)
+        means.append(model.predict(table).reshape(len(rows), -1).mean(axis=0))
+    return np.asarray(means[1] - means[0])
 
 
 # Parts of the rows.
@@ -167,8 +201,9 @@ def measure_parts(
             if rows.sum() < FEWEST_IN_PART:
                 continue
             measured = (np.abs(difference[rows]), difference[rows], inside[rows])
-            means = (_mean_of_enough(values) for values in measured)
-            parts.append((name, str(level), float(np.round(rows.sum(), -1)), *means))
+            error, bias, held = (_mean_of_enough(values) for values in measured)
+            n_rows = float(np.round(rows.sum(), -1))
+            parts.append((name, str(level), n_rows, error, bias, held))
     if len({name for name, *_ in parts}) == len(
         parts
     ):  # each alone in its column: nothing to compare

@@ -206,6 +206,9 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
         for name in ("model", "null")
     )
     stages = tuple(stored["stages"])
+    learned: dict[str, Any] = {
+        name: kind.from_state(state[name]) for name, kind in _LEARNED.items() if name in state
+    }
     return FittedStudy(
         model=model,
         encoder=Encoder.from_state(state["encoder"]),
@@ -213,7 +216,7 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
         findings=tuple(Finding(*finding) for finding in state["findings"]),
         forecasts=state.get("forecasts", ()),
         **{name: state[name] for name in _STORED},
-        **{name: kind.from_state(state[name]) for name, kind in _LEARNED.items() if name in state},
+        **learned,
     )
 
 
