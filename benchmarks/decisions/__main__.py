@@ -13,6 +13,7 @@ DECISIONS = (
     "continuing",
     "cv_depth",
     "depth",
+    "engines",
     "few_missing",
     "intervals",
     "joint",

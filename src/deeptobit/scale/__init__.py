@@ -1,9 +1,9 @@
 """Rows beyond memory: sources that are read again for every pass, and sums over them."""
 
 from deeptobit.scale.cluster import DaskRows, predict_lazily
-from deeptobit.scale.csv import csv_to_parquet
+from deeptobit.scale.csv import TextTable, csv_to_parquet
 from deeptobit.scale.online import FitOnline
-from deeptobit.scale.parquet import ParquetRows, ParquetTable
+from deeptobit.scale.parquet import Frame, ParquetRows, ParquetTable
 from deeptobit.scale.rounds import FitByRounds
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, RowSource
 from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, RoundState, Secants, Seen
@@ -16,6 +16,7 @@ __all__ = [
     "FinishedLayer",
     "FitByRounds",
     "FitOnline",
+    "Frame",
     "LocalSource",
     "Moments",
     "OnlineState",
@@ -29,6 +30,7 @@ __all__ = [
     "Secants",
     "Seen",
     "Shift",
+    "TextTable",
     "csv_to_parquet",
     "predict_lazily",
 ]

@@ -1,14 +1,215 @@
-"""CSV files copied to Parquet files in bounded memory."""
+"""Text files of cells: read in bounded memory by pyarrow, and copied to Parquet."""
 
+import csv
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from deeptobit.arrays import BoolArray
 from deeptobit.extras import require
+from deeptobit.scale.parquet import Frame
 
 _BLOCK_BYTES = 2**24  # of text at a time; each becomes a row group
+_WHOLE = 2**62  # rows: as many as are read at a time
 _KEEPS_ZEROS = r"^\s*[+-]?0[0-9]"  # the id 007 is no number
+
+
+class _Layout(NamedTuple):
+    """Where the records of a file are; None stands for one record per line, the header first.
+
+    Attributes
+    ----------
+    lines : array of shape (n,)
+        Line of every record; that of the header and of blank records too.
+    kept : bool array of shape (n,)
+        Which of them are rows of the table.
+    """
+
+    lines: NDArray[np.int64]
+    kept: BoolArray
+
+
+class TextTable:
+    r"""A CSV file as a table of text, read some rows at a time.
+
+    pyarrow reads the cells. Where a file has quotes or lines that begin with a blank cell, Python's
+    ``csv`` goes through it once before: a quote that is never closed, which would swallow rows, is
+    an error, records without any cell are left out, and every row knows its line. What pyarrow
+    refuses is explained in the same way.
+
+    Parameters
+    ----------
+    path : str or Path
+        UTF-8 text; its first record that is not blank names the columns.
+    separator : str
+    blanks : collection of str
+        Cells without a value, which become null.
+
+    Attributes
+    ----------
+    columns : list of str
+        A column without a name is called ``column_3`` after its place.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.csv")
+    ...     _ = path.write_text("id;MMSE\n007;29\n\n012;NA\n")
+    ...     table = TextTable(path, separator=";", blanks=["NA"])
+    ...     (frame,) = table.frames(["MMSE", "id"], 100)
+    >>> table.columns, table.n_rows, frame.lines.tolist()
+    (['id', 'MMSE'], 2, [2, 4])
+    >>> frame.cells.to_pylist()
+    [{'MMSE': '29', 'id': '007'}, {'MMSE': None, 'id': '012'}]
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        separator: str = ",",
+        blanks: Collection[str] = ("",),
+    ) -> None:
+        self._path, self._separator, self._blanks = Path(path), separator, list(blanks)
+        header = next(self._records(), None)
+        if header is None:
+            raise ValueError(f"{self._path.name} is empty: the first row must name the columns")
+        names = [name.strip() for name in header[1]]
+        self._width = len(names)
+        self._places = {name or f"column_{at + 1}": at for at, name in enumerate(names)}
+        self.columns = [name or f"column_{at + 1}" for at, name in enumerate(names)]
+        # A separator at the end of every line makes an empty column without a name.
+        nameless = {self.columns[at] for at, name in enumerate(names) if not name}
+        for frame in self.frames(sorted(nameless), _WHOLE) if nameless else ():
+            nameless = {n for n in nameless if frame.cells[n].null_count == frame.cells.num_rows}
+        self.columns = [name for name in self.columns if name not in nameless]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        layout, n_lines = self._shape
+        return n_lines - 1 if layout is None else int(layout.kept.sum())
+
+    def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
+        """Some columns of all rows as text, at most ``batch_rows`` rows at a time."""
+        names = self.columns if columns is None else columns
+        layout, seen, row = self._shape[0], 0, 0
+        with self._explained():
+            for batch in self._batches(names):
+                read = slice(seen, seen + batch.num_rows)
+                lines = np.arange(read.start, read.stop) + 1
+                kept = lines > 1 if layout is None else layout.kept[read]
+                if not kept.all():
+                    batch = batch.filter(require("pyarrow", "app").array(kept))
+                lines = (lines if layout is None else layout.lines[read])[kept]
+                for start in range(0, len(lines), batch_rows):
+                    part = slice(start, start + batch_rows)
+                    cells = batch.slice(start, batch_rows)
+                    yield Frame(cells, self._path.name, lines[part], row + start)
+                seen, row = read.stop, row + len(lines)
+
+    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """All records, the header and blank ones too, as text under the names of the columns."""
+        reader, arrow = require("pyarrow.csv", "app"), require("pyarrow", "app")
+        numbers = [str(place) for place in range(self._width)]
+        batches = reader.open_csv(
+            self._path,
+            reader.ReadOptions(block_size=_BLOCK_BYTES, column_names=numbers),
+            reader.ParseOptions(
+                delimiter=self._separator,
+                newlines_in_values=True,
+                invalid_row_handler=self._skip_blank,
+            ),
+            reader.ConvertOptions(
+                column_types=dict.fromkeys(numbers, arrow.string()),
+                include_columns=[numbers[self._places[name]] for name in names],
+                null_values=self._blanks,
+                strings_can_be_null=True,
+            ),
+        )
+        for batch in batches:
+            yield arrow.RecordBatch.from_arrays(batch.columns, names=list(names))
+
+    def _skip_blank(self, record: Any) -> str:
+        return "error" if record.text.strip(self._separator).strip() else "skip"
+
+    @cached_property
+    def _shape(self) -> tuple[_Layout | None, int]:
+        """The layout, and the number of lines."""
+        n_lines, tail, plain = 0, b"\n", True
+        blank = [b"\n" + start.encode() for start in (self._separator, " ", "\n", "\r", "\t")]
+        with self._path.open("rb") as file:
+            while plain and (block := file.read(_BLOCK_BYTES)):
+                whole = tail[-1:] + block
+                plain = b'"' not in block and not any(start in whole for start in blank)
+                plain &= whole.count(b"\r") - tail[-1:].count(b"\r") == whole.count(b"\r\n")
+                n_lines, tail = n_lines + block.count(b"\n"), block
+        if plain:
+            return None, n_lines + (tail[-1:] != b"\n")
+        lines, kept = list[int](), list[bool]()
+        for line, cells in self._records(blank=True):
+            if len(cells) == self._width:  # others are empty, which pyarrow skips
+                lines.append(line)
+                kept.append(any(cell.strip() for cell in cells))
+        found = _Layout(np.array(lines, dtype=np.int64), np.array(kept, dtype=np.bool_))
+        found.kept[np.argmax(found.kept)] = False  # the header
+        return found, 0
+
+    def _records(self, *, blank: bool = False) -> Iterator[tuple[int, list[str]]]:
+        """Line and cells of every record, or of every one that is not blank; the header first."""
+        file, line, width = self._path.name, 0, 0
+        try:
+            # Strict: otherwise an open quote would swallow the rest of the file.
+            with self._path.open(encoding="utf-8-sig", newline="") as text:
+                reader = csv.reader(text, delimiter=self._separator, strict=True)
+                for cells in reader:
+                    line, some = reader.line_num, any(cell.strip() for cell in cells)
+                    width = width or (len(cells) if some else 0)
+                    if some and len(cells) != width:
+                        raise ValueError(
+                            f"{file}, line {line}: {len(cells)} cells, but the header names "
+                            f"{width} columns; put cells that hold a separator or a line break "
+                            "in quotes"
+                        )
+                    if some or blank:
+                        yield line, cells
+        except csv.Error as error:
+            raise ValueError(
+                f"{file}, line {line + 1}: cannot be read as CSV ({error}); close every quote, "
+                "and write a quote within a cell twice"
+            ) from None
+        except UnicodeDecodeError:
+            raise self._not_text() from None
+
+    def _not_text(self) -> ValueError:
+        """The first line that is not UTF-8."""
+        with self._path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    return ValueError(
+                        f"{self._path.name}, line {number}: not UTF-8 text (byte "
+                        f"0x{line[error.start]:02x}); save the file as 'CSV UTF-8'"
+                    )
+        return ValueError(f"{self._path.name} has changed while it was read; read it again")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What pyarrow refuses, in a sentence with the line."""
+        try:
+            yield
+        except require("pyarrow", "app").ArrowInvalid as error:
+            for _ in self._records():
+                pass
+            raise ValueError(f"{self._path.name} cannot be read as CSV: {error}") from None
 
 
 def csv_to_parquet(
@@ -58,45 +259,33 @@ def csv_to_parquet(
     0  007  29.5
     1  012   NaN
     """
-    numbers = _NumberColumns(decimal_comma)
-    for batch in _text_batches(os.fspath(path), separator, blanks):
-        numbers.inspect(batch)
-    part = Path(f"{os.fspath(out)}.part")
+    table, numbers = TextTable(path, separator=separator, blanks=blanks), _Numbers(decimal_comma)
+    for frame in table.frames(None, _WHOLE):
+        numbers.inspect(frame.cells)
+    part, writer, n_rows = Path(f"{os.fspath(out)}.part"), None, 0
     try:
-        n_rows = _write(_text_batches(os.fspath(path), separator, blanks), numbers, part, progress)
-        part.replace(out)
+        for frame in table.frames(None, _WHOLE):
+            batch = numbers.convert(frame.cells)
+            writer = writer or require("pyarrow.parquet", "app").ParquetWriter(part, batch.schema)
+            writer.write_batch(batch)
+            n_rows += batch.num_rows
+            progress(n_rows)
+        if writer is not None:
+            writer.close()
+            part.replace(out)
     finally:
         part.unlink(missing_ok=True)
     return n_rows
 
 
-def _text_batches(path: str, separator: str, blanks: Collection[str]) -> Iterator[Any]:
-    """A CSV file as batches of text, null where blank."""
-    csv, arrow = require("pyarrow.csv", "scale"), require("pyarrow", "scale")
-    reading = csv.ReadOptions(block_size=_BLOCK_BYTES)
-    parsing = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    try:
-        names = csv.open_csv(path, reading, parsing).schema.names
-        text = csv.ConvertOptions(
-            column_types=dict.fromkeys(names, arrow.string()),
-            null_values=list(blanks),
-            strings_can_be_null=True,
-        )
-        yield from csv.open_csv(path, reading, parsing, text)
-    except arrow.ArrowInvalid as error:
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from None
-
-
-class _NumberColumns:
+class _Numbers:
     """The columns that hold numbers and nothing else, found batch by batch."""
 
     def __init__(self, decimal_comma: bool) -> None:
-        self._arrow = require("pyarrow", "scale")
-        self._compute = require("pyarrow.compute", "scale")
+        self._arrow, self._compute = require("pyarrow", "app"), require("pyarrow.compute", "app")
         self._decimal_comma = decimal_comma
         self._text: set[str] = set()
-        self._commas: set[str] = set()
-        self._points: set[str] = set()
+        self._signs: set[tuple[str, str]] = set()  # which columns have which of comma and point
 
     def inspect(self, batch: Any) -> None:
         names = set(batch.schema.names) - self._text
@@ -111,15 +300,16 @@ class _NumberColumns:
         return self._arrow.record_batch(columns, names=batch.schema.names)
 
     def _is_number(self, name: str, column: Any) -> bool:
-        self._commas |= {name} if self._has(column, ",") else set()
-        self._points |= {name} if self._has(column, r"\.") else set()
-        if name in self._commas and (name in self._points or not self._decimal_comma):
+        self._signs |= {(name, sign) for sign in ",." if self._has(column, f"[{sign}]")}
+        if (name, ",") in self._signs and not self._decimal_comma:
+            return False
+        if {(name, ","), (name, ".")} <= self._signs or self._has(column, _KEEPS_ZEROS):
             return False
         try:
             self._numbers(column)
         except self._arrow.ArrowInvalid:
             return False
-        return not self._has(column, _KEEPS_ZEROS)
+        return True
 
     def _has(self, column: Any, pattern: str) -> bool:
         found = self._compute.match_substring_regex(column, pattern)
@@ -130,20 +320,3 @@ class _NumberColumns:
         if self._decimal_comma:
             text = self._compute.replace_substring(text, ",", ".")
         return self._compute.cast(text, self._arrow.float64())
-
-
-def _write(
-    batches: Iterator[Any], numbers: _NumberColumns, part: Path, progress: Callable[[int], None]
-) -> int:
-    parquet = require("pyarrow.parquet", "scale")
-    n_rows, writer = 0, None
-    try:
-        for batch in map(numbers.convert, batches):
-            writer = writer or parquet.ParquetWriter(part, batch.schema)
-            writer.write_batch(batch)
-            n_rows += batch.num_rows
-            progress(n_rows)
-    finally:
-        if writer is not None:
-            writer.close()
-    return n_rows

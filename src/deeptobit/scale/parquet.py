@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deeptobit.arrays import FloatArray, listed
 from deeptobit.extras import require
 from deeptobit.scale.source import Block, LocalSource, RowSource
 
+ARROW = (".arrow", ".feather")
 _NAMES_SHOWN = 10
 _NUMBERS = ("integer", "floating", "boolean", "decimal", "null")  # types of pyarrow
 _SHORT = ("integer", "floating", "boolean", "timestamp")  # cells of fixed size
@@ -298,7 +300,8 @@ def open_dataset(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
         if "://" not in part and not Path(part).exists():
             raise FileNotFoundError(f"there is no file or folder {part}")
     with naming(", ".join(paths)):
-        return dataset.dataset(paths[0] if one else paths, format="parquet", partitioning="hive")
+        kind = "ipc" if Path(paths[0]).suffix.lower() in ARROW else "parquet"
+        return dataset.dataset(paths[0] if one else paths, format=kind, partitioning="hive")
 
 
 def fields_of(dataset: Any) -> list[Any]:
@@ -374,23 +377,23 @@ class Frame(NamedTuple):
 
     Parameters
     ----------
-    cells : DataFrame
+    cells : pyarrow.RecordBatch
     where : str
         Name of the file.
-    first_row : int
-        Number of the first row in that file.
+    lines : array of shape (n,)
+        Their lines in that file, as if it were text and began with a header.
     row : int
-        Its number in the whole table.
+        Number of the first row in the whole table.
     """
 
     cells: Any
     where: str
-    first_row: int
+    lines: NDArray[np.int64]
     row: int
 
 
 class ParquetTable:
-    """A Parquet file, a folder of them, or a partitioned data set, as a table of any columns.
+    """A Parquet or Arrow file, a folder of them, or a partitioned data set, of any columns.
 
     Where :class:`ParquetRows` hands out numbers, this hands out cells as they are stored: words,
     dates and all. Rows come in the order of the files' names, the same in every pass.
@@ -418,7 +421,7 @@ class ParquetTable:
     >>> with TemporaryDirectory() as folder:
     ...     cells.to_parquet(Path(folder, "cohort.parquet"))
     ...     table = ParquetTable(folder)
-    ...     frames = [frame.cells["sex"].tolist() for frame in table.frames(["sex"], 2)]
+    ...     frames = [frame.cells["sex"].to_pylist() for frame in table.frames(["sex"], 2)]
     >>> table.columns, table.n_rows, table.n_words, frames
     (['age', 'sex'], 3, 1, [['f', 'm'], ['f']])
     """
@@ -432,21 +435,33 @@ class ParquetTable:
         self.n_rows = sum(_count(fragment) for fragment in self._fragments)
         self.n_words = sum(not _is_any(field.type, _SHORT) for field in fields)
 
-    def frames(self, columns: Sequence[str], batch_rows: int) -> Iterator[Frame]:
+    def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
         """Some columns of all rows, at most ``batch_rows`` rows at a time."""
-        before = 0
+        arrow, before = require("pyarrow", "scale"), 0
+        names = self.columns if columns is None else columns
         for fragment in self._fragments:
             path = str(fragment.path)
-            stored = [name for name in columns if name not in self._keys]
+            stored = [name for name in names if name not in self._keys]
             check_columns(fragment.physical_schema, stored, path)
-            constants = partition_values(fragment, [key for key in self._keys if key in columns])
+            constants = partition_values(fragment, [key for key in self._keys if key in names])
             with naming(path):
-                for first, batch in batches(fragment.open, stored, batch_rows):
-                    cells = batch.select(stored).to_pandas(ignore_metadata=True)
+                for first, batch in self._batches(fragment, stored, batch_rows):
+                    n_rows = batch.num_rows
+                    cells = batch.select(stored)
                     for name, value in constants.items():
-                        cells[name] = value
-                    yield Frame(cells, os.path.basename(path), first, before + first)
+                        cells = cells.append_column(name, arrow.repeat(value, n_rows))
+                    lines = np.arange(first + 2, first + 2 + n_rows)
+                    yield Frame(cells, os.path.basename(path), lines, before + first)
             before += _count(fragment)
+
+    def _batches(self, fragment: Any, names: list[str], batch_rows: int) -> Iterator[Any]:
+        if fragment.format.default_extname == "parquet":
+            yield from batches(fragment.open, names, batch_rows)
+            return
+        first, options = 0, {"batch_readahead": 1, "use_threads": False}
+        for batch in fragment.to_batches(columns=names, batch_size=batch_rows, **options):
+            yield first, batch
+            first += batch.num_rows
 
 
 def _count(fragment: Any) -> int:

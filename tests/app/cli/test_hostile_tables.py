@@ -76,7 +76,8 @@ UNREADABLE: dict[str, tuple[str, bytes, str]] = {
     "UTF-16": ("a.csv", "id,age\n1,2\n".encode("utf-16"), "save the file as 'CSV UTF-8'"),
     "not Excel": ("a.xlsx", b"id,age\n", "as an Excel file; save it again as .xlsx"),
     "not Parquet": ("a.parquet", b"id,age\n", "as a Parquet file; write it again"),
-    "SPSS": ("a.sav", b"$FL2", "cannot read files of kind '.sav'; known are .csv"),
+    "SPSS": ("a.sav", b"$FL2", "a.sav cannot be read as an SPSS file; save it again"),
+    "SAS": ("a.sas7bdat", b"", "cannot read files of kind '.sas7bdat'; known are .csv"),
 }
 
 

@@ -29,8 +29,8 @@ def test_separators_are_found_out(tmp_path: Path) -> None:
     [
         ("a.csv", None, "there is no such file"),
         ("a.xlsx", "x", "only text files can be converted .*; save it as 'CSV UTF-8'"),
-        ("a.csv", "", "cannot be read as CSV"),
-        ("a.csv", "a,b\n1,2\n3\n", "cannot be read as CSV: .*Expected 2 columns, got 1"),
+        ("a.csv", "", "a.csv is empty: the first row must name the columns"),
+        ("a.csv", "a,b\n1,2\n3\n", "a.csv, line 3: 1 cells, but the header names 2 columns"),
     ],
 )
 def test_what_cannot_be_converted_gets_a_sentence(

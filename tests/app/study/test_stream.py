@@ -159,7 +159,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"note": [f"note {row}" for row in range(400)]}, "", "feature 'note' holds free text"),
     ({"seen": "2020-01-01"}, "", r"feature 'seen' holds dates; turn .*\('2020-01-01'"),
     ({"z": np.nan}, "", "feature 'z' has no value at all"),
-    ({"y": np.nan}, "", "a.toml, line 3: target 'y' has values in 0 rows"),
+    ({"y": np.nan}, "", "a.toml, line 3: a.parquet has a header but no row of data"),
     ({"y": -1.0}, "lower = 0", r"a.toml, line 4: .* 400 value\(s\) beyond its lower bound"),
     ({}, "[features]\ninclude = ['age']", "line 5: there is no column 'age'"),
     ({}, "[model]\nkind = 'network'\nfeature_sparsities = [0.5]", "line 6: feature_sparsities"),
@@ -206,7 +206,7 @@ def test_a_file_without_a_column_is_named(tmp_path: Path) -> None:
 
 def test_too_little_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _frame(0).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(StudyError, match="target 'y' has values in 0 rows"):
+    with pytest.raises(StudyError, match=r"a.parquet has a header but no row of data"):
         stream_study(_study(tmp_path, "[targets.y]"), tmp_path / "a.parquet")
     monkeypatch.setattr(_stream, "_SHARE", 0.0)
     _frame(12).to_parquet(tmp_path / "a.parquet")

@@ -85,13 +85,15 @@ def test_hostile_files_get_a_sentence(content: str | bytes, sentence: str, tmp_p
 def test_unknown_kinds_and_absent_files(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="there is no such file"):
         read_table(tmp_path / "none.csv")
-    with pytest.raises(StudyError, match=r"cannot read files of kind '\.sav'; known are \.csv"):
-        read_table(_write(tmp_path, "x", "a.sav"))
+    with pytest.raises(StudyError, match=r"cannot read files of kind '\.sas'; known are \.csv"):
+        read_table(_write(tmp_path, "x", "a.sas"))
     with pytest.raises(StudyError, match=r"a\.csv has no sheets"):
         read_table(_write(tmp_path, "x\n1\n"), sheet="one")
-    for name, kind in (("a.xlsx", "an Excel"), ("a.parquet", "a Parquet")):
+    kinds = {"xlsx": "an Excel", "xls": "an Excel", "ods": "an OpenDocument", "sav": "an SPSS"}
+    kinds |= {"dta": "a Stata", "parquet": "a Parquet", "arrow": "an Arrow"}
+    for suffix, kind in kinds.items():
         with pytest.raises(StudyError, match=f"cannot be read as {kind} file"):
-            read_table(_write(tmp_path, "x", name))
+            read_table(_write(tmp_path, "x", f"a.{suffix}"))
 
 
 def _frame() -> pd.DataFrame:
@@ -131,7 +133,9 @@ def test_a_sheet_is_chosen_by_name(tmp_path: Path) -> None:
         read_table(path, sheet="third")
 
 
-@pytest.mark.parametrize(("kind", "engine"), [("xlsx", "openpyxl"), ("parquet", "pyarrow")])
+@pytest.mark.parametrize(
+    ("kind", "engine"), [("xlsx", "python_calamine"), ("sav", "pyreadstat"), ("parquet", "pyarrow")]
+)
 def test_an_engine_that_is_not_installed_is_named(
     kind: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +147,7 @@ def test_an_engine_that_is_not_installed_is_named(
 def test_an_index_with_a_name_is_a_column(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": [1, 2]}, index=pd.Index(["a", "b"], name="id"))
     frame.to_parquet(tmp_path / "a.parquet")
-    assert read_table(tmp_path / "a.parquet").columns == ["id", "x"]
+    assert read_table(tmp_path / "a.parquet").columns == ["x", "id"]
     frame.assign(id=[3, 4]).to_parquet(tmp_path / "b.parquet")
     assert read_table(tmp_path / "b.parquet").text("id").tolist() == ["3", "4"]
 

@@ -38,7 +38,7 @@ def fit(
 ) -> None:
     """Fit the model of a study, and measure it on rows it has not seen.
 
-    A Parquet table that would take more than half of the memory is streamed.
+    A table that would take more than half of the memory is streamed.
 
     Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
     """
@@ -53,13 +53,15 @@ def fit(
             common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
         limits = studies.memory
         limit = limits.read_bytes(memory) if memory else limits.available_memory()
-        check = studies.check_memory(settings, table, limit, jobs)
-        if check is None or check.enough:
-            fitted = _fit_in_memory(settings, table, jobs)
-        elif check.streamable:
-            fitted = _fit_streamed(settings, check, checkpoint)
+        with Console(stderr=True).status("Opening the table …"):
+            opened = studies.open_data(settings, table)
+        check = studies.check_memory(settings, opened, limit, jobs)
+        if check.enough:
+            fitted = _fit_in_memory(settings, opened, jobs)
         else:
-            raise check.error()
+            why = f"{check.shortage}, so its rows are streamed: {_how_streamed(settings)}"
+            Console(stderr=True).print(escape(why), soft_wrap=True, highlight=False)
+            fitted = _fit_streamed(settings, opened, checkpoint)
         card = reports.study_card(fitted)  # before the model is written: both appear, or neither
         studies.save_fitted(fitted, path)
         reports.write_card(card, path)
@@ -90,9 +92,11 @@ def fit(
 # Fitting, with progress on a terminal.
 
 
-def _fit_in_memory(study: studies.Study, table: Path, jobs: int) -> studies.FittedStudy:
+def _fit_in_memory(
+    study: studies.Study, table: studies.formats.TableFile, jobs: int
+) -> studies.FittedStudy:
     with Console(stderr=True).status("Reading the table …"):
-        built = studies.build_data(study, studies.read_data(study, table))
+        built = studies.build_data(study, table.read())
     label = "Fitting the model"
     with common.progress_bar(label, MofNCompleteColumn()) as show:
 
@@ -103,29 +107,26 @@ def _fit_in_memory(study: studies.Study, table: Path, jobs: int) -> studies.Fitt
 
 
 def _fit_streamed(
-    study: studies.Study, check: studies.memory.MemoryCheck, checkpoint: Path | None
+    study: studies.Study, table: studies.formats.TableFile, checkpoint: Path | None
 ) -> studies.FittedStudy:
-    console = Console(stderr=True)
-    console.print(escape(_why_streamed(study, check)), soft_wrap=True, highlight=False)
     with common.progress_bar("Pass 1", _RowsColumn()) as show:
 
         def progress(number: int, done: int, total: int) -> None:
             show(done, total, f"Pass {number}")
 
-        return studies.stream_study(study, check.path, progress=progress, checkpoint=checkpoint)
+        return studies.stream_study(study, table, progress=progress, checkpoint=checkpoint)
 
 
-def _why_streamed(study: studies.Study, check: studies.memory.MemoryCheck) -> str:
-    """Why rows are streamed, which model is fitted then, and which rows it is measured on."""
+def _how_streamed(study: studies.Study) -> str:
+    """Which model is fitted to rows that are streamed, and which rows it is measured on."""
     network = studies.fitting.make_network(study)
     depth = "1 layer" if network.n_layers == 1 else f"up to {network.n_layers} layers"
     group = study.data.group
     groups = f"a tenth of the groups of {group!r}"
     held_out = "10,000 rows (a tenth, if that is less)" if group is None else groups
     return (
-        f"{check.shortage}, so its rows are streamed: a {type(network).__name__} of {depth} and "
-        f"rank {network.rank} at most is fitted without cross-validation, and measured on "
-        f"{held_out} that it does not see."
+        f"a {type(network).__name__} of {depth} and rank {network.rank} at most is fitted "
+        f"without cross-validation, and measured on {held_out} that it does not see."
     )
 
 

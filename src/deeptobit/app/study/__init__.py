@@ -3,11 +3,12 @@
 from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.comparison import summarise, write_summary
 from deeptobit.app.study.config import Study, read_study, versions
-from deeptobit.app.study.data import StudyData, build_data, read_data
+from deeptobit.app.study.data import StudyData, build_data, open_data, read_data
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.evaluate import ResultStore, evaluate, open_results, open_store, run_jobs
 from deeptobit.app.study.fitted import FittedStudy, load_fitted, predict_table, save_fitted
 from deeptobit.app.study.fitting import fit_study, make_model
+from deeptobit.app.study.formats import convert_table, read_table
 from deeptobit.app.study.measures import MEASURES, HeldOut, Measure, Predicted, measure
 from deeptobit.app.study.memory import check_memory
 from deeptobit.app.study.methods import Baseline, InterceptOnly, Regression, Taskwise, make_methods
@@ -25,14 +26,7 @@ from deeptobit.app.study.splits import (
     inner_folds,
 )
 from deeptobit.app.study.stream import stream_study
-from deeptobit.app.study.tables import (
-    StudyError,
-    Table,
-    convert_table,
-    read_table,
-    write_table,
-    write_whole,
-)
+from deeptobit.app.study.tables import StudyError, Table, write_table, write_whole
 
 __all__ = [
     "FEWEST",
@@ -71,6 +65,7 @@ __all__ = [
     "make_methods",
     "make_model",
     "measure",
+    "open_data",
     "open_results",
     "open_store",
     "predict_table",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.tables import Table, as_text, did_you_mean
+from deeptobit.app.study.tables import Table, did_you_mean
 from deeptobit.arrays import FloatArray
 
 _PARTS = {"id": "the id", "group": "the group", "column": "a target"}
@@ -97,6 +97,7 @@ Kind = Literal["numbers", "categories", "dates", "mixed", "text", "empty"]
 MOST_CATEGORIES = 20
 MOST_DECLARED = 1000  # categories of a column that the study calls categorical, in a stream
 FEWEST = 5  # smaller counts of rows are not published
+_SOME = 1000  # rows that show whether there are more
 _MOST_CODES = 10  # with more different values, a mean reveals no count
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{4}/\d{1,2}/\d{1,2}")
 _EXACT = 2.0**53  # above it, neighbouring whole numbers are the same float
@@ -149,6 +150,7 @@ class ColumnSummary:
     def add(self, table: Table, *, is_whole: bool = False) -> None:
         """Count the cells of some more rows, or of the whole table at once."""
         cells = table.cells[self.name]
+        self.declared |= self.name in table.labels
         values, wrong = table.parse(self.name)
         numbers, n_words = values[~np.isnan(values)], int(wrong.sum())
         self.n_rows += len(values)
@@ -157,16 +159,21 @@ class ColumnSummary:
         self.total += float(numbers.sum())
         self.largest = max(self.largest, float(np.abs(numbers).max(initial=0.0)))
         if len(numbers) or n_words:
-            self.dates &= _are_dates(cells, n_words)
+            self.dates &= _are_dates(table, self.name, n_words)
         if n_words and not self.example:
             self.example = f" ({table.text(self.name)[wrong].iloc[0]!r}: {table.at(wrong)})"
-        found, counts = np.unique(numbers, return_counts=True)
-        values_found = dict(zip(found.tolist(), counts.tolist(), strict=True))
-        self.values = _added(self.values, values_found, _MOST_CODES)
+        if self.values is not None and len(np.unique(numbers[:_SOME])) > _MOST_CODES:
+            self.values = None
+        if self.values is not None:
+            found, counts = np.unique(numbers, return_counts=True)
+            values_found = dict(zip(found.tolist(), counts.tolist(), strict=True))
+            self.values = _added(self.values, values_found, _MOST_CODES)
         # Numbers may turn out to be categories if words come in later rows.
-        if self.declared or (cells.dtype.kind == "O" and (n_words or not is_whole)):
+        words = cells.dtype.kind == "O" and (n_words or not is_whole)
+        if self.levels is not None and (self.declared or words):
             most = len(values) if is_whole else MOST_DECLARED
-            levels = {as_text(cell): int(n) for cell, n in cells.value_counts().items()}
+            counted = table.text(self.name).value_counts()
+            levels = {str(cell): int(n) for cell, n in counted.items()}
             self.levels = _added(self.levels, levels, most if self.declared else MOST_CATEGORIES)
 
     @property
@@ -203,6 +210,12 @@ def kind_of(table: Table, column: str) -> Kind:
     return summarise_column(table, column).kind
 
 
+def is_constant(cells: "pd.Series[Any]") -> bool:
+    """Whether all cells that are not missing are the same, and there is one."""
+    known = cells.dropna()
+    return len(known) > 0 and bool((known == known.iloc[0]).all())
+
+
 def reveals_small_count(values: FloatArray) -> bool:
     """Whether the mean of a column would reveal a count of fewer than five rows.
 
@@ -229,10 +242,11 @@ def is_small(counts: Collection[int]) -> bool:
     return 1 < len(counts) <= _MOST_CODES and min(counts) < FEWEST
 
 
-def _are_dates(cells: "pd.Series[Any]", n_words: int) -> bool:
-    if cells.dtype.kind != "O":
-        return cells.dtype.kind in "Mm"
-    return n_words > 0 and bool(cells.dropna().map(lambda cell: bool(_DATE.match(cell))).all())
+def _are_dates(table: Table, column: str, n_words: int) -> bool:
+    kind = table.cells[column].dtype.kind
+    if kind != "O" or not n_words:
+        return kind in "Mm"
+    return all(map(_DATE.match, table.text(column).dropna()))
 
 
 def _added(counter: Counter[T] | None, more: dict[T, int], most: int) -> Counter[T] | None:

@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from sys import float_info
 from typing import Any, Literal, TypeVar
 
-from deeptobit.app.study.tables import EXCEL, PARQUET, StudyError, did_you_mean
+from deeptobit.app.study.formats import KINDS
+from deeptobit.app.study.tables import StudyError, did_you_mean
 
 # The line of a key in a TOML text, which tomllib does not tell.
 
@@ -158,7 +159,7 @@ _LIMIT = (
     lambda value: is_number(value) or is_name(value),
     None,
 )
-_TABLES = (".csv", ".tsv", *EXCEL, *PARQUET)  # a study file may be called .txt
+_TABLES = {*KINDS} - {".txt"}  # a study file may be called .txt
 _SECTIONS = ("data", "features", "targets", "model", "evaluation", "report")
 
 
@@ -167,7 +168,7 @@ class DataSettings:
     """``[data]``: the table, its ids and groups."""
 
     file: str = key(
-        "the name of a CSV, Excel or Parquet file",
+        "the name of a CSV, Excel, SPSS, Stata or Parquet file",
         lambda value: is_name(value) and "\0" not in value,
     )
     sheet: str | None = key("the name of a sheet", is_name, None)

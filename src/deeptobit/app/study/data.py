@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deeptobit.app.study import columns, tables
+from deeptobit.app.study import columns, formats, tables
 from deeptobit.app.study.config import Source, Study, TargetSettings
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray, listed
@@ -133,7 +133,8 @@ class Encoder:
                 f"category in {int(missing.sum())} row(s), and the study says missing = 'error'; "
                 "fill the cells, exclude the feature, or write missing = 'impute'"
             )
-        unseen = sorted(set(table.text(column.name)[missing].dropna()))
+        some = missing.any() and column.reference is not None
+        unseen = sorted(set(table.text(column.name)[missing].dropna())) if some else []
         if unseen:
             warnings.warn(
                 f"{table.file}: feature {column.name!r} has categories that the model does not "
@@ -237,8 +238,15 @@ def read_data(study: Study, path: Path | None = None) -> Table:
     >>> table.columns, table.numbers("MMSE")
     (['age', 'MMSE'], array([30., nan]))
     """
-    has_sheets = path is None or path.suffix.lower() in tables.EXCEL
-    return tables.read_table(
+    return open_data(study, path).read()
+
+
+def open_data(study: Study, path: Path | formats.TableFile | None = None) -> formats.TableFile:
+    """The same without reading its rows; what is open already stays as it is."""
+    if isinstance(path, formats.TableFile):
+        return path
+    has_sheets = path is None or path.suffix.lower() in formats.SHEETS
+    return formats.TableFile(
         study.data_path if path is None else path,
         sheet=study.data.sheet if has_sheets else None,
         missing=[str(code) for code in study.data.missing],

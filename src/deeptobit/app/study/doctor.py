@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, TargetSettings, toml_cell, toml_value
-from deeptobit.app.study.data import Encoder, StudyData, check_enough
+from deeptobit.app.study.data import EncodedColumn, Encoder, StudyData, check_enough
 from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
 from deeptobit.arrays import FloatArray, listed
 from deeptobit.targets import CensoredTargets
@@ -110,14 +110,20 @@ def find_missing_bounds(target: TargetSettings, values: FloatArray) -> Iterator[
 
 
 def _columns(data: StudyData) -> Iterator[Finding]:
-    cells = {column.name: data.table.text(column.name) for column in data.encoder.columns}
-    constant = [name for name, text in cells.items() if text.nunique() == 1]
+    cells = {column.name: _cells(data, column) for column in data.encoder.columns}
+    constant = [name for name, found in cells.items() if columns.is_constant(found)]
     if constant:
         yield _warn("features", f"the same value in every row; exclude {listed(constant, _SHOWN)}")
-    sparse = [name for name, text in cells.items() if text.isna().mean() >= _MOSTLY]
+    sparse = [name for name, found in cells.items() if found.isna().mean() >= _MOSTLY]
     if sparse:
         message = f"at least {_MOSTLY:.0%} of the cells missing in {listed(sparse, _SHOWN)}"
         yield _warn("features", message)
+
+
+def _cells(data: StudyData, column: EncodedColumn) -> "pd.Series[Any]":
+    """Numbers, or categories as text."""
+    table, name = data.table, column.name
+    return pd.Series(table.parse(name)[0]) if column.reference is None else table.text(name)
 
 
 def _categories(study: Study, data: StudyData) -> Iterator[Finding]:
@@ -195,11 +201,12 @@ def _identifiers(study: Study, data: StudyData) -> Iterator[Finding]:
 
 
 def _why_identifier(data: StudyData, name: str) -> str | None:
-    values, text = data.table.parse(name)[0], data.table.text(name)
+    values = data.table.parse(name)[0]
     known = values[~np.isnan(values)]
     least = min(columns.MOST_CATEGORIES, len(values) - 1)
     if (known % 1.0 != 0.0).any() or len(np.unique(known)) <= least:
         return None
+    text = data.table.text(name)
     if columns.names_person(name):
         return "by its name"
     if columns.is_numbered(text):

@@ -240,7 +240,7 @@ def predict_table(
     if not 0.0 < coverage < 1.0:
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
     X = fitted.encoder.encode(table)
-    counts = {c.name: int(table.text(c.name).isna().sum()) for c in fitted.encoder.columns}
+    counts = {c.name: table.n_blank(c.name) for c in fitted.encoder.columns}
     imputed = {name: count for name, count in counts.items() if count}
     if imputed:
         warnings.warn(

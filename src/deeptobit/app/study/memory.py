@@ -1,20 +1,18 @@
 """Whether a table fits in memory."""
 
 import re
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import psutil
 from joblib import effective_n_jobs
 
-from deeptobit.app.study import tables
+from deeptobit.app.study import formats
 from deeptobit.app.study.config import Study
+from deeptobit.app.study.data import open_data
 from deeptobit.app.study.tables import StudyError
-from deeptobit.extras import require
-from deeptobit.scale import ParquetTable
+from deeptobit.scale import ParquetTable, TextTable
 
 _PREFIXES = " kmgt"
 _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
@@ -75,12 +73,11 @@ def _limit(file: Path) -> int | None:
         return None
 
 
-# The size of a table, without reading it.
+# The size of a table, without keeping its rows.
 
-_SAMPLE = 2**20  # bytes of a text file from which its rows are estimated
 # Bytes per cell at the peak of reading a table and building its features, and then, in every
 # process that fits, per cell and per value of a target; by `python -m benchmarks.decisions memory`.
-_NUMBER, _WORD, _TEXT_CELL, _EXCEL_CELL = 100, 180, 130, 180
+_NUMBER, _WORD, _TEXT_CELL, _OTHER_CELL = 100, 180, 130, 180
 _CELL, _OUTCOME = 40, 300
 _COMFORTABLE = 0.5  # share of the memory
 
@@ -93,63 +90,13 @@ class TableSize(NamedTuple):
     read_bytes: int
 
 
-def size_of(path: Path) -> TableSize | None:
-    r"""The size of a table, or None if the file cannot be read.
-
-    Parquet and Excel files state their number of rows. That of a text file is estimated from the
-    length of its first rows.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a.csv")
-    ...     _ = path.write_text("age,MMSE\n" + 1000 * "70,30\n")
-    ...     size_of(path)
-    TableSize(n_rows=1000, n_columns=2, read_bytes=260000)
-    """
-    sizes = {
-        tables.PARQUET: _size_of_parquet,
-        tables.TEXT: _size_of_text,
-        tables.EXCEL: _size_of_excel,
-    }
-    kind = tables.kind_of_file(path)
-    found = (size(path) for kinds, size in sizes.items() if kind in kinds and path.exists())
-    return next(found, None)
-
-
-def _size_of_parquet(path: Path) -> TableSize | None:
-    try:
-        table = ParquetTable(path)
-    except ValueError:
-        return None
-    n_columns = len(table.columns)
-    row = _NUMBER * (n_columns - table.n_words) + _WORD * table.n_words
-    return TableSize(table.n_rows, n_columns, table.n_rows * row)
-
-
-def _size_of_text(path: Path) -> TableSize:
-    with path.open("rb") as file:
-        head, sample = file.readline(), file.read(_SAMPLE)
-    names, rows = (part.decode("utf-8-sig", errors="ignore") for part in (head, sample))
-    n_columns = names.count(tables.sniff_separator(names + rows)) + 1
-    n_bytes = path.stat().st_size - len(head)
-    n_rows = round(n_bytes * max(sample.count(b"\n"), 1) / max(len(sample), 1))
-    return TableSize(n_rows, n_columns, _TEXT_CELL * n_rows * n_columns)
-
-
-def _size_of_excel(path: Path) -> TableSize | None:
-    openpyxl = require("openpyxl", "app")
-    try:
-        book = openpyxl.load_workbook(path, read_only=True)
-    except (ValueError, KeyError, BadZipFile, OSError):
-        return None
-    try:
-        sheets = [(sheet.max_row or 0, sheet.max_column or 0) for sheet in book.worksheets]
-    finally:
-        book.close()
-    n_rows, n_columns = max(sheets, key=lambda size: size[0] * size[1], default=(0, 0))
-    return TableSize(n_rows, n_columns, _EXCEL_CELL * n_rows * n_columns)
+def size_of(source: formats.Source) -> TableSize:
+    """The size of a table."""
+    n_columns = len(source.columns)
+    row = (_TEXT_CELL if isinstance(source, TextTable) else _OTHER_CELL) * n_columns
+    if isinstance(source, ParquetTable):
+        row = _NUMBER * (n_columns - source.n_words) + _WORD * source.n_words
+    return TableSize(source.n_rows, n_columns, source.n_rows * row)
 
 
 @dataclass(frozen=True)
@@ -158,8 +105,8 @@ class MemoryCheck:
 
     Attributes
     ----------
-    path : Path
-        The table.
+    file : str
+        Name of the table.
     size : TableSize
     needed : int
         Bytes that reading all of it and fitting take.
@@ -167,7 +114,7 @@ class MemoryCheck:
         Bytes that may be used.
     """
 
-    path: Path
+    file: str
     size: TableSize
     needed: int
     limit: int
@@ -178,50 +125,29 @@ class MemoryCheck:
         return self.needed <= _COMFORTABLE * self.limit
 
     @property
-    def streamable(self) -> bool:
-        """Whether the table can be read in chunks."""
-        return tables.kind_of_file(self.path) in tables.PARQUET
-
-    @property
     def shortage(self) -> str:
         """How much memory is needed and how much there is, as the beginning of a sentence."""
         return (
-            f"{self.path.name} ({self.size.n_rows:,} rows × {self.size.n_columns:,} columns) would "
+            f"{self.file} ({self.size.n_rows:,} rows × {self.size.n_columns:,} columns) would "
             f"take about {show_bytes(self.needed)}, more than half of the {show_bytes(self.limit)} "
             "of available memory"
         )
 
-    def error(self) -> StudyError:
-        """What to do with a table that neither fits in memory nor can be streamed."""
-        wanted = show_bytes(1.1 * self.needed / _COMFORTABLE).replace(" ", "").replace(",", "")
-        way_out = "Save it as 'CSV UTF-8', and convert that with deeptobit convert"
-        if tables.kind_of_file(self.path) not in tables.EXCEL:
-            parquet = shlex.quote(str(self.path.with_suffix(tables.PARQUET[0])))
-            way_out = (
-                f"Convert it once with: deeptobit convert {shlex.quote(str(self.path))}, then fit "
-                f"with --data {parquet}"
-            )
-        return StudyError(
-            f"{self.shortage}, and only Parquet files can be streamed. {way_out}; "
-            f"--memory {wanted} reads it anyway"
-        )
-
 
 def check_memory(
-    study: Study, path: Path, limit: int | None, n_jobs: int | None = None
-) -> MemoryCheck | None:
-    r"""Compare the memory that fitting a study takes with a limit; None if either is unknown.
+    study: Study, path: Path | formats.TableFile, limit: int, n_jobs: int | None = None
+) -> MemoryCheck:
+    r"""Compare the memory that fitting a study takes with a limit.
 
     Reading takes 100 bytes per number of a Parquet file, 130 per cell of a text file and 180 per
-    word or cell of Excel. Fitting takes, in every process, 40 bytes per cell and 300 per value of a
-    target.
+    word or cell of any other. Fitting takes, in every process, 40 bytes per cell and 300 per value
+    of a target.
 
     Parameters
     ----------
     study : Study
-    path : Path
-        The table.
-    limit : int or None
+    path : Path or TableFile
+    limit : int
         Memory limit in bytes.
     n_jobs : int, optional
         Processes that fit in parallel, as joblib counts them; no more than there are folds.
@@ -231,17 +157,16 @@ def check_memory(
     >>> from tempfile import TemporaryDirectory
     >>> from deeptobit.app.study import read_study
     >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a.csv")
-    ...     _ = path.write_text("age,MMSE\n" + 1000 * "70,30\n")
-    ...     study = Path(folder, "a.toml")
-    ...     _ = study.write_text('data.file = "a.csv"\ntargets.MMSE.upper = 30')
-    ...     check = check_memory(read_study(study), path, limit=10**6)
+    ...     _ = Path(folder, "a.csv").write_text("age,MMSE\n" + 1000 * "70,30\n")
+    ...     path = Path(folder, "a.toml")
+    ...     _ = path.write_text('data.file = "a.csv"\ntargets.MMSE.upper = 30')
+    ...     study = read_study(path)
+    ...     check = check_memory(study, study.data_path, limit=10**6)
     >>> check.needed, check.enough
     (640000, False)
     """
-    size = None if limit is None else size_of(path)
-    if limit is None or size is None:
-        return None
+    table = open_data(study, path)
+    size = size_of(table.source)
     processes = min(effective_n_jobs(n_jobs), study.model.cv)
     row = _CELL * size.n_columns + _OUTCOME * len(study.targets)
-    return MemoryCheck(path, size, size.read_bytes + processes * size.n_rows * row, limit)
+    return MemoryCheck(table.file, size, size.read_bytes + processes * size.n_rows * row, limit)

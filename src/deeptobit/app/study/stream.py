@@ -2,8 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from time import perf_counter
@@ -18,10 +17,11 @@ from deeptobit.app.study import columns, data, doctor
 from deeptobit.app.study.config import Study, settings_text, versions
 from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.fitting import as_findings, make_network, predict_test_rows
-from deeptobit.app.study.tables import StudyError, Table, stored_table
+from deeptobit.app.study.formats import TableFile
+from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.runtime import one_blas_thread
-from deeptobit.scale import Block, LocalSource, ParquetTable
+from deeptobit.scale import Block, LocalSource
 from deeptobit.targets import CensoredTargets
 
 _MOST_CELLS = 2**21  # of a chunk, once encoded: 16 MB
@@ -39,37 +39,29 @@ class Chunk(NamedTuple):
 
     def where(self, some: BoolArray) -> "Chunk":
         """Some of these rows."""
-        cells, lines = self.table.cells[some], self.table.lines[some]
-        return Chunk(replace(self.table, cells=cells, lines=lines, _parsed={}), self.rows[some])
+        return Chunk(self.table.where(some), self.rows[some])
 
 
 class ChunkedTable:
-    """The columns of a Parquet table that a study uses; the id is not read.
+    """The columns of a table that a study uses, some rows at a time; the id is not read.
 
     Parameters
     ----------
     study : Study
-    path : Path
-        A Parquet file, or a folder of them.
+    path : Path or TableFile
     progress : callable
     """
 
-    def __init__(self, study: Study, path: Path, progress: Passes) -> None:
-        with _as_study_error():
-            self._stored = ParquetTable(path)
-        self.study, self.file, self.n_rows = study, path.name, self._stored.n_rows
+    def __init__(self, study: Study, path: Path | TableFile, progress: Passes) -> None:
+        self._opened, self.study = data.open_data(study, path), study
+        self.file, self.columns = self._opened.file, self._opened.columns
+        self.n_rows = self._opened.source.n_rows
         self._progress, self.n_passes = progress, 0
-        self._missing = [str(code) for code in study.data.missing]
         columns.check_columns(study, self)
         self.features = columns.feature_columns(study, self)
         named = columns.named_columns(study)
         named.pop(("data", "id"), None)
         self._used = list(dict.fromkeys([*self.features, *named.values()]))
-
-    @property
-    def columns(self) -> list[str]:
-        """All columns of the files."""
-        return self._stored.columns
 
     def chunks(self, names: Sequence[str] | None = None, width: int = 0) -> Iterator[Chunk]:
         """All rows in their order.
@@ -83,22 +75,10 @@ class ChunkedTable:
         """
         names = self._used if names is None else names
         n_rows = int(np.clip(_MOST_CELLS // max(width, len(names)), _FEWEST_ROWS, _MOST_ROWS))
-        with _as_study_error():
-            for frame in self._stored.frames(names, n_rows):
-                inside = np.arange(len(frame.cells))
-                lines = frame.first_row + 2 + inside  # as if the file had a header
-                table = stored_table(frame.cells, frame.where, lines, self._missing)
-                yield Chunk(table, frame.row + inside)
-                self._progress(self.n_passes + 1, frame.row + len(inside), self.n_rows)
+        for table, rows in self._opened.chunks(names, n_rows):
+            yield Chunk(table, rows)
+            self._progress(self.n_passes + 1, int(rows[-1]) + 1, self.n_rows)
         self.n_passes += 1  # only if all rows were read
-
-
-@contextmanager
-def _as_study_error() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise StudyError(str(error)) from None
 
 
 # Hashes as random numbers, which a row or a group has in every pass.
@@ -340,12 +320,12 @@ class TrainingRows(LocalSource):
 
 def stream_study(
     study: Study,
-    path: Path,
+    path: Path | TableFile,
     *,
     progress: Passes = lambda number, done, total: None,
     checkpoint: Path | None = None,
 ) -> FittedStudy:
-    r"""Fit the model of a study to a Parquet table that is read some rows at a time.
+    r"""Fit the model of a study to a table that is read some rows at a time.
 
     A first pass learns how columns become features. Then the network of :func:`make_network` is
     fitted to all rows except those held out at random: about 10,000, or a tenth if that is less;
@@ -356,8 +336,9 @@ def stream_study(
     Parameters
     ----------
     study : Study
-    path : Path
-        A Parquet file or a folder of them.
+    path : Path or TableFile
+        A table of any kind. Sheets and files of SPSS and Stata are held in memory as they are
+        stored; all others are not.
     progress : callable, optional
         Called with the number of the pass, how many rows it has read, and of how many.
     checkpoint : Path, optional
@@ -372,14 +353,13 @@ def stream_study(
     >>> age = rng.normal(70.0, 8.0, size=2000)
     >>> MMSE = np.clip(np.round(29.0 - 0.3 * (age - 70.0) + rng.normal(size=2000)), 0, 30)
     >>> with TemporaryDirectory() as folder:
-    ...     table = Path(folder, "a.parquet")
-    ...     pd.DataFrame({"age": age, "MMSE": MMSE}).to_parquet(table)
+    ...     pd.DataFrame({"age": age, "MMSE": MMSE}).to_parquet(Path(folder, "a.parquet"))
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(
     ...         'data.file = "a.parquet"\ntargets.MMSE = {lower = 0, upper = 30}\n'
     ...         'model.members = ["stack"]'
     ...     )
-    ...     fitted = stream_study(read_study(path), table)
+    ...     fitted = stream_study(read_study(path), Path(folder, "a.parquet"))
     >>> fitted.n_rows, len(fitted.held_out.targets)
     (2000, 178)
     >>> fitted.held_out.table()[["entries", "at_upper", "r2", "null_r2"]].round(1)

@@ -1,26 +1,19 @@
-"""Tables of people in rows, as CSV, Excel or Parquet: read, written and converted."""
+"""Tables of people in rows: their cells as text and as numbers, and how they are written."""
 
-import csv
 import io
-import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from deeptobit import files
-from deeptobit.arrays import BoolArray, FloatArray, listed
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
-from deeptobit.scale import csv_to_parquet
 
 # Errors in one sentence.
 
@@ -87,6 +80,25 @@ def parse_numbers(cells: "pd.Series[Any]", *, decimal_comma: bool) -> tuple[Floa
     return np.where(wrong, np.nan, values), wrong
 
 
+def plain_numbers(cells: "pd.Series[Any]") -> FloatArray | None:
+    """Text as numbers of shape (N,) where every cell is a plain one or null; otherwise None.
+
+    Examples
+    --------
+    >>> plain_numbers(pd.Series(["1.5", None])), plain_numbers(pd.Series(["1.5", "x"]))
+    (array([1.5, nan]), None)
+    """
+    arrow, compute = require("pyarrow", "app"), require("pyarrow.compute", "app")
+    try:
+        text = arrow.array(cells, from_pandas=True)
+        values = compute.cast(text, arrow.float64()).to_numpy(zero_copy_only=False)
+    except (arrow.ArrowException, TypeError, ValueError):
+        return None
+    plain = text.type in (arrow.string(), arrow.large_string())
+    plain = plain and int(np.isnan(values).sum()) == text.null_count
+    return np.asarray(values) if plain and not np.isinf(values).any() else None
+
+
 def parse_flags(cells: "pd.Series[Any]") -> tuple[BoolArray, BoolArray]:
     """Which cells say yes, and which say neither yes nor no; a blank means no.
 
@@ -119,71 +131,6 @@ def split_limits(cells: "pd.Series[Any]") -> tuple["pd.Series[Any]", BoolArray, 
     return bare.where(bare.notna(), None), below, above
 
 
-# Text files.
-
-SEPARATORS = (",", ";", "\t", "|")
-_MOST_RECORDS = 20  # that decide on the separator
-
-Rows = list[tuple[int, list[str]]]
-"""The number of each row in its file, and its cells."""
-
-
-def read_csv_rows(path: Path) -> tuple[Rows, str]:
-    """Every row that is not blank, the header first, and the separator that was found."""
-    content = path.read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise StudyError(
-            f"{path.name}, line {line}: not UTF-8 text (byte 0x{content[error.start]:02x}); save "
-            "the file as 'CSV UTF-8'"
-        ) from None
-    separator = sniff_separator(text)
-    return list(_records(text, separator, path.name)), separator
-
-
-def sniff_separator(text: str) -> str:
-    r"""The separator that gives the first records the same and the largest number of cells.
-
-    Examples
-    --------
-    >>> sniff_separator("id;MMSE\nS1;29,5\nS2;30,0\n")
-    ';'
-    """
-    return max(SEPARATORS, key=lambda separator: _agreement(text, separator))
-
-
-def _agreement(text: str, separator: str) -> tuple[bool, int]:
-    try:
-        widths = [len(cells) for _, cells in islice(_records(text, separator), _MOST_RECORDS)]
-    except StudyError:
-        return False, 0
-    return (len(set(widths)) == 1, widths[0]) if widths and widths[0] > 1 else (False, 0)
-
-
-def _records(text: str, separator: str, file: str = "") -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of every record that is not blank."""
-    # Strict: otherwise an open quote would swallow the rest of the file.
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    line = 0
-    try:
-        for cells in reader:
-            line = reader.line_num
-            if any(cell.strip() for cell in cells):
-                yield line, cells
-    except csv.Error as error:
-        raise StudyError(
-            f"{file}, line {line + 1}: cannot be read as CSV ({error}); close every quote, "
-            "and write a quote within a cell twice"
-        ) from None
-
-
-TEXT = (".csv", ".tsv", ".txt")
-EXCEL = (".xlsx", ".xlsm")
-PARQUET = (".parquet", ".pq")
-
-
 @dataclass(frozen=True, eq=False)
 class Table:
     """Cells as they are stored, to be read as text or as numbers column by column.
@@ -194,21 +141,45 @@ class Table:
     Attributes
     ----------
     cells : DataFrame of shape (N, columns)
-        Text, None where blank; columns of a Parquet file keep their type.
+        As they are stored: text, numbers, dates.
     file : str
         Name of the file, for errors.
     lines : array of shape (N,)
         Line number of each row in its file; the header is line 1.
     decimal_comma : bool
         Whether ``1,5`` may mean 1.5.
+    blanks : frozenset of str
+        Cells without a value.
+    labels : mapping
+        By column of codes, what each number stands for, as SPSS and Stata store it. Such a column
+        is read as labels where text is wanted, and as codes where numbers are.
+
+    Examples
+    --------
+    >>> cells = pd.DataFrame({"id": ["007", "008"], "sex": [1.0, 2.0]})
+    >>> table = Table(cells, "a.sav", np.arange(2), labels={"sex": {1.0: "f", 2.0: "m"}})
+    >>> table.text("id").tolist(), table.text("sex").tolist(), table.numbers("sex")
+    (['007', '008'], ['f', 'm'], array([1., 2.]))
     """
 
     cells: pd.DataFrame
     file: str
     lines: NDArray[np.int64]
     decimal_comma: bool = False
-    # Parsing ten thousand columns of text takes seconds, and several steps need each.
+    blanks: frozenset[str] = BLANKS
+    labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
+    # Reading ten thousand columns of text takes seconds, and several steps need each.
+    _text: dict[str, "pd.Series[Any]"] = field(default_factory=dict, repr=False)
     _parsed: dict[str, tuple[FloatArray, BoolArray]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        """Take codes for missing out of the columns of numbers."""
+        codes, columns = self._codes, self.cells.columns
+        numeric = columns[[dtype.kind in "iuf" for dtype in self.cells.dtypes]] if codes else ()
+        found = [name for name in numeric if self.cells[name].isin(codes).any()]
+        if found:
+            known = {name: self.cells[name].mask(self.cells[name].isin(codes)) for name in found}
+            object.__setattr__(self, "cells", self.cells.assign(**known))
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -219,26 +190,50 @@ class Table:
         """Names of the columns, in order."""
         return [str(name) for name in self.cells.columns]
 
+    def where(self, rows: BoolArray) -> "Table":
+        """Some of the rows."""
+        return replace(self, cells=self.cells[rows], lines=self.lines[rows], _text={}, _parsed={})
+
     def text(self, column: str) -> "pd.Series[Any]":
         """Cells as text, None where blank."""
-        cells = self.cells[column]
-        if cells.dtype.kind == "O":
-            return cells
-        text = cells.map(as_text, na_action="ignore").astype(object)
-        return text.where(text.notna(), None)
+        if column not in self._text:
+            cells, names = self.cells[column], self.labels.get(column)
+            if names is not None:
+                text = cells.map(lambda code: names.get(code, as_text(code)), na_action="ignore")
+            elif cells.dtype.kind in "biufMm":
+                text = cells.map(as_text, na_action="ignore")
+            else:
+                text = cells.map(lambda cell: str(cell).strip(), na_action="ignore")
+                text = text.mask(text.isin(self.blanks))
+            text = text.astype(object)
+            self._text[column] = text.where(text.notna(), None)
+        return self._text[column]
 
     def parse(self, column: str) -> tuple[FloatArray, BoolArray]:
         """Cells as numbers, and where a cell is neither a number nor blank."""
         if column not in self._parsed:
             cells = self.cells[column]
             if cells.dtype.kind in "biuf":
-                values = cells.to_numpy(dtype=np.float64, na_value=np.nan)
-                self._parsed[column] = np.where(np.isinf(values), np.nan, values), np.isinf(values)
+                values: FloatArray | None = cells.to_numpy(dtype=np.float64, na_value=np.nan)
             else:
-                self._parsed[column] = parse_numbers(
-                    self.text(column), decimal_comma=self.decimal_comma
-                )
+                values = plain_numbers(cells)
+            if values is None or np.isin(values, self._codes).any():
+                text, comma = self.text(column), self.decimal_comma
+                self._parsed[column] = parse_numbers(text, decimal_comma=comma)
+            else:
+                self._parsed[column] = np.where(np.isinf(values), np.nan, values), np.isinf(values)
         return self._parsed[column]
+
+    @property
+    def _codes(self) -> list[float]:
+        """The blanks that are numbers."""
+        plain = [code for code in self.blanks if code.lstrip("+-").replace(".", "", 1).isdigit()]
+        return [float(code) for code in plain]
+
+    def n_blank(self, column: str) -> int:
+        """Number of cells without a value."""
+        values, wrong = self.parse(column)
+        return int((np.isnan(values) & ~wrong).sum())
 
     def numbers(self, column: str, what: str = "column") -> FloatArray:
         """Cells as numbers, NaN where blank; any other text is an error that names its line."""
@@ -258,139 +253,9 @@ class Table:
         return f"{self.file}, line{'s' if len(lines) > 1 else ''} {named}"
 
 
-def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[str] = ()) -> Table:
-    r"""Read a CSV, Excel or Parquet file.
-
-    Parameters
-    ----------
-    path : path
-        ``.csv``, ``.tsv``, ``.txt`` (UTF-8; separated by comma, semicolon, tab or bar; a comma is
-        a decimal point unless it is the separator), ``.xlsx``, ``.parquet``, or a folder of
-        ``.parquet`` files.
-    sheet : str, optional
-        Sheet of an Excel file; the first by default.
-    missing : sequence of str
-        Cells that count as blank besides the usual ones, such as ``-4`` or ``999``.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "scores.csv")
-    ...     _ = path.write_text("id;MMSE\n007;29,5\n008;NA\n")
-    ...     table = read_table(path)
-    >>> table.text("id").tolist(), table.numbers("MMSE")
-    (['007', '008'], array([29.5,  nan]))
-    """
-    path = Path(path)
-    if not os.path.exists(path):  # unlike Path.exists, it accepts a name of any length
-        raise StudyError(f"{path}: there is no such file")
-    kind = kind_of_file(path)
-    if sheet is not None and kind not in EXCEL:
-        raise StudyError(f"{path.name} has no sheets: sheet is for Excel files")
-    if kind in (*TEXT, *EXCEL):
-        rows, separator = read_csv_rows(path) if kind in TEXT else (_excel_rows(path, sheet), "")
-        table = _from_rows(rows, path.name, {*BLANKS, *missing}, separator != ",")
-    elif kind in PARQUET:
-        table = _read_parquet(path, missing)
-    else:
-        known = ", ".join((*TEXT, *EXCEL, *PARQUET))
-        raise StudyError(f"{path.name}: cannot read files of kind {kind!r}; known are {known}")
-    twice = [name for name, times in Counter(table.columns).items() if times > 1]
-    if twice:
-        message = "column names must differ; rename those that are called"
-        raise StudyError(f"{path.name}: {message} {listed(twice)}")
-    if len(table) == 0:
-        raise StudyError(f"{path.name} has a header but no row of data; add rows")
-    return table
-
-
-def kind_of_file(path: Path) -> str:
-    """The suffix of a file in lower case; a folder counts as Parquet."""
-    return PARQUET[0] if path.is_dir() else path.suffix.lower()
-
-
 def as_text(cell: Any) -> str:
     """A cell as text; whole numbers are written without a point, also if stored as 7.0."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-
-
-def _from_rows(rows: Rows, file: str, blanks: set[str], decimal_comma: bool) -> Table:
-    if not rows:
-        raise StudyError(f"{file} is empty: the first row must name the columns")
-    names = [name.strip() for name in rows[0][1]]
-    for line, row in rows[1:]:
-        if len(row) != len(names):
-            raise StudyError(
-                f"{file}, line {line}: {len(row)} cells, but the header names {len(names)} "
-                "columns; put cells that hold a separator or a line break in quotes"
-            )
-    columns: dict[int, list[str | None]] = {
-        position: [None if cell in blanks else cell for cell in map(str.strip, cells)]
-        for position, cells in enumerate(zip(*(row for _, row in rows[1:]), strict=True))
-    }
-    # A separator at the end of every line makes an empty column without a name.
-    kept = [p for p, name in enumerate(names) if name or any(columns.get(p, []))]
-    frame = pd.DataFrame({p: columns.get(p, []) for p in kept}, dtype=object)
-    frame.columns = pd.Index([names[p] or f"column_{p + 1}" for p in kept])
-    lines = np.array([line for line, _ in rows[1:]], dtype=np.int64)
-    return Table(frame, file, lines, decimal_comma)
-
-
-def _excel_rows(path: Path, sheet: str | None) -> Rows:
-    require("openpyxl", "app")
-    try:
-        with pd.ExcelFile(path, engine="openpyxl") as book:
-            sheets = [str(name) for name in book.sheet_names]
-            if sheet is not None and sheet not in sheets:
-                raise StudyError(f"{path.name} has no sheet {sheet!r}; it has {listed(sheets)}")
-            wanted = sheet or sheets[0]
-            cells = pd.read_excel(book, wanted, header=None, dtype=object, keep_default_na=False)
-    except StudyError:
-        raise
-    except (ValueError, KeyError, BadZipFile, ParseError):
-        message = f"{path.name} cannot be read as an Excel file; save it again as .xlsx"
-        raise StudyError(message) from None
-    rows = [
-        (line, ["" if cell is None else str(cell) for cell in row])
-        for line, row in enumerate(cells.itertuples(index=False, name=None), start=1)
-    ]
-    return [row for row in rows if any(cell.strip() for cell in row[1])]
-
-
-def _read_parquet(path: Path, missing: Sequence[str]) -> Table:
-    require("pyarrow", "app")
-    try:
-        frame = pd.read_parquet(path)
-    except (ValueError, OSError):
-        frame = pd.DataFrame()
-        if not path.is_dir():
-            message = f"{path.name} cannot be read as a Parquet file; write it again"
-            raise StudyError(message) from None
-    if path.is_dir() and not len(frame.columns):
-        raise StudyError(f"{path} is a folder, but not of Parquet files of one table; name a file")
-    if frame.index.name is not None and frame.index.name not in frame.columns:
-        frame = frame.reset_index()
-    return stored_table(frame, path.name, np.arange(2, len(frame) + 2), missing)
-
-
-def stored_table(
-    frame: pd.DataFrame, file: str, lines: NDArray[np.int64], missing: Sequence[str]
-) -> Table:
-    """A table of typed columns, all rows of a file or some; blanks and codes become missing."""
-    frame.columns = pd.Index([str(name) for name in frame.columns])
-    for name in frame.columns[[dtype.kind not in "biufMm" for dtype in frame.dtypes]]:
-        if pd.api.types.infer_dtype(frame[name], skipna=True) == "boolean":
-            frame[name] = frame[name].astype("boolean")  # true and false beside blanks
-            continue
-        text = frame[name].map(lambda cell: str(cell).strip(), na_action="ignore").astype(object)
-        frame[name] = text.where(~(text.isna() | text.isin([*BLANKS, *missing])), None)
-    codes = [float(code) for code in missing if code.lstrip("+-").replace(".", "", 1).isdigit()]
-    numeric = frame.columns[[dtype.kind in "iuf" for dtype in frame.dtypes]]
-    if codes:
-        frame[numeric] = frame[numeric].mask(frame[numeric].isin(codes))
-    return Table(frame, file, lines)
 
 
 # Tables written to files: completely or not at all, and text stays text.
@@ -480,52 +345,3 @@ def _as_excel(table: pd.DataFrame, path: Path) -> bytes:
     buffer = io.BytesIO()
     book.save(buffer)
     return buffer.getvalue()
-
-
-_MOST_BYTES = 2**20  # bytes that decide on the separator
-
-
-def convert_table(
-    path: Path, out: Path, *, progress: Callable[[int], None] = lambda rows: None
-) -> int:
-    r"""Convert a CSV file to a Parquet file in chunks; returns the number of rows.
-
-    Cells are read as in :func:`read_table`: the id ``007`` keeps its zeros, ``<0.5`` stays as it
-    is, blanks are missing, and a comma is a decimal point unless it is the separator.
-
-    Parameters
-    ----------
-    path, out : Path
-    progress : callable, optional
-        Called with the number of rows written so far.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from deeptobit.app.study import read_table
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "scores.csv")
-    ...     _ = path.write_text("id;MMSE\n007;29,5\n008;NA\n")
-    ...     n_rows = convert_table(path, path.with_suffix(".parquet"))
-    ...     table = read_table(path.with_suffix(".parquet"))
-    >>> n_rows, table.text("id").tolist(), table.numbers("MMSE")
-    (2, ['007', '008'], array([29.5,  nan]))
-    """
-    if not path.is_file():
-        raise StudyError(f"{path}: there is no such file")
-    if kind_of_file(path) not in TEXT:
-        raise StudyError(
-            f"{path.name}: only text files can be converted ({', '.join(TEXT)}); save it as "
-            "'CSV UTF-8'"
-        )
-    with path.open("rb") as file:
-        # The last line of the sample may be incomplete.
-        sample = file.read(_MOST_BYTES).decode("utf-8-sig", errors="ignore").rpartition("\n")
-    separator = sniff_separator(sample[0] or sample[2])
-    try:
-        comma = separator != ","
-        return csv_to_parquet(
-            path, out, separator=separator, decimal_comma=comma, blanks=BLANKS, progress=progress
-        )
-    except ValueError as error:
-        raise StudyError(str(error)) from None

@@ -1,0 +1,374 @@
+"""Files of tables: text, Excel, SPSS, Stata, Parquet and Arrow, each read by one path.
+
+A file is opened as a source, which has ``columns``, ``n_rows`` and ``frames``. A table in memory is
+all its frames joined; a table beyond memory is read frame by frame. Sheets and files of statistics
+programs come whole, as one frame.
+"""
+
+import csv
+import datetime
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from deeptobit.app.study.tables import BLANKS, StudyError, Table, as_text
+from deeptobit.arrays import listed
+from deeptobit.extras import require
+from deeptobit.scale import Frame, ParquetTable, TextTable, csv_to_parquet
+
+TEXT = (".csv", ".tsv", ".txt")
+SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
+STATISTICS = (".sav", ".zsav", ".dta")
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather")
+KINDS = (*TEXT, *SHEETS, *STATISTICS, *PARQUET, *ARROW)
+_ALL_ROWS = 2**31 - 1
+
+
+class Source(Protocol):
+    """A table in a file, in memory or not."""
+
+    columns: list[str]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
+        """Some columns of all rows, some rows at a time."""
+
+
+def kind_of_file(path: Path) -> str:
+    """The suffix of a file in lower case; a folder counts as Parquet."""
+    return PARQUET[0] if path.is_dir() else path.suffix.lower()
+
+
+@contextmanager
+def as_study_error() -> Iterator[None]:
+    """Errors of reading as those of a study."""
+    try:
+        yield
+    except ValueError as error:
+        raise error if isinstance(error, StudyError) else StudyError(str(error)) from None
+
+
+def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[str] = ()) -> Table:
+    r"""Read a table whole.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv``, ``.tsv``, ``.txt`` (UTF-8; separated by comma, semicolon, tab or bar; a comma is
+        a decimal point unless it is the separator), ``.xlsx``, ``.xls``, ``.ods``, ``.sav``,
+        ``.dta``, ``.parquet``, ``.arrow``, or a folder of ``.parquet`` files.
+    sheet : str, optional
+        Sheet of a workbook; the first by default.
+    missing : sequence of str
+        Cells that count as blank besides the usual ones, such as ``-4`` or ``999``.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "scores.csv")
+    ...     _ = path.write_text("id;MMSE\n007;29,5\n008;NA\n")
+    ...     table = read_table(path)
+    >>> table.text("id").tolist(), table.numbers("MMSE")
+    (['007', '008'], array([29.5,  nan]))
+    """
+    return TableFile(Path(path), sheet=sheet, missing=missing).read()
+
+
+class TableFile:
+    """A table in a file or folder, opened and not yet read.
+
+    Parameters
+    ----------
+    path : Path
+    sheet, missing
+        As in :func:`read_table`.
+    """
+
+    def __init__(
+        self, path: Path, *, sheet: str | None = None, missing: Sequence[str] = ()
+    ) -> None:
+        if not os.path.exists(path):  # unlike Path.exists, it accepts a name of any length
+            raise StudyError(f"{path}: there is no such file")
+        self.path, self.file, kind = path, path.name, kind_of_file(path)
+        self._blanks, self._labels = BLANKS | {*missing}, dict[str, dict[float, str]]()
+        self._comma = False
+        if sheet is not None and kind not in SHEETS:
+            raise StudyError(f"{self.file} has no sheets: sheet is for Excel files")
+        if kind not in KINDS:
+            known = ", ".join(KINDS)
+            raise StudyError(f"{self.file}: cannot read files of kind {kind!r}; known are {known}")
+        with as_study_error():
+            if kind in TEXT:
+                separator = sniff_separator(path)
+                self._comma = separator != ","
+                self.source: Source = TextTable(path, separator=separator, blanks=self._blanks)
+            elif kind in SHEETS:
+                self.source = Whole(*_table_of(read_sheet(path, sheet), self.file), self.file)
+            elif kind in STATISTICS:
+                frame, self._labels = _read_statistics(path)
+                self.source = Whole(frame, np.arange(2, len(frame) + 2), self.file)
+            else:
+                self.source = _open_parquet(path)
+            self.columns, n_rows = self.source.columns, self.source.n_rows
+        twice = [name for name, times in Counter(self.columns).items() if times > 1]
+        if twice:
+            message = "column names must differ; rename those that are called"
+            raise StudyError(f"{self.file}: {message} {listed(twice)}")
+        if n_rows == 0:
+            raise StudyError(f"{self.file} has a header but no row of data; add rows")
+
+    def chunks(
+        self, columns: Sequence[str] | None, batch_rows: int
+    ) -> Iterator[tuple[Table, NDArray[np.int64]]]:
+        """Some columns of all rows, at most ``batch_rows`` at a time, and the rows' numbers."""
+        with as_study_error():
+            for frame in self.source.frames(columns, batch_rows):
+                rows = np.arange(frame.row, frame.row + len(frame.lines))
+                yield self._table(frame.cells, frame.where, frame.lines), rows
+
+    def read(self) -> Table:
+        """The whole table."""
+        with as_study_error():
+            frames = list(self.source.frames(None, _ALL_ROWS))
+        lines, cells = np.concatenate([frame.lines for frame in frames]), frames[0].cells
+        if isinstance(self.source, ParquetTable):
+            lines = np.arange(2, len(lines) + 2)  # as if all files were one
+        if len(frames) > 1:
+            arrow = require("pyarrow", "app")
+            parts = [arrow.Table.from_batches([frame.cells]) for frame in frames]
+            cells = arrow.concat_tables(parts, promote_options="permissive")
+        return self._table(cells, self.file, lines)
+
+    def _table(self, cells: Any, file: str, lines: NDArray[np.int64]) -> Table:
+        if not isinstance(cells, pd.DataFrame):
+            arrow = require("pyarrow", "app")
+            types = {arrow.bool_(): pd.BooleanDtype()}  # true and false beside blanks
+            cells = cells.to_pandas(types_mapper=types.get, ignore_metadata=True)
+        return Table(cells, file, lines, self._comma, self._blanks, self._labels)
+
+
+class Whole:
+    """A table that is read whole."""
+
+    def __init__(self, cells: pd.DataFrame, lines: NDArray[np.int64], file: str) -> None:
+        self._cells, self._lines, self._file = cells, lines, file
+        self.columns, self.n_rows = [str(name) for name in cells.columns], len(lines)
+
+    def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
+        """Some columns of all rows, some rows at a time."""
+        cells = self._cells if columns is None else self._cells[list(columns)]
+        for start in range(0, self.n_rows, batch_rows):
+            part = slice(start, start + batch_rows)
+            yield Frame(cells.iloc[part], self._file, self._lines[part], start)
+
+
+def _open_parquet(path: Path) -> ParquetTable:
+    require("pyarrow", "app")
+    try:
+        table = ParquetTable(path)
+        if table.columns:
+            return table
+    except ValueError:
+        pass
+    if path.is_dir():
+        raise StudyError(f"{path} is a folder, but not of Parquet files of one table; name a file")
+    kind = "an Arrow" if kind_of_file(path) in ARROW else "a Parquet"
+    raise StudyError(f"{path.name} cannot be read as {kind} file; write it again")
+
+
+# Text.
+
+SEPARATORS = (",", ";", "\t", "|")
+_MOST_RECORDS = 20  # that decide on the separator
+_MOST_BYTES = 2**20
+
+
+def sniff_separator(path: Path) -> str:
+    r"""The separator that gives the first records the same and the largest number of cells.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.csv")
+    ...     _ = path.write_text("id;MMSE\nS1;29,5\nS2;30,0\n")
+    ...     sniff_separator(path)
+    ';'
+    """
+    with path.open("rb") as file:
+        text = file.read(_MOST_BYTES).decode("utf-8-sig", errors="ignore")
+    lines = text.splitlines(keepends=True)
+    lines = lines[:-1] if len(text) > _MOST_BYTES // 2 else lines  # the last may be incomplete
+
+    def agreement(separator: str) -> tuple[bool, int]:
+        records = csv.reader(lines, delimiter=separator, strict=True)
+        try:
+            some = (cells for cells in records if any(cell.strip() for cell in cells))
+            widths = [len(cells) for cells in islice(some, _MOST_RECORDS)]
+        except csv.Error:
+            return False, 0
+        return (len(set(widths)) == 1, widths[0]) if widths and widths[0] > 1 else (False, 0)
+
+    return max(SEPARATORS, key=agreement)
+
+
+def convert_table(
+    path: Path, out: Path, *, progress: Callable[[int], None] = lambda rows: None
+) -> int:
+    r"""Convert a CSV file to a Parquet file in chunks; returns the number of rows.
+
+    Cells are read as in :func:`read_table`: the id ``007`` keeps its zeros, ``<0.5`` stays as it
+    is, blanks are missing, and a comma is a decimal point unless it is the separator.
+
+    Parameters
+    ----------
+    path, out : Path
+    progress : callable, optional
+        Called with the number of rows written so far.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from deeptobit.app.study import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "scores.csv")
+    ...     _ = path.write_text("id;MMSE\n007;29,5\n008;NA\n")
+    ...     n_rows = convert_table(path, path.with_suffix(".parquet"))
+    ...     table = read_table(path.with_suffix(".parquet"))
+    >>> n_rows, table.text("id").tolist(), table.numbers("MMSE")
+    (2, ['007', '008'], array([29.5,  nan]))
+    """
+    if not path.is_file():
+        raise StudyError(f"{path}: there is no such file")
+    if kind_of_file(path) not in TEXT:
+        raise StudyError(
+            f"{path.name}: only text files can be converted ({', '.join(TEXT)}); save it as "
+            "'CSV UTF-8'"
+        )
+    separator = sniff_separator(path)
+    options = {"separator": separator, "decimal_comma": separator != ",", "blanks": BLANKS}
+    with as_study_error():
+        return csv_to_parquet(path, out, **options, progress=progress)
+
+
+# Sheets of Excel and of OpenDocument.
+
+Cell = str | float | bool | datetime.date | datetime.time | datetime.timedelta
+_MOST_UNPACKED = 2**32  # bytes
+
+
+class Sheet(NamedTuple):
+    """A sheet as it is written.
+
+    Attributes
+    ----------
+    rows : list of lists of cells
+        All rows from the first line of the sheet on, each of the same length; "" where empty.
+    merged : list
+        First and last (row, column) of merged cells, counted from 0; the value is in the first.
+    """
+
+    rows: list[list[Cell]]
+    merged: list[tuple[tuple[int, int], tuple[int, int]]]
+
+
+def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
+    """The cells of a sheet, the first one by default."""
+    with open_workbook(path) as book:
+        sheets = list(book.sheet_names)
+        if sheet is not None and sheet not in sheets:
+            raise StudyError(f"{path.name} has no sheet {sheet!r}; it has {listed(sheets)}")
+        found = book.get_sheet_by_name(sheet or sheets[0])
+        return Sheet(found.to_python(skip_empty_area=False), found.merged_cell_ranges or [])
+
+
+@contextmanager
+def open_workbook(path: Path) -> Iterator[Any]:
+    """A workbook; what is damaged, locked or absurdly large gets one sentence."""
+    calamine = require("python_calamine", "app")
+    what = "an OpenDocument" if path.suffix.lower() == ".ods" else "an Excel"
+    again = StudyError(f"{path.name} cannot be read as {what} file; save it again as .xlsx")
+    try:
+        if path.suffix.lower() != ".xls":
+            with ZipFile(path) as parts:
+                unpacked = sum(part.file_size for part in parts.infolist())
+            if unpacked > _MOST_UNPACKED:
+                message = f"{path.name} unpacks to {unpacked / 1e9:.0f} GB; save it as 'CSV UTF-8'"
+                raise StudyError(message)
+        with calamine.load_workbook(path) as book:
+            yield book
+    except calamine.PasswordError:
+        message = f"{path.name} is locked with a password; save it without one"
+        raise StudyError(message) from None
+    except (calamine.CalamineError, BadZipFile, OSError, IndexError):
+        raise again from None
+
+
+def _table_of(sheet: Sheet, file: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """The table of a sheet and its lines; the first row that is not blank names the columns."""
+    lines = [line for line, row in enumerate(sheet.rows) if any(_is_filled(cell) for cell in row)]
+    if not lines:
+        raise StudyError(f"{file} is empty: the first row must name the columns")
+    names = ["" if cell == "" else as_text(cell).strip() for cell in sheet.rows[lines[0]]]
+    columns = list(zip(*(sheet.rows[line] for line in lines[1:]), strict=True))
+    columns = columns or [() for _ in names]
+    kept = [at for at, name in enumerate(names) if name or any(map(_is_filled, columns[at]))]
+    frame = pd.DataFrame({at: _typed(columns[at]) for at in kept})
+    frame.columns = pd.Index([names[at] or f"column_{at + 1}" for at in kept])
+    return frame, np.array(lines[1:], dtype=np.int64) + 1
+
+
+def _is_filled(cell: Cell) -> bool:
+    return bool(cell.strip()) if isinstance(cell, str) else True
+
+
+def _typed(cells: Sequence[Cell]) -> Any:
+    """A column of numbers, of true and false, or of text; blank cells are missing."""
+    kinds = {type(cell) for cell in cells if cell != ""}
+    if kinds <= {float, int} and kinds:
+        return np.array([np.nan if cell == "" else cell for cell in cells], dtype=np.float64)
+    if kinds == {bool}:
+        return pd.Series([None if cell == "" else cell for cell in cells], dtype="boolean")
+    texts = [None if cell == "" else as_text(cell) for cell in cells]
+    return pd.Series(texts, dtype=object)
+
+
+# SPSS and Stata.
+
+
+def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, str]]]:
+    """The table of a statistics program, and labels of the codes of its categories.
+
+    Values that the file declares missing are missing. A column whose values all have labels holds
+    categories, unless the file calls it ordinal or a scale.
+    """
+    pyreadstat = require("pyreadstat", "app")
+    program = "a Stata" if path.suffix.lower() == ".dta" else "an SPSS"
+    read = pyreadstat.read_dta if program == "a Stata" else pyreadstat.read_sav
+    try:
+        frame, about = read(path)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError):
+        message = f"{path.name} cannot be read as {program} file; save it again"
+        raise StudyError(message) from None
+    labels: dict[str, dict[float, str]] = {}
+    for name, names in about.variable_value_labels.items():
+        codes = {code: label for code, label in names.items() if isinstance(code, int | float)}
+        measure = about.variable_measure.get(name, "unknown")
+        numeric = frame[name].dtype.kind in "iuf"
+        if numeric and measure in ("nominal", "unknown") and frame[name].dropna().isin(codes).all():
+            labels[name] = {float(code): str(label) for code, label in codes.items()}
+    return frame, labels
