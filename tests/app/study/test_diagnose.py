@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import build_data, diagnose, read_data, read_study
-from deeptobit.app.study.doctor import dependent_features, same_pairs
+from deeptobit.app.study.doctor.leaks import dependent_features, same_pairs
 from tests.app.study.problems import write_study
 
 N_ROWS = 60
@@ -17,7 +17,7 @@ def _findings(folder: Path, study: str, data: str = "", **columns: object) -> li
     table = frame.assign(**columns).to_csv(index=False)  # type: ignore[arg-type]
     settings = read_study(write_study(folder, study, table, data=data))
     found = diagnose(settings, build_data(settings, read_data(settings)))
-    return [f"{level} {about}: {message}" for level, about, message in found]
+    return [f"{level} {about}: {message}" for level, about, message, *_ in found]
 
 
 def test_nothing_to_say(tmp_path: Path) -> None:

@@ -249,7 +249,9 @@ def open_data(study: Study, path: Path | formats.TableFile | None = None) -> for
     return formats.TableFile(
         study.data_path if path is None else path,
         sheet=study.data.sheet if has_sheets else None,
+        header=study.data.header,
         missing=[str(code) for code in study.data.missing],
+        repairs={column.name: column.repair for column in study.columns},
     )
 
 

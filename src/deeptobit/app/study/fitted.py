@@ -92,6 +92,7 @@ class FittedStudy:
 
 KIND = "study"
 _STORED = ("name", "text", "n_groups", "facts", "n_rows")  # as they are
+_STORED_PARTS = 4  # of a finding; its evidence names rows
 _STORED_TARGETS = ("low", "high", "lower", "upper", "entry_lower", "entry_upper")
 
 
@@ -131,7 +132,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
         "model": estimators.estimator_state(fitted.model),
         "encoder": fitted.encoder.to_state(),
         "held_out": stored,
-        "findings": [list(finding) for finding in fitted.findings],
+        "findings": [list(finding[:_STORED_PARTS]) for finding in fitted.findings],
     }
     files.write_state(path, KIND, state | {name: getattr(fitted, name) for name in _STORED})
 

@@ -9,7 +9,7 @@ import csv
 import datetime
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deeptobit.app.study.tables import BLANKS, StudyError, Table, as_text
+from deeptobit.app.study.tables import BLANKS, Remark, Repair, StudyError, Table, as_text
 from deeptobit.arrays import listed
 from deeptobit.extras import require
 from deeptobit.scale import Frame, ParquetTable, TextTable, csv_to_parquet
@@ -61,7 +61,13 @@ def as_study_error() -> Iterator[None]:
         raise error if isinstance(error, StudyError) else StudyError(str(error)) from None
 
 
-def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[str] = ()) -> Table:
+def read_table(
+    path: Path | str,
+    *,
+    sheet: str | None = None,
+    header: int | None = None,
+    missing: Sequence[str] = (),
+) -> Table:
     r"""Read a table whole.
 
     Parameters
@@ -72,6 +78,8 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
         ``.dta``, ``.parquet``, ``.arrow``, or a folder of ``.parquet`` files.
     sheet : str, optional
         Sheet of a workbook; the first by default.
+    header : int, optional
+        Row of the file that names the columns, from 1; by default it is looked for.
     missing : sequence of str
         Cells that count as blank besides the usual ones, such as ``-4`` or ``999``.
 
@@ -85,7 +93,7 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     >>> table.text("id").tolist(), table.numbers("MMSE")
     (['007', '008'], array([29.5,  nan]))
     """
-    return TableFile(Path(path), sheet=sheet, missing=missing).read()
+    return TableFile(Path(path), sheet=sheet, header=header, missing=missing).read()
 
 
 class TableFile:
@@ -94,18 +102,26 @@ class TableFile:
     Parameters
     ----------
     path : Path
-    sheet, missing
+    sheet, header, missing
         As in :func:`read_table`.
+    repairs : mapping
+        By column, how its cells are read differently.
     """
 
     def __init__(
-        self, path: Path, *, sheet: str | None = None, missing: Sequence[str] = ()
+        self,
+        path: Path,
+        *,
+        sheet: str | None = None,
+        header: int | None = None,
+        missing: Sequence[str] = (),
+        repairs: Mapping[str, Repair] | None = None,
     ) -> None:
         if not os.path.exists(path):  # unlike Path.exists, it accepts a name of any length
             raise StudyError(f"{path}: there is no such file")
         self.path, self.file, kind = path, path.name, kind_of_file(path)
         self._blanks, self._labels = BLANKS | {*missing}, dict[str, dict[float, str]]()
-        self._comma = False
+        self._comma, self._repairs, self.remarks = False, repairs or {}, list[Remark]()
         if sheet is not None and kind not in SHEETS:
             raise StudyError(f"{self.file} has no sheets: sheet is for Excel files")
         if kind not in KINDS:
@@ -158,7 +174,8 @@ class TableFile:
             arrow = require("pyarrow", "app")
             types = {arrow.bool_(): pd.BooleanDtype()}  # true and false beside blanks
             cells = cells.to_pandas(types_mapper=types.get, ignore_metadata=True)
-        return Table(cells, file, lines, self._comma, self._blanks, self._labels)
+        options = self._comma, self._blanks, self._labels, self._repairs, tuple(self.remarks)
+        return Table(cells, file, lines, *options)
 
 
 class Whole:
