@@ -286,10 +286,8 @@ def decide(text: str, path: Path, data: Path) -> tuple[str, list[Finding], list[
         text = edit_study(text, certain, explain=True)
         decided += certain
     left = [finding for finding in findings if finding.level != "note"]
-    lines = [f"# {finding.name}: {finding.message}\n" for finding in left]
-    head = "# 'deeptobit check' explains and mends what was found:\n" if left else ""
-    return (
-        text.replace("\n[data]", f"\n{head}{''.join(lines)}\n[data]" if left else "\n[data]", 1),
-        decided,
-        left,
-    )
+    if left:
+        head = "\n# 'deeptobit check' explains and mends what was found:\n"
+        lines = [f"# {finding.name}: {finding.message}\n" for finding in left]
+        text = text.replace("\n[data]", f"{head}{''.join(lines)}\n[data]", 1)
+    return text, decided, left

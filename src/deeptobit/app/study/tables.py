@@ -245,9 +245,16 @@ class Table:
         """Names of the columns, in order."""
         return [str(name) for name in self.cells.columns]
 
-    def where(self, rows: BoolArray) -> "Table":
-        """Some of the rows."""
-        return replace(self, cells=self.cells[rows], lines=self.lines[rows], _text={}, _parsed={})
+    def where(self, rows: BoolArray, remarks: Iterable[Remark] = ()) -> "Table":
+        """Some of the rows, and remarks why."""
+        return replace(
+            self,
+            cells=self.cells[rows].reset_index(drop=True),
+            lines=self.lines[rows],
+            remarks=(*self.remarks, *remarks),
+            _text={},
+            _parsed={},
+        )
 
     def text(self, column: str) -> "pd.Series[Any]":
         """Cells as text, None where blank."""

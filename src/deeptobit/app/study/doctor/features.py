@@ -8,14 +8,33 @@ import pandas as pd
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import NetworkSettings
-from deeptobit.app.study.data import check_enough
+from deeptobit.app.study.data import check_enough, why_useless
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule
+from deeptobit.app.study.doctor.values import words_of
 from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import listed
 
 _MOSTLY = 0.5
 _NEARLY_ALL = 0.95
 _FEW_VALUES = 20
+
+
+@rule(
+    "useless",
+    harm="The column cannot be a feature.",
+    fix="`[features] exclude`",
+    cells=True,
+)
+def find_useless(case: Case) -> Iterator[Finding]:
+    """A feature of dates, free text, numbers that cannot be read, or without any value."""
+    declared = columns.matching_columns(case.study, "categorical", case.table)
+    for name in case.features:
+        summary = columns.summarise_column(case.table, name, declared=name in declared)
+        why = why_useless(summary, columns.number_format(case.table, name))
+        if why and not words_of(case.table, name):
+            edit = Edit(("features",), "exclude", (name,))
+            evidence = summary.example.strip(" ()")
+            yield Finding("error", name, why, "useless", evidence, (edit,))
 
 
 @rule(

@@ -44,6 +44,25 @@ def find_people(case: Case) -> Iterator[Finding]:
 
 
 @rule(
+    "id",
+    harm="An id names one row; a person with several rows is a group.",
+    fix="`[data] group` in place of `id`, if rows are visits",
+    cells=True,
+)
+def find_ids(case: Case) -> Iterator[Finding]:
+    """An id that is the same in several rows."""
+    name = case.study.data.id
+    if name is None or not (text := case.table.text(name)).dropna().duplicated().any():
+        return
+    twice = (text.notna() & text.duplicated(keep=False)).to_numpy()
+    edits: tuple[Edit, ...] = ()
+    if columns.repeats(text) and not case.study.data.group:
+        edits = (Edit(("data",), "id", None), Edit(("data",), "group", name))
+    message = "is the id and not unique; if rows are visits of the same people, it is the group"
+    yield Finding("error", name, message, "id", case.table.at(twice), edits)
+
+
+@rule(
     "site",
     harm="Sites differ, and people of a new site are predicted as if they were of a known one.",
     fix="`[data] group`: the model is measured on sites it has not seen; or leave it a feature",

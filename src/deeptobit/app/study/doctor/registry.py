@@ -135,9 +135,11 @@ class Distinct(NamedTuple):
 
 
 # Numbers that people write for missing values.
-CODES = np.array(
-    [9, 77, 88, 98, 99, 777, 888, 998, 999, 7777, 8888, 9998, 9999, 99999, 999999]
-    + [-1, -4, -5, -7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, -99999]
+CODES = np.concatenate(
+    [
+        [9, 77, 88, 98, 99, 777, 888, 998, 999, 7777, 8888, 9998, 9999, 99999, 999999],
+        [-1, -4, -5, -7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, -99999],
+    ]
 )
 
 
@@ -331,11 +333,13 @@ def in_order(found: Iterable[Finding]) -> list[Finding]:
 def refuse(found: Iterable[Finding], accepted: Iterable[str]) -> None:
     """Raise an error for what is certainly wrong and not accepted by name."""
     accepted = set(accepted)
-    names = [one.name for one in found if one.level == "error"]
-    refused = [name for name in names if name not in accepted]
+    refused = [one for one in found if one.level == "error" and one.name not in accepted]
     if refused:
+        first = refused[0]
+        names = [one.name for one in refused[1:]]
+        others = f" So are {listed(names, SHOWN)}." if names else ""
         raise StudyError(
-            f"{len(refused)} finding(s) that are certainly wrong: {listed(refused, SHOWN)}. "
-            "'deeptobit check STUDY' explains them, 'check STUDY --fix all' mends what it can, "
-            f"and --accept {refused[0]} fits anyway"
+            f"{first.name} is certainly wrong: {first.about!r} {first.message} "
+            f"({first.evidence or first.harm}).{others} 'deeptobit check STUDY --fix all' mends "
+            f"what it can; --accept {first.name} fits anyway, where that is possible"
         )

@@ -59,16 +59,13 @@ def _apply(tomlkit: Any, document: Any, edit: Edit, comment: str) -> None:
                 else:
                     values.append(value)
         if comment and "\n" not in values.as_string():
-            _comment(values, comment)
+            before = values.trivia.comment.lstrip("# ")
+            values.comment("; ".join(filter(None, [before, comment])))
     else:
-        place[edit.key] = edit.value
+        value = tomlkit.item(edit.value)
         if comment:
-            _comment(place[edit.key], comment)
-
-
-def _comment(item: Any, comment: str) -> None:
-    before = item.trivia.comment.lstrip("# ")
-    item.comment("; ".join(filter(None, [before, comment])))
+            value.comment(comment)
+        place[edit.key] = value
 
 
 def choose(findings: Sequence[Finding], names: Sequence[str]) -> list[Finding]:

@@ -87,6 +87,11 @@ def codes_by_column(case: Case) -> dict[str, list[float]]:
     return {name: codes for name, codes in found.items() if codes}
 
 
+def _without_codes(case: Case, name: str) -> Distinct:
+    found = case.distinct(name)
+    return found.where(~np.isin(found.values, codes_of(found, *case.bounds(name))))
+
+
 def means(found: Distinct, value: float) -> bool:
     """Whether a column has a number among its values: not below 0 alone, nor far above all."""
     rest = found.where(~np.isin(found.values, CODES))
@@ -213,13 +218,12 @@ def codes_of_table(table: Table) -> list[str]:
     cells=True,
 )
 def find_outside(case: Case) -> Iterator[Finding]:
-    """Values beyond the bounds of a target, or of the scale that the name of a column stands for."""
+    """Values beyond the bounds of a target, or of the scale that a column is called like."""
     clipped = {target.values for target in case.study.targets if target.outside == "clip"}
     targets = {target.values for target in case.study.targets}
     for name in case.numeric:
         lower, upper = case.bounds(name)
-        found = case.distinct(name)
-        rest = found.where(~np.isin(found.values, codes_of(found, lower, upper)))
+        rest = _without_codes(case, name)
         beyond = rest.where((rest.values < lower) | (rest.values > upper))
         if not len(beyond) or name in clipped:
             continue
@@ -248,7 +252,7 @@ def _numbers(values: FloatArray) -> tuple[float, ...]:
 def find_scales(case: Case) -> Iterator[Finding]:
     """A target called like a known scale with other bounds, or a column that does not fit it."""
     for target in case.study.targets:
-        found = case.distinct(target.values)
+        found = _without_codes(case, target.values)
         ends = {side: getattr(target, side) for side in ("lower", "upper")}
         if not len(found) or not all(isinstance(end, int | float) for end in ends.values()):
             continue
@@ -268,7 +272,7 @@ def find_scales(case: Case) -> Iterator[Finding]:
             tuple(edits),
         )
     for name in case.numeric:
-        found = case.distinct(name)
+        found = _without_codes(case, name)
         versions = columns.versions_of(name)
         if (
             versions
@@ -385,7 +389,7 @@ class Unit(NamedTuple):
     smaller: str
 
 
-# Molar masses: glucose 180.16, creatinine 113.12, cholesterol 386.7, triglycerides 885.7 (triolein),
+# Molar masses: glucose 180.16, creatinine 113.12, cholesterol 386.7, triolein 885.7,
 # urea nitrogen 28.01, bilirubin 584.7, urate 168.1, calcium 40.08, 25-OH vitamin D 400.6 g/mol.
 UNITS = (
     Unit(18.016, "gluc|glukose|sugar|blutzucker|bz", "mg/dl", "mmol/l"),
@@ -501,10 +505,9 @@ def two_units(name: str, found: Distinct) -> TwoUnits | None:
     cells=True,
 )
 def find_units(case: Case) -> Iterator[Finding]:
-    """A column in two clusters that are a known factor apart: 10, 1000, 2.54, 18 (glucose) …"""
+    """A column in two clusters that are a known factor apart, such as 1000 or 18 (glucose)."""
     for name in case.numeric:
-        found = case.distinct(name)
-        rest = found.where(~np.isin(found.values, codes_of(found, *case.bounds(name))))
+        rest = _without_codes(case, name)
         two = two_units(name, rest)
         if two is None:
             continue
