@@ -71,11 +71,12 @@ bench-compare: $(READY) ## time the working tree against the last tag, or AGAINS
 golden: $(READY) ## store the numbers of tests/golden anew, and say what changed
 	$(BIN)/python -m tests.golden.store
 
-fuzz: $(FUZZ) ## generated problems, then atheris on everything that reads files (about an hour)
+fuzz: $(FUZZ) ## generated problems, then atheris on everything that reads files (about two and a half hours)
 	$(BIN)/python -m tests.properties.many --problems $(FUZZ_PROBLEMS) --seed $(FUZZ_SEED)
 	$(BIN)/python -m fuzz models --seconds $(FUZZ_SECONDS)
 	$(BIN)/python -m fuzz checkpoints --seconds $(FUZZ_SECONDS)
 	$(BIN)/python -m fuzz studies --seconds $(FUZZ_SECONDS)
+	for kind in csv xlsx ods xls sav dta parquet arrow; do $(BIN)/python -m fuzz $$kind --seconds $(FUZZ_SECONDS) || exit 1; done
 
 audit: ## known vulnerabilities of constraints.txt (asks an advisory service, and fails without its answer)
 	$(PYTHON) -m venv $(AUDIT_VENV)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 import pandas as pd
+from python_calamine import load_workbook
 
 from benchmarks.report import Number
+from deeptobit import SubspaceTobitRegressor, load
+from deeptobit.app.study import build_data, diagnose, read_data, read_study, stream_study
+from deeptobit.app.study.fitting import make_network
+from deeptobit.app.study.stream import HeldOutRows, hash_uniform
+from deeptobit.datasets import make_clinical_cohort
+from deeptobit.extras import require
+from deeptobit.scale import ParquetRows
 
 N_ROWS, N_FEATURES, N_TARGETS, RANK = 1_000, 300, 30, 4
 STEPS = (
@@ -33,6 +42,98 @@ def measure() -> Iterator[Number]:
         seconds = sum(_deeptobit(*step, folder=folder) for step in STEPS)
         size = f"{N_ROWS} × {N_FEATURES} × {N_TARGETS}"
         yield Number(f"CSV to report, seconds for {size}", seconds, 120.0, "at most")
+        yield from _reading(Path(folder))
+        yield from _saving(Path(folder))
+        yield from _streaming(Path(folder))
+
+
+READ = ((".csv", 100_000, 500), (".xlsx", 20_000, 100))
+
+
+def _reading(folder: Path) -> Iterator[Number]:
+    """Processor time of reading and checking a table, over that of the library that reads it."""
+    rng = np.random.default_rng(0)
+    for suffix, n_rows, n_columns in READ:
+        path = folder / f"numbers{suffix}"
+        numbers = rng.normal(size=(n_rows, n_columns)).round(4)
+        frame = pd.DataFrame(numbers).add_prefix("x")
+        if suffix == ".csv":
+            frame.to_csv(path, index=False)
+            csv = require("pyarrow.csv", "app")
+            library = partial(csv.read_csv, path, csv.ReadOptions(use_threads=False))
+        else:
+            frame.to_excel(path, index=False)
+            library = partial(_read_sheet, path)
+        path.with_suffix(".toml").write_text(f'data.file = "{path.name}"\n[targets.x0]\n')
+        theirs, ours = _seconds(library), _seconds(partial(_check, path.with_suffix(".toml")))
+        title = f"{suffix[1:]} of {n_rows} × {n_columns}, read and checked, over the library's read"
+        yield Number(title, ours / theirs, 1.5, "at most")
+
+
+def _read_sheet(path: Path) -> object:
+    return load_workbook(path).get_sheet_by_index(0).to_python()
+
+
+def _check(path: Path) -> None:
+    study = read_study(path)
+    diagnose(study, build_data(study, read_data(study)))
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    started = process_time()
+    call()
+    return process_time() - started
+
+
+def _saving(folder: Path) -> Iterator[Number]:
+    """Milliseconds to save and to load a model of 138 features and 30 targets."""
+    cohort = make_clinical_cohort(400, random_state=0)
+    model = SubspaceTobitRegressor(5, alpha=0.1, lower=cohort.lower, upper=cohort.upper)
+    model.fit(cohort.X, cohort.Y)
+    path = folder / "saved.model"
+    for title, call in (("save", partial(model.save, path)), ("load", partial(load, path))):
+        call()
+        best = min(_seconds(call) for _ in range(20))
+        yield Number(f"milliseconds to {title} a model of 138 × 30", 1000 * best, 5.0, "at most")
+
+
+LIMIT = 100  # MB
+
+
+def _streaming(folder: Path) -> Iterator[Number]:
+    """Memory of a fit to a table of four times the limit, and how near its model is."""
+    rng = np.random.default_rng(0)
+    n_rows = 4 * LIMIT * 10**6 // (8 * 25)
+    X = rng.normal(size=(n_rows, 20))
+    Y = np.maximum(X @ rng.normal(size=(20, 5)) + rng.normal(size=(n_rows, 5)), 0.0)
+    names = [*(f"x{k}" for k in range(20)), *(f"y{k}" for k in range(5))]
+    path = folder / "long.parquet"
+    pd.DataFrame(np.hstack([X, Y]), columns=names).to_parquet(path, row_group_size=50_000)
+    targets = "".join(f"[targets.y{task}]\nlower = 0\n" for task in range(5))
+    settings = f'data.file = "{path.name}"\n{targets}[model]\nmembers = ["stack"]\n'
+    study = path.with_suffix(".toml")
+    study.write_text(settings)
+    script = [sys.executable, "-m", "tests.app.study.stream_memory", str(study)]
+    write_first(path, folder / "first.parquet")
+    run = subprocess.run(
+        [*script, str(folder / "first.parquet"), str(path)], capture_output=True, text=True
+    )
+    added = float(run.stdout.split()[-1])
+    yield Number(f"MB to stream a table of {4 * LIMIT} MB", added, float(LIMIT), "at most")
+    streamed = stream_study(read_study(study), path).model
+    held_out = HeldOutRows.choose(read_study(study), n_rows, None)
+    kept = ~np.asarray(hash_uniform(np.arange(n_rows), 0) <= held_out.limit)
+    rows = folder / "kept.parquet"
+    pd.DataFrame(np.hstack([X, Y])[kept], columns=names).to_parquet(rows)
+    source = ParquetRows(rows, targets=names[20:])
+    direct = make_network(read_study(study)).fit(source)
+    gap = float(np.abs(streamed.coef_ / direct.coef_ - 1.0).max())
+    yield Number("relative gap of the streamed model", gap, 1e-8, "at most")
+
+
+def write_first(path: Path, out: Path) -> None:
+    """The first rows of a table, to warm up on."""
+    pd.read_parquet(path).head(5_000).to_parquet(out)
 
 
 def write_table(path: Path) -> None:

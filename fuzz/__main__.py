@@ -25,9 +25,10 @@ _OPTIONS = (
 )
 
 with atheris.instrument_imports(include=["deeptobit", "tomllib"], exclude=_COMPILED):
-    from fuzz import checkpoints, models, studies
+    from fuzz import checkpoints, models, studies, tables
 
-_TARGETS = {target.name: target for target in (models.TARGET, checkpoints.TARGET, studies.TARGET)}
+_READERS = (models.TARGET, checkpoints.TARGET, studies.TARGET, *tables.TARGETS)
+_TARGETS = {target.name: target for target in _READERS}
 
 
 def main() -> None:

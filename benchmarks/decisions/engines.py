@@ -41,7 +41,7 @@ def write_tables(folder: Path, n_rows: int) -> tuple[Path, Path]:
     arrow, csv = require("pyarrow", "app"), require("pyarrow.csv", "app")
     parquet = require("pyarrow.parquet", "app")
     paths = folder / "table.csv", folder / "table.parquet"
-    rng, writers = np.random.default_rng(0), []
+    rng, writers = np.random.default_rng(0), list[Any]()
     for first in range(0, n_rows, BLOCK):
         size = min(BLOCK, n_rows - first)
         labels = [f"S{row // 20:07d}" for row in range(first, first + size)]
@@ -70,7 +70,7 @@ def _dataset(path: Path, columns: list[str] | None) -> Iterator[Any]:
 
 
 def _readers(path: Path, columns: list[str] | None) -> Iterator[Any]:
-    """pyarrow's own readers of CSV and Parquet, as :mod:`deeptobit.scale` calls them."""
+    """The readers of CSV and Parquet in pyarrow, as :mod:`deeptobit.scale` calls them."""
     if path.suffix == ".parquet":
         parquet = require("pyarrow.parquet", "app")
         file = parquet.ParquetFile(path, buffer_size=2**16, pre_buffer=False)

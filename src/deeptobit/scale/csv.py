@@ -91,7 +91,7 @@ class TextTable:
         if head is None:
             raise ValueError(f"{self._path.name} is empty: the first row must name the columns")
         names = [name.strip() for name in head[1]] if names is None else list(names)
-        self._width = len(head[1])
+        self._width, self._is_one_line = len(head[1]), head[0] == header
         self._places = {name or f"column_{at + 1}": at for at, name in enumerate(names)}
         self.columns = [name or f"column_{at + 1}" for at, name in enumerate(names)]
         # A separator at the end of every line makes an empty column without a name.
@@ -157,14 +157,15 @@ class TextTable:
     @cached_property
     def _shape(self) -> tuple[_Layout | None, int]:
         """The layout, and the number of lines."""
-        n_lines, tail, plain = 0, b"\n", True
+        n_lines, tail, plain, head = 0, b"\n", True, self._is_one_line
         blank = [b"\n" + start.encode() for start in (self._separator, " ", "\n", "\r", "\t")]
         with self._path.open("rb") as file:
             while plain and (block := file.read(_BLOCK_BYTES)):
                 whole = tail[-1:] + block
-                plain = b'"' not in block and not any(start in whole for start in blank)
+                first = block.find(b"\n") if head else 0  # names in quotes do no harm
+                plain = block.find(b'"', first) < 0 and not any(start in whole for start in blank)
                 plain &= whole.count(b"\r") - tail[-1:].count(b"\r") == whole.count(b"\r\n")
-                n_lines, tail = n_lines + block.count(b"\n"), block
+                n_lines, tail, head = n_lines + block.count(b"\n"), block, False
         if plain:
             return None, n_lines + (tail[-1:] != b"\n")
         lines, kept = list[int](), list[bool]()

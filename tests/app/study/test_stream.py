@@ -159,7 +159,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"note": [f"note {row}" for row in range(400)]}, "", "feature 'note' holds free text"),
     ({"seen": "2020-01-01"}, "", r"feature 'seen' holds dates; turn .*\('2020-01-01'"),
     ({"z": np.nan}, "", "feature 'z' has no value at all"),
-    ({"y": np.nan}, "", "a.toml, line 3: a.parquet has a header but no row of data"),
+    ({"y": np.nan}, "", "a.toml, line 3: target 'y' has values in 0 rows"),
     ({"y": -1.0}, "lower = 0", r"a.toml, line 4: .* 400 value\(s\) beyond its lower bound"),
     ({}, "[features]\ninclude = ['age']", "line 5: there is no column 'age'"),
     ({}, "[model]\nkind = 'network'\nfeature_sparsities = [0.5]", "line 6: feature_sparsities"),

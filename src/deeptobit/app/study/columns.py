@@ -285,9 +285,12 @@ def number_format(table: Table, column: str) -> str | None:
     >>> [number_format(table, name) for name in table.columns]
     ['numbers with %; take the sign out of the cells', None]
     """
-    cells = table.text(column)[table.parse(column)[1]].unique().tolist()
+    wrong = table.parse(column)[1]
+    if not wrong.any():
+        return None
+    cells = table.text(column)[wrong].unique().tolist()
     fits = (what for form, what in _FORMATS.items() if all(re.fullmatch(form, c) for c in cells))
-    return next(fits, None) if cells else None
+    return next(fits, None)
 
 
 # Names of columns.

@@ -7,10 +7,13 @@ programs come whole, as one frame.
 
 import csv
 import datetime
+import json
 import os
+import subprocess
+import sys
 from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -221,8 +224,13 @@ class TableFile:
     def _table(self, cells: Any, file: str, lines: NDArray[np.int64]) -> Table:
         if not isinstance(cells, pd.DataFrame):
             arrow = require("pyarrow", "app")
+            if isinstance(self.source, ParquetTable):
+                try:
+                    cells.validate(full=True)
+                except arrow.ArrowInvalid:
+                    raise StudyError(f"{file} is damaged; write it again") from None
             types = {arrow.bool_(): pd.BooleanDtype()}  # true and false beside blanks
-            cells = cells.to_pandas(types_mapper=types.get, ignore_metadata=True)
+            cells = cells.replace_schema_metadata().to_pandas(types_mapper=types.get)
         options = self._comma, self._blanks, self._labels, self._repairs, tuple(self.remarks)
         return Table(cells, file, lines, *options)
 
@@ -359,9 +367,15 @@ def convert_table(
             "'CSV UTF-8'"
         )
     separator, _ = sniff_separator(path)
-    options = {"separator": separator, "decimal_comma": separator != ",", "blanks": BLANKS}
     with as_study_error():
-        return csv_to_parquet(path, out, **options, progress=progress)
+        return csv_to_parquet(
+            path,
+            out,
+            separator=separator,
+            decimal_comma=separator != ",",
+            blanks=BLANKS,
+            progress=progress,
+        )
 
 
 # Sheets of Excel and of OpenDocument.
@@ -402,7 +416,10 @@ def open_workbook(path: Path) -> Iterator[Any]:
     what = "an OpenDocument" if path.suffix.lower() == ".ods" else "an Excel"
     again = StudyError(f"{path.name} cannot be read as {what} file; save it again as .xlsx")
     try:
-        if path.suffix.lower() != ".xls":
+        if path.suffix.lower() == ".xls":
+            if not _ends(path.read_bytes()):
+                raise again
+        else:
             with ZipFile(path) as parts:
                 unpacked = sum(part.file_size for part in parts.infolist())
             if unpacked > _MOST_UNPACKED:
@@ -415,6 +432,56 @@ def open_workbook(path: Path) -> Iterator[Any]:
         raise StudyError(message) from None
     except (calamine.CalamineError, BadZipFile, OSError, IndexError):
         raise again from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # how Rust says that it found itself wrong
+            raise
+        raise again from None
+
+
+def _ends(content: bytes) -> bool:
+    """Whether all chains of sectors of an .xls file end; calamine follows a circle for ever."""
+    size = 1 << min(int.from_bytes(content[30:32], "little"), 12)
+    n_sectors = len(content) // size
+
+    def words(sector: int) -> NDArray[np.int64]:
+        part = content[(sector + 1) * size : (sector + 2) * size]
+        return np.frombuffer(part[: len(part) - len(part) % 4], "<u4").astype(np.int64)
+
+    def chain(first: int, successors: NDArray[np.int64]) -> list[int]:
+        found = list[int]()
+        while first < min(n_sectors, len(successors)) and len(found) <= n_sectors:
+            found.append(first)
+            first = int(successors[first])
+        return found
+
+    def join(sectors: Iterable[int]) -> NDArray[np.int64]:
+        known = [words(sector) for sector in sectors if sector < n_sectors]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *known])
+
+    head = np.frombuffer(content[: len(content[:512]) // 4 * 4], "<u4").astype(np.int64)
+    if len(head) < 128:
+        return True  # too short for calamine
+    tables, extra = list(head[19:128].tolist()), int(head[17])
+    for _ in range(
+        n_sectors
+    ):  # sectors that name further tables, each with the next one at its end
+        if extra >= n_sectors or not len(more := words(extra)):
+            break
+        tables, extra = tables + more[:-1].tolist(), int(more[-1])
+    else:
+        return n_sectors == 0
+    successors = join(tables)
+    small = join(chain(int(head[15]), successors))
+    return all(map(_is_acyclic, (successors, small)))
+
+
+def _is_acyclic(successors: NDArray[np.int64]) -> bool:
+    """Whether every chain leaves the table, by jumps that double their length."""
+    end = len(successors)
+    jump = np.append(np.minimum(successors, end), end)
+    for _ in range(end.bit_length()):
+        jump = jump[jump]
+    return bool((jump == end).all())
 
 
 def _is_filled(cell: Cell) -> bool:
@@ -434,6 +501,25 @@ def _typed(cells: Sequence[Cell]) -> Any:
 
 # SPSS and Stata.
 
+# Read in a process of its own: the parser is C code, and a damaged file can end its process.
+_READ = """
+import json, sys
+import pyarrow, pyreadstat
+path = sys.argv[1]
+read = pyreadstat.read_dta if path.lower().endswith(".dta") else pyreadstat.read_sav
+cells, about = read(path)
+facts = {"labels": {name: [[code, str(label)] for code, label in labels.items()
+                           if isinstance(code, (int, float))]
+                    for name, labels in about.variable_value_labels.items()},
+         "measure": about.variable_measure}
+for name in cells.columns[[dtype.kind == "O" for dtype in cells.dtypes]]:
+    cells[name] = cells[name].map(str, na_action="ignore")
+table = pyarrow.Table.from_pandas(cells, preserve_index=False)
+table = table.replace_schema_metadata({"facts": json.dumps(facts)})
+with pyarrow.ipc.new_stream(sys.stdout.buffer, table.schema) as out:
+    out.write_table(table)
+"""
+
 
 def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, str]]]:
     """The table of a statistics program, and labels of the codes of its categories.
@@ -441,19 +527,22 @@ def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, st
     Values that the file declares missing are missing. A column whose values all have labels holds
     categories, unless the file calls it ordinal or a scale.
     """
-    pyreadstat = require("pyreadstat", "app")
-    program = "a Stata" if path.suffix.lower() == ".dta" else "an SPSS"
-    read = pyreadstat.read_dta if program == "a Stata" else pyreadstat.read_sav
+    require("pyreadstat", "app")
+    arrow, ipc = require("pyarrow", "app"), require("pyarrow.ipc", "app")
+    run = subprocess.run([sys.executable, "-c", _READ, path.absolute()], capture_output=True)
     try:
-        frame, about = read(path)
-    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError):
+        table = ipc.open_stream(run.stdout).read_all()
+        facts = json.loads(table.schema.metadata[b"facts"])
+    except (arrow.ArrowException, ValueError, TypeError):
+        program = "a Stata" if path.suffix.lower() == ".dta" else "an SPSS"
         message = f"{path.name} cannot be read as {program} file; save it again"
         raise StudyError(message) from None
+    frame = table.to_pandas(ignore_metadata=True)
     labels: dict[str, dict[float, str]] = {}
-    for name, names in about.variable_value_labels.items():
-        codes = {code: label for code, label in names.items() if isinstance(code, int | float)}
-        measure = about.variable_measure.get(name, "unknown")
-        numeric = frame[name].dtype.kind in "iuf"
-        if numeric and measure in ("nominal", "unknown") and frame[name].dropna().isin(codes).all():
-            labels[name] = {float(code): str(label) for code, label in codes.items()}
+    for name, pairs in facts["labels"].items():
+        codes = {float(code): label for code, label in pairs}
+        nominal = facts["measure"].get(name, "unknown") in ("nominal", "unknown")
+        numeric = name in frame and frame[name].dtype.kind in "iuf"
+        if numeric and nominal and frame[name].dropna().isin(codes).all():
+            labels[name] = codes
     return frame, labels

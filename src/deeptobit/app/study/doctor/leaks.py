@@ -162,13 +162,7 @@ def same_pairs(X: pd.DataFrame) -> list[tuple[str, str, float]]:
     >>> same_pairs(pd.DataFrame({"kg": [1.0, 2, 4], "g": [1e3, 2e3, 4e3], "age": [3.0, 1, 2]}))
     [('kg', 'g', 1.0)]
     """
-    Z = StandardScaler().fit_transform(X)
-    correlation = Z.T @ Z / len(Z)
-    first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
-    return [
-        (str(X.columns[i]), str(X.columns[j]), round(float(correlation[i, j]), 4))
-        for i, j in zip(first.tolist(), second.tolist(), strict=True)
-    ]
+    return _same_pairs(_correlations(X), X.columns)
 
 
 def dependent_features(X: pd.DataFrame) -> list[str]:
@@ -181,15 +175,34 @@ def dependent_features(X: pd.DataFrame) -> list[str]:
     >>> dependent_features(total.assign(both=total.left + total.right))
     ['both']
     """
-    Z = StandardScaler().fit_transform(X) / np.sqrt(len(X))
-    varies = np.flatnonzero(np.linalg.norm(Z, axis=0) > 0.5)  # 1, or 0 for a constant
-    Z, names = Z[:, varies], X.columns[varies]
+    return _dependent(X, _correlations(X))
+
+
+def _correlations(X: pd.DataFrame) -> FloatArray:
+    """Of all pairs of features, (D, D); 0 for a constant."""
+    Z = StandardScaler().fit_transform(X)
+    return np.asarray(Z.T @ Z / len(Z))
+
+
+def _same_pairs(correlation: FloatArray, names: "pd.Index[str]") -> list[tuple[str, str, float]]:
+    first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
+    return [
+        (str(names[i]), str(names[j]), round(float(correlation[i, j]), 4))
+        for i, j in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+
+
+def _dependent(X: pd.DataFrame, correlation: FloatArray) -> list[str]:
+    varies = np.flatnonzero(np.diagonal(correlation) > 0.5)  # 1, or 0 for a constant
     # The smallest eigenvalue is cheap and settles most cases; pivoted QR then finds the names.
-    if not 0 < Z.shape[1] < Z.shape[0] or eigvalsh(Z.T @ Z)[0] > _NOTHING_LEFT:
+    if not 0 < len(varies) < len(X):
         return []
-    R, order = qr(Z, mode="r", pivoting=True)
+    if eigvalsh(correlation[np.ix_(varies, varies)])[0] > _NOTHING_LEFT:
+        return []
+    X = X.iloc[:, varies]
+    R, order = qr(StandardScaler().fit_transform(X) / np.sqrt(len(X)), mode="r", pivoting=True)
     left = np.abs(np.diag(R))
-    return sorted(str(names[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
+    return sorted(str(X.columns[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
 
 
 @rule(
@@ -216,13 +229,15 @@ def collinear_in(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
         message = f"over {MOST_FEATURES}: not checked for collinearity"
         yield Finding("note", "features", message, "collinear")
         return
-    pairs = same_pairs(X)
-    for first, second, correlation in pairs[:SHOWN]:
+    correlation = _correlations(X)
+    pairs = _same_pairs(correlation, X.columns)
+    for first, second, value in pairs[:SHOWN]:
         names = [second] if owner[second] == second else []  # a category is no column
-        yield finding(second, f"correlation {correlation:g} with {first!r}; exclude one", names)
+        yield finding(second, f"correlation {value:g} with {first!r}; exclude one", names)
     if len(pairs) > SHOWN:
         yield finding("features", f"{len(pairs) - SHOWN} more pairs are as collinear", [])
-    dependent = dependent_features(X.drop(columns=list({second for _, second, _ in pairs})))
+    left = ~X.columns.isin({second for _, second, _ in pairs})
+    dependent = _dependent(X.loc[:, left], correlation[np.ix_(left, left)])
     if dependent:
         message = f"linear combinations of other features: {listed(dependent, SHOWN)}"
         yield finding("features", message, [])
