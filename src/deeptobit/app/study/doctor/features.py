@@ -17,6 +17,7 @@ from deeptobit.arrays import listed
 _MOSTLY = 0.5
 _NEARLY_ALL = 0.95
 _FEW_VALUES = 20
+_DIGITS = 10  # of the number of different rows that there could be; with fewer, people are equal
 
 
 @rule(
@@ -222,8 +223,7 @@ def find_rows(case: Case) -> Iterator[Finding]:
 def _same_rows(case: Case) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     """Rows that repeat an earlier one; none where cells are so few that people may be equal."""
     X, targets = case.built.X, case.built.targets
-    varied = sum(len(case.distinct(name)) > _FEW_VALUES for name in case.numeric)
-    if varied < 2:
+    if sum(np.log10(max(len(case.distinct(name)), 1)) for name in case.numeric) < _DIGITS:
         return np.zeros(len(X), dtype=np.bool_)
     both = np.column_stack([X.to_numpy(dtype=np.float64), targets.values])
     return pd.DataFrame(both).duplicated().to_numpy()

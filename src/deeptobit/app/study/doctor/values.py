@@ -544,18 +544,23 @@ def find_bounds(case: Case) -> Iterator[Finding]:
 def bounds_of_targets(study: Study, targets: CensoredTargets) -> Iterator[Finding]:
     """The same for targets, by their observed values."""
     observed = np.where(targets.observed, targets.low, np.nan)
-    for target, values in zip(study.targets, observed.T, strict=True):
-        yield from _missing_bounds(target, values)
+    bounded = {"lower": targets.at_lower.any(axis=0), "upper": targets.at_upper.any(axis=0)}
+    for task, target in enumerate(study.targets):
+        known = {side for side, at in bounded.items() if at[task]}
+        yield from _missing_bounds(target, observed[:, task], known)
 
 
-def _missing_bounds(target: TargetSettings, values: FloatArray) -> Iterator[Finding]:
+def _missing_bounds(
+    target: TargetSettings, values: FloatArray, known: set[str]
+) -> Iterator[Finding]:
+    """Ends without a bound; ``known`` are the sides at whose bound there are values."""
     ends = columns.find_floor_and_ceiling(values)
     low, high = np.fmin.reduce(values, initial=np.inf), np.fmax.reduce(values, initial=-np.inf)
     scale = columns.known_scale(target.values, low, high)
     extreme = {"lower": "smallest", "upper": "largest"}
     for side, flag in (("lower", target.below), ("upper", target.above)):
         bound = getattr(target, side)
-        if isinstance(bound, str) or flag is not None:
+        if side in known or isinstance(bound, str) or flag is not None:
             continue
         if scale is not None and bound is None:
             end = getattr(scale, side)
