@@ -40,6 +40,7 @@ SLOW = {
     "docs/evaluate.md",
     "docs/guide/rank.md",
     "docs/how-to/clusters.md",
+    "docs/patient-page.md",
     "docs/report.md",
     "docs/study.md",  # tests/app/cli/test_end_to_end.py gives the same commands
     "docs/tutorial.md",
@@ -94,6 +95,7 @@ GIVEN: dict[str, Callable[[Path], None]] = {
     "README.md": write_table,
     "docs/study.md": write_table,
     "docs/evaluate.md": write_study,
+    "docs/patient-page.md": write_model,
     "docs/report.md": write_model,
     "docs/scale.md": write_parquet,
 }

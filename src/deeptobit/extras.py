@@ -1,9 +1,12 @@
 """Optional packages: imported on use, with an error that names the extra if they are missing."""
 
+import json
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import unquote, urlsplit
 
 from deeptobit.exceptions import MissingExtraError
 
@@ -19,7 +22,7 @@ def require(module: str, extra: str) -> ModuleType:
     Traceback (most recent call last):
         ...
     deeptobit.exceptions.MissingExtraError: no_such_package is not installed; it comes with \
-the extra 'brain': pip install 'deeptobit[brain]'
+the extra 'brain': pip install '...[brain]'
     """
     try:
         return import_module(module)
@@ -44,5 +47,17 @@ def require_folder(package: str, extra: str) -> Path:
 def _missing(package: str, extra: str) -> MissingExtraError:
     return MissingExtraError(
         f"{package} is not installed; it comes with the extra '{extra}': "
-        f"pip install 'deeptobit[{extra}]'"
+        f"pip install '{installable(extra)}'"
     )
+
+
+def installable(extra: str) -> str:
+    """What pip installs an extra by: the index, the folder or the address deeptobit came from."""
+    try:
+        origin = json.loads(distribution("deeptobit").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url = str(origin.get("url", ""))
+    if url.startswith("file:") and "dir_info" in origin:
+        return f"{unquote(urlsplit(url).path)}[{extra}]"
+    return f"deeptobit[{extra}]" + (f" @ {url}" if url else "")

@@ -102,6 +102,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study.write_text(STUDY.format(name=HOSTILE, key=toml_key(HOSTILE)), encoding="utf-8")
     run("fit", study, "--jobs", 1)
     run("report", study.with_suffix(".deeptobit"))
+    run("open", study.with_suffix(".deeptobit"), "--no-show")
     quick = ("--methods", "null,ridge", "--repeats", 1, "--train-shares", 0.7)
     run("evaluate", study, *quick, "--out", folder / "compared")
     return folder
@@ -115,12 +116,19 @@ def test_the_report(folder: Path) -> None:
     assert "49" not in re.findall(r"<title>(.*?)</title>", page)[0], "a name is no template"
 
 
+def test_the_patient_page(folder: Path) -> None:
+    page = (folder / f"{FILE_NAME}-patient.html").read_text(encoding="utf-8")
+    check(page, n_scripts=2)  # the numbers are in an element that does not run
+
+
 def test_the_card(folder: Path) -> None:
     check_markdown((folder / f"{FILE_NAME}-card.md").read_text(encoding="utf-8"))
 
 
 def test_the_comparison(folder: Path) -> None:
-    elements = check((folder / "compared" / "summary.html").read_text(encoding="utf-8"))
+    elements = check(
+        (folder / "compared" / "summary.html").read_text(encoding="utf-8"), n_scripts=1
+    )
     assert HOSTILE in elements.text
     check_markdown((folder / "compared" / "summary.md").read_text(encoding="utf-8"))
 

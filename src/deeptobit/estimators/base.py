@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import inspection as plots
-from deeptobit.arrays import check_count
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators.conformal import ConformalMixin
 from deeptobit.estimators.effects import ExplainMixin
 from deeptobit.estimators.formula import FormulaMixin
@@ -73,7 +73,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         censored mean are in it; everything is computed in double precision and rounded at the
         end. Names, bounds and noise scales are in its metadata. A missing feature gives NaN.
         The bounds are those of the targets: limits that differ from row to row are not in it.
-        Needs the extra ``onnx`` and, for ``kind="mean"``, Gaussian noise.
+        Needs the extra ``onnx``.
 
         Parameters
         ----------
@@ -189,6 +189,74 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         return plots.draw_calibration(
             *shown, n_bins=n_bins, step=steps, random_state=random_state, ax=ax
         )
+
+    def residuals(self, X: Any, y: Any, *, random_state: int = 0) -> FloatArray:
+        r"""Randomised quantile residuals Φ⁻¹(u), (N, T): standard normal if the model is right.
+
+        u is the place of y in its predictive distribution. Where that has mass, at a bound or a
+        whole score, u is drawn evenly from the mass (Dunn and Smyth, 1996), so that censored
+        outcomes have residuals like all others.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
+        random_state : int
+            Seed of the draws.
+
+        Returns
+        -------
+        array of shape (N, T), or (N,) if Y was 1-d
+            NaN where an outcome is missing, or known only as an interval.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(2000, 1))
+        >>> y = np.maximum(X[:, 0] + rng.normal(size=2000), 0)
+        >>> found = TobitRegressor().fit(X, y).residuals(X, y)
+        >>> abs(found.mean()) < 0.05, round(float(found.std()), 1)
+        (np.True_, 1.0)
+        """
+        targets, predictive = self._compared(X, y)
+        return self._drop_task_axis(plots.quantile_residuals(targets, predictive, random_state), X)
+
+    def plot_diagnostics(
+        self,
+        X: Any,
+        y: Any,
+        target: str | int | None = None,
+        *,
+        random_state: int = 0,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Residuals over predictions, and their quantiles over those of a normal distribution.
+
+        Parameters
+        ----------
+        X, y
+            Preferably rows that ``fit`` has not seen.
+        target : str or int, optional
+            One target by name or number; the entries of all by default.
+        random_state : int
+            As in :meth:`residuals`.
+        ax : Axes, optional
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from deeptobit import TobitRegressor, datasets
+        >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+        >>> ax = TobitRegressor().fit(X, Y).plot_diagnostics(X, Y, ax=Figure().subplots())
+        >>> [panel.get_xlabel() for panel in ax.child_axes]
+        ['predicted score, in units of its spread', 'normal quantile']
+        """
+        targets, predictive = self._compared(X, y)
+        tasks = self._read_target(target)
+        shown = some_targets(targets, tasks), some_predictive(predictive, tasks)
+        return plots.draw_diagnostics(*shown, random_state=random_state, ax=ax)
 
     def plot_layers(self, X: Any, y: Any, *, ax: Axes | None = None) -> Axes:
         """Error of E[y|x] after each layer, 1 − R², of every target and on average.

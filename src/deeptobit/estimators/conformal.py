@@ -165,6 +165,7 @@ def _reach(log_tail: Callable[[float], float], score: float) -> float:
 
 
 REPORTED = (0.5, 0.8, 0.9, 0.95)
+_DISTRIBUTION = ("mean", "low", "high", "p_lower", "p_upper")
 
 
 @dataclass(frozen=True)
@@ -238,6 +239,53 @@ class ConformalMixin(PredictiveRegressor):
             tail = 0.5 * (1.0 - coverage)
             low, high = predictive.quantile([tail, 1.0 - tail])
         return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
+
+    def predict_distribution(
+        self, X: Any, coverage: float = 0.9, *, lower: Limits = None, upper: Limits = None
+    ) -> pd.DataFrame:
+        """What is predicted of every entry, as a table with one row per row of X and target.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (N, D)
+        coverage : float
+            Of the interval, as in :meth:`predict_interval`.
+        lower, upper : arrays of shape (N, T), optional
+            Bounds per entry.
+
+        Returns
+        -------
+        DataFrame of N·T rows
+            ``mean`` E[y|x], ``low`` and ``high``, the ends of the interval, and ``p_lower`` and
+            ``p_upper``, the probabilities of the bounds. Its index has the index of X, or the
+            number of the row, and the target.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 1))
+        >>> y = np.clip(25 + 4 * X[:, 0] + 2 * rng.normal(size=300), 0, 30)
+        >>> TobitRegressor(upper=30).fit(X, y).predict_distribution([[-1.0], [1.5]]).round(2)
+                     mean    low   high  p_lower  p_upper
+        row target
+        0   y       20.92  17.65  24.18      0.0     0.00
+        1   y       29.64  27.83  30.00      0.0     0.71
+        """
+        y = self._predictive(X, lower, upper)
+        ends = self.predict_interval(X, coverage, lower=lower, upper=upper)
+        parts = [y.mean(), *ends, y.at_lower(), y.at_upper()]
+        rows = X.index if hasattr(X, "columns") else pd.RangeIndex(len(y.latent), name="row")
+        rows = rows.rename("row") if rows.name is None else rows
+        targets = pd.Index(self.target_names_, name="target")
+        return pd.DataFrame(
+            {
+                name: np.reshape(part, y.latent.shape).ravel()
+                for name, part in zip(_DISTRIBUTION, parts, strict=True)
+            },
+            index=pd.MultiIndex.from_product([rows, targets]),
+        )
 
     def calibrate_intervals(
         self, X: Any, y: Any, *, lower: Limits = None, upper: Limits = None

@@ -107,6 +107,32 @@ class InferenceRegressor(CensoredRegressor):
         )
         return table[["ci_low", "ci_high"]]
 
+    def cov_params(
+        self,
+        target: str | int = 0,
+        *,
+        cov_type: CovarianceKind = "observed",
+        groups: ArrayLike | None = None,
+    ) -> pd.DataFrame:
+        """Covariance of the coefficients, intercept and log σ of one target, by name or number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import TobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 1))
+        >>> y = np.maximum(X[:, 0] + rng.normal(size=300), 0)
+        >>> model = TobitRegressor().fit(X, y)
+        >>> np.sqrt(np.diag(model.cov_params("y"))).round(3)
+        array([0.074, 0.073, 0.062])
+        """
+        check_is_fitted(self)
+        (task,) = self._read_target(target)
+        terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
+        covariance = self._covariance(task, cov_type, groups)
+        return pd.DataFrame(covariance, index=terms, columns=terms)
+
     def wald_test(
         self,
         features: Sequence[str] | str | None = None,

@@ -1,5 +1,6 @@
 """Tobit regression for many outcomes at once, by exact maximum likelihood."""
 
+from html import escape
 from time import perf_counter
 from typing import Any, Literal, Self
 
@@ -226,25 +227,30 @@ class TobitRegressor(InferenceRegressor):
         confidence: float = 0.95,
         small_sample: bool = True,
         digits: int = 4,
+        style: Literal["text", "html", "latex"] = "text",
     ) -> None:
-        """Print the summary, target by target, with counts and fit statistics."""
-        table = self.summary(
-            cov_type=cov_type, groups=groups, confidence=confidence, small_sample=small_sample
-        )
+        """Print the summary, target by target, with counts, fit statistics and an overall test.
+
+        ``style`` is plain text, an HTML table for a page, or a LaTeX tabular for a paper.
+        """
+        inputs.check_choice("style", style, ("text", "html", "latex"))
+        options: Any = {"cov_type": cov_type, "groups": groups, "small_sample": small_sample}
+        table = self.summary(confidence=confidence, **options)
         shares = self._trained.problem.targets.describe()
-        aic, bic = self.aic(), self.bic()
+        aic, bic, tests = self.aic(), self.bic(), self.wald_test(**options)
         for task, name in enumerate(self.target_names_):
             row = shares.loc[name] if shares.index.is_unique else shares.iloc[task]
-            print(
+            statistic, df, p = tests.iloc[task]
+            lines = [
                 f"{name}: {row['entries']:.0f} entries, {row['at_lower']:.1%} at the lower bound, "
-                f"{row['at_upper']:.1%} at the upper, {row['missing']:.0f} missing"
-            )
-            print(
+                f"{row['at_upper']:.1%} at the upper, {row['missing']:.0f} missing",
                 f"log likelihood {self.log_likelihood_[task]:.2f}, AIC {aic[task]:.2f}, "
                 f"BIC {bic[task]:.2f}, sigma {self.sigma_[task]:.{digits}g}; "
-                f"standard errors: {cov_type}"
-            )
-            print(table.loc[name].to_string(float_format=f"{{:.{digits}g}}".format), end="\n\n")
+                f"standard errors: {cov_type}",
+                f"all coefficients 0: Wald statistic {statistic:.{digits}g}, df {df:.0f}, "
+                f"p {p_text(p)}",
+            ]
+            print(_formatted(table.loc[name], lines, digits, style), end="\n\n")
 
     def aic(self) -> FloatArray:
         """Akaike's criterion per task, 2k − 2 log L, (T,); meaningful for alpha = 0."""
@@ -324,3 +330,36 @@ def _check_nested(full: FittedTobit, restricted: FittedTobit) -> None:
         raise ValueError("both models must assume the same noise")
     if (full.n_parameters() < restricted.n_parameters()).any():
         raise ValueError("the restricted model has more parameters than this one; swap them")
+
+
+def p_text(p: float) -> str:
+    """A p value as papers print it.
+
+    Examples
+    --------
+    >>> p_text(0.04321), p_text(1e-9), p_text(np.nan)
+    ('0.043', '<0.001', 'nan')
+    """
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _formatted(table: pd.DataFrame, lines: list[str], digits: int, style: str) -> str:
+    """Lines and a table as text, HTML or LaTeX."""
+    shown = table.map(f"{{:.{digits}g}}".format).assign(p_value=table["p_value"].map(p_text))
+    if style == "text":
+        return "\n".join([*lines, shown.to_string()])
+    if style == "html":
+        return "\n".join([*(f"<p>{escape(line)}</p>" for line in lines), shown.to_html()])
+    heading = ["", *(str(name).replace("_", r"\_") for name in shown.columns)]
+    rows = [[_latex(str(term)), *map(_latex, cells)] for term, *cells in shown.itertuples()]
+    body = [" & ".join(row) + r" \\" for row in [heading, *rows]]
+    comments = [f"% {line}" for line in lines]
+    columns = "l" + "r" * len(shown.columns)
+    top = [*comments, rf"\begin{{tabular}}{{{columns}}}", r"\hline", body[0], r"\hline"]
+    return "\n".join([*top, *body[1:], r"\hline", r"\end{tabular}"])
+
+
+def _latex(text: str) -> str:
+    """Text without commands; < is mathematics, and so is a minus sign."""
+    safe = "".join(f"\\{sign}" if sign in "_%&#$" else sign for sign in text)
+    return f"${safe}$" if safe[:1] in "<-" else safe

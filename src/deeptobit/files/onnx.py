@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike
 from scipy.special import erfcx
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
 from deeptobit.files.container import write_whole
 from deeptobit.files.models import ESTIMATORS
-from deeptobit.likelihood import mills_excess
+from deeptobit.likelihood import Predictive, mills_excess
 
 Kind = Literal["mean", "clip", "latent"]
 Precision = Literal["float32", "float64"]
@@ -155,6 +155,62 @@ def smooth_factor() -> FloatArray:
     return np.asarray(chebyshev.cheb2poly(chebyshev.chebfit(t, factor, _DEGREE)), dtype=np.float64)
 
 
+# The mean under any other noise: a function of the score alone, from a table of cubic pieces.
+
+_N_PIECES = 1024  # four times as many where σ is small beside the range of a scale
+_NEARLY_ONE = 1.0 - 1e-7  # stands in for a score at infinity
+_INT64 = 7
+_INNER = np.array([0.0, 1.0, 2.0, 3.0]) / 3.0  # points of a piece that its cubic goes through
+
+
+def tabulated_mean(graph: Graph, score: str, model: Any) -> str:
+    r"""E[y] by the noise of the model, (N, T), as piecewise cubics of u = z/(1 + |z|).
+
+    z is the distance of the score from the middle of the scale, or from its bound. The table holds
+    the mean itself where a scale has two bounds, elsewhere its distance from the clipped score.
+    """
+    lower, upper, sigma = model.lower_, model.upper_, model.sigma_
+    both = np.isfinite(lower) & np.isfinite(upper)
+    low, high = (np.where(np.isfinite(bound), bound, 0.0) for bound in (lower, upper))
+    centre = np.where(both, 0.5 * low + 0.5 * high, low + high)  # an open end counts for nothing
+    half = np.where(both, 0.5 * high - 0.5 * low, 0.0)
+    width = np.maximum(half, 4.0 * sigma)
+    n_pieces = _N_PIECES if (half < 50.0 * sigma).all() else 4 * _N_PIECES
+    table = _cubics(model, centre, width, both, n_pieces)  # (4, T, K)
+    z = graph.add("Div", graph.add("Sub", score, centre), width)
+    u = graph.add("Div", z, graph.add("Add", graph.add("Abs", z), 1.0))
+    u = graph.add("Min", graph.add("Max", u, -_NEARLY_ONE), _NEARLY_ONE)
+    place = graph.add("Mul", graph.add("Add", u, 1.0), 0.5 * n_pieces)
+    piece = graph.add("Floor", place)
+    t = graph.add("Sub", place, piece)
+    offset = np.arange(len(sigma)) * float(n_pieces)
+    # A score that is not a number has no piece; t keeps the mean from being one.
+    piece = graph.add("Where", graph.add("IsNaN", piece), 0.0, piece)
+    index = graph.add("Cast", graph.add("Add", piece, offset), to=_INT64)
+    mean = ""
+    for power in range(3, -1, -1):  # Horner's scheme
+        found = graph.add("Gather", table[power].ravel(), index, axis=0)
+        mean = graph.add("Add", graph.add("Mul", mean, t), found) if mean else found
+    if not both.all():
+        base = graph.add("Mul", clip(graph, score, lower, upper), (~both).astype(np.float64))
+        mean = graph.add("Add", mean, base)
+    return clip(graph, mean, lower, upper)
+
+
+def _cubics(
+    model: Any, centre: FloatArray, width: FloatArray, both: BoolArray, n_pieces: int
+) -> FloatArray:
+    """Coefficients of the pieces, lowest power first, (4, T, K)."""
+    place = (np.arange(n_pieces)[:, None] + _INNER).ravel()
+    u = np.clip(2.0 * place / n_pieces - 1.0, -_NEARLY_ONE, _NEARLY_ONE)[:, None]
+    score = centre + width * u / (1.0 - np.abs(u))
+    mean = Predictive(model.noise_, score, model.sigma_, model.lower_, model.upper_).mean()
+    base = np.where(both, 0.0, np.clip(score, model.lower_, model.upper_))
+    values = (mean - base).reshape(n_pieces, len(_INNER), -1)
+    inverse = np.linalg.inv(np.vander(_INNER, increasing=True))
+    return np.ascontiguousarray(np.einsum("pi,kit->ptk", inverse, values))
+
+
 # From features to a prediction, node by node.
 
 
@@ -186,12 +242,6 @@ def write_prediction(
     >>> [node.operator for node in graph.nodes]
     ['Cast', 'MatMul', 'Add', 'Max', 'Min', 'Cast']
     """
-    if kind == "mean" and model.noise_.name != "gaussian":
-        raise ValueError(
-            f"the censored mean can be exported to ONNX for Gaussian noise; this model has "
-            f"{model.noise_.name} noise. Fit it with noise='gaussian', or export kind='clip' or "
-            "kind='latent', which do not depend on the noise"
-        )
     if hasattr(model, "layers_"):
         layers = [([layer.V.T, layer.U.T], layer.intercept) for layer in model.layers_]
     else:
@@ -208,8 +258,10 @@ def write_prediction(
         score = graph.add("Add", inputs, intercept)
     if kind == "clip":
         score = clip(graph, score, *bounds)
-    if kind == "mean":
+    if kind == "mean" and model.noise_.name == "gaussian":
         score = censored_mean(graph, score, model.sigma_, *bounds)
+    elif kind == "mean":
+        score = tabulated_mean(graph, score, model)
     graph.add("Cast", score, to=element_type, output=output)
 
 

@@ -14,6 +14,7 @@ from deeptobit.inspection.covariance import (
 )
 from deeptobit.inspection.heatmaps import draw_similarity, draw_subspaces
 from deeptobit.inspection.predictions import draw_layers, draw_predictions
+from deeptobit.inspection.residuals import draw_diagnostics, quantile_residuals
 from deeptobit.inspection.style import Axes
 from deeptobit.inspection.subspaces import Subspace, canonical_subspaces
 
@@ -29,11 +30,13 @@ __all__ = [
     "canonical_subspaces",
     "draw_calibration",
     "draw_convergence",
+    "draw_diagnostics",
     "draw_layers",
     "draw_predictions",
     "draw_similarity",
     "draw_steps",
     "draw_subspaces",
     "pit_values",
+    "quantile_residuals",
     "read_convergence",
 ]

@@ -14,6 +14,7 @@ from deeptobit.metrics.probabilistic import (
     pit,
 )
 from deeptobit.metrics.recovery import mutual_coherence, principal_angles, subspace_difference
+from deeptobit.metrics.scorers import crps_scorer, log_scorer
 
 __all__ = [
     "BoundCalibration",
@@ -22,6 +23,8 @@ __all__ = [
     "censored_log_score",
     "centred_anmse",
     "crps",
+    "crps_scorer",
+    "log_scorer",
     "mutual_coherence",
     "pit",
     "principal_angles",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, ViewportSize
@@ -19,6 +22,7 @@ ARGUMENTS = [
 ]
 SIZES = {
     "phone": ViewportSize(width=390, height=844),
+    "tablet": ViewportSize(width=800, height=1000),
     "desktop": ViewportSize(width=1280, height=900),
 }
 LOADED = """async () => {
@@ -81,3 +85,44 @@ def open_page(
     opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
     opened.page.goto(address)
     return opened
+
+
+# What is wider than the window, or cut off by its own box without a way to scroll there.
+OVERFLOWS = """() => {
+  const wide = [...document.body.querySelectorAll("*")].filter((element) => {
+    if (element.closest("svg") && element.tagName !== "svg") return false;
+    const box = element.getBoundingClientRect(), style = getComputedStyle(element);
+    if (!box.width || !box.height || style.position === "absolute") return false;
+    if (element.closest(".scroll") && !element.matches(".scroll")) return false;
+    return box.right > innerWidth + 0.5 || box.left < -0.5;
+  });
+  const names = wide.map((element) => `${element.tagName}.${element.className} ${element.id}`);
+  return document.documentElement.scrollWidth > innerWidth ? [...names, "the page"] : names;
+}"""
+
+
+def find_overflow(page: Page) -> list[str]:
+    """Elements that go beyond the edge of the window."""
+    return [str(name) for name in page.evaluate(OVERFLOWS)]
+
+
+@cache
+def _axe() -> str:
+    return files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+def find_barriers(page: Page) -> list[str]:
+    """What axe-core calls a serious or critical barrier, with the element."""
+    page.evaluate(_axe())
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{rule['id']}: {node['html'][:120]}"
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+def count_pages(page: Page) -> int:
+    """Sheets of A4 that the page is printed on."""
+    return len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4")))

@@ -8,7 +8,18 @@ from typer.core import TyperGroup
 
 from deeptobit import __version__
 
-COMMANDS = ["init", "check", "fit", "convert", "predict", "export", "evaluate", "report", "demo"]
+COMMANDS = [
+    "init",
+    "check",
+    "fit",
+    "report",
+    "open",
+    "predict",
+    "evaluate",
+    "export",
+    "convert",
+    "demo",
+]
 
 
 class _Commands(TyperGroup):

@@ -58,6 +58,7 @@ OutFile = Annotated[
 ]
 StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 
+_MARK = b'<meta name="generator" content="deeptobit">'
 WRONG, WARNED, INTERRUPTED = 1, 3, 130  # exit codes; 2 is typer's, for wrong usage
 
 
@@ -84,6 +85,14 @@ def check_output(path: Path, force: bool, *others: Path, option: str = "--out") 
     except OSError as error:
         why = f"the folder {path.parent} cannot be written to ({error.strerror}); {elsewhere}"
         raise studies.StudyError(why) from None
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page of an earlier run, which may be replaced."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _MARK in file.read(1000)
 
 
 def named(path: Path) -> Path:

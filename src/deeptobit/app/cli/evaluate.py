@@ -15,7 +15,7 @@ from typer import Argument, BadParameter, Option
 
 import deeptobit
 from deeptobit.app.cli import common
-from deeptobit.app.cli.common import studies
+from deeptobit.app.cli.common import reports, studies
 
 if TYPE_CHECKING:
     from deeptobit.app.study.evaluate import Evaluation
@@ -78,6 +78,8 @@ def evaluate(
             )
         if out is not None:
             studies.write_summary(out, found, problem.name)
+            page = reports.render_comparison(found, problem.name)
+            studies.write_whole(out / "summary.html", page)
     if as_json:
         common.print_json(
             {

@@ -38,12 +38,6 @@ def export(
         common.check_output(path, force, model, option="--onnx")
         study = studies.load_fitted(model) if read_state(model)[0] == "study" else None
         estimator: Any = deeptobit.load(model) if study is None else study.model
-        if kind == "mean" and estimator.noise_.name != "gaussian":
-            raise studies.StudyError(
-                f"{model} cannot be exported: its noise is not Gaussian, and ONNX has the mean "
-                "E[y|x] of Gaussian noise only. Export --kind clip or --kind latent, which do not "
-                'depend on the noise, or fit the study with noise = "gaussian" under [model]'
-            )
         try:
             estimator.to_onnx(path, kind, dtype=dtype)
         except ValueError as error:

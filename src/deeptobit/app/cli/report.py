@@ -9,8 +9,6 @@ from typer import Argument, Option
 from deeptobit.app.cli import common
 from deeptobit.app.cli.common import reports, studies
 
-_MARK = b'<meta name="generator" content="deeptobit">'
-
 
 def report(
     model: Annotated[Path, Argument(help="A model file, written by fit.")],
@@ -28,7 +26,7 @@ def report(
     console = Console(stderr=as_json)
     with common.one_sentence(as_json):
         path = out or common.named(model).with_suffix(".html")
-        common.check_output(path, force or _is_report(path), model)
+        common.check_output(path, force or common.is_page(path), model)
         with console.status("Reading the model …"):
             fitted = studies.load_fitted(model)
         with console.status("Drawing the report …"):
@@ -41,11 +39,3 @@ def report(
         return
     rest = f": {n_targets} target(s), {size / 1e6:.1f} MB. Open it in any browser; it needs "
     common.print_written(console, path, f"{rest}no network.")
-
-
-def _is_report(path: Path) -> bool:
-    """Whether a file is a report of an earlier run, which may be replaced."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return _MARK in file.read(1000)

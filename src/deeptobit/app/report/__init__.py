@@ -12,7 +12,9 @@ from deeptobit.app.report.words import bound, measured, percent
 if TYPE_CHECKING:
     from deeptobit.app.report.atlas import recognise_regions
     from deeptobit.app.report.brain import draw_brain_maps
+    from deeptobit.app.report.compared import render_comparison
     from deeptobit.app.report.page import render_report
+    from deeptobit.app.report.patient import render_patient_page
 
 __all__ = [
     "bound",
@@ -23,12 +25,20 @@ __all__ = [
     "model_card",
     "percent",
     "recognise_regions",
+    "render_comparison",
+    "render_patient_page",
     "render_report",
     "study_card",
     "write_card",
 ]
 
-_HOME = {"draw_brain_maps": "brain", "recognise_regions": "atlas", "render_report": "page"}
+_HOME = {
+    "draw_brain_maps": "brain",
+    "recognise_regions": "atlas",
+    "render_comparison": "compared",
+    "render_patient_page": "patient",
+    "render_report": "page",
+}
 
 
 def __getattr__(name: str) -> object:

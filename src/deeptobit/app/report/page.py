@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from deeptobit.app.report import directions, pictures, privacy, words
+from deeptobit.app.report import directions, pictures, points, privacy, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import noise_words, study_settings
+from deeptobit.app.report.points import Cell
 from deeptobit.app.report.words import UNKNOWN, bound, listed, measured, percent, plural
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.app.study.fitted import StudyModel
@@ -61,10 +62,11 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     table = fitted.held_out.table()
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
     min_count, rare = (1, {}) if shown else (FEWEST, fitted.encoder.rare)
-    held_out, model, script = fitted.held_out, fitted.model, template_part("sort.js")
+    held_out, model, script = fitted.held_out, fitted.model, template_part("tables.js")
     at_bounds = privacy.bound_errors(held_out.targets, held_out.predictive, min_count)
     reliability = words.reliability_words(at_bounds)
     errors = pictures.layer_errors(held_out, table)
+    deep = errors.size > 0 and len(errors) > 1  # one layer has nothing to compare
     components = directions.shared_directions(model, _N_COMPONENTS, rare)
     cosines = directions.task_cosines(model)
     similarity = directions.similarity_words(cosines)
@@ -75,16 +77,17 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
             "outcomes": outcomes[:_SHOWN_FIRST],
             "more_outcomes": outcomes[_SHOWN_FIRST:],
             "reliability": pictures.draw_reliability(held_out, curves, min_count),
-            "layers": pictures.draw_layers(errors) if errors.size else None,
+            "layers": pictures.draw_layers(errors) if deep else None,
             "subspaces": pictures.draw_subspaces(components) if components else None,
             "brain": draw_cortex(components) if components else None,
             "similarity": pictures.draw_similarity(cosines, heat_map) if similarity else None,
         }
+    effects = points.effect_rows(fitted, rare)
     content = drawn | {
         "name": fitted.name,
         "script": script,
         "style": template_part("style.css"),
-        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "script_hash": script_hash(script),
         "study": words.the_study(fitted, table, min_count),
         "result": words.the_result(table),
         "figures": words.key_figures(fitted, table),
@@ -98,7 +101,16 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "card": _card(fitted, min_count),
         "features": [column.name for column in fitted.encoder.columns],
         "reliability_words": reliability,
-        "layer_words": words.layer_words(errors) if errors.size else "",
+        "layer_words": words.layer_words(errors) if deep else "",
+        "effects": effects,
+        "effects_alone": [row[:-1] for row in effects],
+        "n_outcomes": len(table),
+        "labels": _labels(),
+        "effect_words": points.effect_words(fitted),
+        "has_intervals": points.has_intervals(fitted),
+        "parts": points.part_rows(fitted, table),
+        "methods": points.methods_paragraph(fitted, table, min_count),
+        "tripod": points.tripod_items(fitted),
         "deep": getattr(model, "n_layers_", 1) > 1,
         "components": directions.in_words(components) if components else [],
         "n_features": len(model.feature_names_in_),
@@ -111,11 +123,14 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
 # The table of outcomes.
 
 
-class Cell(NamedTuple):
-    """The text that is read, and the number that is sorted by; None is always last."""
-
-    text: str
-    key: float | None
+def _labels() -> list[str]:
+    """What the cells of a row are, where a narrow screen has no room for headings."""
+    labels = ["Outcome", "Bounds", "Values", "At lower bound", "At upper bound"]
+    for measure in MEASURES.values():
+        if measure.reported:
+            title = measure.title[:1].upper() + measure.title[1:]
+            labels += [title, f"{title}, null"]
+    return labels
 
 
 class Row(NamedTuple):
@@ -227,6 +242,11 @@ def _setting(value: Any) -> str:
 def template_part(name: str) -> str:
     """The text of a file in ``templates``."""
     return files("deeptobit.app.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def script_hash(script: str) -> str:
+    """What a content security policy allows a script by."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 @cache

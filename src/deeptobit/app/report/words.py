@@ -154,27 +154,35 @@ def held_out_rows(fitted: FittedStudy, min_count: int = FEWEST) -> str:
 
 
 def the_result(table: pd.DataFrame) -> str:
-    """How much variance is explained, of which outcome most and of which least."""
+    """How far predictions are off in points, and how much variance is explained."""
     r2 = table["r2"].dropna()
     if r2.empty:
         return "No outcome varies enough to say how well it is predicted."
     if len(r2) == 1:
-        return f"In rows it had not seen, the model {_explains(r2.iloc[0], str(r2.index[0]))}."
+        name = str(r2.index[0])
+        return (
+            f"In rows it had not seen, the model is typically {_points(table.loc[name])} off for "
+            f"{name}, and {_explains(r2.iloc[0], name)}."
+        )
     mean, across = float(r2.mean()), f"Across {len(r2)} outcomes the model"
     if mean > 0.0:
-        explained = (
-            f"{across} explains {percent(mean)} of the variance in rows it had not seen (without "
-            "features: 0 %)."
-        )
+        explained = f"{across} explains {percent(mean)} of the variance in rows it had not seen"
     else:
         explained = (
             f"{across} does not explain the variance in rows it had not seen: on average it is no "
-            f"better than predicting the mean (R² {number(mean)})."
+            f"better than predicting the mean (R² {number(mean)})"
         )
+    best, worst = str(r2.idxmax()), str(r2.idxmin())
     return (
-        f"{explained} It predicts {r2.idxmax()} best (R² {number(r2.max())}) and {r2.idxmin()} "
+        f"{explained}. It predicts {best} best (R² {number(r2.max())}), typically "
+        f"{_points(table.loc[best])} off, and {worst} "
         f"{'not at all' if r2.min() <= 0.0 else 'least'} (R² {number(r2.min())})."
     )
+
+
+def _points(row: "pd.Series[float]") -> str:
+    """The typical error of an outcome in its own points, beside that without features."""
+    return f"{significant(row['mae'])} points ({significant(row['null_mae'])} without features)"
 
 
 def _explains(r2: float, name: str) -> str:
@@ -185,17 +193,19 @@ def _explains(r2: float, name: str) -> str:
 
 def key_figures(fitted: FittedStudy, table: pd.DataFrame) -> list[tuple[str, str]]:
     """Four numbers that a reader should remember, and what they are."""
-    change = (table["crps"] / table["null_crps"].where(table["null_crps"] > 0.0)).mean() - 1.0
+    if len(table) == 1:
+        (name,), mae = table.index, float(table["mae"].iloc[0])
+        first = (significant(mae), f"points, the typical error for {name}")
+    else:
+        less = 1.0 - (table["mae"] / table["null_mae"].where(table["null_mae"] > 0.0)).mean()
+        which = "larger" if less < 0.0 else "smaller"
+        first = (percent(abs(less)), f"{which} typical error in points than without features")
     improved = len(table) - len(without_gain(table))
     nominal = percent(fitted.held_out.coverage)
     return [
+        first,
         (number(table["r2"].mean()), "mean R², the share of variance explained"),
         (f"{improved} of {len(table)}", "outcomes predicted better than without features"),
-        (
-            percent(abs(change), 1),
-            f"{'higher' if change > 0.0 else 'lower'} CRPS, the error of the predicted "
-            "distribution, than without features",
-        ),
         (percent(table["coverage"].mean()), f"of values inside their {nominal} interval"),
     ]
 
@@ -253,9 +263,7 @@ def reliability_words(errors: dict[str, float | None]) -> str:
 
 
 def layer_words(errors: FloatArray) -> str:
-    """What depth gains, from errors of shape (K, T)."""
-    if len(errors) == 1:
-        return "All models that predicted held-out rows have one layer."
+    """What depth gains, from errors of shape (K, T) of two layers or more."""
     first, last = errors[0].mean(), errors[-1].mean()
     verb = "lowers" if last < first else "does not lower"
     return (

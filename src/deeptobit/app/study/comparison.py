@@ -1,8 +1,7 @@
-"""A comparison summarised: means over splits, best methods, and tables in Markdown and HTML."""
+"""A comparison summarised: means over splits, best methods, ties, and tables in Markdown."""
 
 from collections import Counter
 from collections.abc import Callable
-from html import escape
 from math import floor, isnan, log10, nan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,7 +47,8 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
     -------
     DataFrame
         One row per method, share (unless averaged over) and measure, with ``mean``, ``sd`` (NaN
-        for a single split), ``splits`` and ``best``.
+        for a single split), ``splits``, ``best``, and ``tie``: not distinguishable from the best
+        (see :func:`_is_tied`).
 
     Examples
     --------
@@ -57,10 +57,11 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
     >>> data = data_of_cohort(make_clinical_cohort(80, random_state=0), "simulated")
     >>> found = evaluate(data, make_methods(["null"]), Protocol(train_shares=(0.5,), repeats=2))
     >>> summarise(found).loc[0, ["share", "method", "measure", "splits"]].to_list()
-    [np.float64(0.5), 'null', 'r2', np.int64(2)]
+    [np.float64(0.5), 'null', 'mae', np.int64(2)]
     """
     keys = ["method"] if over_shares else ["share", "method"]
-    grouped = by_split(evaluation.results).groupby(keys, sort=False)
+    splits = by_split(evaluation.results)
+    grouped = splits.groupby(keys, sort=False)
     parts = []
     for name, (_, better) in _columns().items():
         column = grouped[name]
@@ -71,8 +72,38 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
         else:
             distance = part["mean"] * {"lower": 1.0, "higher": -1.0}.get(better, nan)
         least = distance.min() if over_shares else distance.groupby(part["share"]).transform("min")
-        parts.append(part.assign(best=distance == least))
+        part = part.assign(best=distance == least)
+        parts.append(part.assign(tie=_ties(part, splits[name], keys)))
     return pd.concat(parts, ignore_index=True)
+
+
+def _ties(part: pd.DataFrame, splits: "pd.Series[float]", keys: list[str]) -> list[bool]:
+    """Which rows of a summary are not distinguishable from the best at their share."""
+    tied = []
+    for _, row in part.iterrows():
+        same = part if len(keys) == 1 else part[part["share"] == row["share"]]
+        best = same.loc[same["best"], "method"]
+        if row["best"] or best.empty:
+            tied.append(False)
+            continue
+        own = splits if len(keys) == 1 else splits.xs(row["share"], level="share", drop_level=False)
+        mine, others = (own.xs(name, level="method") for name in (row["method"], best.iloc[0]))
+        tied.append(_is_tied(mine - others))
+    return tied
+
+
+def _is_tied(difference: "pd.Series[float]") -> bool:
+    """Whether the mean of paired differences is within two standard errors of 0.
+
+    Splits share training rows, so that n of them tell less than n; the variance is therefore
+    multiplied by 1/n + test/train rows (Nadeau and Bengio, 2003). One split tells nothing.
+    """
+    known = difference.dropna()
+    if len(known) < 2:
+        return False
+    share = float(known.index.get_level_values("share").to_numpy(dtype=float).mean())
+    spread = float(known.var()) * (1.0 / len(known) + (1.0 - share) / share)
+    return bool(abs(known.mean()) <= 2.0 * spread**0.5)
 
 
 def verdict(evaluation: Evaluation) -> list[str]:
@@ -106,9 +137,9 @@ def verdict(evaluation: Evaluation) -> list[str]:
     return sentences
 
 
-def targets_table(results: pd.DataFrame) -> pd.DataFrame:
-    """R² over all splits, targets in rows and methods in columns."""
-    grouped = results.groupby(["target", "method"], sort=False)["r2"].mean()
+def targets_table(results: pd.DataFrame, measure: str = "r2") -> pd.DataFrame:
+    """A measure over all splits, targets in rows and methods in columns."""
+    grouped = results.groupby(["target", "method"], sort=False)[measure].mean()
     return grouped.unstack("method")
 
 
@@ -121,10 +152,12 @@ class TextTable(NamedTuple):
     title: str
     cells: pd.DataFrame
     best: pd.DataFrame
+    ties: pd.DataFrame
 
     def format(self, escape: Callable[[str], str], best: str) -> list[list[str]]:
         """Head and rows with escaped cells; ``best`` is a format such as ``**{}**``."""
         cells = self.cells.map(escape)
+        cells = cells.mask(self.ties, cells + " ≈")
         rows = cells.mask(self.best, cells.map(best.format)).to_numpy().tolist()
         return [[escape(str(name)) for name in cells.columns], *rows]
 
@@ -149,6 +182,7 @@ def _table(title: str, summary: pd.DataFrame, key: str, headings: dict[Any, str]
     """Methods in rows, and in columns the values of a key of the summary."""
     cells = {"method": list(dict.fromkeys(summary["method"]))}
     best: dict[str, Any] = {"method": False}
+    ties: dict[str, Any] = {"method": False}
     for value, heading in headings.items():
         column = summary[summary[key] == value]
         largest = column["mean"].abs().max()
@@ -158,16 +192,20 @@ def _table(title: str, summary: pd.DataFrame, key: str, headings: dict[Any, str]
             f"{mean:.{digits}f}" + ("" if isnan(sd) else f"±{sd:.{digits}f}")
             for mean, sd in zip(column["mean"], column["sd"], strict=True)
         ]
-        best[heading] = column["best"].to_numpy()
-    return TextTable(title, pd.DataFrame(cells), pd.DataFrame(best))
+        best[heading], ties[heading] = column["best"].to_numpy(), column["tie"].to_numpy()
+    return TextTable(title, pd.DataFrame(cells), pd.DataFrame(best), pd.DataFrame(ties))
 
 
-def table_of_targets(evaluation: Evaluation) -> TextTable:
-    """R² of every target and method, over all splits."""
-    r2 = targets_table(evaluation.results)
-    best = r2.eq(r2.max(axis=1), axis=0).reset_index().assign(target=False)
-    cells = r2.map("{:.3f}".format).reset_index()
-    return TextTable("R² by target, all splits", cells, best)
+def table_of_targets(evaluation: Evaluation, measure: str = "r2") -> TextTable:
+    """One measure of every target and method over all splits, in units of the target."""
+    table = targets_table(evaluation.results, measure)
+    one = MEASURES[measure]
+    leading = table.max(axis=1) if one.better == "higher" else table.min(axis=1)
+    best = table.eq(leading, axis=0).reset_index().assign(target=False)
+    cells = table.map(("{:.3g}" if one.in_units else "{:.3f}").format).reset_index()
+    unit = ", in points" if one.in_units else ""
+    title = f"{one.title[:1].upper()}{one.title[1:]} by target{unit}, all splits"
+    return TextTable(title, cells, best, best & False)
 
 
 def notes(evaluation: Evaluation) -> list[str]:
@@ -175,9 +213,16 @@ def notes(evaluation: Evaluation) -> list[str]:
     protocol, results = evaluation.protocol, evaluation.results
     lines = verdict(evaluation)
     n_splits = len(results[["share", "repeat"]].drop_duplicates())
+    per_share = n_splits / results["share"].nunique()
+    spread = (
+        f"Mean ± standard deviation over splits ({n_splits} in all, seed {protocol.seed}); ≈ marks "
+        "what these splits cannot tell from the best"
+        if per_share > 1
+        else f"One split per share (seed {protocol.seed}): differences may be chance"
+    )
     lines.append(
-        f"Mean ± standard deviation over splits ({n_splits} in all, seed {protocol.seed}); "
-        f"intervals of {protocol.coverage:.0%}; CRPS and width in standard deviations of a target."
+        f"{spread}; intervals of {protocol.coverage:.0%}; typical error, CRPS and width in "
+        "standard deviations of a target."
     )
     per_fit = results.drop_duplicates(["share", "repeat", "method"])
     warned = per_fit[per_fit["warnings"] > 0]
@@ -192,28 +237,25 @@ def notes(evaluation: Evaluation) -> list[str]:
     ]
 
 
-# The tables in Markdown and HTML.
-
-_STYLE = (
-    "body{font:15px system-ui;margin:2em auto;padding:0 1.5em;max-width:70em}"
-    "table{border-collapse:collapse}"
-    "th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}"
-    "th:first-child,td:first-child{text-align:left}"
-)
+# The tables in Markdown.
 
 
-def write_summary(folder: Path, evaluation: Evaluation, name: str) -> None:
-    """Write ``summary.md`` and ``summary.html``: all measures, by share and by target."""
-    title = f"Methods compared on {name}"
-    tables = [
+def all_tables(evaluation: Evaluation) -> list[TextTable]:
+    """All measures, by share and by target."""
+    return [
         table_by_share(evaluation, "anmse"),
         table_of_measures(evaluation),
         *(table_by_share(evaluation, measure) for measure in _columns() if measure != "anmse"),
+        table_of_targets(evaluation, "mae"),
         table_of_targets(evaluation),
     ]
-    lines = notes(evaluation)
-    write_whole(folder / "summary.md", as_markdown(title, tables, lines))
-    write_whole(folder / "summary.html", as_html(title, tables, lines))
+
+
+def write_summary(folder: Path, evaluation: Evaluation, name: str) -> None:
+    """Write ``summary.md``: all measures, by share and by target."""
+    title = f"Methods compared on {name}"
+    text = as_markdown(title, all_tables(evaluation), notes(evaluation))
+    write_whole(folder / "summary.md", text)
 
 
 def as_markdown(title: str, tables: list[TextTable], lines: list[str]) -> str:
@@ -225,23 +267,6 @@ def as_markdown(title: str, tables: list[TextTable], lines: list[str]) -> str:
         rule = "|---|" + "---:|" * (len(cells[0]) - 1)
         parts += [f"## {_escape_markdown(table.title)}", "\n".join([head, rule, *rows])]
     return "\n\n".join(parts) + "\n"
-
-
-def as_html(title: str, tables: list[TextTable], lines: list[str]) -> str:
-    """Tables in a page without scripts or links."""
-    parts = [
-        '<!doctype html><html lang="en"><meta charset="utf-8">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1>",
-        *(f"<p>{escape(line)}</p>" for line in lines),
-    ]
-    for table in tables:
-        head, *rows = table.format(escape, "<b>{}</b>")
-        parts += [
-            f"<h2>{escape(table.title)}</h2><table>",
-            f"<tr><th>{'</th><th>'.join(head)}</th></tr>",
-        ]
-        parts += [f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows] + ["</table>"]
-    return "\n".join(parts) + "\n</html>\n"
 
 
 def _escape_markdown(text: str) -> str:

@@ -15,7 +15,9 @@ from deeptobit import estimators, files
 from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import Encoder, read_limits
 from deeptobit.app.study.doctor import Finding
+from deeptobit.app.study.effects import Effects, Stored, Subgroups
 from deeptobit.app.study.measures import HeldOut
+from deeptobit.app.study.ranges import FeatureRanges
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray, listed
 from deeptobit.exceptions import ModelFileError
@@ -55,6 +57,12 @@ class FittedStudy:
         Versions of Python and packages, folds, seed, date, seconds.
     n_rows : int
         Rows of the table.
+    ranges : FeatureRanges or None
+        Where the features lie; None in files that older versions wrote, as are the next two.
+    effects : Effects or None
+        What features do to outcomes, in their units.
+    subgroups : Subgroups or None
+        Held-out errors in parts of the rows.
     """
 
     model: StudyModel
@@ -66,6 +74,9 @@ class FittedStudy:
     n_groups: int | None
     facts: dict[str, str]
     n_rows: int
+    ranges: FeatureRanges | None = None
+    effects: Effects | None = None
+    subgroups: Subgroups | None = None
 
     @cached_property
     def study(self) -> Study:
@@ -93,6 +104,11 @@ class FittedStudy:
 KIND = "study"
 _STORED = ("name", "text", "n_groups", "facts", "n_rows")  # as they are
 _STORED_PARTS = 4  # of a finding; its evidence names rows
+_LEARNED: dict[str, type[Stored]] = {
+    "ranges": FeatureRanges,
+    "effects": Effects,
+    "subgroups": Subgroups,
+}
 _STORED_TARGETS = ("low", "high", "lower", "upper", "entry_lower", "entry_upper")
 
 
@@ -133,6 +149,9 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
         "encoder": fitted.encoder.to_state(),
         "held_out": stored,
         "findings": [list(finding[:_STORED_PARTS]) for finding in fitted.findings],
+    }
+    state |= {
+        name: part.to_state() for name in _LEARNED if (part := getattr(fitted, name)) is not None
     }
     files.write_state(path, KIND, state | {name: getattr(fitted, name) for name in _STORED})
 
@@ -181,6 +200,7 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
         held_out=HeldOut(targets, predictive, null, stages, stored["coverage"]),
         findings=tuple(Finding(*finding) for finding in state["findings"]),
         **{name: state[name] for name in _STORED},
+        **{name: kind.from_state(state[name]) for name, kind in _LEARNED.items() if name in state},
     )
 
 

@@ -18,8 +18,10 @@ from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
+from deeptobit.app.study.effects import learn_effects, measure_parts
 from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows
 from deeptobit.app.study.measures import HeldOut
+from deeptobit.app.study.ranges import learn_ranges
 from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
@@ -279,6 +281,7 @@ def fit_study(
     except ValueError as error:
         raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
     seconds = f"{perf_counter() - started:.1f}"
+    labelled = None if groups is None else (str(study.data.group), groups)
     facts = {"folds": n_folds, "seed": study.model.seed, "date": date.today(), "seconds": seconds}
     return FittedStudy(
         model=model,
@@ -290,6 +293,9 @@ def fit_study(
         n_groups=None if groups is None else len(set(groups)),
         facts=config.versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=len(data.targets),
+        ranges=learn_ranges(data.X, data.encoder),
+        effects=learn_effects(model, data.X, data.encoder),
+        subgroups=measure_parts(held_out, data.X, data.encoder, labelled),
     )
 
 

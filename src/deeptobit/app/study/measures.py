@@ -159,6 +159,18 @@ class Measure:
 
 
 MEASURES: dict[str, Measure] = {
+    "mae": Measure(
+        "typical error",
+        "the mean absolute error, in points of the outcome",
+        lambda of: np.mean(
+            np.abs(np.where(of.targets.has_value, of.targets.values - of.point, 0.0)),
+            axis=0,
+            where=of.targets.has_value,
+        ),
+        "lower",
+        style="significant",
+        in_units=True,
+    ),
     "r2": Measure(
         "R²",
         "the share of the variance that is explained: 1 is perfect, 0 no better than the mean",
@@ -173,6 +185,7 @@ MEASURES: dict[str, Measure] = {
         "lower",
         needs=is_not_zero,
         digits=3,
+        reported=False,
     ),
     "crps": Measure(
         "CRPS",

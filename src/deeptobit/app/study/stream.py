@@ -15,9 +15,11 @@ from pandas.util import hash_array
 
 from deeptobit.app.study import columns, data, doctor
 from deeptobit.app.study.config import Study, settings_text, versions
+from deeptobit.app.study.effects import learn_effects, measure_parts
 from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.fitting import as_findings, make_network, predict_test_rows
 from deeptobit.app.study.formats import TableFile
+from deeptobit.app.study.ranges import learn_ranges
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.runtime import one_blas_thread
@@ -395,14 +397,18 @@ def stream_study(
         "date": date.today(),
         "seconds": f"{seconds:.1f}",
     }
+    tested = predict_test_rows(network, X, targets, training, study.evaluation.coverage)
     return FittedStudy(
         model=network,
         encoder=encoder,
         name=study.source.path.stem,
         text=settings_text(study),
-        held_out=predict_test_rows(network, X, targets, training, study.evaluation.coverage),
+        held_out=tested,
         findings=(*doctor.find_in_sample(study, X, targets, encoder), *as_findings(caught)),
         n_groups=None if groups is None else groups.n_groups,
         facts=versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=table.n_rows,
+        ranges=learn_ranges(X, encoder),
+        effects=learn_effects(network, X, encoder),
+        subgroups=measure_parts(tested, X, encoder),
     )

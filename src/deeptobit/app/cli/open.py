@@ -1,0 +1,50 @@
+"""``deeptobit open``: write the patient page of a model, and open it."""
+
+import hashlib
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from typer import Argument, Option, launch
+
+import deeptobit
+from deeptobit.app.cli import common
+from deeptobit.app.cli.common import reports, studies
+
+
+def open(
+    model: Annotated[Path, Argument(help="A model file, written by fit or by save.")],
+    out: common.OutFile = None,
+    show: Annotated[bool, Option(help="Open the page in a browser.")] = True,
+    small_counts: Annotated[
+        bool, Option("--small-counts", help="Name categories with fewer than five rows.")
+    ] = False,
+    force: Annotated[bool, Option("--force", help="Replace a file that is not a page.")] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Write a page that predicts the outcomes of one person, and open it in a browser.
+
+    Exit codes: 0 written; 1 the model cannot be read or the page not be written; 2 wrong usage.
+    """
+    from deeptobit.files import read_state
+
+    console = Console(stderr=as_json)
+    with common.one_sentence(as_json, (ValueError,)):
+        path = out or common.named(model).with_name(f"{common.named(model).stem}-patient.html")
+        common.check_output(path, force or common.is_page(path), model)
+        is_study = read_state(model)[0] == "study"
+        fitted = studies.load_fitted(model) if is_study else deeptobit.load(model)
+        page = reports.render_patient_page(
+            fitted,
+            name=model.stem,
+            fingerprint=hashlib.sha256(model.read_bytes()).hexdigest()[:16],
+            small_counts=small_counts or None,
+        )
+        studies.write_whole(path, page)
+    size = path.stat().st_size
+    opened = show and not as_json and launch(str(path.resolve())) == 0
+    if as_json:
+        common.print_json({"page": str(path), "bytes": size})
+        return
+    hint = "" if opened else " Open it in any browser; it needs no network."
+    common.print_written(console, path, f": {size / 1e3:,.0f} kB.{hint}")

@@ -1,0 +1,382 @@
+"""The patient page: one HTML file in which a browser computes predictions for one person.
+
+This file writes what the page computes from: the numbers of the model, the fields, and how
+predictions are spread over all people. ``templates/distribution.js`` has the mathematics,
+``templates/patient.js`` the page. No row of the training table is in it.
+"""
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from deeptobit.app.report.page import environment, script_hash, template_part
+from deeptobit.app.study import FittedStudy, versions
+from deeptobit.app.study.data import EncodedColumn, Encoder
+from deeptobit.app.study.ranges import FeatureRanges
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators.conformal import central_interval
+from deeptobit.likelihood import (
+    FAMILIES,
+    NoiseByTask,
+    Predictive,
+    StudentT,
+    TwoPiece,
+    grid_of,
+    of_task,
+    with_one_spread,
+)
+
+COVERAGES = (0.5, 0.9)  # of the intervals that are drawn
+_N_POINTS = 49  # of the curve of all people
+_MOST_ROWS = 2000  # whose predictions make that curve
+_CLOSE = 1e-9  # relative error that rounding explains
+
+Numbers = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A model and what is known of the people it was fitted to.
+
+    Attributes
+    ----------
+    model : fitted estimator
+    encoder : Encoder
+        The fields of the page, and how they become features.
+    ranges : FeatureRanges or None
+    scores : Predictive or None
+        Held-out predictions, of which the curve of all people is made.
+    facts : dict of str
+    """
+
+    model: Any
+    encoder: Encoder
+    ranges: FeatureRanges | None
+    scores: Predictive | None
+    facts: dict[str, str]
+
+    @classmethod
+    def of(cls, fitted: Any) -> "Source":
+        """That of a fitted study, or of an estimator, which knows nothing of its rows."""
+        if isinstance(fitted, FittedStudy):
+            scores = fitted.held_out.predictive
+            return cls(fitted.model, fitted.encoder, fitted.ranges, scores, fitted.facts)
+        names = getattr(fitted, "feature_names_in_", None)
+        names = [f"x{place}" for place in range(fitted.n_features_in_)] if names is None else names
+        columns = (EncodedColumn(str(name), (), None, (0.0,), False, (False,)) for name in names)
+        return cls(fitted, Encoder(tuple(columns), "error"), None, None, versions())
+
+
+def render_patient_page(
+    fitted: Any, *, name: str | None = None, fingerprint: str = "", small_counts: bool | None = None
+) -> str:
+    r"""One self-contained HTML page in which a browser predicts the outcomes of one person.
+
+    Parameters
+    ----------
+    fitted : FittedStudy or fitted estimator of deeptobit
+        Of an estimator the page knows neither ranges nor means: all fields must be filled in.
+    name : str, optional
+        Name of the model; that of the study by default.
+    fingerprint : str
+        What identifies the model file, such as its SHA-256.
+    small_counts : bool, optional
+        Whether to name categories with fewer than five rows; by default what ``[report]`` of the
+        study says.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from deeptobit import TobitRegressor
+    >>> X = np.arange(20.0)[:, None]
+    >>> model = TobitRegressor(upper=10).fit(X, np.clip(X[:, 0] - 5 + np.sin(X[:, 0]), 0, 10))
+    >>> page = render_patient_page(model, name="toy")
+    >>> page[page.index("<title>") : page.index("</title>")]
+    '<title>toy: one patient'
+    """
+    source = Source.of(fitted)
+    if isinstance(fitted, FittedStudy):
+        name = name or fitted.name
+        shown = fitted.study.report.small_counts if small_counts is None else small_counts
+    else:
+        name, shown = name or type(fitted).__name__, bool(small_counts)
+    numbers = {
+        "name": name,
+        "model": model_numbers(source.model),
+        "fields": _fields(source, shown),
+        "mayBeBlank": source.encoder.missing != "error",
+        "ranges": _ranges(source.ranges),
+        "people": _people(source),
+        "coverages": list(COVERAGES),
+    }
+    script = template_part("distribution.js") + template_part("patient.js")
+    about = {"Version": versions().get("deeptobit", ""), "Fitted": source.facts.get("date", "")}
+    about |= {"Model file (SHA-256)": fingerprint}
+    content = {
+        "name": name,
+        "script": script,
+        "script_hash": script_hash(script),
+        "style": template_part("style.css") + template_part("patient.css"),
+        "numbers": as_json(numbers),
+        "about": {key: value for key, value in about.items() if value},
+        "n_targets": len(source.model.target_names_),
+    }
+    return str(environment().get_template("patient.html.j2").render(content))
+
+
+def as_json(numbers: Numbers) -> str:
+    r"""JSON that may stand inside a script element; an infinite or unknown number is null.
+
+    Examples
+    --------
+    >>> as_json({"upper": [30.0, np.inf], "name": "</script>"})
+    '{"upper":[30.0,null],"name":"\\u003c/script>"}'
+    """
+    return json.dumps(_plain(numbers), separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+# The numbers of the model.
+
+
+def model_numbers(model: Any) -> Numbers:
+    """What the page needs to predict as the model does; refuses what it cannot compute.
+
+    ``parts`` are computed in turn and each sees what those before it made; at present they are the
+    censored layers. Every task has its noise, σ, bounds and score grid, and the standardised ends
+    of its intervals.
+    """
+    parts = _layers(model)
+    _check_scores(model, parts)
+    noise, n_tasks = model.noise_, len(model.target_names_)
+    families = [_family(of_task(noise, task)) for task in range(n_tasks)]
+    spread = noise.spread if isinstance(noise, NoiseByTask) else None
+    grid = grid_of(noise)
+    step = np.zeros(n_tasks) if grid is None else grid.within(model.lower_, model.upper_)
+    return {
+        "targets": list(model.target_names_),
+        "lower": model.lower_,
+        "upper": model.upper_,
+        "sigma": model.sigma_,
+        "noise": families,
+        "spread": spread
+        and {"growth": spread.growth, "centre": spread.centre, "width": spread.width},
+        "step": step,
+        "origin": np.zeros(n_tasks) if grid is None else grid.origin,
+        "ends": np.stack([_ends(model, coverage) for coverage in COVERAGES]),  # (C, 2, T)
+        "parts": [
+            part | {"coef": _packed(part["coef"]), "intercept": _packed(part["intercept"])}
+            for part in parts
+        ],
+    }
+
+
+def _layers(model: Any) -> list[Numbers]:
+    """The censored layers; each sees x, the scores below, or both."""
+    if not hasattr(model, "layers_"):
+        return [{"kind": "layer", "sees": "x", "coef": model.coef_, "intercept": model.intercept_}]
+    found, n_tasks = [], len(model.target_names_)
+    for place, layer in enumerate(model.layers_):
+        skips = layer.V.shape[1] > n_tasks
+        sees = "x" if place == 0 else "both" if skips else "below"
+        found.append(
+            {"kind": "layer", "sees": sees, "coef": layer.coef, "intercept": layer.intercept}
+        )
+    return found
+
+
+def _check_scores(model: Any, parts: list[Numbers]) -> None:
+    """Compare the parts with the model at a few points: a page must not differ silently."""
+    names = getattr(model, "feature_names_in_", None)
+    points = np.random.default_rng(0).normal(size=(3, model.n_features_in_))
+    X = points if names is None else pd.DataFrame(points, columns=names)
+    below = None
+    for part in parts:
+        seen = {"x": (points,), "below": (below,), "both": (below, points)}[part["sees"]]
+        score = np.column_stack(seen) @ part["coef"].T + part["intercept"]
+        below = np.clip(score, model.lower_, model.upper_)
+    expected = model.predict(X, kind="latent").reshape(score.shape)
+    if not np.allclose(score, expected, rtol=_CLOSE, atol=_CLOSE * np.abs(expected).max()):
+        raise ValueError(
+            f"the patient page cannot compute a {type(model).__name__} with these parts; use "
+            "deeptobit predict"
+        )
+
+
+def _family(noise: Any) -> Numbers:
+    """A noise family by name and parameters."""
+    if isinstance(noise, TwoPiece):
+        return {"family": "two_piece", "skew": noise.skew, "base": _family(noise.base)}
+    known = {cls: name for name, cls in FAMILIES.items()}
+    if type(noise) not in known:
+        raise ValueError(f"the patient page does not know the noise {noise!r}; use one that ships")
+    found: Numbers = {"family": known[type(noise)]}
+    if isinstance(noise, StudentT):
+        found |= {"df": noise.df, "height": float(np.exp(noise.log_pdf(np.zeros(()))))}
+    return found
+
+
+def _ends(model: Any, coverage: float) -> FloatArray:
+    """Standardised ends of the intervals of ``predict_interval``, calibrated or not, (2, T)."""
+    noise, n_tasks = with_one_spread(model.noise_), len(model.target_names_)
+    if hasattr(model, "_calibration"):
+        families = NoiseByTask([of_task(noise, task) for task in range(n_tasks)])
+        standard = Predictive(families, np.zeros((1, n_tasks)), np.ones(n_tasks))
+        thresholds = model._calibration.thresholds(coverage)
+        return np.concatenate(central_interval(standard, thresholds))
+    tail = 0.5 * (1.0 - coverage)
+    ends = noise.ppf(np.array([[tail], [1.0 - tail]]))
+    return np.broadcast_to(ends, (2, n_tasks))
+
+
+def _packed(values: FloatArray) -> Numbers:
+    """An array as base64 of its 64-bit numbers, exact and half as long as digits."""
+    little = np.ascontiguousarray(values, dtype="<f8")
+    return {"shape": list(little.shape), "base64": base64.b64encode(little.tobytes()).decode()}
+
+
+# The fields, the most important first.
+
+
+def _fields(source: Source, small_counts: bool) -> list[Numbers]:
+    """One field per column of the table, in the order in which they matter."""
+    typical = _typical(source)
+    fields, place = [], 0
+    for column in source.encoder.columns:
+        n_values = len(column.features) - column.indicator
+        few = (False,) * n_values if small_counts else column.few
+        field: Numbers = {
+            "name": column.name,
+            "at": place,
+            "indicator": column.indicator,
+            # The mean of a flag with few rows would tell how many; 0 stands in for it.
+            "means": [0.0 if f else mean for mean, f in zip(column.means, few, strict=True)],
+        }
+        if column.reference is not None:
+            public = {} if small_counts else column.rare
+            names = [public.get(f"{column.name}={level}") for level in column.levels]
+            levels = [
+                level if hidden is None else hidden.removeprefix(f"{column.name}=")
+                for level, hidden in zip(column.levels, names, strict=True)
+            ]
+            field |= {"levels": levels, "reference": column.reference}
+        elif source.ranges is not None:
+            ends = (source.ranges.low, source.ranges.median, source.ranges.high)
+            low, median, high = (float(end[place]) for end in ends)
+            field |= {"low": low, "typical": median, "high": high}
+        fields.append(field)
+        place += len(column.features)
+    effect = _importance(source, typical)
+    order = np.argsort(-effect, kind="stable").tolist()
+    return [fields[at] for at in order]
+
+
+def _typical(source: Source) -> FloatArray:
+    """Medians, means where those are unknown, and the most frequent categories, (D,)."""
+    values: list[float] = []
+    for column in source.encoder.columns:
+        plain = column.reference is None
+        values += [*(column.means if plain else [0.0] * len(column.levels))]
+        values += [0.0] * column.indicator
+    typical = np.array(values)
+    if source.ranges is not None:
+        numeric = [c.features[0] for c in source.encoder.columns if c.reference is None]
+        is_numeric = np.isin(source.encoder.features, numeric)
+        known = is_numeric & np.isfinite(source.ranges.median)
+        typical = np.where(known, source.ranges.median, typical)
+    return typical
+
+
+def _importance(source: Source, typical: FloatArray) -> FloatArray:
+    """How far each column moves predictions across its range, in units of their noise, (C,)."""
+    model, ranges, rows, owner, place = source.model, source.ranges, [], [], 0
+    for number, column in enumerate(source.encoder.columns):
+        n_values = len(column.features) - column.indicator
+        variants: list[list[float]] = [
+            np.eye(n_values)[level].tolist() for level in range(n_values)
+        ]
+        if column.reference is None:
+            ends = (np.nan, np.nan) if ranges is None else (ranges.low[place], ranges.high[place])
+            deviation = getattr(model, "feature_scale_", np.ones(len(typical)))[place]
+            middle = typical[place]
+            around = (middle - deviation, middle + deviation)
+            variants = [[e if np.isfinite(e) else a] for e, a in zip(ends, around, strict=True)]
+        for variant in variants:
+            row = typical.copy()
+            row[place : place + n_values] = variant
+            rows.append(row)
+            owner.append(number)
+        place += len(column.features)
+    names = getattr(model, "feature_names_in_", None)
+    table = np.array([typical, *rows])
+    X = table if names is None else pd.DataFrame(table, columns=names)
+    mean = model.predict(X, kind="mean").reshape(len(table), -1) / model.sigma_
+    effect = np.zeros(len(source.encoder.columns))
+    for number in range(len(effect)):
+        own = [0] + [place for place, of in enumerate(owner, start=1) if of == number]
+        effect[number] = np.ptp(mean[own], axis=0).mean()
+    return effect
+
+
+def _ranges(ranges: FeatureRanges | None) -> Numbers | None:
+    """What an alarm needs."""
+    if ranges is None:
+        return None
+    below, above = ranges.limits
+    used = ranges.scale > 0.0
+    return {
+        "below": below,
+        "above": above,
+        "centre": _packed(np.where(used, ranges.centre, 0.0)),
+        "scale": _packed(ranges.scale),
+        "directions": _packed(ranges.directions),
+        "variances": ranges.variances,
+        "rest": ranges.rest,
+        "farthest": ranges.farthest,
+    }
+
+
+# All people, as a pale curve behind one.
+
+
+def _people(source: Source) -> list[Numbers] | None:
+    """The mixture of held-out predictions of every target: masses at the bounds, and a curve."""
+    scores, model = source.scores, source.model
+    if scores is None:
+        return None
+    step = -(-len(scores.latent) // _MOST_ROWS)
+    latent, sigma = scores.latent[::step], scores.sigma[::step]
+    mixture = Predictive(scores.noise, latent, sigma, model.lower_, model.upper_)
+    ends = mixture.quantile([0.001, 0.999])
+    low = np.where(np.isfinite(model.lower_), model.lower_, ends[0].min(axis=0))
+    high = np.where(np.isfinite(model.upper_), model.upper_, ends[1].max(axis=0))
+    grid = low + np.linspace(0.0, 1.0, _N_POINTS)[:, None] * (high - low)
+    noise = mixture.noise
+    reached = [np.exp(noise.log_cdf((y - mixture.latent) / mixture.sigma)).mean(0) for y in grid]
+    cdf = np.stack(reached)  # of the score before censoring, (P, T)
+    return [
+        {
+            "low": float(low[task]),
+            "high": float(high[task]),
+            "cdf": [float(f"{value:.4f}") for value in cdf[:, task]],
+        }
+        for task in range(cdf.shape[1])
+    ]

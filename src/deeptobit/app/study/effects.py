@@ -1,0 +1,187 @@
+"""What features do to outcomes in their own units, and how predictions err in parts of the rows.
+
+Both need the rows, which a fitted study does not keep; so they are computed when it is fitted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from deeptobit.app.study.data import Encoder
+from deeptobit.app.study.measures import HeldOut, Predicted, covered
+from deeptobit.arrays import FloatArray
+from deeptobit.estimators import TobitRegressor
+
+_MOST_NUMBERS = 1_000_000  # predictions whose differences are averaged
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A part of a fitted study whose fields are what its file holds."""
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain values, from which :meth:`from_state` makes the same object."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The object that ``to_state`` described."""
+        return cls(**state)
+
+
+@dataclass(frozen=True, eq=False)
+class Effects(Stored):
+    """How many points a step in a feature moves E[y|x], on average over the rows.
+
+    Attributes
+    ----------
+    step : array of shape (D,)
+        The power of ten next to the standard deviation; 1 for a category, against the most
+        frequent one.
+    effect : array of shape (T, D)
+        In units of the outcomes.
+    low, high : arrays of shape (T, D)
+        Ends of 95 % confidence intervals, NaN where the model has none.
+    """
+
+    step: FloatArray
+    effect: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder) -> Effects:
+    """Average effects over the rows of X, or over some of them where they are many.
+
+    Examples
+    --------
+    >>> from deeptobit.app.study.data import EncodedColumn
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"age": rng.normal(70.0, 8.0, size=300)})
+    >>> model = TobitRegressor(lower=None).fit(X, 50 - 0.4 * X["age"] + rng.normal(size=300))
+    >>> column = EncodedColumn("age", (), None, (70.0,), False, (False,))
+    >>> found = learn_effects(model, X, Encoder((column,), "impute"))
+    >>> found.step, found.effect.round(1), found.low.round(1)
+    (array([10.]), array([[-3.9]]), array([[-4.1]]))
+    """
+    deviation = X.to_numpy(dtype=np.float64).std(axis=0)
+    known = np.where(deviation > 0.0, deviation, 1.0)
+    step, place = 10.0 ** np.round(np.log10(known)), 0
+    levels: dict[int, slice] = {}  # of the category that a feature belongs to
+    for column in encoder.columns:
+        own = slice(place, place + len(column.levels))
+        levels |= dict.fromkeys(range(own.start, own.stop), own)
+        place += len(column.features)
+    flags = [name in encoder.indicators for name in encoder.features]
+    step[np.flatnonzero(flags)] = 1.0
+    step[list(levels)] = 1.0
+    if isinstance(model, TobitRegressor) and hasattr(model, "_trained"):
+        table = model.marginal_effects(X)
+        shape = len(model.target_names_), X.shape[1]
+        parts = (table[name].to_numpy().reshape(shape) for name in ("effect", "ci_low", "ci_high"))
+        return Effects(step, *(part * step for part in parts))
+    n_rows = int(np.clip(_MOST_NUMBERS // (len(model.target_names_) * X.shape[1]), 20, len(X)))
+    rows = X.iloc[:: -(-len(X) // n_rows)]
+    effect = np.empty((len(model.target_names_), X.shape[1]))
+    for feature in range(X.shape[1]):
+        means = []
+        for sign in (-1.0, 1.0):
+            moved = rows.to_numpy(dtype=np.float64).copy()
+            if feature in levels:
+                moved[:, levels[feature]] = 0.0
+                moved[:, feature] = sign > 0.0
+            else:
+                moved[:, feature] += 0.5 * sign * step[feature]
+            table = pd.DataFrame(moved, columns=X.columns)
+            means.append(model.predict(table).reshape(len(rows), -1).mean(axis=0))
+        effect[:, feature] = means[1] - means[0]
+    unknown = np.full_like(effect, np.nan)
+    return Effects(step, effect, unknown, unknown)
+
+
+# Parts of the rows.
+
+FEWEST_IN_PART = 20  # rows; errors of fewer are chance
+_MOST_PARTS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Subgroups(Stored):
+    """Held-out errors in parts of the rows: the categories of a column, or a few large groups.
+
+    Attributes
+    ----------
+    column, level : lists of str
+        What the part is, G of them.
+    rows : array of shape (G,)
+        Number of rows, to the nearest ten.
+    error : array of shape (G, T)
+        Mean absolute error; NaN where fewer than 20 values are known.
+    bias : array of shape (G, T)
+        Mean of prediction less value, likewise.
+    coverage : array of shape (G, T)
+        Share of values inside their prediction interval, likewise.
+    """
+
+    column: list[str]
+    level: list[str]
+    rows: FloatArray
+    error: FloatArray
+    bias: FloatArray
+    coverage: FloatArray
+
+
+def measure_parts(
+    held_out: HeldOut,
+    X: pd.DataFrame,
+    encoder: Encoder,
+    groups: tuple[str, NDArray[Any]] | None = None,
+) -> Subgroups:
+    """Errors by category of each column, and by group if there are few large ones.
+
+    ``groups`` are the name of their column and the labels of the rows.
+    """
+    labels: list[tuple[str, NDArray[Any]]] = []
+    for column in encoder.columns:
+        if column.reference is not None:
+            flags = X[list(column.features[: len(column.levels)])].to_numpy() == 1.0
+            names = np.array([*column.levels, column.reference], dtype=object)
+            place = np.where(flags.any(axis=1), flags.argmax(axis=1), len(column.levels))
+            found = names[place]
+            if column.indicator:
+                found[X[column.features[-1]].to_numpy() == 1.0] = ""
+            labels.append((column.name, found))
+    if groups is not None and len(set(groups[1])) <= _MOST_PARTS:
+        labels.append((groups[0], np.asarray(groups[1], dtype=object)))
+    targets, point = held_out.targets, held_out.predictive.mean()
+    inside = covered(Predicted(targets, held_out.predictive, point, held_out.coverage))
+    difference = np.where(targets.has_value, point - targets.values, np.nan)
+    parts: list[tuple[str, str, float, FloatArray, FloatArray, FloatArray]] = []
+    for name, found in labels:
+        for level in sorted(set(found) - {""}):
+            rows = found == level
+            if rows.sum() < FEWEST_IN_PART:
+                continue
+            measured = (np.abs(difference[rows]), difference[rows], inside[rows])
+            means = (_mean_of_enough(values) for values in measured)
+            parts.append((name, str(level), float(np.round(rows.sum(), -1)), *means))
+    if len({name for name, *_ in parts}) == len(
+        parts
+    ):  # each alone in its column: nothing to compare
+        parts = []
+    n_tasks = point.shape[1]
+    columns, levels, counts, *measures = zip(*parts, strict=True) if parts else ((),) * 6
+    stacked = (np.array(measure, dtype=np.float64).reshape(-1, n_tasks) for measure in measures)
+    return Subgroups(list(columns), list(levels), np.array(counts, dtype=np.float64), *stacked)
+
+
+def _mean_of_enough(values: FloatArray) -> FloatArray:
+    """Means over rows of what is known, NaN where that is little, (T,)."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=0)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.where(count >= FEWEST_IN_PART, total / np.maximum(count, 1), np.nan)

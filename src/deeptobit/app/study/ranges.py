@@ -1,0 +1,179 @@
+"""Where the features of the training table lie, one by one and together.
+
+A fitted study keeps these few numbers in place of the rows. The patient page takes its ranges from
+them, and a prediction for a row far outside can say so.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import eigh
+from scipy.special import ndtri
+
+from deeptobit.app.study import columns
+from deeptobit.app.study.data import Encoder
+from deeptobit.app.study.effects import Stored
+from deeptobit.arrays import BoolArray, FloatArray
+
+_TAIL = 0.01  # share of the rows beyond either end of a range
+_MOST_TAIL = 0.25  # with fewer than 20 rows there are no percentiles
+_FAR = 3.5  # standard deviations from the median at which a single value lies outside
+_FARTHER = 1.25  # times the distance of nearly all rows, at which values together lie outside
+_MOST_DIRECTIONS = 20
+_ROWS_PER_DIRECTION = 10
+_MOST_ROWS = 5000  # of which the covariance is learned
+_FEWEST_CODES = 10  # different values; with no more, the range is that of all of them
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRanges(Stored):
+    r"""Percentiles of every feature, and what a joint distance needs.
+
+    Features in which a number would reveal a count below five have no range (NaN) and do not
+    enter the distance. Missing cells count for no percentile.
+
+    Attributes
+    ----------
+    names : list of str
+        The encoded features, D of them.
+    low, median, high : arrays of shape (D,)
+        The 1st, 50th and 99th percentile, or those with five rows beyond them, whichever is
+        further in. Smallest and largest value of a feature with at most ten different ones.
+    tail : array of shape (D,)
+        The share of known values beyond ``low``, and beyond ``high``.
+    centre, scale : arrays of shape (D,)
+        Mean and standard deviation.
+    directions : array of shape (K, D)
+        Leading eigenvectors of the correlations, at most 20.
+    variances : array of shape (K,)
+        Their eigenvalues.
+    rest : float
+        Mean variance of all other directions, 0 if there is none.
+    usual : float
+        The distance that 99 % of the rows stay within, or all but five.
+    """
+
+    names: list[str]
+    low: FloatArray
+    median: FloatArray
+    high: FloatArray
+    tail: FloatArray
+    centre: FloatArray
+    scale: FloatArray
+    directions: FloatArray
+    variances: FloatArray
+    rest: float
+    usual: float
+
+    @property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Ends beyond which a single value is outside the data, each (D,); ∓inf where unknown.
+
+        They are 3.5 standard deviations from the median on either side, if the percentile on that
+        side is that of a normal distribution.
+        """
+        further = -_FAR / ndtri(self.tail)
+        below = np.minimum(self.low, self.median - further * (self.median - self.low))
+        above = np.maximum(self.high, self.median + further * (self.high - self.median))
+        return np.nan_to_num(below, nan=-np.inf), np.nan_to_num(above, nan=np.inf)
+
+    @property
+    def farthest(self) -> float:
+        """The distance beyond which values are outside the data together."""
+        return _FARTHER * self.usual
+
+    def outside(self, X: FloatArray) -> BoolArray:
+        """Which values of rows (N, D) are outside the data, each by itself, (N, D)."""
+        below, above = self.limits
+        return ~((below <= X) & (above >= X))
+
+    def distance(self, X: FloatArray) -> FloatArray:
+        r"""How far rows (N, D) are from the centre of the data, (N,); about 1 is usual.
+
+        The Mahalanobis distance :math:`\sqrt{z^\top R^{-1} z / D}` of standardised features, with
+        the correlation R by its leading directions and one variance for all others.
+        """
+        used = self.scale > 0.0
+        z = np.where(used, (X - self.centre) / np.where(used, self.scale, 1.0), 0.0)
+        along = z @ self.directions.T
+        total = (np.square(along) / self.variances).sum(axis=1)
+        if self.rest > 0.0:
+            beside = np.square(z).sum(axis=1) - np.square(along).sum(axis=1)
+            total = total + np.maximum(beside, 0.0) / self.rest
+        return np.asarray(np.sqrt(total / max(int(used.sum()), 1)))
+
+
+def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
+    """The ranges of encoded features of shape (N, D).
+
+    Examples
+    --------
+    >>> from deeptobit.app.study.data import EncodedColumn
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.normal(70.0, 8.0, size=1000)
+    >>> X = pd.DataFrame({"age": age, "years since 50": age - 50.0})
+    >>> columns = (EncodedColumn(name, (), None, (70.0,), False, (False,)) for name in X)
+    >>> ranges = learn_ranges(X, Encoder(tuple(columns), "impute"))
+    >>> ranges.low.round(), ranges.high.round()
+    (array([51.,  1.]), array([88., 38.]))
+    >>> new = np.array([[70.0, 20.0], [120.0, 70.0], [80.0, 10.0]])
+    >>> ranges.outside(new).tolist(), (ranges.distance(new) > ranges.farthest).tolist()
+    ([[False, False], [True, True], [False, False]], [False, True, True])
+    """
+    matrix = X.to_numpy(dtype=np.float64)
+    names = list(map(str, X.columns))
+    low, median, high, tail = np.full((4, len(names)), np.nan)
+    shown = np.zeros(len(names), dtype=np.bool_)
+    missing = {
+        name: matrix[:, names.index(column.features[-1])] > 0.0
+        for column in encoder.columns
+        if column.indicator
+        for name in column.features[:-1]
+    }
+    for place, name in enumerate(names):
+        values = matrix[~missing[name], place] if name in missing else matrix[:, place]
+        beyond = _tail(len(values))
+        shown[place] = beyond <= _MOST_TAIL and not columns.reveals_small_count(values)
+        if shown[place]:
+            tail[place] = beyond
+            end = 0.0 if len(np.unique(values)) <= _FEWEST_CODES else beyond
+            low[place], median[place], high[place] = np.quantile(values, (end, 0.5, 1.0 - end))
+    return _with_distance(matrix, shown, names, (low, median, high, tail))
+
+
+def _tail(n_rows: int) -> float:
+    """One percent of the rows, or five of them."""
+    return max(_TAIL, columns.FEWEST / max(n_rows, 1))
+
+
+def _with_distance(
+    matrix: FloatArray,
+    shown: BoolArray,
+    names: list[str],
+    percentiles: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+) -> FeatureRanges:
+    """The same with leading correlations; a feature that is not shown has no scale."""
+    rows = matrix[:: -(-len(matrix) // _MOST_ROWS)]
+    scale = np.where(shown, rows.std(axis=0), 0.0)
+    scale = np.where(scale > 1e-12 * np.abs(rows).max(axis=0, initial=0.0), scale, 0.0)
+    centre = np.where(shown, rows.mean(axis=0), np.nan)
+    used = np.flatnonzero(scale)
+    z = (rows[:, used] - centre[used]) / scale[used]
+    n_directions = min(_MOST_DIRECTIONS, len(used), len(rows) // _ROWS_PER_DIRECTION)
+    variances, vectors = np.ones(0), np.zeros((len(used), 0))
+    if n_directions:
+        correlations = z.T @ z / len(z)
+        some = (len(used) - n_directions, len(used) - 1)
+        variances, vectors = eigh(correlations, subset_by_index=some)
+    n_rest = len(used) - n_directions
+    rest = max((len(used) - float(variances.sum())) / n_rest, 1e-3) if n_rest else 0.0
+    directions = np.zeros((n_directions, len(names)))
+    directions[:, used] = vectors.T
+    # A direction that hardly varies would turn rounding into distance.
+    variances = np.maximum(variances, 1e-3)
+    ranges = FeatureRanges(
+        names, *percentiles, centre, scale, directions, variances, rest, usual=np.inf
+    )
+    usual = float(np.quantile(ranges.distance(matrix), max(1.0 - _tail(len(matrix)), 0.5)))
+    return replace(ranges, usual=usual)

@@ -1,0 +1,303 @@
+"""The patient page in a real browser, against what the model predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, Page
+
+from deeptobit import (
+    AutoTobitRegressor,
+    SubspaceNetworkRegressor,
+    SubspaceTobitRegressor,
+    TobitRegressor,
+    datasets,
+)
+from deeptobit.app.report import render_patient_page
+from deeptobit.app.study import FittedStudy, Table, predict_table
+from deeptobit.likelihood import (
+    Gaussian,
+    Logistic,
+    Noise,
+    NoiseByTask,
+    ScoreGrid,
+    Spread,
+    StudentT,
+    TwoPiece,
+)
+from tests.app.report.browsing import (
+    SIZES,
+    count_pages,
+    find_barriers,
+    find_overflow,
+    open_page,
+)
+from tests.app.report.studies import HOSTILE, HOSTILE_TARGET, SECRET, cohort_study, fit_text
+
+PREDICT = """(rows) => rows.map((x) => patient.predict(x).map(
+  ({mean, atLower, atUpper, intervals}) => [mean, atLower, atUpper, ...intervals.flat()]))"""
+N_TASKS = 8
+
+
+def _problem(seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    X, Y, _ = datasets.make_subspace(120, 6, N_TASKS, 2, sigma=2.0, upper=9.0, random_state=seed)
+    return X, Y
+
+
+def _with_noise(model: Any, *, step: float = 1.0) -> Any:
+    """The same model with every family, spreads that grow, and whole scores for half the tasks."""
+    t, heavy = StudentT(4.0), StudentT(2.5)
+    families: list[Noise] = [Gaussian(), Logistic(), t, heavy]
+    families += [TwoPiece(base, s) for base, s in ((Gaussian(), 0.7), (t, -1.05))]
+    families += [TwoPiece(Logistic(), 0.35), TwoPiece(heavy, -0.35)]
+    growth = np.linspace(-0.4, 0.6, N_TASKS)
+    spread = Spread(growth, np.full(N_TASKS, 4.0), np.full(N_TASKS, 3.0))
+    grid = ScoreGrid(np.where(np.arange(N_TASKS) % 2, step, 0.0), np.zeros(N_TASKS))
+    model._chosen_noise = NoiseByTask(families, spread, grid)
+    return model
+
+
+def _tobit(noise: str, **options: Any) -> TobitRegressor:
+    return TobitRegressor(noise=noise, upper=9.0, **options).fit(*_problem())
+
+
+def _calibrated() -> TobitRegressor:
+    return _tobit("gaussian").calibrate_intervals(*_problem(1))
+
+
+def _auto(members: str) -> Any:
+    X, Y = _problem()
+    model = AutoTobitRegressor(members=[members], cv=2, upper=9.0, random_state=0)
+    return model.fit(X, np.round(Y))
+
+
+def _network(**options: Any) -> SubspaceNetworkRegressor:
+    settings = {"rank": 2, "n_layers": 3, "prune_layers": False, "upper": 9.0} | options
+    return SubspaceNetworkRegressor(**settings, random_state=0).fit(*_problem())
+
+
+QUICK: dict[str, Callable[[], Any]] = {
+    "tobit": lambda: _tobit("gaussian"),
+    "student": lambda: _tobit("student_t"),
+    "calibrated": _calibrated,
+    "every noise": lambda: _with_noise(SubspaceTobitRegressor(2, upper=9.0).fit(*_problem())),
+    "network": _network,
+}
+SLOW: dict[str, Callable[[], Any]] = QUICK | {
+    "logistic": lambda: _tobit("logistic"),
+    "subspace": lambda: SubspaceTobitRegressor(2, upper=9.0).fit(*_problem()),
+    "without skip": lambda: _network(skip_connection=False),
+    "coarse scores": lambda: _with_noise(_network(n_layers=2), step=4.5),
+    "open": lambda: SubspaceTobitRegressor(2, lower=None).fit(*_problem()),
+    "stack": lambda: _auto("stack"),
+    "deeper": lambda: _auto("deeper"),
+}
+
+
+def _expected(model: Any, X: Any) -> np.ndarray[Any, Any]:
+    """Mean, probabilities of the bounds, and both intervals, (N, T, 7)."""
+    parts = [model.predict(X), *model.predict_bound_proba(X)]
+    parts += [end for coverage in (0.5, 0.9) for end in model.predict_interval(X, coverage)]
+    return np.stack([part.reshape(len(X), -1) for part in parts], axis=-1)
+
+
+def _open(browser: Browser, folder: Path, page: str, size: str = "desktop") -> Page:
+    path = folder / "patient.html"
+    path.write_text(page, encoding="utf-8")
+    opened = open_page(browser, path.as_uri(), size)
+    assert opened.complaints == []
+    assert opened.refused == []
+    return opened.page
+
+
+def _compare(browser: Browser, folder: Path, model: Any, n_patients: int) -> None:
+    page = _open(browser, folder, render_patient_page(model))
+    X = np.random.default_rng(7).normal(scale=1.5, size=(n_patients, model.n_features_in_))
+    X[0] *= 30.0  # far outside
+    found = np.array(page.evaluate(PREDICT, X.tolist()), dtype=np.float64)
+    np.testing.assert_allclose(found, _expected(model, X), rtol=1e-9, atol=1e-9)
+    page.context.close()
+
+
+@pytest.mark.parametrize("kind", QUICK)
+def test_the_page_predicts_what_the_model_does(browser: Browser, tmp_path: Path, kind: str) -> None:
+    _compare(browser, tmp_path, QUICK[kind](), 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SLOW)
+def test_the_page_predicts_what_the_model_does_for_many(
+    browser: Browser, tmp_path: Path, kind: str
+) -> None:
+    _compare(browser, tmp_path, SLOW[kind](), 200)
+
+
+# The page of a study: fields, blanks, categories, alarms.
+
+
+def _clinic() -> FittedStudy:
+    """Ages with gaps, a category, and an outcome in whole points."""
+    rng = np.random.default_rng(0)
+    age, sex = rng.normal(70.0, 8.0, size=120), np.where(rng.random(120) < 0.4, "m", "f")
+    volume = 3.0 - 0.05 * (age - 70.0) + 0.1 * rng.normal(size=120)
+    score = 25.0 - 0.4 * (age - 70.0) + 2.0 * (sex == "m") + 2.0 * rng.normal(size=120)
+    table = pd.DataFrame({"age": age.round(1), "sex": sex, "volume": volume.round(3)})
+    table.loc[::9, "age"] = np.nan
+    table["MMSE"] = np.clip(score.round(), 0, 30).astype(int)
+    model = "[model]\nmembers = ['stack']\ncv = 2\n[targets.MMSE]\nlower = 0\nupper = 30\n"
+    return fit_text(table.to_csv(index=False), model)
+
+
+@pytest.fixture(scope="module")
+def clinic() -> FittedStudy:
+    return _clinic()
+
+
+@pytest.fixture
+def page(browser: Browser, tmp_path: Path, clinic: FittedStudy) -> Any:
+    opened = _open(browser, tmp_path, render_patient_page(clinic, fingerprint="0123abcd"))
+    yield opened
+    opened.context.close()
+
+
+def _shown(page: Page) -> list[float]:
+    """The first row of the result that is copied: expected value, intervals, bounds."""
+    row = str(page.evaluate("patient.asText()")).splitlines()[1]
+    return [float(cell) for cell in row.split("\t")[1:]]
+
+
+def _predicted(clinic: FittedStudy, **cells: str | None) -> list[float]:
+    """The same by ``deeptobit predict``."""
+    table = Table(
+        pd.DataFrame({name: [cell] for name, cell in cells.items()}), "a.csv", np.zeros(1, int)
+    )
+    row: list[float] = []
+    for coverage in (0.5, 0.9):
+        found = predict_table(clinic, table, coverage=coverage).iloc[0]
+        row += [found["MMSE low"], found["MMSE high"]]
+    return [found["MMSE"], *row, found["MMSE P(lower)"], found["MMSE P(upper)"]]
+
+
+def test_typed_values_give_what_predict_does(page: Page, clinic: FittedStudy) -> None:
+    page.get_by_label("age", exact=True).fill("81.5")
+    page.get_by_label("volume", exact=True).fill("2,25")
+    page.get_by_label("sex", exact=True).select_option("m")
+    expected = _predicted(clinic, age="81.5", sex="m", volume="2.25")
+    np.testing.assert_allclose(_shown(page), expected, rtol=1e-5, atol=1e-7)
+    assert page.locator(".score b").inner_text() == f"{expected[0]:.1f}"
+    assert page.locator(".score .change").inner_text().startswith(("▲", "▼"))
+
+
+@pytest.mark.filterwarnings("ignore:.*missing cell")
+def test_a_blank_is_the_mean_and_its_mark(page: Page, clinic: FittedStudy) -> None:
+    page.get_by_label("age", exact=True).fill("")
+    page.get_by_label("volume", exact=True).fill("2.5")
+    page.get_by_label("sex", exact=True).select_option("unknown")
+    expected = _predicted(clinic, age=None, sex=None, volume="2.5")
+    np.testing.assert_allclose(_shown(page), expected, rtol=1e-5, atol=1e-7)
+
+
+def test_a_row_is_pasted_with_and_without_names(page: Page, clinic: FittedStudy) -> None:
+    expected = _predicted(clinic, age="66", sex="m", volume="3.1")
+    page.locator("#paste summary").click()
+    for text in ("volume\tid\tsex\tage\n3,1\tP7\tm\t66", "66;m;3,1"):
+        page.get_by_role("button", name="Typical person").click()
+        page.locator("#row").fill(text)
+        page.get_by_role("button", name="Take these values").click()
+        np.testing.assert_allclose(_shown(page), expected, rtol=1e-5, atol=1e-7)
+    page.locator("#row").fill("66;m")
+    page.get_by_role("button", name="Take these values").click()
+    assert "2 cells, but 3 are expected" in page.locator("#status").inner_text()
+
+
+def test_it_says_when_a_person_is_outside_the_data(page: Page) -> None:
+    alarm, age = page.locator("#alarm"), page.get_by_label("age", exact=True)
+    assert not alarm.is_visible()
+    age.fill("130")
+    assert "learned from: age" in alarm.inner_text()
+    age.fill("88")  # one may be old, or have a large volume, but not both
+    page.get_by_label("volume", exact=True).fill("3.9")
+    assert "not together" in alarm.inner_text()
+    age.fill("old")
+    assert "Not a number: age" in alarm.inner_text()
+    assert age.get_attribute("aria-invalid") == "true"
+    page.get_by_role("button", name="Typical person").click()
+    assert not alarm.is_visible()
+
+
+def test_it_tells_what_moved_a_prediction_and_from_where(page: Page) -> None:
+    typical = float(page.locator(".score b").inner_text())
+    page.get_by_label("age, slider").focus()
+    page.keyboard.press("End")
+    page.locator(".score summary").click()
+    name, points = page.locator(".moved tbody tr").first.locator("th, td").all_inner_texts()
+    moved = float(page.locator(".score b").inner_text()) - typical
+    assert name.startswith("age: ")
+    assert float(points.replace("−", "-")) == pytest.approx(moved, abs=0.11)
+    assert page.locator(".arrow").count() == 1
+    page.get_by_role("button", name="Compare with the present values").click()
+    assert page.locator(".arrow").count() == 0
+
+
+def test_it_names_its_model_and_holds_no_rows(clinic: FittedStudy, page: Page) -> None:
+    footer = page.locator("footer").inner_text()
+    assert "0123abcd" in footer
+    assert clinic.facts["date"] in footer
+    text = render_patient_page(cohort_study())
+    assert SECRET not in text
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_overflows_and_nobody_is_shut_out(
+    browser: Browser, tmp_path: Path, size: str
+) -> None:
+    page = _open(browser, tmp_path, render_patient_page(cohort_study()), size)
+    page.evaluate("document.querySelectorAll('details').forEach((folded) => folded.open = true)")
+    page.locator("#field-0").fill("1e6")
+    assert find_overflow(page) == []
+    assert find_barriers(page) == []
+    assert page.get_by_role("heading", name=HOSTILE_TARGET).count() == 1
+    assert page.get_by_label(HOSTILE, exact=True).count() == 1
+    assert count_pages(page) == 1
+    page.context.close()
+
+
+def test_a_model_without_a_study_asks_for_every_value(browser: Browser, tmp_path: Path) -> None:
+    model = _tobit("gaussian")
+    page = _open(browser, tmp_path, render_patient_page(model))
+    assert "Fill in x" in page.locator("#alarm").inner_text()
+    assert not page.locator("#cards").is_visible()
+    page.evaluate("document.querySelectorAll('.field input').forEach((field) => field.value = '1')")
+    page.locator("#field-0").fill("1")
+    assert page.locator(".score").count() == N_TASKS
+    assert page.locator("#cards").is_visible()
+    page.context.close()
+
+
+def test_a_page_of_many_features_and_scores_is_small() -> None:
+    X, Y, _ = datasets.make_subspace(200, 138, 30, 3, random_state=0)
+    model = SubspaceTobitRegressor(3).fit(X, Y)
+    assert len(render_patient_page(model).encode()) < 150_000  # without ranges
+
+
+def test_a_noise_that_the_page_does_not_know_is_refused() -> None:
+    class Own(Gaussian):
+        """The same under another name."""
+
+    model = _tobit("gaussian")
+    model._chosen_noise = Own()
+    with pytest.raises(ValueError, match="does not know the noise"):
+        render_patient_page(model)
+
+
+def test_parts_that_the_page_does_not_know_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = _tobit("gaussian")
+    latent = type(model)._latent
+    monkeypatch.setattr(type(model), "_latent", lambda self, X: latent(self, X) + 1.0)
+    with pytest.raises(ValueError, match="cannot compute"):
+        render_patient_page(model)

@@ -1,0 +1,108 @@
+"""Effects in units, and errors in parts of the rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deeptobit import AutoTobitRegressor, TobitRegressor
+from deeptobit.app.report.points import effect_rows, effect_words, part_rows
+from deeptobit.app.study import HeldOut
+from deeptobit.app.study.comparison import _is_tied
+from deeptobit.app.study.data import EncodedColumn, Encoder
+from deeptobit.app.study.effects import learn_effects, measure_parts
+from deeptobit.app.study.ranges import learn_ranges
+from deeptobit.likelihood import Gaussian, Predictive
+from deeptobit.targets import CensoredTargets
+from tests.app.report.studies import fit_text
+
+NUMBER = EncodedColumn("volume", (), None, (3.0,), False, (False,))
+SITE = EncodedColumn("site", ("B", "C"), "A", (0.3, 0.2), False, (False, False))
+ENCODER = Encoder((NUMBER, SITE), "impute")
+
+
+def _rows(n: int = 400) -> tuple[pd.DataFrame, "pd.Series[float]"]:
+    rng = np.random.default_rng(0)
+    site = rng.choice(["A", "A", "B", "C"], n)
+    X = pd.DataFrame({"volume": rng.normal(3.0, 0.13, n)})
+    X["site=B"], X["site=C"] = (site == "B").astype(float), (site == "C").astype(float)
+    y = 20.0 + 8.0 * (X["volume"] - 3.0) + 3.0 * X["site=B"] + rng.normal(size=n)
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "model", [TobitRegressor(lower=None), AutoTobitRegressor(lower=None, members=["stack"], cv=2)]
+)
+def test_without_bounds_an_effect_is_a_coefficient(
+    model: TobitRegressor | AutoTobitRegressor,
+) -> None:
+    X, y = _rows()
+    model.fit(X, y)
+    found = learn_effects(model, X, ENCODER)
+    np.testing.assert_array_equal(found.step, [0.1, 1.0, 1.0])
+    np.testing.assert_allclose(found.effect, model.coef_ * found.step, rtol=1e-6)
+    has_intervals = isinstance(model, TobitRegressor)
+    assert np.isfinite(found.low).all() == has_intervals
+    if has_intervals:
+        low = model.conf_int()["ci_low"].to_numpy()[:3] * found.step
+        np.testing.assert_allclose(found.low[0], low)
+
+
+def test_errors_of_a_part_are_those_of_its_rows() -> None:
+    X, y = _rows()
+    targets = CensoredTargets.from_bounds(y.to_numpy()[:, None], lower=None, names=["y"])
+    latent = np.full((len(y), 1), 20.0)
+    predictive = Predictive(Gaussian(), latent, np.ones((len(y), 1)))
+    held_out = HeldOut(targets, predictive, predictive, (latent,), 0.9)
+    found = measure_parts(held_out, X, ENCODER, ("clinic", np.arange(len(y)).astype(str)))
+    assert found.column == ["site"] * 3  # a clinic of one row is no part
+    assert found.level == ["A", "B", "C"]
+    in_B = (X["site=B"] == 1.0).to_numpy()
+    assert found.error[1, 0] == pytest.approx(np.abs(20.0 - y[in_B]).mean())
+    assert found.bias[1, 0] == pytest.approx((20.0 - y[in_B]).mean())
+    assert found.rows[1] % 10 == 0
+
+
+def test_too_small_parts_are_left_out() -> None:
+    X, y = _rows(40)
+    X["site=B"] = (np.arange(40) < 10).astype(float)
+    X["site=C"] = 0.0
+    targets = CensoredTargets.from_bounds(y.to_numpy()[:, None], lower=None, names=["y"])
+    predictive = Predictive(Gaussian(), np.zeros((40, 1)), np.ones((40, 1)))
+    held_out = HeldOut(targets, predictive, predictive, (np.zeros((40, 1)),), 0.9)
+    assert measure_parts(held_out, X, ENCODER).level == []
+
+
+def test_a_report_speaks_of_them() -> None:
+    X, y = _rows(200)
+    site = np.where(X["site=B"] == 1.0, "B", "A")
+    table = pd.DataFrame({"volume": X["volume"], "site": site, "MMSE": np.clip(y, 0, 30)})
+    text = "[model]\nkind = 'tobit'\ncv = 2\n[targets.MMSE]\nlower = 0\nupper = 30\n"
+    fitted = fit_text(table.to_csv(index=False), text)
+    (volume,) = (row for row in effect_rows(fitted, {}) if row[1].key == "volume")
+    assert volume[1].text == "+0.1 volume"
+    assert volume[2].text.startswith("+0.")
+    low, high = (float(part) for part in volume[3].text.split(" to "))
+    assert low < float(volume[2].text) < high
+    assert effect_words(fitted).startswith("The strongest: site: B: ")
+    parts = part_rows(fitted, fitted.held_out.table())
+    assert [row[1].text for row in parts] == ["A", "B"]
+
+
+def test_ranges_hide_what_few_rows_have() -> None:
+    flag = np.zeros(60)
+    flag[:3] = 1.0
+    X = pd.DataFrame({"volume": np.linspace(0.0, 1.0, 60), "rare": flag})
+    rare = EncodedColumn("rare", (), None, (0.05,), False, (True,))
+    found = learn_ranges(X, Encoder((NUMBER, rare), "impute"))
+    assert np.isfinite(found.low).tolist() == [True, False]
+    assert (X["volume"] < found.low[0]).sum() >= 5
+    assert found.scale[1] == 0.0
+    assert not np.isfinite(learn_ranges(X.iloc[:15], Encoder((NUMBER, rare), "impute")).low).any()
+
+
+def test_a_tie_is_what_splits_cannot_tell_apart() -> None:
+    index = pd.MultiIndex.from_product([[0.8], range(5)], names=["share", "repeat"])
+    clear = pd.Series([1.0, 1.1, 0.9, 1.05, 0.95], index)
+    assert not _is_tied(clear)
+    assert _is_tied(clear - 0.97)
+    assert not _is_tied(clear.iloc[:1] - 1.0)  # one split tells nothing
