@@ -9,9 +9,10 @@ import csv
 import datetime
 import json
 import os
+import re
 import subprocess
 import sys
-from codecs import getincrementaldecoder
+from codecs import BOM_UTF8, getincrementaldecoder
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deeptobit.app.study import layout
-from deeptobit.app.study.tables import BLANKS, Remark, Repair, StudyError, Table, as_text
+from deeptobit.app.study.tables import BLANKS, Dialect, Remark, Repair, StudyError, Table, as_text
 from deeptobit.arrays import listed
 from deeptobit.extras import require
 from deeptobit.scale import Frame, ParquetTable, TextTable, csv_to_parquet
@@ -127,6 +128,7 @@ class TableFile:
         self.path, self.file, kind = path, path.name, kind_of_file(path)
         self._blanks, self._labels = BLANKS | {*missing}, dict[str, dict[float, str]]()
         self._comma, self._repairs, self.remarks = False, repairs or {}, list[Remark]()
+        self.dialect = Dialect()
         self._places, self._n_heads = dict[str, int](), 0  # rows of units below the header
         if sheet is not None and kind not in SHEETS:
             raise StudyError(f"{self.file} has no sheets: sheet is for Excel files")
@@ -162,6 +164,11 @@ class TableFile:
             self.remarks.append(Remark("read", "encoding", message))
         separator, rows = sniff_separator(self.path, encoding)
         self._comma = separator != ","
+        commas = any(_DECIMAL_COMMA.fullmatch(cell) for row in rows for cell in row)
+        with self.path.open("rb") as file:
+            bom = file.read(3) == BOM_UTF8
+        marked = "utf-8-sig" if bom else encoding
+        self.dialect = Dialect(separator, "," if self._comma and commas else ".", marked)
         head = layout.find_head(rows, self.file, header)
         names = layout.apart(head.names)
         self._places = {name or f"column_{at + 1}": at for at, name in enumerate(names)}
@@ -269,6 +276,7 @@ def _open_parquet(path: Path) -> ParquetTable:
 SEPARATORS = (",", ";", "\t", "|")
 _MOST_RECORDS = 20  # that decide on the separator
 _HEAD = layout.MOST_LINES
+_DECIMAL_COMMA = re.compile(r"\s*[<>+-]?\d*,\d+\s*")
 _NO_TEXT = {*range(9), *range(14, 27), 0x81, 0x8D, 0x8F, 0x90, 0x9D}  # in no text of Windows-1252
 _MOST_BYTES = 2**20
 

@@ -372,7 +372,35 @@ def check_writable(path: Path) -> None:
         raise StudyError(f"{path.parent}: there is no such folder; make it first")
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
+class Dialect(NamedTuple):
+    """How a text file is written."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+
+_FORMULA = re.compile(r"[=+@\t\r]|-(?!\.?\d)")
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Text that a spreadsheet would run as a formula, with a quote before it.
+
+    Examples
+    --------
+    >>> without_formulas(pd.DataFrame({"id": ["=cmd()", "+1", "-1", "@SUM", "a"]}))["id"].tolist()
+    ["'=cmd()", "'+1", '-1', "'@SUM", 'a']
+    """
+
+    def quoted(cell: Any) -> Any:
+        return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+    words = [name for name in table.columns if table[name].dtype.kind == "O"]
+    table = table.assign(**{name: table[name].map(quoted) for name in words})
+    return table.rename(columns=quoted)
+
+
+def write_table(table: pd.DataFrame, path: Path, dialect: Dialect | None = None) -> None:
     r"""Write a table without its index, in the format of the suffix.
 
     Examples
@@ -388,7 +416,9 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     check_writable(path)
     kind = path.suffix.lower()
     if kind == ".csv":
-        content: str | bytes = table.to_csv(index=False, lineterminator="\n")
+        separator, decimal, encoding = dialect or Dialect()
+        text = table.to_csv(index=False, lineterminator="\n", sep=separator, decimal=decimal)
+        content: str | bytes = text.encode(encoding, errors="replace")
     elif kind == ".parquet":
         require("pyarrow", "app")
         content = table.to_parquet(index=False)
