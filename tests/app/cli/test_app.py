@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -75,10 +76,15 @@ def test_the_demo_prints_every_score_and_beats_the_model_without_features() -> N
     assert 0.88 < sum(s["coverage"] for s in scores) / 30 < 0.97
 
 
-def test_the_demo_is_a_readable_table() -> None:
-    result = CliRunner().invoke(app, ["demo", "--seed", "1"])
+def test_the_demo_is_a_readable_table(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    result = CliRunner().invoke(app, ["demo", "--seed", "1", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "MMSE_bl" in result.output
     assert "0 – 30" in result.output
     assert "coverage" in result.output
-    assert max(map(len, result.output.splitlines())) <= 80
+    table = result.output.partition("Wrote")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    assert (out / "cohort.html").read_text().startswith("<!doctype html>")
+    shown = " ".join(result.output.split())
+    assert all(f"deeptobit {name} {out}" in shown for name in ("check", "fit", "open"))

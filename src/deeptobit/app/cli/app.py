@@ -1,5 +1,6 @@
 """The list of commands. Each is a file of its own, which declares its options and does the work."""
 
+import sys
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -27,6 +28,14 @@ class _Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings | {"commands": dict.fromkeys(COMMANDS)})
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; Ctrl-C at any moment is one sentence."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("deeptobit: Stopped, nothing written", file=sys.stderr)
+            raise typer.Exit(130) from None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name; None if there is no such command."""

@@ -16,6 +16,7 @@ from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import Encoder, read_limits
 from deeptobit.app.study.doctor import Finding, guess_unit
 from deeptobit.app.study.effects import Effects, Stored, Subgroups
+from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.ranges import FeatureRanges
 from deeptobit.app.study.tables import StudyError, Table
@@ -163,14 +164,25 @@ def load_fitted(path: Path | str) -> FittedStudy:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "letter.txt")
+    ...     path = Path(folder, "letter.md")
     ...     _ = path.write_text("Dear colleague, here is the model.")
     ...     load_fitted(path)
     Traceback (most recent call last):
         ...
-    deeptobit.exceptions.ModelFileError: ...letter.txt cannot be loaded: it is not a deeptobit model
+    deeptobit.exceptions.ModelFileError: ...letter.md cannot be loaded: it is not a deeptobit model
     file
     """
+    kind = Path(path).suffix.lower()
+    if kind == ".toml":
+        raise ModelFileError(
+            f"{path} is a study file, not a model: 'deeptobit fit {path}' writes "
+            f"{Path(path).with_suffix('.deeptobit')}, which this command reads"
+        )
+    if kind in KINDS:
+        raise ModelFileError(
+            f"{path} is a table, not a model: 'deeptobit init {path}' writes a study file for it, "
+            "and 'deeptobit fit' its model"
+        )
     _, state = files.read_state(path, KIND)
     try:
         return _from_state(state)

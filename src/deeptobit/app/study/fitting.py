@@ -180,7 +180,7 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     ...     _ = path.write_text('data.file = "a.parquet"\ntargets.y = {upper = 30}')
     ...     network = make_network(read_study(path))
     >>> network.rank, network.n_layers, network.noise, network.upper
-    (10, 2, 'gaussian', {'y': 30.0})
+    (1, 2, 'gaussian', {'y': 30.0})
     """
     settings = study.model
     rank, n_layers = _RANK, 2
@@ -205,8 +205,9 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
+    most = min(rank, max(len(names), 1)) if rank == _RANK else rank  # more is for nothing
     return estimators.SubspaceNetworkRegressor(
-        rank=rank,
+        rank=most,
         n_layers=n_layers if bounded else 1,  # without bounds any depth is linear
         alpha=alphas[0] if len(alphas) == 1 else "auto",
         noise="gaussian" if settings.noise == "auto" else settings.noise,
