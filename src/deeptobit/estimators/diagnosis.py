@@ -17,6 +17,7 @@ from deeptobit.exceptions import CensoringWarning, CollinearityWarning, Separati
 from deeptobit.layer import BasisFeatures, CensoringKinds, OlsenProblem, TargetScaling
 from deeptobit.targets import CensoredTargets
 
+DEFAULT_RANK = 5
 _NAMES_SHOWN, _FEATURES_SHOWN = 10, 5
 _NULL_SPACE = 1e-10  # relative to the largest eigenvalue of the second moments
 _FURTHEST = 1e9  # ratio of a target's spread to a given sigma: beyond, squares lose all digits
@@ -136,7 +137,8 @@ def _variances(matrix: Any, weights: FloatArray) -> FloatArray:
 def warn_of_censoring(
     kinds: CensoringKinds, targets: CensoredTargets, *, given_sigma: bool = False
 ) -> None:
-    """Name the tasks whose entries are all censored."""
+    """Name the tasks whose entries are all censored, all the same, or piled up without a bound."""
+    _warn_of_piles(targets)
     for task in np.flatnonzero(kinds.one_sided).tolist():
         warn(
             f"target {targets.names[task]!r}: every entry is censored on the same side, so its "
@@ -149,6 +151,45 @@ def warn_of_censoring(
             f"target {targets.names[task]!r}: every entry is at a bound, so sigma is not "
             "determined; it was held at the standard deviation of the recorded values",
             CensoringWarning,
+        )
+
+
+_PILE, _PILE_ROWS, _PILE_VALUES = 0.1, 20, 10  # share, rows, and different values of a target
+_PILE_HIGH = 3.0  # times as many as have the neighbouring value
+
+
+def _warn_of_piles(targets: CensoredTargets) -> None:
+    """Name the tasks of one value, and those with many values at an end that has no bound."""
+    bounds = {"lower": targets.lower, "upper": targets.upper}
+    for task, name in enumerate(targets.names):
+        observed = targets.low[targets.observed[:, task], task]
+        values, counts = np.unique(observed, return_counts=True)
+        if len(values) == 1 and len(observed) == (~targets.missing[:, task]).sum() > 1:
+            warn(
+                f"target {name!r}: all values are the same, so there is nothing to learn; drop it",
+                CensoringWarning,
+            )
+        if len(values) < _PILE_VALUES:
+            continue
+        for side, end, neighbour in (("lower", 0, 1), ("upper", -1, -2)):
+            share = counts[end] / len(observed)
+            least = max(_PILE_ROWS, _PILE * len(observed), _PILE_HIGH * counts[neighbour])
+            if np.isinf(bounds[side][task]) and counts[end] >= least:
+                warn(
+                    f"target {name!r}: {share:.0%} of the values are {values[end]:g}, its "
+                    f"{'smallest' if end == 0 else 'largest'}; if the scale ends there, give "
+                    f"{side}={values[end]:g}, or slopes are too flat",
+                    CensoringWarning,
+                )
+
+
+def warn_of_rank(rank: int, most: int) -> None:
+    """Say that a rank is capped; the default is meant to be."""
+    if rank > most and rank != DEFAULT_RANK:
+        warn(
+            f"rank={rank} is more than the {most} that the numbers of features and targets allow; "
+            f"rank_ is {most}",
+            UserWarning,
         )
 
 

@@ -46,10 +46,15 @@ class TextTable:
     Parameters
     ----------
     path : str or Path
-        UTF-8 text; its first record that is not blank names the columns.
+        Its first record that is not blank names the columns.
     separator : str
     blanks : collection of str
         Cells without a value, which become null.
+    encoding : str
+    header : int
+        Line from which the file is read, and which names the columns.
+    names : sequence of str, optional
+        Other names for the columns, all different.
 
     Attributes
     ----------
@@ -76,13 +81,17 @@ class TextTable:
         *,
         separator: str = ",",
         blanks: Collection[str] = ("",),
+        encoding: str = "utf-8",
+        header: int = 1,
+        names: Sequence[str] | None = None,
     ) -> None:
         self._path, self._separator, self._blanks = Path(path), separator, list(blanks)
-        header = next(self._records(), None)
-        if header is None:
+        self._encoding, self._skipped = encoding, header - 1
+        head = next(self._records(), None)
+        if head is None:
             raise ValueError(f"{self._path.name} is empty: the first row must name the columns")
-        names = [name.strip() for name in header[1]]
-        self._width, self._is_one_line = len(names), header[0] == 1
+        names = [name.strip() for name in head[1]] if names is None else list(names)
+        self._width, self._is_one_line = len(head[1]), head[0] == header
         self._places = {name or f"column_{at + 1}": at for at, name in enumerate(names)}
         self.columns = [name or f"column_{at + 1}" for at, name in enumerate(names)]
         # A separator at the end of every line makes an empty column without a name.
@@ -95,7 +104,7 @@ class TextTable:
     def n_rows(self) -> int:
         """Number of rows."""
         layout, n_lines = self._shape
-        return n_lines - 1 if layout is None else int(layout.kept.sum())
+        return n_lines - 1 - self._skipped if layout is None else int(layout.kept.sum())
 
     def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
         """Some columns of all rows as text, at most ``batch_rows`` rows at a time."""
@@ -104,8 +113,8 @@ class TextTable:
         with self._explained():
             for batch in self._batches(names):
                 read = slice(seen, seen + batch.num_rows)
-                lines = np.arange(read.start, read.stop) + 1
-                kept = lines > 1 if layout is None else layout.kept[read]
+                lines = np.arange(read.start, read.stop) + 1 + self._skipped
+                kept = lines > 1 + self._skipped if layout is None else layout.kept[read]
                 if not kept.all():
                     batch = batch.filter(require("pyarrow", "app").array(kept))
                 lines = (lines if layout is None else layout.lines[read])[kept]
@@ -121,7 +130,12 @@ class TextTable:
         numbers = [str(place) for place in range(self._width)]
         batches = reader.open_csv(
             self._path,
-            reader.ReadOptions(block_size=_BLOCK_BYTES, column_names=numbers),
+            reader.ReadOptions(
+                block_size=_BLOCK_BYTES,
+                column_names=numbers,
+                skip_rows=self._skipped,
+                encoding="utf8" if self._encoding == "utf-8" else self._encoding,
+            ),
             reader.ParseOptions(
                 delimiter=self._separator,
                 newlines_in_values=True,
@@ -168,10 +182,14 @@ class TextTable:
         file, line, width = self._path.name, 0, 0
         try:
             # Strict: otherwise an open quote would swallow the rest of the file.
-            with self._path.open(encoding="utf-8-sig", newline="") as text:
+            encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
+            with self._path.open(encoding=encoding, newline="") as text:
+                for _ in range(self._skipped):
+                    text.readline()
                 reader = csv.reader(text, delimiter=self._separator, strict=True)
                 for cells in reader:
-                    line, some = reader.line_num, any(cell.strip() for cell in cells)
+                    line = reader.line_num + self._skipped
+                    some = any(cell.strip() for cell in cells)
                     width = width or (len(cells) if some else 0)
                     if some and len(cells) != width:
                         raise ValueError(

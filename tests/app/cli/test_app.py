@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -76,13 +77,18 @@ def test_the_demo_prints_every_score_and_beats_the_model_without_features() -> N
     assert 0.88 < sum(s["coverage"] for s in scores) / 30 < 0.97
 
 
-def test_the_demo_is_a_readable_table() -> None:
-    result = CliRunner().invoke(app, ["demo", "--seed", "1"])
+def test_the_demo_is_a_readable_table(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    result = CliRunner().invoke(app, ["demo", "--seed", "1", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "MMSE_bl" in result.output
     assert "0 – 30" in result.output
     assert "coverage" in result.output
-    assert max(map(len, result.output.splitlines())) <= 80
+    table = result.output.partition("Wrote")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    assert (out / "cohort.html").read_text().startswith("<!doctype html>")
+    shown = " ".join(result.output.split())
+    assert all(f"deeptobit {name} {out}" in shown for name in ("check", "fit", "open"))
 
 
 def test_ctrl_c_while_a_command_loads_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +98,7 @@ def test_ctrl_c_while_a_command_loads_is_one_line(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("deeptobit.app.cli.app.import_module", interrupted)
     result = CliRunner().invoke(app, ["demo"])
     assert result.exit_code == 130
-    assert result.stderr == "deeptobit: stopped, nothing written\n"
+    assert result.stderr == "deeptobit: Stopped, nothing written\n"
 
 
 def test_a_terminal_without_a_character_shows_another() -> None:

@@ -225,5 +225,5 @@ def test_ctrl_c_leaves_what_was_there(
     }
     code, shown, error = _run(command, *arguments[command], "--force")
     assert (code, shown) == (130, "")
-    assert error == "deeptobit: interrupted; no file was changed\n"
+    assert error == "deeptobit: Stopped, nothing written\n"
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from deeptobit.app.study import read_table
-from deeptobit.app.study.doctor import find_codes
+from deeptobit.app.study.doctor import codes_of_table as find_codes
 
 Column = list[object]
 SCORES: Column = [30, 28, 21, 19, 25, 30, 27, 22]
@@ -22,7 +22,7 @@ def _with(*cells: object) -> Column:
 
 
 def test_numbers_that_a_known_scale_cannot_reach(tmp_path: Path) -> None:
-    assert _codes(tmp_path, MMSE=_with(-4, "-4,0", 999)) == ["-4", "-4,0", "999"]
+    assert _codes(tmp_path, MMSE=_with(-4, "-4,0", 999)) == ["-4", "999"]
     assert _codes(tmp_path, MMSE=SCORES) == []
     assert _codes(tmp_path, volume=_with(-4, 999)) == []  # nobody knows its range
 

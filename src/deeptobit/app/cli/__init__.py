@@ -28,5 +28,5 @@ def main() -> None:
         print(f"deeptobit: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("deeptobit: stopped, nothing written", file=sys.stderr)
+        print("deeptobit: Stopped, nothing written", file=sys.stderr)
         sys.exit(130)

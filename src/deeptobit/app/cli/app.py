@@ -58,7 +58,7 @@ def _one_line_on_interrupt() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("deeptobit: stopped, nothing written", file=sys.stderr)
+        print("deeptobit: Stopped, nothing written", file=sys.stderr)
         raise typer.Exit(130) from None
 
 

@@ -1,11 +1,13 @@
-"""``deeptobit check``: read a study and its table, and warn of what may go wrong."""
+"""``deeptobit check``: examine a study and its table, say what may go wrong, and mend it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from deeptobit.app.cli import common
 from deeptobit.app.cli.common import reports, studies
@@ -14,48 +16,89 @@ from deeptobit.app.cli.common import reports, studies
 def check(
     study: common.StudyFile,
     data: common.OtherData = None,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(help="Write the fix of a finding into the study file; 'all' for all."),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on a warning.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Read a study and its table, and say what may go wrong.
+    """Examine a study and its table, and say what may go wrong.
 
     Exit codes: 0 usable; 1 the study or its table is wrong; 2 wrong usage; 3 warnings (--strict).
     """
     console = Console(stderr=as_json)
-    with common.one_sentence(as_json), console.status("Checking the study …"):
-        settings = studies.read_study(study)
-        built = studies.build_data(settings, studies.read_data(settings, data))
-        findings = studies.diagnose(settings, built)
+    with common.one_sentence(as_json):
+        findings, built = _examine(study, data)
+        fixed = studies.doctor.choose(findings, fix) if fix else []
+        if fixed:
+            findings, built = _mend(study, data, fixed)
     if as_json:
-        common.print_json(
-            {
-                "rows": len(built.X),
-                "features": built.X.shape[1],
-                "groups": None if built.groups is None else len(set(built.groups)),
-                "targets": built.targets.describe().reset_index().to_dict(orient="records"),
-                "findings": [finding._asdict() for finding in findings],
-            }
-        )
+        about = {
+            "rows": None if built is None else len(built.X),
+            "features": None if built is None else built.X.shape[1],
+            "groups": None if built is None or built.groups is None else len(set(built.groups)),
+            "targets": []
+            if built is None
+            else built.targets.describe().reset_index().to_dict(orient="records"),
+        }
+        found = [finding.as_dict() for finding in findings]
+        common.print_json(about | {"findings": found, "fixed": [one.name for one in fixed]})
     else:
-        _show(console, built, findings)
-    if strict and any(finding.level == "warning" for finding in findings):
+        for one in fixed:
+            common.print_written(console, study, escape(f": {one.name}: {one.fix}"))
+        _show(console, study, built, findings)
+    levels = {finding.level for finding in findings}
+    if "error" in levels:
+        raise typer.Exit(common.WRONG)
+    if strict and "warning" in levels:
         raise typer.Exit(common.WARNED)
 
 
-def _show(console: Console, data: studies.StudyData, findings: list[studies.Finding]) -> None:
-    console.print(
-        f"[bold]{len(data.X)} rows, {data.X.shape[1]} features, "
-        f"{len(data.targets.names)} target(s)[/bold]\n"
-    )
-    columns: common.Columns = {
-        "values": ("entries", "{:.0f}".format),
-        "missing": ("missing", "{:.0f}".format),
-        "at lower": ("at_lower", reports.percent),
-        "at upper": ("at_upper", reports.percent),
-    }
-    console.print(common.target_table(data.targets.describe(), columns))
-    console.print()
+def _examine(
+    study: Path, data: Path | None
+) -> tuple[list[studies.Finding], studies.StudyData | None]:
+    settings = studies.read_study(study)
+    with Console(stderr=True).status("Reading the table …"):
+        table = studies.read_data(settings, data)
+    return common.examine(settings, table)
+
+
+def _mend(
+    study: Path, data: Path | None, chosen: list[studies.Finding]
+) -> tuple[list[studies.Finding], studies.StudyData | None]:
+    """Write fixes into the study file, if it can still be read with them; what is left."""
+    before = study.read_text(encoding="utf-8-sig")
+    after = studies.doctor.edit_study(before, chosen, explain=True)
+    studies.config.parse_study(studies.config.Source(study, after))
+    studies.write_whole(study, after)
+    return _examine(study, data)
+
+
+def _show(
+    console: Console,
+    study: Path,
+    data: studies.StudyData | None,
+    findings: list[studies.Finding],
+) -> None:
+    if data is not None:
+        console.print(
+            f"[bold]{len(data.X)} rows, {data.X.shape[1]} features, "
+            f"{len(data.targets.names)} target(s)[/bold]\n"
+        )
+        columns: common.Columns = {
+            "values": ("entries", "{:.0f}".format),
+            "missing": ("missing", "{:.0f}".format),
+            "at lower": ("at_lower", reports.percent),
+            "at upper": ("at_upper", reports.percent),
+        }
+        console.print(common.target_table(data.targets.describe(), columns))
+        console.print()
     for finding in findings:
-        common.print_finding(console, finding)
-    warned = sum(finding.level == "warning" for finding in findings)
-    console.print(f"{warned} warning(s)." if warned else "Nothing stands in the way of a model.")
+        common.print_finding(console, finding, whole=True)
+    counts = {level: sum(one.level == level for one in findings) for level in ("error", "warning")}
+    said = [f"{count} {level}(s)" for level, count in counts.items() if count]
+    console.print(f"{', '.join(said)}." if said else "Nothing stands in the way of a model.")
+    if any(one.edits and one.level != "note" for one in findings):
+        command = common.command_line("check", study)
+        console.print(f"What has a fix: {command} --fix NAME, or --fix all", soft_wrap=True)

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from deeptobit.exceptions import ModelFileError
@@ -100,7 +107,7 @@ def named(path: Path) -> Path:
 def one_sentence(
     as_json: bool,
     refused: tuple[type[Exception], ...] = (),
-    interrupted: str = "interrupted; no file was changed",
+    interrupted: str = "Stopped, nothing written",
 ) -> Iterator[None]:
     """Report an error in a study, a table or a file as one sentence, not as a traceback.
 
@@ -148,11 +155,20 @@ def print_written(console: Console, path: Path, rest: str) -> None:
     console.print(f"Wrote [bold]{escape(str(path))}[/bold]{rest}", soft_wrap=True)
 
 
-def print_finding(console: Console, finding: studies.Finding) -> None:
-    """One line about the data or the model; what concerns the model itself has no name."""
-    colour = "yellow" if finding.level == "warning" else "dim"
-    about = "" if finding.about == "model" else f"{escape(finding.about)}: "
-    console.print(f"[{colour}]{finding.level}[/{colour}] {about}{escape(finding.message)}")
+_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
+
+
+def print_finding(console: Console, finding: studies.Finding, *, whole: bool = False) -> None:
+    """A finding in one line, or with its evidence, consequence and fix."""
+    colour = _COLOURS[finding.level]
+    about = "" if finding.kind == "model" else f"[bold]{escape(finding.name)}[/bold] "
+    start = f"[{colour}]{finding.level}[/{colour}] {about}"
+    console.print(f"{start}{escape(finding.message)}", soft_wrap=True)
+    if whole:
+        parts = {"": finding.evidence, "why: ": finding.harm, "fix: ": finding.fix}
+        for label, part in parts.items():
+            if part and finding.level != "note":
+                console.print(f"    {label}{escape(part)}", soft_wrap=True, highlight=False)
 
 
 Columns = Mapping[str, tuple[str, Callable[[float], str]]]
@@ -189,6 +205,15 @@ def progress_bar(label: str, count: ProgressColumn) -> Iterator[Callable[[int, i
             bar.update(task, completed=done, total=total, description=label)
 
         yield show
+
+
+def examine(
+    study: studies.Study, table: studies.Table
+) -> tuple[list[studies.Finding], studies.StudyData | None]:
+    """All findings, and the data; with a bar where it takes long."""
+    label = "Examining the table"
+    with progress_bar(label, MofNCompleteColumn()) as show:
+        return studies.doctor.examine(study, table, lambda done, total: show(done, total, label))
 
 
 def command_line(name: str, file: Path) -> str:

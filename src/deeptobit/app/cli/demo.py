@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 
 import deeptobit as dt
 from deeptobit.app.cli import common
+from deeptobit.app.cli.common import reports, studies
 
 _COVERAGE = 0.9
 _NO_FEATURES = 1e9  # a ridge under which every coefficient is zero: the intercept-only model
@@ -17,9 +19,15 @@ _NO_FEATURES = 1e9  # a ridge under which every coefficient is zero: the interce
 
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the simulated cohort.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the cohort and its report.")] = Path(
+        "deeptobit-demo"
+    ),
     as_json: common.AsJson = False,
 ) -> None:
-    """Simulate a clinical cohort, fit 30 bounded scores at once, show how it does."""
+    """Simulate a clinical cohort, fit 30 bounded scores at once, show how it does.
+
+    The cohort, its study file, its model and a report are left in a folder; not with --json.
+    """
     console = Console(stderr=as_json)
     started = perf_counter()
     with console.status("Simulating a cohort …"):
@@ -53,6 +61,41 @@ def demo(
         f"features (null) {table['log_score_without_features'].mean():.3f}; lower is better.\n"
         f"{_COVERAGE:.0%} intervals cover {table['coverage'].mean():.1%}. Took {seconds:.1f} s."
     )
+    with common.one_sentence(as_json), console.status("Writing a report …"):
+        study, model_file = _write_study(cohort, out)
+    common.print_written(console, model_file.with_suffix(".html"), ", the report. Next:")
+    for name in ("check", "fit"):
+        console.print(f"  {common.command_line(name, study)}{' --force' * (name == 'fit')}")
+    console.print(f"  {common.command_line('open', model_file)}")
+
+
+_MOST_SCORES = 4  # of the study that is left behind, so that it takes seconds
+
+
+def _write_study(cohort: dt.datasets.ClinicalCohort, folder: Path) -> tuple[Path, Path]:
+    """The cohort as a table, a study of some scores, its model and its report; two paths."""
+    import pandas as pd
+
+    folder.mkdir(parents=True, exist_ok=True)
+    scores, lower, upper = cohort.Y.iloc[:, :_MOST_SCORES], cohort.lower, cohort.upper
+    ids = pd.Series([f"S{row + 1:04d}" for row in range(len(cohort.X))], name="subject")
+    table = pd.concat([ids, cohort.X.reset_index(drop=True), scores.reset_index(drop=True)], axis=1)
+    studies.write_table(table, folder / "cohort.csv")
+    key = studies.config.toml_key
+    targets = [
+        f"[targets.{key(name)}]\nlower = {lower[name]:g}\nupper = {upper[name]:g}\n"
+        for name in map(str, scores.columns)
+    ]
+    text = (
+        '[data]\nfile = "cohort.csv"\nid = "subject"\n\n{}\n[model]\nkind = "tobit"\nalpha = 0.1\n'
+    )
+    study, model = folder / "cohort.toml", folder / "cohort.deeptobit"
+    studies.write_whole(study, text.format("\n".join(targets)))
+    settings = studies.read_study(study)
+    fitted = studies.fit_study(settings, studies.build_data(settings, studies.read_data(settings)))
+    studies.save_fitted(fitted, model)
+    studies.write_whole(model.with_suffix(".html"), reports.render_report(fitted))
+    return study, model
 
 
 def _evaluate(

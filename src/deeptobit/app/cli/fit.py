@@ -16,6 +16,8 @@ import deeptobit
 from deeptobit.app.cli import common
 from deeptobit.app.cli.common import reports, studies
 
+_MOST_WARNINGS = 8
+_SOME_ROWS = 10_000  # of a streamed table, to look at before it is fitted
 _CRPS = "CRPS: error of the predicted distribution, in units of the target; null: without features."
 
 
@@ -33,6 +35,9 @@ def fit(
     memory: Annotated[str | None, Option(help="Memory limit, like 4GB; default: all free.")] = None,
     checkpoint: Annotated[
         Path | None, Option(help="Where a streamed fit saves its progress, to continue if stopped.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None, Option(help="Fit in spite of a finding of 'check', by its name.")
     ] = None,
     force: common.Force = False,
     as_json: common.AsJson = False,
@@ -58,10 +63,11 @@ def fit(
             opened = studies.open_data(settings, table)
         check = studies.check_memory(settings, opened, limit, jobs)
         if check.enough:
-            fitted = _fit_in_memory(settings, opened, jobs)
+            fitted = _fit_in_memory(settings, opened, jobs, accept or [])
         else:
             why = f"{check.shortage}, so its rows are streamed: {_how_streamed(settings)}"
             Console(stderr=True).print(escape(why), soft_wrap=True, highlight=False)
+            _examine_some(settings, opened, accept or [])
             fitted = _fit_streamed(settings, opened, checkpoint)
         card = reports.study_card(fitted)  # before the model is written: both appear, or neither
         studies.save_fitted(fitted, path)
@@ -82,7 +88,7 @@ def fit(
                 "rank": getattr(fitted.model, "rank_", None),
                 "coverage": fitted.held_out.coverage,
                 "targets": fitted.held_out.table().reset_index().to_dict(orient="records"),
-                "findings": [finding._asdict() for finding in fitted.findings],
+                "findings": [finding.as_dict() for finding in fitted.findings],
                 "facts": fitted.facts,
                 "forecasts": list(fitted.forecasts),
             }
@@ -95,17 +101,31 @@ def fit(
 
 
 def _fit_in_memory(
-    study: studies.Study, table: studies.formats.TableFile, jobs: int
+    study: studies.Study, table: studies.formats.TableFile, jobs: int, accepted: list[str]
 ) -> studies.FittedStudy:
     with Console(stderr=True).status("Reading the table …"):
-        built = studies.build_data(study, table.read())
+        read = table.read()
+    findings, built = common.examine(study, read)
+    studies.doctor.refuse(findings, accepted if built is not None else ())
+    assert built is not None  # without data there is an error, which was refused
     label = "Fitting the model"
     with common.progress_bar(label, MofNCompleteColumn()) as show:
 
         def progress(done: int, total: int) -> None:
             show(done, total, f"{label}, and one for each of {total - 1} folds")
 
-        return studies.fit_study(study, built, n_jobs=jobs, progress=progress)
+        return studies.fit_study(study, built, findings=findings, n_jobs=jobs, progress=progress)
+
+
+def _examine_some(
+    study: studies.Study, table: studies.formats.TableFile, accepted: list[str]
+) -> None:
+    """Look at the first rows of a table that is streamed, and refuse what is certainly wrong."""
+    try:
+        findings, _ = common.examine(study, next(table.chunks(None, _SOME_ROWS))[0])
+    except studies.StudyError:  # of these rows alone; the fit sees all
+        return
+    studies.doctor.refuse(findings, accepted)
 
 
 def _fit_streamed(
@@ -182,8 +202,7 @@ def _show(
     commands = ["report", "forecast"] if fitted.mixed else ["report", "open", "predict"]
     *others, last = (common.command_line(name, path) for name in commands)
     last += " NEW.csv --at 6,12,24" if fitted.mixed else " NEW.csv"
-    common.print_written(console, path, "
-  ".join([rest, *others, last]))
+    common.print_written(console, path, "\n  ".join([rest, *others, last]))
 
 
 def _what_model(fitted: studies.FittedStudy) -> str:
@@ -219,14 +238,10 @@ def _which_rows(fitted: studies.FittedStudy) -> str:
 
 
 def _show_warnings(console: Console, fitted: studies.FittedStudy, study: Path) -> None:
-    """Warnings about the model; those about the study only if 'check' cannot show them."""
-    warned = [finding for finding in fitted.findings if finding.level == "warning"]
-    of_study = [finding for finding in warned if finding.about != "model"]
-    for finding in warned:
-        if fitted.streamed or finding.about == "model":  # 'check' would read the table whole
-            common.print_finding(console, finding)
-    if of_study and not fitted.streamed:
-        console.print(
-            f"{len(of_study)} warning(s) about the study: {common.command_line('check', study)}",
-            soft_wrap=True,
-        )
+    """Warnings about the study and the model, in a line each."""
+    warned = [finding for finding in fitted.findings if finding.level != "note"]
+    for finding in warned[:_MOST_WARNINGS]:
+        common.print_finding(console, finding)
+    if any(finding.kind != "model" for finding in warned) and not fitted.streamed:
+        said = f"{len(warned)} warning(s) in all" if len(warned) > _MOST_WARNINGS else "More"
+        console.print(f"{said}: {common.command_line('check', study)}", soft_wrap=True)

@@ -39,13 +39,14 @@ def init(
         file = whole.relative_to(folder).as_posix()  # as the study file writes it
         with console.status("Reading the table …"):
             table = studies.read_table(data)
-            codes = studies.doctor.find_codes(table)
+            codes = studies.doctor.codes_of_table(table)
             if codes:
                 table = studies.read_table(data, missing=codes)
             text, proposal = studies.propose_study(table, file, missing=codes)
+            text, decided, left = studies.propose.decide(text, path, data)
         studies.write_whole(path, text)
+    targets = [target.column for target in proposal.targets if target.certain]
     if as_json:
-        targets = [target.column for target in proposal.targets if target.certain]
         found = {
             "id": proposal.id,
             "group": proposal.group,
@@ -53,10 +54,18 @@ def init(
             "targets": targets,
             "missing": codes,
         }
-        common.print_json({"study": str(path), **found, "excluded": proposal.excluded})
+        told = {"decided": decided, "findings": left}
+        told = {key: [one.as_dict() for one in findings] for key, findings in told.items()}
+        common.print_json({"study": str(path), **found, "excluded": proposal.excluded} | told)
     else:
         size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"
         _show(console, path, size, proposal, codes)
+        for finding in decided:
+            console.print(f"decided {escape(finding.name)}: {escape(finding.fix)}", soft_wrap=True)
+        for finding in left:
+            common.print_finding(console, finding)
+        first = "Read it, correct the targets" if targets else "Name at least one target in it"
+        console.print(f"\n{first}, then: {common.command_line('check', path)}", soft_wrap=True)
 
 
 def _show(
@@ -79,8 +88,6 @@ def _show(
         if entry:
             grid.add_row(f"  {heading}", escape(entry))
     console.print(grid)
-    first = "Read it, correct the targets" if targets else "Name at least one target in it"
-    console.print(f"\n{first}, then: {common.command_line('check', path)}", soft_wrap=True)
 
 
 def _target(target: studies.propose.ProposedTarget) -> str:

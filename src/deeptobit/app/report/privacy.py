@@ -99,13 +99,13 @@ def published(
     >>> [finding.message for finding in shown]
     ['only 12 values lie between its bounds', 'fewer than 5 rows have no outcome and are left out']
     """
-    ordered = sorted(findings, key=lambda finding: finding.level != "warning")
+    ordered = sorted(findings, key=lambda finding: finding.level == "note")
     if min_count < FEWEST:
         return ordered
     names = rare or {}
     return [
-        Finding(level, names.get(about, about), _without_counts(message, names))
-        for level, about, message in ordered
+        Finding(level, names.get(about, about), _without_counts(message, names), kind)
+        for level, about, message, kind, *_ in ordered
     ]
 
 

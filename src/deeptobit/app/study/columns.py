@@ -44,7 +44,8 @@ def named_columns(study: Study) -> dict[tuple[str, ...], str]:
 
 def check_columns(study: Study, table: Columns) -> None:
     """Check that the table has every column that ``[data]`` and ``[targets]`` name."""
-    for where, name in named_columns(study).items():
+    read = {("columns", column.name): column.name for column in study.columns}
+    for where, name in (read | named_columns(study)).items():
         if name in table.columns:
             continue
         hint = did_you_mean(name, table.columns)
@@ -457,6 +458,20 @@ SF36 = Scale("SF-36 {}", "", 0, 100, "Ware & Sherbourne 1992")
 _ANY = re.compile(rf"({'|'.join(scale.pattern for scale in SCALES)}){_SUFFIX}")
 
 
+def versions_of(column: str) -> list[Scale]:
+    """All versions of the scale that a name stands for, whatever the values.
+
+    Examples
+    --------
+    >>> [scale.upper for scale in versions_of("GDS")], versions_of("age")
+    ([15, 30], [])
+    """
+    words = words_of(column)
+    if not _ANY.fullmatch(words):
+        return []
+    return [scale for scale in SCALES if re.fullmatch(rf"({scale.pattern}){_SUFFIX}", words)]
+
+
 def known_scale(
     column: str, low: float, high: float, *, sf36: Collection[str] = ()
 ) -> Scale | None:
@@ -487,13 +502,8 @@ def known_scale(
     norm_based = _NORM_BASED[0] <= low and high <= _NORM_BASED[1]  # which has no firm bounds
     if subscale and SF36.lower <= low and high <= SF36.upper and not norm_based:
         return SF36._replace(name=SF36.name.format(subscale))
-    if not _ANY.fullmatch(words):
-        return None
-    for scale in SCALES:
-        fits = re.fullmatch(rf"({scale.pattern}){_SUFFIX}", words)
-        if fits and scale.lower <= low and high <= scale.upper:
-            return scale
-    return None
+    fitting = (s for s in versions_of(column) if s.lower <= low and high <= s.upper)
+    return next(fitting, None)
 
 
 # Floor and ceiling effects: many equal values at an end of a column.

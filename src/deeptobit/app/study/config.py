@@ -12,7 +12,7 @@ from sys import float_info
 from typing import Any, ClassVar, Literal, TypeVar
 
 from deeptobit.app.study.formats import KINDS
-from deeptobit.app.study.tables import StudyError, did_you_mean
+from deeptobit.app.study.tables import Repair, StudyError, did_you_mean
 
 # The line of a key in a TOML text, which tomllib does not tell.
 
@@ -159,8 +159,13 @@ _LIMIT = (
     lambda value: is_number(value) or is_name(value),
     None,
 )
+_CODES = (
+    "a list of cells that mean missing, such as [-4, 999]",
+    each(lambda cell: is_name(cell) or is_number(cell)),
+    (),
+)
 _TABLES = {*KINDS} - {".txt"}  # a study file may be called .txt
-_SECTIONS = ("data", "features", "targets", "model", "evaluation", "report")
+_SECTIONS = ("data", "columns", "features", "targets", "model", "evaluation", "report")
 
 
 @dataclass(frozen=True)
@@ -172,14 +177,29 @@ class DataSettings:
         lambda value: is_name(value) and "\0" not in value,
     )
     sheet: str | None = key("the name of a sheet", is_name, None)
+    header: int | None = key("the number of the row that names the columns, from 1", is_count, None)
     id: str | None = key(*_COLUMN)
     group: str | None = key(*_COLUMN)
     time: str | None = key(*_COLUMN)
-    missing: tuple[str | float, ...] = key(
-        "a list of cells that mean missing, such as [-4, 999]",
-        each(lambda cell: is_name(cell) or is_number(cell)),
-        (),
-    )
+    missing: tuple[str | float, ...] = key(*_CODES)
+
+
+@dataclass(frozen=True)
+class ColumnSettings:
+    """``[columns.NAME]``: cells of one column that are to be read in another way."""
+
+    name: str
+    missing: tuple[str | float, ...] = key(*_CODES)
+    divide: float = key("a positive number", lambda value: is_number(value) and value > 0, 1.0)
+    above: float | None = key("a number: only cells above it are divided", is_number, None)
+    below: float | None = key("a number: only cells below it are divided", is_number, None)
+    ignore_case: bool = key("true or false", lambda value: isinstance(value, bool), False)
+
+    @property
+    def repair(self) -> Repair:
+        """The same as a table reads it."""
+        codes = tuple(map(str, self.missing))
+        return Repair(codes, self.divide, self.above, self.below, self.ignore_case)
 
 
 @dataclass(frozen=True)
@@ -217,7 +237,11 @@ class TargetSettings:
 
 
 _CV = ("a whole number of folds, from 2", lambda value: is_count(value, 2), 5)
-_SEED = ("a whole number from 0", lambda value: is_count(value, 0), 0)
+_SEED = (
+    "a whole number from 0 to 4294967295",
+    lambda value: is_count(value, 0) and value < 2**32,
+    0,
+)
 _KINDS = ("auto", "network", "tobit", "mixed")
 _FAMILIES = ("gaussian", "logistic", "student_t")
 
@@ -247,12 +271,12 @@ class NetworkSettings:
     cv: int = key(*_CV)
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
     noise: str = one_of(*_FAMILIES, default="gaussian")
-    ranks: tuple[int, ...] | None = key("a list of whole numbers from 1", each(is_count), None)
+    ranks: tuple[int, ...] | None = key("a list of whole numbers from 1", each(is_count, 1), None)
     alphas: tuple[float, ...] | None = key(
-        "a list of positive numbers", each(lambda alpha: is_number(alpha) and alpha > 0), None
+        "a list of positive numbers", each(lambda alpha: is_number(alpha) and alpha > 0, 1), None
     )
     feature_sparsities: tuple[float, ...] | None = key(
-        "a list of numbers from 0 to 1", each(lambda s: is_number(s) and 0 <= s <= 1), None
+        "a list of numbers from 0 to 1", each(lambda s: is_number(s) and 0 <= s <= 1, 1), None
     )
     seed: int = key(*_SEED)
 
@@ -328,6 +352,7 @@ class Study:
 
     source: Source
     data: DataSettings
+    columns: tuple[ColumnSettings, ...]
     features: FeatureSettings
     targets: tuple[TargetSettings, ...]
     model: ModelSettings
@@ -413,11 +438,21 @@ def parse_study(source: Source) -> Study:
     return Study(
         source,
         read("data", DataSettings),
+        _read_columns(content.get("columns", {}), source),
         read("features", FeatureSettings),
         _read_targets(content.get("targets", {}), source),
         read("model", _kind_of_model(content.get("model", {}), source)),
         read("evaluation", EvaluationSettings),
         read("report", ReportSettings),
+    )
+
+
+def _read_columns(tables: Any, source: Source) -> tuple[ColumnSettings, ...]:
+    if not isinstance(tables, dict):
+        raise source.error(("columns",), "columns must be tables, each written [columns.NAME]")
+    return tuple(
+        read_section(ColumnSettings, table, ("columns", name), source, name=name)
+        for name, table in tables.items()
     )
 
 
@@ -529,8 +564,10 @@ def settings_text(study: Study) -> str:
     upper = 30
     <BLANKLINE>
     """
-    sections = {name: getattr(study, name) for name in _SECTIONS if name != "targets"}
-    sections |= {f"targets.{toml_key(target.name)}": target for target in study.targets}
+    named = ("columns", "targets")
+    sections = {name: getattr(study, name) for name in _SECTIONS if name not in named}
+    for title in named:
+        sections |= {f"{title}.{toml_key(one.name)}": one for one in getattr(study, title)}
     parts = []
     for title, section in sections.items():
         lines = [

@@ -249,7 +249,9 @@ def open_data(study: Study, path: Path | formats.TableFile | None = None) -> for
     return formats.TableFile(
         study.data_path if path is None else path,
         sheet=study.data.sheet if has_sheets else None,
+        header=study.data.header,
         missing=[str(code) for code in study.data.missing],
+        repairs={column.name: column.repair for column in study.columns},
     )
 
 
@@ -297,16 +299,23 @@ def build_data(study: Study, table: Table) -> StudyData:
 
 def check_useful(study: Study, summary: columns.ColumnSummary, form: str | None = None) -> None:
     """Refuse a column that cannot be a feature as it is, and say what to do."""
+    why = why_useless(summary, form)
+    if why and summary.kind != "empty":  # which the encoder refuses
+        message = f"feature {summary.name!r} {why}{summary.example}"
+        raise study.source.error(("features", "include"), message)
+
+
+def why_useless(summary: columns.ColumnSummary, form: str | None = None) -> str | None:
+    """Why a column cannot be a feature as it is, and what to do; None if it can."""
     reasons = {
         "dates": "holds dates; turn it into a number such as an age, or exclude it",
         "mixed": "holds numbers and words; list the words in [data] missing, or exclude it",
         "text": "holds free text, an identifier or over "
         f"{columns.MOST_CATEGORIES} categories; exclude it, or list it in categorical",
+        "empty": "has no value at all; exclude it",
     }
-    if summary.kind in reasons:
-        why = f"holds {form}" if form and summary.kind != "dates" else reasons[summary.kind]
-        message = f"feature {summary.name!r} {why}{summary.example}"
-        raise study.source.error(("features", "include"), message)
+    written = form and summary.kind not in ("dates", "empty")
+    return f"holds {form}" if written and summary.kind in reasons else reasons.get(summary.kind)
 
 
 def read_ids(study: Study, table: Table) -> list[str]:

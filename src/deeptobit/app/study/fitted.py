@@ -14,8 +14,9 @@ import pandas as pd
 from deeptobit import estimators, files
 from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import Encoder, read_limits
-from deeptobit.app.study.doctor import Finding
+from deeptobit.app.study.doctor import Finding, guess_unit
 from deeptobit.app.study.effects import Effects, Stored, Subgroups
+from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.ranges import FeatureRanges
 from deeptobit.app.study.tables import StudyError, Table
@@ -112,6 +113,7 @@ class FittedStudy:
 
 KIND = "study"
 _STORED = ("name", "text", "n_groups", "facts", "n_rows")  # as they are
+_STORED_PARTS = 4  # of a finding; its evidence names rows
 _LEARNED: dict[str, type[Stored]] = {
     "ranges": FeatureRanges,
     "effects": Effects,
@@ -159,7 +161,7 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
         "model": estimators.estimator_state(model),
         "encoder": fitted.encoder.to_state(),
         "held_out": stored,
-        "findings": [list(finding) for finding in fitted.findings],
+        "findings": [list(finding[:_STORED_PARTS]) for finding in fitted.findings],
         "forecasts": list(fitted.forecasts),
     }
     state |= {
@@ -175,14 +177,25 @@ def load_fitted(path: Path | str) -> FittedStudy:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "letter.txt")
+    ...     path = Path(folder, "letter.md")
     ...     _ = path.write_text("Dear colleague, here is the model.")
     ...     load_fitted(path)
     Traceback (most recent call last):
         ...
-    deeptobit.exceptions.ModelFileError: ...letter.txt cannot be loaded: it is not a deeptobit model
+    deeptobit.exceptions.ModelFileError: ...letter.md cannot be loaded: it is not a deeptobit model
     file
     """
+    kind = Path(path).suffix.lower()
+    if kind == ".toml":
+        raise ModelFileError(
+            f"{path} is a study file, not a model: 'deeptobit fit {path}' writes "
+            f"{Path(path).with_suffix('.deeptobit')}, which this command reads"
+        )
+    if kind in KINDS:
+        raise ModelFileError(
+            f"{path} is a table, not a model: 'deeptobit init {path}' writes a study file for it, "
+            "and 'deeptobit fit' its model"
+        )
     _, state = files.read_state(path, KIND)
     try:
         return _from_state(state)
@@ -255,7 +268,8 @@ def predict_table(
         The id as it is written in the table, or the number of the ``row``; then for every target
         ``NAME`` its expected value E[y|x], ``NAME low`` and ``NAME high``, the ends of the central
         interval, and where it is bounded ``NAME P(lower)`` and ``NAME P(upper)``, the probability
-        that y is at its bound.
+        that y is at its bound. Last, ``outside_the_data`` names the features whose values the
+        training table did not have, or says ``together``; it is blank for all other rows.
 
     Examples
     --------
@@ -275,7 +289,7 @@ def predict_table(
     ...     fitted = load_fitted(Path(folder, "study.deeptobit"))
     ...     predictions = predict_table(fitted, read_data(study, Path(folder, "new.csv")))
     >>> predictions.round(0)
-       who  MMSE  MMSE low  MMSE high  MMSE P(upper)
+       who  MMSE  MMSE low  MMSE high  MMSE P(upper) outside_the_data
     0  007  20.0      17.0       23.0            0.0
     """
     coverage = fitted.study.evaluation.coverage if coverage is None else coverage
@@ -304,7 +318,60 @@ def predict_table(
         found |= {" P(lower)": at_lower} if np.isfinite(lower[:, task]).any() else {}
         found |= {" P(upper)": at_upper} if np.isfinite(upper[:, task]).any() else {}
         columns += [(name + what, values[:, task]) for what, values in found.items()]
+    if fitted.ranges is not None:
+        columns.append((OUTSIDE, _outside(fitted.ranges, X, table)))
     twice = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
     if twice:
         raise StudyError(f"columns of the predictions would share a name: {listed(twice)}")
     return pd.DataFrame(dict(columns))
+
+
+OUTSIDE = "outside_the_data"
+_MOST_WARNINGS = 10
+
+
+def _outside(ranges: FeatureRanges, X: pd.DataFrame, table: Table) -> list[str]:
+    """Features of every row that are outside the data, by name; a warning for every cell."""
+    matrix = X.to_numpy(dtype=np.float64)
+    cells = ranges.outside(matrix)
+    together = ranges.distance(matrix) > ranges.farthest
+    names = np.array(ranges.names, dtype=object)
+    for row, place in np.argwhere(cells)[:_MOST_WARNINGS].tolist():
+        name, value = str(names[place]), float(matrix[row, place])
+        low, high = float(ranges.low[place]), float(ranges.high[place])
+        guess = guess_unit(name, value, low, high)
+        warnings.warn(
+            f"{table.file}, line {table.lines[row]}: {name} {value:g}, training {low:.3g}–"
+            f"{high:.3g}{guess and f': {guess}?'}",
+            stacklevel=3,
+        )
+    if (more := int(cells.sum()) - _MOST_WARNINGS) > 0:
+        warnings.warn(f"{more} more cells are outside the data", stacklevel=3)
+    found = [", ".join(names[row]) for row in cells]
+    return [name or ("together" if far else "") for name, far in zip(found, together, strict=True)]
+
+
+# Predictions as they are written: beside the columns of the table, with as many digits as matter.
+
+
+def with_input(predictions: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Predictions behind the columns of the table; a column of a taken name is called given."""
+    given = table.cells.reset_index(drop=True)
+    taken = set(predictions.columns) & {*map(str, given.columns)}
+    ids = {name for name in taken if name == predictions.columns[0]}
+    given = given.rename(columns={name: f"{name} (given)" for name in taken - ids})
+    first = 1 if ids or predictions.columns[0] == "row" else 0
+    return pd.concat([given, predictions.iloc[:, first:]], axis=1)
+
+
+def rounded(predictions: pd.DataFrame, fitted: FittedStudy) -> pd.DataFrame:
+    """Three digits of the spread of every target, four of probabilities."""
+    digits = {}
+    for name, values in zip(
+        fitted.model.target_names_, fitted.held_out.targets.values.T, strict=True
+    ):
+        spread = float(np.nanstd(values))
+        places = int(np.clip(2 - np.floor(np.log10(spread)), 0, 15)) if spread > 0.0 else 3
+        digits |= {name + what: places for what in ("", " low", " high")}
+        digits |= {name + what: 4 for what in (" P(lower)", " P(upper)")}
+    return predictions.round({name: digits[name] for name in predictions if name in digits})

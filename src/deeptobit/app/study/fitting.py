@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from deeptobit import auto, estimators
 from deeptobit.app.study import config, visits
+from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
@@ -185,7 +186,7 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     ...     _ = path.write_text('data.file = "a.parquet"\ntargets.y = {upper = 30}')
     ...     network = make_network(read_study(path))
     >>> network.rank, network.n_layers, network.noise, network.upper
-    (10, 2, 'gaussian', {'y': 30.0})
+    (1, 2, 'gaussian', {'y': 30.0})
     """
     settings = study.model
     rank, n_layers = _RANK, 2
@@ -211,8 +212,9 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
+    most = min(rank, max(len(names), 1)) if rank == _RANK else rank  # more is for nothing
     return estimators.SubspaceNetworkRegressor(
-        rank=rank,
+        rank=most,
         n_layers=n_layers if bounded else 1,  # without bounds any depth is linear
         alpha=alphas[0] if len(alphas) == 1 else "auto",
         noise="gaussian" if settings.noise == "auto" else settings.noise,
@@ -231,6 +233,7 @@ def fit_study(
     study: Study,
     data: StudyData,
     *,
+    findings: Sequence[Finding] | None = None,
     n_jobs: int | None = None,
     progress: Progress = lambda done, total: None,
 ) -> FittedStudy:
@@ -244,6 +247,8 @@ def fit_study(
     ----------
     study : Study
     data : StudyData
+    findings : sequence of Finding, optional
+        What is known of the data; by default :func:`diagnose` looks.
     n_jobs : int, optional
         Fits side by side; the result does not depend on it.
     progress : callable, optional
@@ -273,7 +278,7 @@ def fit_study(
     MMSE         40       0.6  0.6     -0.1
     """
     started = perf_counter()
-    findings = diagnose(study, data)
+    findings = diagnose(study, data) if findings is None else findings
     # Rows without outcomes could fill a whole fold.
     rows = np.flatnonzero(~data.targets.missing.all(axis=1))
     groups = None if data.groups is None else data.groups[rows]
@@ -297,7 +302,7 @@ def fit_study(
         name=study.source.path.stem,
         text=config.settings_text(study),
         held_out=held_out,
-        findings=(*findings, *warned),
+        findings=(*findings, *too_good(held_out), *warned),
         n_groups=None if groups is None else len(set(groups)),
         facts=config.versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=len(data.targets),
@@ -382,6 +387,17 @@ def _choosing_folds(
     automatic = isinstance(study.model, config.AutoSettings)
     many = automatic and n_rows > auto.MANY_ROWS
     return "auto" if many else _count_folds(study, groups, n_rows)
+
+
+_TOO_GOOD = 0.98  # R² on held-out rows
+
+
+def too_good(held_out: HeldOut) -> list[Finding]:
+    """Targets that are predicted nearly without error, as only their own copies do."""
+    table = held_out.table()
+    found = table.index[(table["r2"] > _TOO_GOOD) & (table["entries"] >= FEWEST)]
+    message = f"held-out R² above {_TOO_GOOD}: does a feature tell the outcome?"
+    return [Finding("warning", str(name), message, "leak") for name in found]
 
 
 def as_findings(caught: Iterable[warnings.WarningMessage]) -> list[Finding]:

@@ -9,10 +9,12 @@ import csv
 import datetime
 import json
 import os
+import re
 import subprocess
 import sys
+from codecs import BOM_UTF8, getincrementaldecoder
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -23,7 +25,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deeptobit.app.study.tables import BLANKS, StudyError, Table, as_text
+from deeptobit.app.study import layout
+from deeptobit.app.study.tables import BLANKS, Dialect, Remark, Repair, StudyError, Table, as_text
 from deeptobit.arrays import listed
 from deeptobit.extras import require
 from deeptobit.scale import Frame, ParquetTable, TextTable, csv_to_parquet
@@ -64,7 +67,13 @@ def as_study_error() -> Iterator[None]:
         raise error if isinstance(error, StudyError) else StudyError(str(error)) from None
 
 
-def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[str] = ()) -> Table:
+def read_table(
+    path: Path | str,
+    *,
+    sheet: str | None = None,
+    header: int | None = None,
+    missing: Sequence[str] = (),
+) -> Table:
     r"""Read a table whole.
 
     Parameters
@@ -75,6 +84,8 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
         ``.dta``, ``.parquet``, ``.arrow``, or a folder of ``.parquet`` files.
     sheet : str, optional
         Sheet of a workbook; the first by default.
+    header : int, optional
+        Row of the file that names the columns, from 1; by default it is looked for.
     missing : sequence of str
         Cells that count as blank besides the usual ones, such as ``-4`` or ``999``.
 
@@ -88,7 +99,7 @@ def read_table(path: Path | str, *, sheet: str | None = None, missing: Sequence[
     >>> table.text("id").tolist(), table.numbers("MMSE")
     (['007', '008'], array([29.5,  nan]))
     """
-    return TableFile(Path(path), sheet=sheet, missing=missing).read()
+    return TableFile(Path(path), sheet=sheet, header=header, missing=missing).read()
 
 
 class TableFile:
@@ -97,18 +108,28 @@ class TableFile:
     Parameters
     ----------
     path : Path
-    sheet, missing
+    sheet, header, missing
         As in :func:`read_table`.
+    repairs : mapping
+        By column, how its cells are read differently.
     """
 
     def __init__(
-        self, path: Path, *, sheet: str | None = None, missing: Sequence[str] = ()
+        self,
+        path: Path,
+        *,
+        sheet: str | None = None,
+        header: int | None = None,
+        missing: Sequence[str] = (),
+        repairs: Mapping[str, Repair] | None = None,
     ) -> None:
         if not os.path.exists(path):  # unlike Path.exists, it accepts a name of any length
             raise StudyError(f"{path}: there is no such file")
         self.path, self.file, kind = path, path.name, kind_of_file(path)
         self._blanks, self._labels = BLANKS | {*missing}, dict[str, dict[float, str]]()
-        self._comma = False
+        self._comma, self._repairs, self.remarks = False, repairs or {}, list[Remark]()
+        self.dialect = Dialect()
+        self._places, self._n_heads = dict[str, int](), 0  # rows of units below the header
         if sheet is not None and kind not in SHEETS:
             raise StudyError(f"{self.file} has no sheets: sheet is for Excel files")
         if kind not in KINDS:
@@ -116,23 +137,69 @@ class TableFile:
             raise StudyError(f"{self.file}: cannot read files of kind {kind!r}; known are {known}")
         with as_study_error():
             if kind in TEXT:
-                separator = sniff_separator(path)
-                self._comma = separator != ","
-                self.source: Source = TextTable(path, separator=separator, blanks=self._blanks)
+                self.source: Source = self._open_text(header)
             elif kind in SHEETS:
-                self.source = Whole(*_table_of(read_sheet(path, sheet), self.file), self.file)
+                frame, lines, self._places = self._table_of(read_sheet(path, sheet), header)
+                self.source = Whole(frame, lines, self.file)
             elif kind in STATISTICS:
                 frame, self._labels = _read_statistics(path)
                 self.source = Whole(frame, np.arange(2, len(frame) + 2), self.file)
             else:
                 self.source = _open_parquet(path)
             self.columns, n_rows = self.source.columns, self.source.n_rows
-        twice = [name for name, times in Counter(self.columns).items() if times > 1]
-        if twice:
-            message = "column names must differ; rename those that are called"
-            raise StudyError(f"{self.file}: {message} {listed(twice)}")
         if n_rows == 0:
             raise StudyError(f"{self.file} has a header but no row of data; add rows")
+        twice = {name.split(layout.APART)[0] for name in self.columns if layout.APART in name}
+        if twice:
+            named = {n: at for n, at in self._places.items() if n.split(layout.APART)[0] in twice}
+            copies, remarks = layout.without_copies(self._whole(list(named)), named, self.file)
+            self.columns = [name for name in self.columns if name not in copies]
+            self.remarks += remarks
+
+    def _open_text(self, header: int | None) -> TextTable:
+        """A text file: its encoding, its separator and its header are found."""
+        encoding = sniff_encoding(self.path)
+        if encoding != "utf-8":
+            message = f"{self.file} is not UTF-8 and was read as {encoding.title()}"
+            self.remarks.append(Remark("read", "encoding", message))
+        separator, rows = sniff_separator(self.path, encoding)
+        self._comma = separator != ","
+        commas = any(_DECIMAL_COMMA.fullmatch(cell) for row in rows for cell in row)
+        with self.path.open("rb") as file:
+            bom = file.read(3) == BOM_UTF8
+        marked = "utf-8-sig" if bom else encoding
+        self.dialect = Dialect(separator, "," if self._comma and commas else ".", marked)
+        head = layout.find_head(rows, self.file, header)
+        names = layout.apart(head.names)
+        self._places = {name or f"column_{at + 1}": at for at, name in enumerate(names)}
+        self.remarks += head.remarks
+        self._n_heads = head.first - head.header - 1
+        above = [cell for row in rows[: head.header] for cell in row]
+        line = 1 + head.header + sum(cell.count("\n") for cell in above)
+        options: dict[str, Any] = {"separator": separator, "encoding": encoding, "header": line}
+        return TextTable(self.path, blanks=self._blanks, names=names, **options)
+
+    def _table_of(
+        self, sheet: "Sheet", header: int | None
+    ) -> tuple[pd.DataFrame, NDArray[np.int64], dict[str, int]]:
+        """The table of a sheet, its lines, and the places of its columns."""
+        rows = sheet.rows
+        some = [["" if cell == "" else as_text(cell) for cell in row] for row in rows[:_HEAD]]
+        head = layout.find_head(some, self.file, header)
+        self.remarks += head.remarks
+        lines = [at for at in range(head.first, len(rows)) if any(map(_is_filled, rows[at]))]
+        columns = list(zip(*(rows[at] for at in lines), strict=True)) or [() for _ in head.names]
+        names = layout.apart([name or f"column_{at + 1}" for at, name in enumerate(head.names)])
+        kept = [
+            at for at, name in enumerate(head.names) if name or any(map(_is_filled, columns[at]))
+        ]
+        frame = pd.DataFrame({names[at]: _typed(columns[at]) for at in kept})
+        places = {names[at]: at for at in kept}
+        return frame, np.array(lines, dtype=np.int64) + 1, places
+
+    def _whole(self, columns: list[str] | None) -> pd.DataFrame:
+        """Some columns of all rows, as they are stored."""
+        return self._read(columns).cells
 
     def chunks(
         self, columns: Sequence[str] | None, batch_rows: int
@@ -144,9 +211,12 @@ class TableFile:
                 yield self._table(frame.cells, frame.where, frame.lines), rows
 
     def read(self) -> Table:
-        """The whole table."""
+        """The whole table, without rows that are no people."""
+        return layout.without_summaries(self._read(self.columns))
+
+    def _read(self, columns: list[str] | None) -> Table:
         with as_study_error():
-            frames = list(self.source.frames(None, _ALL_ROWS))
+            frames = list(self.source.frames(columns, _ALL_ROWS))
         lines, cells = np.concatenate([frame.lines for frame in frames]), frames[0].cells
         if isinstance(self.source, ParquetTable):
             lines = np.arange(2, len(lines) + 2)  # as if all files were one
@@ -154,7 +224,9 @@ class TableFile:
             arrow = require("pyarrow", "app")
             parts = [arrow.Table.from_batches([frame.cells]) for frame in frames]
             cells = arrow.concat_tables(parts, promote_options="permissive")
-        return self._table(cells, self.file, lines)
+        table = self._table(cells, self.file, lines)
+        units = np.arange(len(lines)) < self._n_heads
+        return table.where(~units) if self._n_heads else table
 
     def _table(self, cells: Any, file: str, lines: NDArray[np.int64]) -> Table:
         if not isinstance(cells, pd.DataFrame):
@@ -166,7 +238,8 @@ class TableFile:
                     raise StudyError(f"{file} is damaged; write it again") from None
             types = {arrow.bool_(): pd.BooleanDtype()}  # true and false beside blanks
             cells = cells.replace_schema_metadata().to_pandas(types_mapper=types.get)
-        return Table(cells, file, lines, self._comma, self._blanks, self._labels)
+        options = self._comma, self._blanks, self._labels, self._repairs, tuple(self.remarks)
+        return Table(cells, file, lines, *options)
 
 
 class Whole:
@@ -202,36 +275,70 @@ def _open_parquet(path: Path) -> ParquetTable:
 
 SEPARATORS = (",", ";", "\t", "|")
 _MOST_RECORDS = 20  # that decide on the separator
+_HEAD = layout.MOST_LINES
+_DECIMAL_COMMA = re.compile(r"\s*[<>+-]?\d*,\d+\s*")
+_NO_TEXT = {*range(9), *range(14, 27), 0x81, 0x8D, 0x8F, 0x90, 0x9D}  # in no text of Windows-1252
 _MOST_BYTES = 2**20
 
 
-def sniff_separator(path: Path) -> str:
-    r"""The separator that gives the first records the same and the largest number of cells.
+def sniff_encoding(path: Path) -> str:
+    """UTF-8, or Windows-1252 where a file is text and not UTF-8."""
+    decoder, control = getincrementaldecoder("utf-8")(), False
+    with path.open("rb") as file:
+        try:
+            while block := file.read(_MOST_BYTES):
+                control = control or b"\0" in block
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            file.seek(0)
+            sample = file.read(_MOST_BYTES)
+            if not control and not set(sample) & _NO_TEXT:
+                return "windows-1252"
+    return "utf-8"  # and if it is not, the error says where
+
+
+def sniff_separator(path: Path, encoding: str = "utf-8") -> tuple[str, list[list[str]]]:
+    r"""The separator with which most of the first records have the same number of cells.
+
+    Returns
+    -------
+    separator : str
+    rows : list of lists of str
+        The first lines, a record each; blank ones too.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.csv")
-    ...     _ = path.write_text("id;MMSE\nS1;29,5\nS2;30,0\n")
-    ...     sniff_separator(path)
+    ...     _ = path.write_text("Export\nid;MMSE\nS1;29,5\nS2;30,0\n")
+    ...     sniff_separator(path)[0]
     ';'
     """
     with path.open("rb") as file:
-        text = file.read(_MOST_BYTES).decode("utf-8-sig", errors="ignore")
+        text = file.read(_MOST_BYTES).decode(
+            "utf-8-sig" if encoding == "utf-8" else encoding, errors="ignore"
+        )
     lines = text.splitlines(keepends=True)
     lines = lines[:-1] if len(text) > _MOST_BYTES // 2 else lines  # the last may be incomplete
 
-    def agreement(separator: str) -> tuple[bool, int]:
-        records = csv.reader(lines, delimiter=separator, strict=True)
+    def records(separator: str) -> list[list[str]]:
+        found = csv.reader(lines, delimiter=separator, strict=True)
         try:
-            some = (cells for cells in records if any(cell.strip() for cell in cells))
-            widths = [len(cells) for cells in islice(some, _MOST_RECORDS)]
+            return list(islice(found, _HEAD))
         except csv.Error:
-            return False, 0
-        return (len(set(widths)) == 1, widths[0]) if widths and widths[0] > 1 else (False, 0)
+            return []
 
-    return max(SEPARATORS, key=agreement)
+    def agreement(separator: str) -> tuple[bool, int, int]:
+        some = (row for row in records(separator) if any(cell.strip() for cell in row))
+        widths = Counter(map(len, islice(some, _MOST_RECORDS)))
+        width, times = max(widths.items(), key=lambda each: each[1], default=(0, 0))
+        many = width > 1 and times > 0.5 * widths.total()
+        return (len(widths) == 1, times, width) if many else (False, 0, 0)
+
+    best = max(SEPARATORS, key=agreement)
+    return best, records(best) or [line.split(best) for line in lines[:1]]
 
 
 def convert_table(
@@ -267,7 +374,7 @@ def convert_table(
             f"{path.name}: only text files can be converted ({', '.join(TEXT)}); save it as "
             "'CSV UTF-8'"
         )
-    separator = sniff_separator(path)
+    separator, _ = sniff_separator(path)
     with as_study_error():
         return csv_to_parquet(
             path,
@@ -383,20 +490,6 @@ def _is_acyclic(successors: NDArray[np.int64]) -> bool:
     for _ in range(end.bit_length()):
         jump = jump[jump]
     return bool((jump == end).all())
-
-
-def _table_of(sheet: Sheet, file: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """The table of a sheet and its lines; the first row that is not blank names the columns."""
-    lines = [line for line, row in enumerate(sheet.rows) if any(_is_filled(cell) for cell in row)]
-    if not lines:
-        raise StudyError(f"{file} is empty: the first row must name the columns")
-    names = ["" if cell == "" else as_text(cell).strip() for cell in sheet.rows[lines[0]]]
-    columns = list(zip(*(sheet.rows[line] for line in lines[1:]), strict=True))
-    columns = columns or [() for _ in names]
-    kept = [at for at, name in enumerate(names) if name or any(map(_is_filled, columns[at]))]
-    frame = pd.DataFrame({at: _typed(columns[at]) for at in kept})
-    frame.columns = pd.Index([names[at] or f"column_{at + 1}" for at in kept])
-    return frame, np.array(lines[1:], dtype=np.int64) + 1
 
 
 def _is_filled(cell: Cell) -> bool:

@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from deeptobit.app.study import columns
-from deeptobit.app.study.config import toml_cell, toml_key, toml_text
-from deeptobit.app.study.tables import Table, parse_numbers, split_limits
+from deeptobit.app.study.config import Source, parse_study, toml_cell, toml_key, toml_text
+from deeptobit.app.study.data import read_data
+from deeptobit.app.study.doctor import Finding, edit_study, examine
+from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
 _FLAG_VALUES = 2  # PID may be a flag: it is also a disease
@@ -276,3 +278,41 @@ def _target(target: ProposedTarget) -> str:
     if not target.certain:
         lines = ["# Perhaps a target, now a feature:", *(f"# {line}" for line in lines)]
     return "\n".join(lines) + "\n"
+
+
+# What the doctor decides for a proposed study.
+
+_DECIDED = ("code", "word", "leak", "outside")
+_MOST_ROUNDS = 3  # what is wrong with cells hides what is wrong with features
+
+
+def decide(text: str, path: Path, data: Path) -> tuple[str, list[Finding], list[Finding]]:
+    """A proposed study file with what is certainly wrong mended, what was, and what is left.
+
+    The name of a finding is a comment behind its line; what is left is told at the top.
+
+    Parameters
+    ----------
+    text : str
+        The proposal.
+    path, data : Path
+        The study file, which is not written, and its table.
+    """
+    decided: list[Finding] = []
+    for _ in range(_MOST_ROUNDS):
+        try:
+            study = parse_study(Source(path, text))
+            findings, _ = examine(study, read_data(study, data))
+        except StudyError:  # 'check' says it
+            return text, decided, []
+        certain = [one for one in findings if one.edits and one.kind in _DECIDED]
+        if not certain:
+            break
+        text = edit_study(text, certain, explain=True)
+        decided += certain
+    left = [finding for finding in findings if finding.level != "note"]
+    if left:
+        head = "\n# 'deeptobit check' explains and mends what was found:\n"
+        lines = [f"# {finding.name}: {finding.message}\n" for finding in left]
+        text = text.replace("\n[data]", f"{head}{''.join(lines)}\n[data]", 1)
+    return text, decided, left

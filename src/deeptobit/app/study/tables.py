@@ -1,11 +1,12 @@
 """Tables of people in rows: their cells as text and as numbers, and how they are written."""
 
 import io
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 # "None" is not among them: it is a category ("treatment: None") more often than a blank.
 BLANKS = frozenset({"", ".", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "#NULL!"})
+_CODE = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d*)?|[+-]?\.\d+")  # a number, but not the id 007
 YES = frozenset({"1", "1.0", "true", "t", "yes", "y", "<", ">", "below", "above", "censored"})
 NO = frozenset({"0", "0.0", "false", "f", "no", "n", "=", "observed", "detected"})
 
@@ -131,6 +133,51 @@ def split_limits(cells: "pd.Series[Any]") -> tuple["pd.Series[Any]", BoolArray, 
     return bare.where(bare.notna(), None), below, above
 
 
+class Repair(NamedTuple):
+    """How the cells of one column are read differently from how they are written.
+
+    Attributes
+    ----------
+    missing : tuple of str
+        Cells that mean missing in this column alone; numbers are compared as numbers.
+    divide : float
+        Numbers are divided by it: all of them, or those above or below a limit.
+    above, below : float or None
+    ignore_case : bool
+        Whether ``Male`` and ``male`` are the same category.
+    """
+
+    missing: tuple[str, ...] = ()
+    divide: float = 1.0
+    above: float | None = None
+    below: float | None = None
+    ignore_case: bool = False
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        """Numbers in one unit.
+
+        Examples
+        --------
+        >>> Repair(divide=100.0, above=3.0).apply(np.array([1.7, 182.0, np.nan]))
+        array([1.7 , 1.82,  nan])
+        """
+        some = np.ones(values.shape, dtype=np.bool_)
+        some &= True if self.above is None else values > self.above
+        some &= True if self.below is None else values < self.below
+        return np.where(some, values / self.divide, values)
+
+
+class Remark(NamedTuple):
+    """What was decided when a table was read: a name of a finding, its part, and a sentence."""
+
+    kind: str
+    about: str
+    message: str
+
+
+_READ = Repair()
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Cells as they are stored, to be read as text or as numbers column by column.
@@ -153,6 +200,10 @@ class Table:
     labels : mapping
         By column of codes, what each number stands for, as SPSS and Stata store it. Such a column
         is read as labels where text is wanted, and as codes where numbers are.
+    repairs : mapping
+        By column, what the study says of its cells.
+    remarks : tuple of Remark
+        What was left out or guessed when the file was read.
 
     Examples
     --------
@@ -168,17 +219,21 @@ class Table:
     decimal_comma: bool = False
     blanks: frozenset[str] = BLANKS
     labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
+    repairs: Mapping[str, Repair] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
     # Reading ten thousand columns of text takes seconds, and several steps need each.
     _text: dict[str, "pd.Series[Any]"] = field(default_factory=dict, repr=False)
     _parsed: dict[str, tuple[FloatArray, BoolArray]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         """Take codes for missing out of the columns of numbers."""
-        codes, columns = self._codes, self.cells.columns
-        numeric = columns[[dtype.kind in "iuf" for dtype in self.cells.dtypes]] if codes else ()
-        found = [name for name in numeric if self.cells[name].isin(codes).any()]
-        if found:
-            known = {name: self.cells[name].mask(self.cells[name].isin(codes)) for name in found}
+        numeric = self.cells.columns[[dtype.kind in "iuf" for dtype in self.cells.dtypes]]
+        known = {}
+        for name in numeric if self._codes(None) else self.repairs.keys() & set(numeric):
+            coded = self.cells[name].isin(self._codes(name))
+            if coded.any():
+                known[name] = self.cells[name].mask(coded)
+        if known:
             object.__setattr__(self, "cells", self.cells.assign(**known))
 
     def __len__(self) -> int:
@@ -190,45 +245,65 @@ class Table:
         """Names of the columns, in order."""
         return [str(name) for name in self.cells.columns]
 
-    def where(self, rows: BoolArray) -> "Table":
-        """Some of the rows."""
-        return replace(self, cells=self.cells[rows], lines=self.lines[rows], _text={}, _parsed={})
+    def where(self, rows: BoolArray, remarks: Iterable[Remark] = ()) -> "Table":
+        """Some of the rows, and remarks why."""
+        return replace(
+            self,
+            cells=self.cells[rows].reset_index(drop=True),
+            lines=self.lines[rows],
+            remarks=(*self.remarks, *remarks),
+            _text={},
+            _parsed={},
+        )
 
     def text(self, column: str) -> "pd.Series[Any]":
         """Cells as text, None where blank."""
         if column not in self._text:
             cells, names = self.cells[column], self.labels.get(column)
+            repair, codes = self.repairs.get(column, _READ), self._codes(column)
             if names is not None:
                 text = cells.map(lambda code: names.get(code, as_text(code)), na_action="ignore")
             elif cells.dtype.kind in "biufMm":
                 text = cells.map(as_text, na_action="ignore")
             else:
                 text = cells.map(lambda cell: str(cell).strip(), na_action="ignore")
-                text = text.mask(text.isin(self.blanks))
+                text = text.mask(text.isin({*self.blanks, *repair.missing}))
+                if codes and text.notna().any():  # -4.0 is -4, but the id 007 is not 7
+                    numbers = text.map(self._number, na_action="ignore")
+                    text = text.mask(numbers.isin(codes))
+                text = text.str.casefold() if repair.ignore_case else text
             text = text.astype(object)
             self._text[column] = text.where(text.notna(), None)
         return self._text[column]
 
+    def _number(self, cell: str) -> float | None:
+        found = _CODE.fullmatch(cell.replace(",", ".") if self.decimal_comma else cell)
+        return None if found is None else float(found[0])
+
     def parse(self, column: str) -> tuple[FloatArray, BoolArray]:
         """Cells as numbers, and where a cell is neither a number nor blank."""
         if column not in self._parsed:
-            cells = self.cells[column]
+            cells, codes = self.cells[column], self._codes(column)
             if cells.dtype.kind in "biuf":
                 values: FloatArray | None = cells.to_numpy(dtype=np.float64, na_value=np.nan)
             else:
                 values = plain_numbers(cells)
-            if values is None or np.isin(values, self._codes).any():
+            if values is None:
                 text, comma = self.text(column), self.decimal_comma
-                self._parsed[column] = parse_numbers(text, decimal_comma=comma)
+                values, wrong = parse_numbers(text, decimal_comma=comma)
             else:
-                self._parsed[column] = np.where(np.isinf(values), np.nan, values), np.isinf(values)
+                values, wrong = np.where(np.isinf(values), np.nan, values), np.isinf(values)
+            if codes:
+                values = np.where(np.isin(values, codes), np.nan, values)
+            if column in self.repairs:
+                values = self.repairs[column].apply(values)
+            self._parsed[column] = values, wrong
         return self._parsed[column]
 
-    @property
-    def _codes(self) -> list[float]:
-        """The blanks that are numbers."""
-        plain = [code for code in self.blanks if code.lstrip("+-").replace(".", "", 1).isdigit()]
-        return [float(code) for code in plain]
+    def _codes(self, column: str | None) -> list[float]:
+        """The blanks of a column that are numbers, or those of all columns."""
+        own = self.repairs.get(column, _READ).missing if column is not None else ()
+        return [float(code) for code in (*self.blanks, *own) if _CODE.fullmatch(code)]
 
     def n_blank(self, column: str) -> int:
         """Number of cells without a value."""
@@ -297,7 +372,35 @@ def check_writable(path: Path) -> None:
         raise StudyError(f"{path.parent}: there is no such folder; make it first")
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
+class Dialect(NamedTuple):
+    """How a text file is written."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+
+_FORMULA = re.compile(r"[=+@\t\r]|-(?!\.?\d)")
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Text that a spreadsheet would run as a formula, with a quote before it.
+
+    Examples
+    --------
+    >>> without_formulas(pd.DataFrame({"id": ["=cmd()", "+1", "-1", "@SUM", "a"]}))["id"].tolist()
+    ["'=cmd()", "'+1", '-1', "'@SUM", 'a']
+    """
+
+    def quoted(cell: Any) -> Any:
+        return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+    words = [name for name in table.columns if table[name].dtype.kind == "O"]
+    table = table.assign(**{name: table[name].map(quoted) for name in words})
+    return table.rename(columns=quoted)
+
+
+def write_table(table: pd.DataFrame, path: Path, dialect: Dialect | None = None) -> None:
     r"""Write a table without its index, in the format of the suffix.
 
     Examples
@@ -313,7 +416,9 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     check_writable(path)
     kind = path.suffix.lower()
     if kind == ".csv":
-        content: str | bytes = table.to_csv(index=False, lineterminator="\n")
+        separator, decimal, encoding = dialect or Dialect()
+        text = table.to_csv(index=False, lineterminator="\n", sep=separator, decimal=decimal)
+        content: str | bytes = text.encode(encoding, errors="replace")
     elif kind == ".parquet":
         require("pyarrow", "app")
         content = table.to_parquet(index=False)

@@ -1,0 +1,261 @@
+"""Where the table is in a file: below title lines, under one or two rows of names, above a mean.
+
+People export tables with a title, merged cells, a row of units and a last row of means. The row
+that names the columns is looked for in the first rows, and what is no person is left out; both are
+said in remarks.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from deeptobit.app.study.tables import BLANKS, Remark, StudyError, Table
+from deeptobit.arrays import BoolArray, listed
+
+MOST_LINES = 50  # that are looked at
+_WIDE = 0.6  # of the usual number of cells, which a row of names has
+_MOST_HEADERS = 3
+_NUMBER = re.compile(r"\s*[<>]?\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*%?\s*")
+
+
+class Head(NamedTuple):
+    """The rows before the data, counted from 0: the one with the names, and the first of data."""
+
+    header: int
+    names: list[str]
+    first: int
+    remarks: tuple[Remark, ...]
+
+
+def _is_number(cell: str) -> bool:
+    return bool(_NUMBER.fullmatch(cell))
+
+
+def find_head(rows: Sequence[Sequence[str]], file: str, header: int | None = None) -> Head:
+    """The names of the columns, and where the data begin.
+
+    The header is the first row with nearly as many cells as most rows have. Rows of words above
+    columns of numbers belong to it: of several the one with the most different names is taken, and
+    a blank name is filled from the row above, as merged cells leave it.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        The first rows of a file as text, "" where blank.
+    file : str
+        Its name, for errors.
+    header : int, optional
+        The row that names the columns, from 1, if it is known.
+
+    Examples
+    --------
+    >>> rows = [["Export 2024", "", ""], ["id", "age", "MMSE"], ["", "years", "points"]]
+    >>> rows += [["a", "70", "29"], ["b", "75", "30"], ["c", "71", "27"], ["d", "80", "21"]]
+    >>> head = find_head(rows, "a.xlsx")
+    >>> head.header, head.names, head.first
+    (1, ['id', 'age', 'MMSE'], 3)
+    >>> [remark.message for remark in head.remarks]
+    ['row 2 of a.xlsx names the columns', 'row 3 of a.xlsx holds no person, and is left out']
+    """
+    cells = [[cell.strip() for cell in row] for row in rows]
+    filled = [sum(map(bool, row)) for row in cells]
+    some = [number for number in filled if number]
+    if not some:
+        raise StudyError(f"{file} is empty: the first row must name the columns")
+    usual = float(np.median(some))
+    if header is not None:
+        if header > len(cells) or not filled[header - 1]:
+            raise StudyError(f"[data] header = {header}: this row of {file} is blank or not there")
+        top = header - 1
+        heads = [top]
+    else:
+        wide = (
+            at
+            for at, number in enumerate(filled)
+            if number and number >= min(usual - 1, _WIDE * usual)
+        )
+        top = next(wide)
+        heads = [at for at in range(top, top + _MOST_HEADERS) if _is_head(cells, at, top)] or [top]
+        heads = [at for place, at in enumerate(heads) if at == top + place]
+    best = max(heads, key=lambda at: (len({*cells[at]} - {""}), -at))
+    names = [_name(cells, at, best, top) for at in range(len(cells[best]))]
+    first = max(heads) + 1
+    remarks = []
+    # A title in the first line is found; a first line of names needs no remark.
+    if best != next(at for at, number in enumerate(filled) if number):
+        remarks.append(Remark("read", "header", f"row {best + 1} of {file} names the columns"))
+    for at in heads:
+        if at != best:
+            message = f"row {at + 1} of {file} holds no person, and is left out"
+            remarks.append(Remark("read", f"row {at + 1}", message))
+    _check_names(names, cells[first:], file, best)
+    return Head(best, names, first, tuple(remarks))
+
+
+def _is_head(cells: list[list[str]], at: int, top: int) -> bool:
+    """Whether a row holds words where the rows below hold numbers."""
+    if at == top:
+        return True
+    below = [row for row in cells[top + _MOST_HEADERS :] if any(row)]
+    if at >= len(cells) or len(below) < _MOST_HEADERS:
+        return False
+    width = min(map(len, (cells[at], *below)))
+    known = [[row[place] for row in below if row[place]] for place in range(width)]
+    numeric = [
+        place
+        for place, column in enumerate(known)
+        if column and sum(map(_is_number, column)) >= 0.8 * len(column)
+    ]
+    words = [cells[at][place] for place in numeric if cells[at][place] not in BLANKS]
+    enough = len(words) >= max(2, 0.4 * len(numeric))
+    return enough and not any(map(_is_number, words)) and len({*words}) > 1
+
+
+def _name(cells: list[list[str]], column: int, best: int, top: int) -> str:
+    """The name of a column, from the row above if its own cell is blank."""
+    above = (cells[at][column] for at in range(best, top - 1, -1) if column < len(cells[at]))
+    found = next(filter(None, above), "")
+    if not found and top and column < len(cells[top - 1]) and sum(map(bool, cells[top - 1])) > 1:
+        found = cells[top - 1][column]
+    return found
+
+
+def _check_names(names: list[str], data: list[list[str]], file: str, header: int) -> None:
+    """Refuse a header that is blank above most columns, or that is a row of data."""
+    used = [at for at in range(len(names)) if any(at < len(row) and row[at] for row in data)]
+    blank = [at for at in used if not names[at]]
+    say = "[data] header = 3 in the study file names the row of names, and sheet the sheet"
+    if len(used) > 1 and len(blank) > 0.5 * len(used):
+        raise StudyError(
+            f"{file}: row {header + 1} names {len(used) - len(blank)} of {len(used)} columns; {say}"
+        )
+    numbers = [name for name in names if name and _is_number(name)]
+    unlike = any("." in name or "," in name for name in numbers) or len({*numbers}) < len(numbers)
+    if len(numbers) > 1 and len(numbers) > 0.6 * len(names) and unlike:
+        raise StudyError(
+            f"{file}: row {header + 1} holds numbers ({listed(numbers, 3)}), and no names of "
+            f"columns; add a row of names, or {say}"
+        )
+
+
+# Rows at the end that are no people.
+
+_SUMMARY = re.compile(
+    r"(grand )?(total|sum|mean|average|avg|median|sd|std\.?|std\.? ?dev\.?|standard deviation"
+    r"|min|max|minimum|maximum|count|n|mittelwert|mittel|summe|gesamt|anzahl|stabw\.?|durchschnitt)"
+    r"( ?\(?(sd|se)\)?)?( ?[=:].*)?",
+    re.IGNORECASE,
+)
+_LAST = 10
+_LEAST_COLUMNS = 4
+
+
+def without_summaries(table: Table) -> Table:
+    """A table without last rows such as ``Mean``, notes below it, and headers within it.
+
+    Examples
+    --------
+    >>> cells = {"id": ["a", "b", "Mean"], "age": ["70", "75", "72.5"], "MMSE": ["30", "28", "29"]}
+    >>> table = without_summaries(Table(pd.DataFrame(cells), "a.csv", np.arange(2, 5)))
+    >>> len(table), table.remarks[0].message
+    (2, "line 4 of a.csv ('Mean') holds no person, and is left out")
+    """
+    left_out = np.zeros(len(table), dtype=np.bool_)
+    last = range(max(0, len(table) - _LAST), len(table))
+    for row in reversed(last):
+        known = table.cells.iloc[row].dropna()
+        words = [str(cell).strip() for cell in known if str(cell).strip()]
+        summary = bool(words) and bool(_SUMMARY.fullmatch(words[0]))
+        note = len(words) == 1 and table.cells.shape[1] >= _LEAST_COLUMNS
+        if not (summary or (note and not _is_number(words[0]))):
+            break
+        left_out[row] = True
+    left_out |= _repeated_headers(table)
+    if not left_out.any() or left_out.all():
+        return table
+    first = {at: table.cells.iloc[at].dropna().iloc[0] for at in np.flatnonzero(left_out).tolist()}
+    remarks = [
+        Remark(
+            "read",
+            f"line {table.lines[at]}",
+            f"line {table.lines[at]} of {table.file} ({str(cell)!r}) holds no person, and is left "
+            "out",
+        )
+        for at, cell in first.items()
+    ]
+    return table.where(~left_out, remarks)
+
+
+def _repeated_headers(table: Table) -> BoolArray:
+    """Rows in which nearly every cell is the name of its column."""
+    words = [name for name in table.columns if table.cells[name].dtype.kind == "O"]
+    same = np.zeros(len(table), dtype=np.bool_)
+    if len(words) < max(2, 0.5 * table.cells.shape[1]):
+        return same
+    suspects = np.flatnonzero((table.cells[words[0]] == words[0]).to_numpy())
+    for row in suspects.tolist():
+        cells = table.cells.iloc[row]
+        same[row] = np.mean([str(cells[name]).strip() == name for name in words]) > 0.8
+    return same
+
+
+# Columns of the same name.
+
+
+def letter_of(place: int) -> str:
+    """The letter of a column in a sheet, counted from 0.
+
+    Examples
+    --------
+    >>> letter_of(0), letter_of(25), letter_of(26), letter_of(702)
+    ('A', 'Z', 'AA', 'AAA')
+    """
+    letters = ""
+    while place >= 0:
+        letters, place = chr(ord("A") + place % 26) + letters, place // 26 - 1
+    return letters
+
+
+def without_copies(
+    frame: pd.DataFrame, places: dict[str, int], file: str
+) -> tuple[list[str], list[Remark]]:
+    """Columns that are the same as another one of their name; others of one name are an error.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All columns of names that occur several times, under the names of :func:`apart`.
+    places : dict
+        By such a name, the place of the column in its file.
+    file : str
+    """
+    copies, remarks, by_name = [], [], Counter(name.split(APART)[0] for name in places)
+    for name in by_name:
+        first, *others = [each for each in places if each.split(APART)[0] == name]
+        letters = [letter_of(places[each]) for each in (first, *others)]
+        if not all(frame[first].equals(frame[other]) for other in others):
+            raise StudyError(
+                f"{file}: columns {' and '.join(letters)} are both called {name!r} and differ; "
+                "rename one of them"
+            )
+        copies += others
+        message = f"columns {' and '.join(letters)} of {file} are the same; one is kept"
+        remarks.append(Remark("read", name, message))
+    return copies, remarks
+
+
+APART = "\0"  # behind a name that occurs again, before its place
+
+
+def apart(names: Sequence[str]) -> list[str]:
+    """Names that all differ, but for blank ones: a second one has its place behind it."""
+    seen: set[str] = set()
+    found = []
+    for at, name in enumerate(names):
+        found.append(f"{name}{APART}{at}" if name and name in seen else name)
+        seen.add(name)
+    return found
