@@ -35,8 +35,13 @@ class Redraw(Protocol):
     def rows(self) -> Rows:
         """The rows that the model was fitted to."""
 
-    def draw(self, weight: FloatArray, random: np.random.RandomState) -> Layers:
-        """Layers that may be the truth, given the training rows with these weights."""
+    def draw(
+        self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
+    ) -> Layers:
+        """Layers that may be the truth, given the training rows with these weights.
+
+        ``learned``: what was learned of a prior moves with the rows, too.
+        """
 
     def refit(
         self,
@@ -54,7 +59,9 @@ class Refits(NamedTuple):
     rows: Rows
     fit: Callable[[Rows], Layers]
 
-    def draw(self, weight: FloatArray, random: np.random.RandomState) -> Layers:
+    def draw(
+        self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
+    ) -> Layers:
         """Layers fitted to the training rows with these weights."""
         X, targets, _ = self.rows
         return self.fit((X, targets, weight))
@@ -334,7 +341,8 @@ def _aligned_draws(
     effects = model._layer_effects(layer, X)[1]
     with one_blas_thread():
         for weight, seed in weights:
-            drawn = model._with_layers(redraw.draw(weight, np.random.RandomState(seed)))
+            random = np.random.RandomState(seed)
+            drawn = model._with_layers(redraw.draw(weight, random, learned=True))
             draws.append(align(effects, drawn._layer_effects(layer, X)[1], n_components))
     return draws
 
