@@ -14,7 +14,7 @@ def effects() -> FloatArray:
     """Two separated components, (4, 6)."""
     rng = np.random.default_rng(0)
     left, right = (np.linalg.qr(rng.normal(size=(n, 2)))[0] for n in (4, 6))
-    return left @ np.diag([3.0, 1.0]) @ right.T
+    return np.asarray(left @ np.diag([3.0, 1.0]) @ right.T)
 
 
 def summary(noise: float, n_components: int = 2) -> Stability:
