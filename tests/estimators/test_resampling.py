@@ -92,6 +92,15 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         model.marginal_effects(X, n_boot=1)
 
 
+def test_trees_have_effects_by_differences() -> None:
+    """Whatever is below the layers: effects over a standard deviation are those of predict."""
+    X, Y = data()
+    model = SubspaceNetworkRegressor(2, 1).fit(X, Y)
+    model.trees_ = None
+    found = model.marginal_effects(X, n_boot=2)["effect"].to_numpy().reshape(4, 6)
+    np.testing.assert_allclose(found, difference_effects(model.predict, X, X.std(axis=0)))
+
+
 def test_a_model_is_recalibrated_for_another_site() -> None:
     X, Y = data()
     for model in (models()[4], models()[3]):

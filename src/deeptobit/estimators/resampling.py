@@ -154,7 +154,7 @@ class ResampledRegressor(CensoredRegressor):
         for name, count in (("n_boot", n_boot), ("n_splits", n_splits)):
             check_count(name, count, least=2)
         redraw, random = self._redraw(), check_random_state(random_state)
-        rows = redraw.rows
+        rows = self._training_rows()
         found = self.subspaces(layer, self._named(rows[0]))[:n_components]
         if not found:
             raise ValueError("no feature has an effect in this layer: there are no directions")
@@ -186,6 +186,17 @@ class ResampledRegressor(CensoredRegressor):
         redraw: Redraw = self._training()
         return redraw
 
+    def _training_rows(self) -> Rows:
+        """The rows of ``fit``, if layers see them as they are and not what trees make of them."""
+        rows = self._redraw().rows
+        if rows[0].shape[1] != self.n_features_in_:
+            raise ValueError(
+                "trees are below the layers of this model: marginal_effects needs X, for example "
+                "the rows it was fitted to, and subspace_stability a model without trees "
+                "(members=['stack'])"
+            )
+        return rows
+
     def _apply(self, change: Recalibration) -> None:
         self._set_layers(recalibrated_layers(self.layers_, change))
 
@@ -206,7 +217,17 @@ class ResampledRegressor(CensoredRegressor):
         self.intercept_, self.sigma_ = first.intercept, last.sigma
 
     def _mean_effects(self, matrix: Any, lower: Any, upper: Any) -> FloatArray:
-        """Average of ∂E[y|x]/∂x over rows that were checked, (T, D)."""
+        """Average of ∂E[y|x]/∂x over rows that were checked, (T, D).
+
+        Trees have no slope: theirs are differences over a standard deviation of the feature.
+        """
+        if hasattr(self, "trees_"):
+            dense = np.asarray(matrix.toarray() if inputs.is_sparse(matrix) else matrix)
+            return difference_effects(
+                lambda rows: self._predictive_at(rows, lower, upper).mean(),
+                dense,
+                inputs.feature_scale(dense),
+            )
         latent = self._latent(matrix)
         step = _STEP * self.sigma_
         means = [
@@ -286,7 +307,7 @@ class EffectsRegressor(ResampledRegressor):
         check_is_fitted(self)
         check_count("n_boot", n_boot, least=2)
         redraw = self._redraw()
-        matrix = redraw.rows[0] if X is None else self._read_features(X)
+        matrix = self._training_rows()[0] if X is None else self._read_features(X)
         effect = self._mean_effects(matrix, lower, upper)
         weights = random_weights(redraw.rows[2], n_boot, groups, random_state)
         rows = matrix, lower, upper
@@ -433,13 +454,11 @@ def difference_effects(
     """
     effects = []
     for column, width in enumerate(step):
-        if width == 0.0:
-            effects.append(np.zeros_like(predict(X[:1])[0]))
-            continue
         above, below = X.copy(), X.copy()
         above[:, column] += 0.5 * width
         below[:, column] -= 0.5 * width
-        effects.append((predict(above) - predict(below)).mean(axis=0) / width)
+        change = (predict(above) - predict(below)).mean(axis=0)
+        effects.append(change / width if width > 0.0 else 0.0 * change)
     return np.array(effects).T
 
 
