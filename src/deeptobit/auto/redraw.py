@@ -46,9 +46,9 @@ class StackDraws:
     """Draws of the averaged layer; the weights of the priors and the error model stay.
 
     Every draw takes one prior with the probability of its weight: priors that disagree widen the
-    distribution. Its width and the covariance between tasks are learned again, in a few steps from
-    where they are; if they stayed, the directions that tasks share would look more certain than
-    they are.
+    distribution. Where it is ``learned`` again, in a few steps from what it is, its width and the
+    covariance between tasks move with the rows. Effects are held often enough without that;
+    the directions that tasks share would look more certain than they are.
 
     Parameters
     ----------
@@ -65,10 +65,12 @@ class StackDraws:
     fit_intercept: bool
     standardize: bool
 
-    def draw(self, weight: FloatArray, random: np.random.RandomState) -> tuple[NetworkLayer, ...]:
+    def draw(
+        self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
+    ) -> tuple[NetworkLayer, ...]:
         """A layer that may be the truth, given rows with these weights, (N,)."""
         X, targets, _ = self.rows
-        return self._fit(X, targets, weight, random, around_zero=False)
+        return self._fit(X, targets, weight, random, around_zero=False, learned=learned)
 
     def refit(
         self,
@@ -78,7 +80,7 @@ class StackDraws:
         random: np.random.RandomState,
     ) -> tuple[NetworkLayer, ...]:
         """The estimate from other rows."""
-        return self._fit(X, targets, weight, random, around_zero=True)
+        return self._fit(X, targets, weight, random, around_zero=True, learned=True)
 
     def _fit(
         self,
@@ -88,6 +90,7 @@ class StackDraws:
         random: np.random.RandomState,
         *,
         around_zero: bool,
+        learned: bool,
     ) -> tuple[NetworkLayer, ...]:
         share = np.array([each.weight for each in self.priors])
         prior, strength, _, state = self.priors[random.choice(len(share), p=share / share.sum())]
@@ -98,7 +101,9 @@ class StackDraws:
             if not around_zero:  # a feature that has left may have effects too small to be seen
                 variance = np.maximum(variance, min(variance.mean(), 1.0 / weight.sum()))
             state = replace(state, spectrum=Spectrum.build(problem, variance))
-            state = path.learn(problem, state, prior._replace(feature_variance="shared"), _STEPS)
+            if learned:
+                one_width = prior._replace(feature_variance="shared")
+                state = path.learn(problem, state, one_width, _STEPS)
             state = replace(state, spectrum=state.spectrum.scaled(strength))
             centre = np.zeros_like(state.coef)
             if not around_zero:

@@ -284,7 +284,7 @@ class InferenceRegressor(CensoredRegressor):
     ) -> FloatArray:
         """Covariance of (β, intercept, log σ), NaN with a warning where it is not determined."""
         inputs.check_choice("cov_type", cov_type, get_args(CovarianceKind))
-        covariance = self._training().covariance(task, cov_type, groups)
+        covariance: FloatArray = self._training().covariance(task, cov_type, groups)
         if np.isnan(covariance).any():
             light = self.alpha == 0.0
             advice = "set alpha > 0, or drop the target" if light else "drop the target"

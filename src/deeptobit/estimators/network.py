@@ -17,7 +17,7 @@ from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inputs import Limits, PredictionKind, Rows
 from deeptobit.estimators.prediction import of_kind
-from deeptobit.estimators.resampling import Layers, Refits
+from deeptobit.estimators.resampling import EffectsRegressor, Layers, Refits
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator
 from deeptobit.exceptions import warn
@@ -34,7 +34,7 @@ _CHUNK_ROWS = 8192
 _ROWS_OF_SLOPES = 500  # over which slopes of trees are averaged
 
 
-class LayeredRegressor(SubspaceEstimator):
+class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
     """Predictions, stages, coordinates and effects of censored layers, ``layers_``."""
 
     layers_: tuple[NetworkLayer, ...]

@@ -19,7 +19,8 @@ from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inference import estimate_table
 from deeptobit.estimators.inputs import Limits, Rows
 from deeptobit.inspection import Draw, Reference, Stability, agreement, align, summarise_draws
-from deeptobit.network import NetworkLayer
+from deeptobit.layer import solve_subspace, to_user
+from deeptobit.network import NetworkLayer, standard_start, to_standard
 from deeptobit.runtime import one_blas_thread, run_jobs
 from deeptobit.targets import CensoredTargets
 
@@ -35,8 +36,13 @@ class Redraw(Protocol):
     def rows(self) -> Rows:
         """The rows that the model was fitted to."""
 
-    def draw(self, weight: FloatArray, random: np.random.RandomState) -> Layers:
-        """Layers that may be the truth, given the training rows with these weights."""
+    def draw(
+        self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
+    ) -> Layers:
+        """Layers that may be the truth, given the training rows with these weights.
+
+        ``learned``: what was learned of a prior moves with the rows, too.
+        """
 
     def refit(
         self,
@@ -54,7 +60,9 @@ class Refits(NamedTuple):
     rows: Rows
     fit: Callable[[Rows], Layers]
 
-    def draw(self, weight: FloatArray, random: np.random.RandomState) -> Layers:
+    def draw(
+        self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
+    ) -> Layers:
         """Layers fitted to the training rows with these weights."""
         X, targets, _ = self.rows
         return self.fit((X, targets, weight))
@@ -68,6 +76,16 @@ class Refits(NamedTuple):
     ) -> Layers:
         """Layers fitted to other rows."""
         return self.fit((X, targets, weight))
+
+
+def refit_layer(model: Any, rows: Rows) -> Layers:
+    """A fitted layer for other rows, or other weights, started from what it is."""
+    null, (start,) = model._null(*rows), model.layers_
+    features, scaling = null.problem.features, null.problem.scaling
+    (start,) = to_standard([start], features.design, scaling)
+    start = standard_start(null, start, np.zeros(model.n_features_in_))
+    fit = solve_subspace(null, start, alpha=model.alpha_, tol=model.tol, max_iter=model.max_iter)
+    return (NetworkLayer(*to_user(features, scaling, fit.layer, model.rank_)),)
 
 
 def refit_recalibrated(
@@ -85,96 +103,10 @@ def recalibrated_layers(layers: Layers, change: Recalibration) -> Layers:
 
 
 class ResampledRegressor(CensoredRegressor):
-    """Effects with intervals by a bootstrap, for models that leave ``_trained`` behind.
+    """Draws and refits of models that leave ``_trained`` behind, and the stability of subspaces.
 
     It looks back at the training data, which are kept in memory but never pickled or saved.
     """
-
-    def marginal_effects(
-        self,
-        X: Any = None,
-        *,
-        lower: Limits = None,
-        upper: Limits = None,
-        groups: ArrayLike | None = None,
-        n_boot: int = 200,
-        confidence: float = 0.95,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> pd.DataFrame:
-        r"""Average marginal effects of the features on E[y|x], per unit of each.
-
-        What is estimated: by how much the mean of the outcome differs, on its own scale and with
-        its bounds, between people who differ by one unit of a feature and in no other feature of
-        the model, averaged over the rows of X:
-        :math:`\frac{1}{n}\sum_i \partial E[y_t|x_i]/\partial x_{id}`. It is no causal effect.
-
-        Standard errors come from ``n_boot`` fits to the training rows with random weights
-        (exponential, the same for all rows of a group), started from the fitted model. What the
-        model has chosen stays: penalties or priors, rank, depth, the error model. Where priors were
-        learned (:class:`~deeptobit.AutoTobitRegressor`), their centres are drawn anew in every fit,
-        so that intervals have room for what shrinkage may have missed. A 95 % interval then
-        holds the truth in 95 % of all effects of a study together, also of those picked for their
-        large estimates; the few that are in truth much larger than the rest are shrunken most, and
-        held less often. Effects of a network are not widened for the bias of its penalty. Trees
-        stay as they were grown: their effects are differences over a standard deviation of a
-        feature, and intervals are too short by what their shape is unsure of.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (n, D), optional
-            Rows to average over; those of ``fit`` by default.
-        lower, upper : arrays of shape (n, T), optional
-            Bounds per entry.
-        groups : array of shape (N,), optional
-            Labels of the training rows: the rows of one person stay together.
-        n_boot : int
-        confidence : float
-        n_jobs : int or None
-            Fits side by side; the result does not depend on it.
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        DataFrame
-            One row per (target, feature): ``effect``, ``std_err``, ``z``, ``p_value``,
-            ``ci_low`` and ``ci_high``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from deeptobit import AutoTobitRegressor
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(300, 3))
-        >>> Y = np.maximum(X[:, [0]] + rng.normal(size=(300, 2)), 0)
-        >>> model = AutoTobitRegressor(members=["stack"], random_state=0).fit(X, Y)
-        >>> model.marginal_effects(n_boot=50).loc["y0", ["effect", "std_err"]].round(2)
-                 effect  std_err
-        feature
-        x0         0.51     0.03
-        x1         0.01     0.03
-        x2         0.00     0.03
-        """
-        check_is_fitted(self)
-        check_count("n_boot", n_boot, least=2)
-        redraw = self._redraw()
-        matrix = self._own_features(redraw.rows[0]) if X is None else self._read_features(X)
-        rows = matrix, lower, upper, self._tree_changes(matrix)
-        effect = self._mean_effects(*rows)
-        weights = random_weights(redraw.rows[2], n_boot, groups, random_state)
-        jobs = [
-            delayed(_effect_moments)(self, redraw, weights[k : k + _DRAWS_PER_JOB], rows, effect)
-            for k in range(0, n_boot, _DRAWS_PER_JOB)
-        ]
-        what = f"effects, {_DRAWS_PER_JOB} draws each" if self.verbose else ""
-        first, second = np.sum(run_jobs(jobs, n_jobs, what), axis=0)
-        variance = (second - first**2 / n_boot) / (n_boot - 1)
-        parts = [
-            estimate_table(inputs.feature_names(self), *of_task, confidence, Reference())
-            for of_task in zip(effect, variance, strict=True)
-        ]
-        table = pd.concat(parts, keys=self.target_names_, names=["target", "feature"])
-        return table.rename(columns={"coef": "effect"})
 
     def subspace_stability(
         self,
@@ -302,6 +234,93 @@ class ResampledRegressor(CensoredRegressor):
         return np.asarray(factor.mean(axis=0)[:, None] * self.coef_)
 
 
+class EffectsRegressor(ResampledRegressor):
+    """Average marginal effects with intervals by a bootstrap."""
+
+    def marginal_effects(
+        self,
+        X: Any = None,
+        *,
+        lower: Limits = None,
+        upper: Limits = None,
+        groups: ArrayLike | None = None,
+        n_boot: int = 200,
+        confidence: float = 0.95,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> pd.DataFrame:
+        r"""Average marginal effects of the features on E[y|x], per unit of each.
+
+        What is estimated: by how much the mean of the outcome differs, on its own scale and with
+        its bounds, between people who differ by one unit of a feature and in no other feature of
+        the model, averaged over the rows of X:
+        :math:`\frac{1}{n}\sum_i \partial E[y_t|x_i]/\partial x_{id}`. It is no causal effect.
+
+        Standard errors come from ``n_boot`` fits to the training rows with random weights
+        (exponential, the same for all rows of a group), started from the fitted model. What the
+        model has chosen stays: penalties or priors, rank, depth, the error model. Where priors were
+        learned (:class:`~deeptobit.AutoTobitRegressor`), their centres are drawn anew in every fit,
+        so that intervals have room for what shrinkage may have missed. 95 % intervals then hold the
+        truth in at least 95 % of all effects of a study taken together. They do not promise it of
+        every single one: an effect that is in truth far larger than most others is shrunken most,
+        and held less often. Intervals of a network are not widened for the bias of its penalty. Trees
+        stay as they were grown: their effects are differences over a standard deviation of a
+        feature, and intervals are too short by what their shape is unsure of.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n, D), optional
+            Rows to average over; those of ``fit`` by default.
+        lower, upper : arrays of shape (n, T), optional
+            Bounds per entry.
+        groups : array of shape (N,), optional
+            Labels of the training rows: the rows of one person stay together.
+        n_boot : int
+        confidence : float
+        n_jobs : int or None
+            Fits side by side; the result does not depend on it.
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        DataFrame
+            One row per (target, feature): ``effect``, ``std_err``, ``z``, ``p_value``,
+            ``ci_low`` and ``ci_high``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from deeptobit import AutoTobitRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 3))
+        >>> Y = np.maximum(X[:, [0]] + rng.normal(size=(300, 2)), 0)
+        >>> model = AutoTobitRegressor(members=["stack"], random_state=0).fit(X, Y)
+        >>> found = model.marginal_effects(n_boot=50)
+        >>> found.loc[("y0", "x0"), ["effect", "std_err"]].round(2).tolist()
+        [0.47, 0.04]
+        """
+        check_is_fitted(self)
+        check_count("n_boot", n_boot, least=2)
+        redraw = self._redraw()
+        matrix = self._own_features(redraw.rows[0]) if X is None else self._read_features(X)
+        rows = matrix, lower, upper, self._tree_changes(matrix)
+        effect = self._mean_effects(*rows)
+        weights = random_weights(redraw.rows[2], n_boot, groups, random_state)
+        jobs = [
+            delayed(_effect_moments)(self, redraw, weights[k : k + _DRAWS_PER_JOB], rows, effect)
+            for k in range(0, n_boot, _DRAWS_PER_JOB)
+        ]
+        what = f"effects, {_DRAWS_PER_JOB} draws each" if self.verbose else ""
+        first, second = np.sum(run_jobs(jobs, n_jobs, what), axis=0)
+        variance = (second - first**2 / n_boot) / (n_boot - 1)
+        parts = [
+            estimate_table(inputs.feature_names(self), *of_task, confidence, Reference())
+            for of_task in zip(effect, variance, strict=True)
+        ]
+        table = pd.concat(parts, keys=self.target_names_, names=["target", "feature"])
+        return table.rename(columns={"coef": "effect"})
+
+
 def random_weights(
     given: FloatArray, n_draws: int, groups: ArrayLike | None, random_state: Any
 ) -> list[tuple[FloatArray, int]]:
@@ -353,7 +372,8 @@ def _aligned_draws(
     effects = model._layer_effects(layer, X)[1]
     with one_blas_thread():
         for weight, seed in weights:
-            drawn = model._with_layers(redraw.draw(weight, np.random.RandomState(seed)))
+            random = np.random.RandomState(seed)
+            drawn = model._with_layers(redraw.draw(weight, random, learned=True))
             draws.append(align(effects, drawn._layer_effects(layer, X)[1], n_components))
     return draws
 

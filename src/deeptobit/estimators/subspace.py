@@ -23,18 +23,11 @@ from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceRegressor
 from deeptobit.estimators.inputs import Rows, RowsBehind
 from deeptobit.estimators.prediction import SubspaceMixin, all_or_nothing
-from deeptobit.estimators.resampling import Layers, Refits, ResampledRegressor
+from deeptobit.estimators.resampling import Refits, ResampledRegressor, refit_layer
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
-from deeptobit.network import (
-    ContinuedNetwork,
-    NetworkLayer,
-    NetworkStream,
-    latents,
-    standard_start,
-    to_standard,
-)
+from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
 from deeptobit.online import (
     OnlineResult,
     OnlineSettings,
@@ -574,18 +567,6 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         self.n_iter_ = max(found.n_seen, 1)
         if isinstance(self._stream, OnlineSolver):
             self.history_ |= self._stream.history
-
-
-def refit_layer(model: Any, rows: Rows) -> Layers:
-    """A fitted layer for other rows, or other weights, started from what it is."""
-    null, (start,) = model._null(*rows), model.layers_
-    features, scaling = null.problem.features, null.problem.scaling
-    (start,) = to_standard([start], features.design, scaling)
-    start = standard_start(null, start, np.zeros(model.n_features_in_))
-    fit = batch.solve_subspace(
-        null, start, alpha=model.alpha_, tol=model.tol, max_iter=model.max_iter
-    )
-    return (NetworkLayer(*batch.to_user(features, scaling, fit.layer, model.rank_)),)
 
 
 def null_of(

@@ -150,7 +150,7 @@ def similar_order(cosines: FloatArray) -> list[int]:
 
 def heat_map(ax: Axes, table: "pd.DataFrame", stable: BoolArray | None = None) -> Any:
     """Draw a table of values between −1 and 1, the first row on top, names at the left."""
-    shades = {"cmap": DIVERGING, "vmin": -1.0, "vmax": 1.0}
+    shades: dict[str, Any] = {"cmap": DIVERGING, "vmin": -1.0, "vmax": 1.0}
     opacity = None if stable is None else np.where(stable, 1.0, PALE)
     image = ax.imshow(
         table.to_numpy(), aspect="auto", interpolation="none", alpha=opacity, **shades

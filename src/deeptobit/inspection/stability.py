@@ -29,14 +29,11 @@ class Draw(NamedTuple):
     Parameters
     ----------
     loadings : array of shape (R, D)
-    along : array of shape (R, D)
-        Effects of the draw along the directions of E's targets: loadings without a match.
     cosines : array of shape (R,)
         Between the directions of the targets.
     """
 
     loadings: FloatArray
-    along: FloatArray
     cosines: FloatArray
 
 
@@ -60,8 +57,7 @@ def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
     shown = left.Vh[:n_components]
     sign = np.sign(shown[np.arange(len(shown)), np.abs(shown).argmax(axis=1)])
     matched = np.where(found < 0.0, -sign, sign) * right.S[nearest]
-    along = sign[:, None] * (left.U[:, :n_components].T @ draw)
-    return Draw(matched[:, None] * right.Vh[nearest], along, np.abs(found))
+    return Draw(matched[:, None] * right.Vh[nearest], np.abs(found))
 
 
 def agreement(
@@ -175,10 +171,10 @@ def summarise_draws(
     """Bands, stable features and agreements.
 
     The band of a loading holds ``confidence`` of its draws. A feature is stable in a separated
-    component if its sign holds with this ``probability`` in the draws of the truth (its effect
-    along the component, by the normal distribution with their moments), and in the next sample. An
-    estimate from half of the people differs from that of all of them by half of the variance with
-    which that of the next sample does (by the t distribution of the halves).
+    component if its sign holds with this ``probability`` in the draws of the truth (by the normal
+    distribution with their moments), and in the next sample (by the t distribution of the halves:
+    an estimate from half of the people differs from that of all of them by half of the variance
+    with which that of the next sample does).
 
     Parameters
     ----------
@@ -199,10 +195,10 @@ def summarise_draws(
     ends = np.quantile(loadings, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0)
     parts, n_stable = [], []
     for r, subspace in enumerate(subspaces):
-        v, along = subspace.feature_loadings, np.array([draw.along[r] for draw in draws])
+        v, drawn = subspace.feature_loadings, loadings[:, r]
         unit = float(np.linalg.norm(subspace.target_loadings))  # σ_r v_r = unit · v
-        spread = np.maximum(along.std(axis=0), np.finfo(np.float64).tiny)
-        sure = norm.cdf(np.sign(v) * along.mean(axis=0) / spread)
+        spread = np.maximum(drawn.std(axis=0), np.finfo(np.float64).tiny)
+        sure = norm.cdf(np.sign(v) * drawn.mean(axis=0) / spread)
         next_spread = np.sqrt(2.0) * np.maximum(of_halves[:, r].std(axis=0, ddof=1), spread.min())
         sure = np.minimum(sure, t.cdf(unit * np.abs(v) / next_spread, len(halves) - 1))
         mask: BoolArray = (sure >= probability) & (cosine[r] >= SEPARATED)

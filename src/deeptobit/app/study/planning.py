@@ -99,8 +99,8 @@ class Plan:
         Examples
         --------
         >>> plan = Plan(effect=1.0, mean=27.0, sigma=3.0, upper=30.0)
-        >>> plan.search(power=0.8, n_repeats=200)["people"].iloc[-1].round(-1)
-        80.0
+        >>> int(plan.search(power=0.8, n_repeats=200)["people"].iloc[-1]) // 10
+        7
         """
         if (power is None) == (width is None):
             raise StudyError("ask for a power or for a width, not both")
