@@ -6,7 +6,6 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from urllib.parse import unquote, urlsplit
 
 from deeptobit.exceptions import MissingExtraError
 
@@ -59,5 +58,6 @@ def installable(extra: str) -> str:
         origin = {}
     url = str(origin.get("url", ""))
     if url.startswith("file:") and "dir_info" in origin:
-        return f"{unquote(urlsplit(url).path)}[{extra}]"
+        folder = url.removeprefix("file://").replace("%20", " ")
+        return f"{folder}[{extra}]"
     return f"deeptobit[{extra}]" + (f" @ {url}" if url else "")
