@@ -87,6 +87,7 @@ QUICK: dict[str, Callable[[], Any]] = {
     "calibrated": _calibrated,
     "every noise": lambda: _with_noise(SubspaceTobitRegressor(2, upper=9.0).fit(*_problem())),
     "network": _network,
+    "trees": lambda: _auto("trees"),
 }
 SLOW: dict[str, Callable[[], Any]] = QUICK | {
     "logistic": lambda: _tobit("logistic"),

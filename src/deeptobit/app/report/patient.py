@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from deeptobit.app.report.page import environment, script_hash, template_part
 from deeptobit.app.study import FittedStudy, versions
@@ -29,6 +30,7 @@ from deeptobit.likelihood import (
     of_task,
     with_one_spread,
 )
+from deeptobit.network import Trees
 
 COVERAGES = (0.5, 0.9)  # of the intervals that are drawn
 _N_POINTS = 49  # of the curve of all people
@@ -160,9 +162,9 @@ def _plain(value: Any) -> Any:
 def model_numbers(model: Any) -> Numbers:
     """What the page needs to predict as the model does; refuses what it cannot compute.
 
-    ``parts`` are computed in turn and each sees what those before it made; at present they are the
-    censored layers. Every task has its noise, σ, bounds and score grid, and the standardised ends
-    of its intervals.
+    ``parts`` are computed in turn and each sees what the one before it made: trees, where the model
+    has them, then the censored layers. Every task has its noise, σ, bounds and score grid, and the
+    standardised ends of its intervals.
     """
     parts = _layers(model)
     _check_scores(model, parts)
@@ -183,24 +185,45 @@ def model_numbers(model: Any) -> Numbers:
         "origin": np.zeros(n_tasks) if grid is None else grid.origin,
         "ends": np.stack([_ends(model, coverage) for coverage in COVERAGES]),  # (C, 2, T)
         "parts": [
-            part | {"coef": _packed(part["coef"]), "intercept": _packed(part["intercept"])}
+            {
+                key: _packed(value) if isinstance(value, np.ndarray) else value
+                for key, value in part.items()
+            }
             for part in parts
         ],
     }
 
 
 def _layers(model: Any) -> list[Numbers]:
-    """The censored layers; each sees x, the scores below, or both."""
+    """Trees, and the censored layers; each of these sees x, the scores below, or both."""
     if not hasattr(model, "layers_"):
         return [{"kind": "layer", "sees": "x", "coef": model.coef_, "intercept": model.intercept_}]
     found, n_tasks = [], len(model.target_names_)
-    for place, layer in enumerate(model.layers_):
+    if hasattr(model, "trees_"):
+        found.append(_trees(model.trees_))
+    for layer in model.layers_:
         skips = layer.V.shape[1] > n_tasks
-        sees = "x" if place == 0 else "both" if skips else "below"
+        sees = "x" if not found else "both" if skips or found[-1]["kind"] == "trees" else "below"
         found.append(
             {"kind": "layer", "sees": sees, "coef": layer.coef, "intercept": layer.intercept}
         )
     return found
+
+
+def _trees(trees: Trees) -> Numbers:
+    """Trees node by node; a number is the threshold of a branch, or what a leaf adds."""
+    is_leaf = trees.feature < 0
+    return {
+        "kind": "trees",
+        "feature": trees.feature,
+        "number": np.where(is_leaf, trees.value, trees.threshold),
+        # Missing values go to the left where the child on the right is given as negative.
+        "left": trees.left,
+        "right": np.where(trees.missing_left, -trees.right, trees.right),
+        "first": trees.first,
+        "output": trees.output,
+        "start": trees.start,
+    }
 
 
 def _check_scores(model: Any, parts: list[Numbers]) -> None:
@@ -210,6 +233,9 @@ def _check_scores(model: Any, parts: list[Numbers]) -> None:
     X = points if names is None else pd.DataFrame(points, columns=names)
     below: Any = None
     for part in parts:
+        if part["kind"] == "trees":
+            below = model.trees_(points)
+            continue
         seen: Any = {"x": (points,), "below": (below,), "both": (below, points)}[part["sees"]]
         score = np.column_stack(seen) @ part["coef"].T + part["intercept"]
         below = np.clip(score, model.lower_, model.upper_)
@@ -247,10 +273,15 @@ def _ends(model: Any, coverage: float) -> FloatArray:
     return np.broadcast_to(ends, (2, n_tasks))
 
 
-def _packed(values: FloatArray) -> Numbers:
-    """An array as base64 of its 64-bit numbers, exact and half as long as digits."""
-    little = np.ascontiguousarray(values, dtype="<f8")
-    return {"shape": list(little.shape), "base64": base64.b64encode(little.tobytes()).decode()}
+def _packed(values: NDArray[Any]) -> Numbers:
+    """An array as base64 of its numbers, exact and half as long as digits.
+
+    Those with a point have 64 bits, whole ones 32.
+    """
+    whole = np.issubdtype(values.dtype, np.integer)
+    little = np.ascontiguousarray(values, dtype="<i4" if whole else "<f8")
+    text = base64.b64encode(little.tobytes()).decode()
+    return {"shape": list(little.shape), "whole": bool(whole), "base64": text}
 
 
 # The fields, the most important first.

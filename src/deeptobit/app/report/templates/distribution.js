@@ -171,12 +171,18 @@ function roundHalfToEven(value) {
 
 // The model: its parts in turn, then the distribution of every outcome.
 
-function unpack({shape, base64}) {
+function unpack({shape, whole, base64}) {
   const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  const view = new DataView(bytes.buffer), values = new Float64Array(bytes.length / 8);
-  for (let place = 0; place < values.length; place++) values[place] = view.getFloat64(8 * place, true);
+  const view = new DataView(bytes.buffer), size = whole ? 4 : 8;
+  const values = new (whole ? Int32Array : Float64Array)(bytes.length / size);
+  for (let place = 0; place < values.length; place++) {
+    values[place] = whole ? view.getInt32(size * place, true) : view.getFloat64(size * place, true);
+  }
   return {shape, values};
 }
+
+const unpackPart = (part) => Object.fromEntries(
+  Object.entries(part).map(([key, value]) => [key, value.base64 === undefined ? value : unpack(value)]));
 
 const orOpen = (bounds, end) => bounds.map((bound) => (bound === null ? end : bound));
 
@@ -187,12 +193,11 @@ function readModel(given) {
     upper: orOpen(given.upper, Infinity),
     ends: given.ends.map(([low, high]) => [orOpen(low, -Infinity), orOpen(high, Infinity)]),
     noise: given.noise.map(noiseOf),
-    parts: given.parts.map((part) => ({...part, coef: unpack(part.coef), intercept: unpack(part.intercept)})),
+    parts: given.parts.map(unpackPart),
   };
 }
 
-// How each kind of part computes its scores, from x and from the censored scores below it.
-// Trees belong here: arrays of feature, threshold, left, right and value, whose sums are scores.
+// How each kind of part computes its scores, from x and from the scores below it.
 const PARTS = {
   layer({sees, coef, intercept}, x, below) {
     const input = sees === "x" ? x : sees === "below" ? below : [...below, ...x];
@@ -203,13 +208,30 @@ const PARTS = {
       return sum + intercept.values[task];
     });
   },
+  // A row goes left where its feature is at most the number of the node.
+  trees({feature, number, left, right, first, output, start}, x) {
+    const scores = Array.from(start.values);
+    for (let tree = 0; tree + 1 < first.values.length; tree++) {
+      let node = first.values[tree];
+      while (feature.values[node] >= 0) {
+        const value = x[feature.values[node]], other = right.values[node];
+        const goesLeft = Number.isNaN(value) ? other < 0 : value <= number.values[node];
+        node = goesLeft ? left.values[node] : Math.abs(other);
+      }
+      scores[output.values[tree]] += number.values[node];
+    }
+    return scores;
+  },
 };
 
 function scoresOf(model, x) {
   let below = null, scores = null;
   for (const part of model.parts) {
     scores = PARTS[part.kind](part, x, below);
-    below = scores.map((score, task) => Math.min(Math.max(score, model.lower[task]), model.upper[task]));
+    below = scores;
+    if (part.kind === "layer") {
+      below = scores.map((score, task) => Math.min(Math.max(score, model.lower[task]), model.upper[task]));
+    }
   }
   return scores;
 }
