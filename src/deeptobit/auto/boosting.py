@@ -222,9 +222,17 @@ def boost(
         curvature = np.maximum(at.latent_latent * square, _LEAST_CURVATURE)
         curvature = np.asfortranarray(learn.weight[:, None] * curvature)
         for place, task in enumerate(tasks.tolist()):
-            slopes = gradient[:, place], curvature[:, place]
-            settings: Any = growth.least, growth.ridge, growth.leaves
-            n = grow_tree(learn.codes, bins.n_bins, known[task], *slopes, *settings, *room)
+            n = grow_tree(
+                learn.codes,
+                bins.n_bins,
+                known[task],
+                gradient[:, place],
+                curvature[:, place],
+                growth.least,
+                growth.ridge,
+                growth.leaves,
+                *room,
+            )
             tree = room.node[:n].copy(), room.number[:n].copy()
             grown[task].append(tree)
             add_tree(learn.codes, bins.n_bins, *tree, growth.rate, scores[:, task])

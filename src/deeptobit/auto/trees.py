@@ -29,7 +29,8 @@ from deeptobit.network import Trees
 _MORE_BINS = 254  # where rows are many
 _ROWS_OF_LARGER = 1000  # from which on larger trees are tried
 _PARTS = 3  # of the training rows, where one fold is held out
-_WORTH = 0.3  # standard errors that trees must gain on the stack's residuals, in a task
+_WORTH = 0.0  # standard errors that trees must gain on the stack's residuals, in some task
+_AGAINST = -0.5  # and those that they may lose in others
 _WORTH_OF_MANY = 2.0  # the same where rows are many, and trees take their time
 
 
@@ -118,8 +119,9 @@ class TreeTable:
         The rows are cut into parts. Those of each part are scored by trees of the others, which
         they also stop; the trees of all rows are as many as those were on average, with their σ.
         The first part also says whether larger trees are better.
-        Given a stack, there are trees if they explain held-out residuals of a task clearly, for
-        all tasks in which they explain anything, unless they add nothing on the first part.
+        Given a stack, there are trees if they explain held-out residuals of some task (clearly,
+        where rows are many), for all tasks that do not speak against them, unless they add nothing
+        on the first part.
         """
         tasks = np.arange(len(self.problem.sigma))
         if stack is not None:
@@ -127,7 +129,7 @@ class TreeTable:
             gain = self.probe(stack.latents, stack.layer.sigma)
             if not gain.max() > (_WORTH if few else _WORTH_OF_MANY):
                 return None
-            tasks = np.flatnonzero(gain > 0.0)
+            tasks = np.flatnonzero(gain > (_AGAINST if few else 0.0))
         first, *others = self._parts()
         sizes = (TREES, LARGER) if len(first.train) > _ROWS_OF_LARGER else (TREES,)
         trials = [(self._grow_part(tasks, *first, growth), growth) for growth in sizes]
