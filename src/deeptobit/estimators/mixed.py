@@ -10,7 +10,6 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -202,6 +201,11 @@ class MixedTobitRegressor(VisitRegressor):
         rows = PersonRows.read(groups, time, targets, weight)
         diagnosis.check_determined(targets, weight)
         self._check_effects(wanted, targets, rows)
+        if rows.moving and not rows.vary(matrix):
+            warn(
+                "no feature changes between visits of a person, so that people do not change on "
+                "average; put time into X"
+            )
         alpha = self._read_alpha(rows.n_people)
         needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
         diagnosis.check_determined(targets, weight, needed)
@@ -395,7 +399,7 @@ class MixedTobitRegressor(VisitRegressor):
         q, R, G, shrinkage = structure
         self._store_targets(targets)
         coef, sigma = np.zeros((n_tasks, self.n_features_in_)), units.scale.copy()
-        intercept = _beyond_the_bound(targets, weight, units.scale)
+        intercept = mixed.beyond_the_bound(targets, weight, units.scale)
         coef[active], intercept[active], sigma[active] = units.fixed(solution.point)
         self.coef_, self.intercept_, self.sigma_ = coef, intercept, sigma
         shapes = (n_tasks, q, q), (n_tasks, q, R), (n_tasks, G), (n_tasks,)
@@ -574,22 +578,6 @@ class MixedTobitRegressor(VisitRegressor):
         n_people = float(trained.solution.problem.visits.weight.sum())
         return float(trained.n_parameters * np.log(n_people) - 2.0 * self.log_likelihood_)
 
-    def intraclass_correlation(self, time: float | None = None) -> pd.DataFrame:
-        """Shares of the variance before censoring, by target: person, visit and rest.
-
-        ``person`` is the intraclass correlation: that of two visits of one person at the same time.
-        With slopes it depends on ``time``, by default the mean of the training visits.
-        """
-        check_is_fitted(self)
-        when = self._units.time[:1] if time is None else np.array([float(time)])
-        effects = self._effects
-        z = self._units.z(when, 1, len(self.effects_))
-        total = effects.variances(z)[0]
-        visit, rest = np.square(effects.visit).sum(axis=1), np.square(effects.sigma)
-        table = {"person": 1.0 - (visit + rest) / total, "visit": visit / total}
-        index = pd.Index(self.target_names_, name="target")
-        return pd.DataFrame(table | {"rest": rest / total}, index=index)
-
     def _training(self) -> mixed.FittedMixed:
         check_is_fitted(self)
         if not hasattr(self, "_trained"):
@@ -607,15 +595,3 @@ class MixedTobitRegressor(VisitRegressor):
         n_people = float(problem.visits.weight.sum())
         left = max(n_people - len(problem.ridge) - problem.fit_intercept, 1.0)
         return Reference(n_people / left, left)
-
-
-def _beyond_the_bound(
-    targets: CensoredTargets, weight: FloatArray, scale: FloatArray
-) -> FloatArray:
-    """Constants for outcomes that are censored throughout on one side, by Jeffreys' rule, (T,)."""
-    n_entries = weight @ ~targets.missing
-    distance = -scale * ndtri(0.5 / (n_entries + 1.0))
-    lowest = np.where(targets.at_lower, targets.high, np.inf).min(axis=0)
-    highest = np.where(targets.at_upper, targets.low, -np.inf).max(axis=0)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(np.isfinite(lowest), lowest - distance, highest + distance))

@@ -66,6 +66,11 @@ class PersonRows(NamedTuple):
         every = np.concatenate(order)
         return cls(names, every, starts, when, n_people, groups is not None, twice, moving)
 
+    def vary(self, matrix: Any) -> bool:
+        """Whether some feature differs between visits of one person."""
+        first = np.repeat(self.order[self.starts[:-1]], np.diff(self.starts))
+        return bool((matrix[self.order] != matrix[first]).any())
+
     def time_units(self, weight: FloatArray) -> FloatArray:
         """Mean and standard deviation of time."""
         if self.time is None:
@@ -525,6 +530,22 @@ class VisitRegressor(CensoredRegressor):
         table = {"mean": mean.ravel(), "std_err": error}
         table |= {"ci_low": mean.ravel() - reach, "ci_high": mean.ravel() + reach}
         return pd.DataFrame(table, index=index)
+
+    def intraclass_correlation(self, time: float | None = None) -> pd.DataFrame:
+        """Shares of the variance before censoring, by target: person, visit and rest.
+
+        ``person`` is the intraclass correlation: that of two visits of one person at the same time.
+        With slopes it depends on ``time``, by default the mean of the training visits.
+        """
+        check_is_fitted(self)
+        when = self._units.time[:1] if time is None else np.array([float(time)])
+        effects = self._effects
+        z = self._units.z(when, 1, len(self.effects_))
+        total = effects.variances(z)[0]
+        visit, rest = np.square(effects.visit).sum(axis=1), np.square(effects.sigma)
+        table = {"person": 1.0 - (visit + rest) / total, "visit": visit / total}
+        index = pd.Index(self.target_names_, name="target")
+        return pd.DataFrame(table | {"rest": rest / total}, index=index)
 
     def save(self, path: str | os.PathLike[str], *, people: bool = False) -> None:
         """Save to one file, as all models do.
