@@ -29,7 +29,8 @@ from deeptobit.targets import BoundsLike, CensoredTargets
 RandomEffects = Literal["none", "intercept", "slope", "auto"]
 Method = Literal["ep", "quadrature"]
 _CHOSEN = ("person_rank", "visit_rank", "shrinkage")
-_MANY_PEOPLE = 10  # per feature: coefficients are then not shrunk
+_MANY_PEOPLE, _FEW_PEOPLE = 10, 3  # per feature: coefficients are then not shrunk
+_FEW_FEATURES = 3  # for which the smaller number is enough
 
 
 class MixedTobitRegressor(VisitRegressor):
@@ -52,7 +53,8 @@ class MixedTobitRegressor(VisitRegressor):
         What people have of their own in every outcome; slopes are in ``time``.
     alpha : float or "auto"
         Ridge on coefficients of standardised features and outcomes, beside a likelihood divided by
-        the number of rows. ``"auto"``: 0 if there are at least ten people per feature. Otherwise
+        the number of rows. ``"auto"``: 0 if there are at least ten people per feature, or three if
+        there are at most three features. Otherwise
         it is chosen by people who are left out, and random effects and σ are those around the
         fixed effects of people left out: residuals of many features are too small.
     person_rank : int or "auto"
@@ -212,7 +214,8 @@ class MixedTobitRegressor(VisitRegressor):
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
         units, problem = self._pose(matrix, targets, weight, rows, kinds, alpha)
-        solution, structure, tried = self._solve(problem, units.features, alpha, wanted)
+        numbers = rows.numbers(matrix, targets, weight)
+        solution, structure, tried = self._solve(problem, units.features, alpha, wanted, numbers)
         self._store(solution, structure, units, targets, weight)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
         self._people = self._remember(matrix, targets, rows)
@@ -266,10 +269,11 @@ class MixedTobitRegressor(VisitRegressor):
             n_nodes=self.n_nodes if self.method == "quadrature" else 0,
         )
 
-    def _read_alpha(self, n_people: int) -> float | None:
+    def _read_alpha(self, n_people: float) -> float | None:
         """The ridge; None if it is to be learned."""
         if isinstance(self.alpha, str):
-            return 0.0 if n_people >= _MANY_PEOPLE * self.n_features_in_ else None
+            wanted = _FEW_PEOPLE if self.n_features_in_ <= _FEW_FEATURES else _MANY_PEOPLE
+            return 0.0 if n_people >= wanted * self.n_features_in_ else None
         return float(self.alpha)
 
     def _read_settings(self) -> dict[str, Any]:
@@ -338,6 +342,7 @@ class MixedTobitRegressor(VisitRegressor):
         features: BasisFeatures,
         alpha: float | None,
         wanted: dict[str, Any],
+        numbers: Any,
     ) -> tuple[mixed.Solution, mixed.Structure, list[dict[str, Any]]]:
         """Choose what is to be chosen, then go to the maximum."""
 
@@ -353,7 +358,8 @@ class MixedTobitRegressor(VisitRegressor):
         crossed, effects_of = None, problem
         if alpha is None:
             few = with_effects(problem, min(most, 1))
-            crossed = mixed.cross_fit(few, norms, max_iter=100, watch=self._show_progress)
+            watch = self._show_progress
+            crossed = mixed.cross_fit(few, norms, numbers, max_iter=100, watch=watch)
             alpha, effects_of = crossed.alpha, problem.around(crossed.mean)
         problem = replace(problem, ridge=alpha * norms)
         self.alpha_ = alpha
