@@ -535,3 +535,8 @@ def test_a_bar_in_another_model_names_the_class_to_use() -> None:
     data = pd.DataFrame({"y": [1.0, 2.0], "x": [0.0, 1.0], "person": [1, 1]})
     with pytest.raises(ValueError, match=r"use MixedTobitRegressor\.from_formula"):
         TobitRegressor.from_formula("y ~ x + (1 | person)", data)
+
+
+def test_time_that_is_no_feature_is_a_warning() -> None:
+    with pytest.warns(UserWarning, match="put time into X"):
+        MixedTobitRegressor(upper=10, **FIXED).fit(COHORT.X[:, 1:], COHORT.Y, **COHORT.who)

@@ -10,7 +10,6 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -30,7 +29,8 @@ from deeptobit.targets import BoundsLike, CensoredTargets
 RandomEffects = Literal["none", "intercept", "slope", "auto"]
 Method = Literal["ep", "quadrature"]
 _CHOSEN = ("person_rank", "visit_rank", "shrinkage")
-_MANY_PEOPLE = 10  # per feature: coefficients are then not shrunk
+_MANY_PEOPLE, _FEW_PEOPLE = 10, 3  # per feature: coefficients are then not shrunk
+_FEW_FEATURES = 3  # for which the smaller number is enough
 
 
 class MixedTobitRegressor(VisitRegressor):
@@ -53,7 +53,8 @@ class MixedTobitRegressor(VisitRegressor):
         What people have of their own in every outcome; slopes are in ``time``.
     alpha : float or "auto"
         Ridge on coefficients of standardised features and outcomes, beside a likelihood divided by
-        the number of rows. ``"auto"``: 0 if there are at least ten people per feature. Otherwise
+        the number of rows. ``"auto"``: 0 if there are at least ten people per feature, or three if
+        there are at most three features. Otherwise
         it is chosen by people who are left out, and random effects and σ are those around the
         fixed effects of people left out: residuals of many features are too small.
     person_rank : int or "auto"
@@ -202,13 +203,19 @@ class MixedTobitRegressor(VisitRegressor):
         rows = PersonRows.read(groups, time, targets, weight)
         diagnosis.check_determined(targets, weight)
         self._check_effects(wanted, targets, rows)
+        if rows.moving and not rows.vary(matrix):
+            warn(
+                "no feature changes between visits of a person, so that people do not change on "
+                "average; put time into X"
+            )
         alpha = self._read_alpha(rows.n_people)
         needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
         diagnosis.check_determined(targets, weight, needed)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
         units, problem = self._pose(matrix, targets, weight, rows, kinds, alpha)
-        solution, structure, tried = self._solve(problem, units.features, alpha, wanted)
+        numbers = rows.numbers(matrix, targets, weight)
+        solution, structure, tried = self._solve(problem, units.features, alpha, wanted, numbers)
         self._store(solution, structure, units, targets, weight)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
         self._people = self._remember(matrix, targets, rows)
@@ -262,10 +269,11 @@ class MixedTobitRegressor(VisitRegressor):
             n_nodes=self.n_nodes if self.method == "quadrature" else 0,
         )
 
-    def _read_alpha(self, n_people: int) -> float | None:
+    def _read_alpha(self, n_people: float) -> float | None:
         """The ridge; None if it is to be learned."""
         if isinstance(self.alpha, str):
-            return 0.0 if n_people >= _MANY_PEOPLE * self.n_features_in_ else None
+            wanted = _FEW_PEOPLE if self.n_features_in_ <= _FEW_FEATURES else _MANY_PEOPLE
+            return 0.0 if n_people >= wanted * self.n_features_in_ else None
         return float(self.alpha)
 
     def _read_settings(self) -> dict[str, Any]:
@@ -334,6 +342,7 @@ class MixedTobitRegressor(VisitRegressor):
         features: BasisFeatures,
         alpha: float | None,
         wanted: dict[str, Any],
+        numbers: Any,
     ) -> tuple[mixed.Solution, mixed.Structure, list[dict[str, Any]]]:
         """Choose what is to be chosen, then go to the maximum."""
 
@@ -349,7 +358,8 @@ class MixedTobitRegressor(VisitRegressor):
         crossed, effects_of = None, problem
         if alpha is None:
             few = with_effects(problem, min(most, 1))
-            crossed = mixed.cross_fit(few, norms, max_iter=100, watch=self._show_progress)
+            watch = self._show_progress
+            crossed = mixed.cross_fit(few, norms, numbers, max_iter=100, watch=watch)
             alpha, effects_of = crossed.alpha, problem.around(crossed.mean)
         problem = replace(problem, ridge=alpha * norms)
         self.alpha_ = alpha
@@ -395,7 +405,7 @@ class MixedTobitRegressor(VisitRegressor):
         q, R, G, shrinkage = structure
         self._store_targets(targets)
         coef, sigma = np.zeros((n_tasks, self.n_features_in_)), units.scale.copy()
-        intercept = _beyond_the_bound(targets, weight, units.scale)
+        intercept = mixed.beyond_the_bound(targets, weight, units.scale)
         coef[active], intercept[active], sigma[active] = units.fixed(solution.point)
         self.coef_, self.intercept_, self.sigma_ = coef, intercept, sigma
         shapes = (n_tasks, q, q), (n_tasks, q, R), (n_tasks, G), (n_tasks,)
@@ -574,22 +584,6 @@ class MixedTobitRegressor(VisitRegressor):
         n_people = float(trained.solution.problem.visits.weight.sum())
         return float(trained.n_parameters * np.log(n_people) - 2.0 * self.log_likelihood_)
 
-    def intraclass_correlation(self, time: float | None = None) -> pd.DataFrame:
-        """Shares of the variance before censoring, by target: person, visit and rest.
-
-        ``person`` is the intraclass correlation: that of two visits of one person at the same time.
-        With slopes it depends on ``time``, by default the mean of the training visits.
-        """
-        check_is_fitted(self)
-        when = self._units.time[:1] if time is None else np.array([float(time)])
-        effects = self._effects
-        z = self._units.z(when, 1, len(self.effects_))
-        total = effects.variances(z)[0]
-        visit, rest = np.square(effects.visit).sum(axis=1), np.square(effects.sigma)
-        table = {"person": 1.0 - (visit + rest) / total, "visit": visit / total}
-        index = pd.Index(self.target_names_, name="target")
-        return pd.DataFrame(table | {"rest": rest / total}, index=index)
-
     def _training(self) -> mixed.FittedMixed:
         check_is_fitted(self)
         if not hasattr(self, "_trained"):
@@ -607,15 +601,3 @@ class MixedTobitRegressor(VisitRegressor):
         n_people = float(problem.visits.weight.sum())
         left = max(n_people - len(problem.ridge) - problem.fit_intercept, 1.0)
         return Reference(n_people / left, left)
-
-
-def _beyond_the_bound(
-    targets: CensoredTargets, weight: FloatArray, scale: FloatArray
-) -> FloatArray:
-    """Constants for outcomes that are censored throughout on one side, by Jeffreys' rule, (T,)."""
-    n_entries = weight @ ~targets.missing
-    distance = -scale * ndtri(0.5 / (n_entries + 1.0))
-    lowest = np.where(targets.at_lower, targets.high, np.inf).min(axis=0)
-    highest = np.where(targets.at_upper, targets.low, -np.inf).max(axis=0)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(np.isfinite(lowest), lowest - distance, highest + distance))

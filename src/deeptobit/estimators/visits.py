@@ -4,6 +4,7 @@ import os
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,8 @@ from deeptobit.targets import CensoredTargets
 class PersonRows(NamedTuple):
     """Rows sorted by person, and within one by time.
 
-    ``order`` sorts the rows, ``starts`` are the first rows of people in that order. ``twice``:
+    ``order`` sorts the rows, ``starts`` are the first rows of people in that order, ``n_people``
+    their weight. ``twice``:
     somebody has two visits with an outcome, ``moving``: at different times.
     """
 
@@ -33,7 +35,7 @@ class PersonRows(NamedTuple):
     order: Any
     starts: Any
     time: FloatArray | None
-    n_people: int
+    n_people: float
     named: bool
     twice: bool
     moving: bool
@@ -61,10 +63,23 @@ class PersonRows(NamedTuple):
                 rows = rows[np.argsort(when[rows], kind="stable")]
             order.append(rows)
         starts = np.concatenate([[0], np.cumsum([len(rows) for rows in order])]).astype(np.int64)
-        n_people = int(sum(weight[rows[0]] > 0.0 for rows in order))
+        n_people = float(sum(weight[rows[0]] for rows in order))
         names = tuple(map(_plain, names))
         every = np.concatenate(order)
         return cls(names, every, starts, when, n_people, groups is not None, twice, moving)
+
+    def numbers(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> Any:
+        """Numbers of people, (n,), that depend on what is known of them: twins share theirs."""
+        known = np.column_stack([matrix, targets.values])[self.order]
+        ends = zip(self.starts[:-1], self.starts[1:], strict=True)
+        hashes = np.array([crc32(known[first:last].tobytes()) for first, last in ends])
+        counted = weight[self.order[self.starts[:-1]]] > 0.0
+        return np.searchsorted(np.unique(hashes[counted]), hashes)
+
+    def vary(self, matrix: Any) -> bool:
+        """Whether some feature differs between visits of one person."""
+        first = np.repeat(self.order[self.starts[:-1]], np.diff(self.starts))
+        return bool((matrix[self.order] != matrix[first]).any())
 
     def time_units(self, weight: FloatArray) -> FloatArray:
         """Mean and standard deviation of time."""
@@ -525,6 +540,22 @@ class VisitRegressor(CensoredRegressor):
         table = {"mean": mean.ravel(), "std_err": error}
         table |= {"ci_low": mean.ravel() - reach, "ci_high": mean.ravel() + reach}
         return pd.DataFrame(table, index=index)
+
+    def intraclass_correlation(self, time: float | None = None) -> pd.DataFrame:
+        """Shares of the variance before censoring, by target: person, visit and rest.
+
+        ``person`` is the intraclass correlation: that of two visits of one person at the same time.
+        With slopes it depends on ``time``, by default the mean of the training visits.
+        """
+        check_is_fitted(self)
+        when = self._units.time[:1] if time is None else np.array([float(time)])
+        effects = self._effects
+        z = self._units.z(when, 1, len(self.effects_))
+        total = effects.variances(z)[0]
+        visit, rest = np.square(effects.visit).sum(axis=1), np.square(effects.sigma)
+        table = {"person": 1.0 - (visit + rest) / total, "visit": visit / total}
+        index = pd.Index(self.target_names_, name="target")
+        return pd.DataFrame(table | {"rest": rest / total}, index=index)
 
     def save(self, path: str | os.PathLike[str], *, people: bool = False) -> None:
         """Save to one file, as all models do.

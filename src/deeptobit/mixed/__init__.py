@@ -5,7 +5,7 @@ from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites, Visits
 from deeptobit.mixed.inference import FittedMixed
 from deeptobit.mixed.people import KnownPeople, Posterior, by_person, person_loads, posterior
 from deeptobit.mixed.solve import SIGMA_FLOOR, Solution, cross_fit, solve, start
-from deeptobit.mixed.units import EffectUnits, MixedUnits
+from deeptobit.mixed.units import EffectUnits, MixedUnits, beyond_the_bound
 
 __all__ = [
     "SIGMA_FLOOR",
@@ -21,6 +21,7 @@ __all__ = [
     "Solution",
     "Structure",
     "Visits",
+    "beyond_the_bound",
     "by_person",
     "choose_structure",
     "cross_fit",

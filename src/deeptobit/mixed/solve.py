@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, IntArray
 from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites
 from deeptobit.targets import recorded_values
 
@@ -172,26 +172,32 @@ class CrossFit(NamedTuple):
 
 
 def cross_fit(
-    problem: MixedProblem, norms: FloatArray, *, max_iter: int, watch: Callable[[str], None]
+    problem: MixedProblem,
+    norms: FloatArray,
+    order: IntArray,
+    *,
+    max_iter: int,
+    watch: Callable[[str], None],
 ) -> CrossFit:
     """Choose the ridge where features are many, so that residuals are those of other people.
 
     Along a path of alpha, coefficients are fitted without every fourth person, with the random
     effects as they are, and then random effects and σ around the fixed effects of the people who
     were left out. The evidence of the latter chooses alpha. In-sample residuals of many features
-    would make all variances too small. ``norms`` are those of the basis, (r,).
+    would make all variances too small. ``norms`` are those of the basis, (r,), and ``order`` are
+    numbers of people (n,), the same for people who are the same: a weight of 2 is a person twice.
     """
     settings: dict[str, Any] = {"tol": _LOOSE, "max_iter": max_iter}
-    fold = np.arange(len(problem.visits.weight)) % _FOLDS
+    fold = order % _FOLDS
     mean = np.zeros(problem.visits.low.shape)
     null = problem.around(mean)
     rest = solve(null, start(null), **settings)
     best, behind = CrossFit(PATH[0], mean, rest), 0
     coef = [np.zeros((problem.shape[1], len(norms)))] * _FOLDS
-    for alpha in PATH:
+    for alpha in PATH if len(np.unique(fold)) > 1 else ():
         watch(f"the ridge on coefficients, alpha = {alpha:.2g}")
         shrunk, mean = replace(problem, ridge=alpha * norms), np.empty(mean.shape)
-        for number in range(_FOLDS):
+        for number in np.unique(fold).tolist():
             inside = shrunk.of_people(fold != number)
             at = Point(coef[number], rest.point.intercept, rest.point.effects)
             found = solve(inside, at, **settings, hold_effects=True).point

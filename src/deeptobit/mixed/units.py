@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from deeptobit.arrays import FloatArray, IntArray
 from deeptobit.layer import BasisFeatures, Layer, TargetScaling, to_user
@@ -73,3 +74,13 @@ class MixedUnits(EffectUnits):
     def log_scale(self, targets: CensoredTargets, weight: FloatArray) -> float:
         """What densities in the user's units lose against standard ones."""
         return float((weight @ targets.observed)[self.active] @ np.log(self.scale[self.active]))
+
+
+def beyond_the_bound(targets: CensoredTargets, weight: FloatArray, scale: FloatArray) -> FloatArray:
+    """Constants for outcomes that are censored throughout on one side, by Jeffreys' rule, (T,)."""
+    n_entries = weight @ ~targets.missing
+    distance = -scale * ndtri(0.5 / (n_entries + 1.0))
+    lowest = np.where(targets.at_lower, targets.high, np.inf).min(axis=0)
+    highest = np.where(targets.at_upper, targets.low, -np.inf).max(axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(np.isfinite(lowest), lowest - distance, highest + distance))

@@ -89,7 +89,9 @@ def test_forecast_writes_a_row_per_person_target_and_horizon(folder: Path) -> No
 def test_report_and_predict_work_too(folder: Path) -> None:
     found = run("report", folder / "study.deeptobit")
     assert found.exit_code == 0, found.output
-    assert "Mixed Tobit regression" in (folder / "study.html").read_text(encoding="utf-8")
+    page = (folder / "study.html").read_text(encoding="utf-8")
+    assert "Mixed Tobit regression" in page
+    assert "none is real" in page
     found = run("predict", folder / "study.deeptobit", folder / "visits.csv")
     assert found.exit_code == 0, found.output
 

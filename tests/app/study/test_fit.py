@@ -21,7 +21,8 @@ def _with_outcomes(targets: CensoredTargets, speed: np.ndarray) -> CensoredTarge
 def test_a_rows_own_outcome_does_not_touch_its_prediction(tmp_path: Path) -> None:
     study, data = read_cohort(write_cohort(tmp_path, n_people=20))
     # Which family the noise is of, all rows decide together.
-    study = replace(study, model=replace(study.model, noise="gaussian"))
+    settings: Any = study.model
+    study = replace(study, model=replace(settings, noise="gaussian"))
     before = fit_study(study, data).held_out
     speed = data.targets.low[:, 2].copy()
     changed = [6, 7]  # the visits of one person

@@ -6,6 +6,7 @@ from typing import Annotated
 from rich.console import Console
 from typer import Argument, BadParameter, Option
 
+import deeptobit
 from deeptobit.app.cli import common
 from deeptobit.app.cli.common import studies
 
@@ -40,7 +41,7 @@ def forecast(
         studies.tables.check_writable(path)
         with Console(stderr=True).status("Forecasting …"):
             fitted = studies.load_fitted(model)
-            if not isinstance(fitted.model, studies.visits.MixedTobitRegressor):
+            if not isinstance(fitted.model, deeptobit.MixedTobitRegressor):
                 raise studies.StudyError(
                     f'{model} is no model of repeated visits: fit a study with kind = "mixed"'
                 )

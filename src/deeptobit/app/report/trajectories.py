@@ -50,7 +50,7 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
         lower, span = model.lower_[task], model.upper_[task] - model.lower_[task]
 
         def percent(values: FloatArray, lower: Any = lower, span: Any = span) -> FloatArray:
-            return 100.0 * (values - lower) / span
+            return np.asarray(100.0 * (values - lower) / span)
 
         for name, colour in zip(_PEOPLE, _COLOURS, strict=True):
             low, high = known.predict_interval(X[ahead], 0.8, groups=[name] * (_POINTS - 2))

@@ -155,7 +155,7 @@ def horizons(
         **{name: (name, "mean") for name in ("model", "without history", "last value")},
     )
     return [
-        {"ahead": float(ahead), **row}
+        {"ahead": float(ahead), **{str(name): float(value) for name, value in row.items()}}
         for ahead, row in zip(found.index, found.to_dict("records"), strict=True)
     ]
 
