@@ -40,6 +40,7 @@ SLOW = {
     "docs/evaluate.md",
     "docs/guide/rank.md",
     "docs/how-to/clusters.md",
+    "docs/how-to/sample-size.md",
     "docs/patient-page.md",
     "docs/report.md",
     "docs/study.md",  # tests/app/cli/test_end_to_end.py gives the same commands
@@ -94,7 +95,8 @@ ELSEWHERE = {"docs/use-elsewhere.md": "tests/files/test_documents.py"}
 GIVEN: dict[str, Callable[[Path], None]] = {
     "README.md": write_table,
     "docs/study.md": write_table,
-    "docs/evaluate.md": write_study,
+    "docs/evaluate.md": write_model,
+    "docs/how-to/sample-size.md": write_model,
     "docs/patient-page.md": write_model,
     "docs/report.md": write_model,
     "docs/scale.md": write_parquet,

@@ -16,6 +16,7 @@ from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task
 _REPEATS = 50  # outcomes simulated over the same people, and fitted together
 _ROUNDS = 6
 _FIRST, _FEWEST, _MOST = 100, 10, 10**6  # people
+_MANY = 2000
 _SETTLED = 0.05  # change of their number
 
 
@@ -113,9 +114,11 @@ class Plan:
         rng, people, tried, rates = np.random.default_rng(seed), _FIRST, [], []
         level = float(norm.ppf(0.5 + 0.5 * confidence))
         for _ in range(_ROUNDS):
+            # Large studies differ little from one another, and take long to simulate.
+            repeats = max(_REPEATS, n_repeats * min(people, _MANY) // people)
             parts = [
                 self.simulate(people, min(_REPEATS, n_repeats), confidence, rng)
-                for _ in range(max(1, n_repeats // _REPEATS))
+                for _ in range(max(1, repeats // _REPEATS))
             ]
             found = pd.concat(parts, axis=1).mean(axis=1)
             tried.append(found)
