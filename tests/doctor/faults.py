@@ -341,6 +341,7 @@ def _pair(first: str, second: str) -> Fault:
 
 PAIRS = [_pair(*names) for names in _MIXED]
 ALL = ONE + PAIRS
+BY_NAME |= {fault.name: fault for fault in PAIRS}
 
 
 def write_fault(fault: Fault, folder: Path, seed: int = 0) -> Path:

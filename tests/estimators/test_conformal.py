@@ -140,6 +140,7 @@ def test_intervals_grow_with_coverage_and_stay_within_the_bounds() -> None:
     assert high.max() == 3.0
 
 
+@pytest.mark.filterwarnings("ignore::deeptobit.exceptions.CensoringWarning")
 def test_far_out_values_do_not_tie() -> None:
     X, y = one_task()
     model = TobitRegressor(lower=None, sigma=1e-3).fit(X, y)
@@ -150,6 +151,7 @@ def test_far_out_values_do_not_tie() -> None:
     np.testing.assert_allclose(low - model.predict(X), -37.0, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::deeptobit.exceptions.CensoringWarning")
 def test_as_few_entries_as_can_be_suffice() -> None:
     X, y = one_task()
     model = TobitRegressor(lower=None).fit(X, y)
@@ -225,6 +227,7 @@ def test_an_interval_must_be_held_as_a_whole() -> None:
     assert np.isposinf(scores[2])  # open below on an open scale: no end is low enough
 
 
+@pytest.mark.filterwarnings("ignore::deeptobit.exceptions.CensoringWarning")
 def test_entries_open_towards_an_open_scale_are_named_as_the_reason() -> None:
     X, y = one_task()
     low = np.where(np.arange(len(y)) % 2 == 0, -np.inf, y)

@@ -75,6 +75,7 @@ def test_the_mean_predicts_better_than_the_clipped_latent() -> None:
     assert errors["mean"] < 0.97 * errors["clip"]
 
 
+@pytest.mark.filterwarnings("ignore::deeptobit.exceptions.CensoringWarning")
 def test_without_bounds_the_mean_is_the_latent() -> None:
     X, Y = censored()
     model = TobitRegressor(lower=None).fit(X, Y)

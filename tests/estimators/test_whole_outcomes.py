@@ -94,6 +94,7 @@ def test_rows_without_weight_do_not_say_what_the_scores_are() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-3, 50.0])
+@pytest.mark.filterwarnings("ignore::deeptobit.exceptions.CensoringWarning")
 def test_steps_lost_in_the_noise_or_far_wider_than_it_are_none(scale: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
