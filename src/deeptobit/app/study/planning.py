@@ -73,15 +73,14 @@ class Plan:
             warnings.simplefilter("ignore", CensoringWarning)  # counts as not significant
             table = model.fit(X, Y).summary(confidence=confidence).xs("x0", level="term")
         width = (table["ci_high"] - table["ci_low"]).fillna(np.inf)
-        return pd.Series(
-            {
-                "people": float(n_people),
-                "power": float((table["p_value"] < 1.0 - confidence).mean()),
-                "width": float(width.median()),
-                "at_lower": float((self.lower == Y).mean()),
-                "at_upper": float((self.upper == Y).mean()),
-            }
-        )
+        found: dict[str, float] = {
+            "people": float(n_people),
+            "power": float((table["p_value"] < 1.0 - confidence).mean()),
+            "width": float(width.median()),
+            "at_lower": float(np.mean(np.equal(Y, self.lower))),
+            "at_upper": float(np.mean(np.equal(Y, self.upper))),
+        }
+        return pd.Series(found)
 
     def search(
         self,
