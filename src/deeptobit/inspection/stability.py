@@ -68,6 +68,11 @@ def agreement(
     Directions are compared by the scores that they give to the rows X (n, D), in standard units:
     where features are nearly copies of each other, loadings may be far apart that are the same
     direction.
+
+    Examples
+    --------
+    >>> agreement(np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]]), np.eye(2), 1).round(3)
+    array([0.707])
     """
     spaces = [
         X @ np.linalg.svd(each, full_matrices=False).Vh[:n_components].T for each in (first, second)
@@ -186,6 +191,16 @@ def summarise_draws(
     chance : array of shape (R,)
     n_people : float
     confidence, probability : float
+
+    Examples
+    --------
+    >>> from deeptobit.inspection import canonical_subspaces
+    >>> effects = np.array([[3.0, 0.1]])
+    >>> draws = [align(effects, effects + by, 1) for by in (-0.3, -0.1, 0.1, 0.3)]
+    >>> found = summarise_draws(canonical_subspaces(effects, ("age", "sex"), ("MMSE",)), draws,
+    ...     draws, {50.0: np.ones(1)}, np.zeros(1), n_people=100, confidence=0.9, probability=0.95)
+    >>> found.stable()[1].tolist()
+    [True, False]
     """
     loadings = np.array([draw.loadings for draw in draws])
     median = [np.median([one.cosines for one in some], axis=0) for some in (draws, halves)]

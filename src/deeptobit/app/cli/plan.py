@@ -33,7 +33,7 @@ def plan(
     lower: Annotated[float, Option(help="Floor of the scale.")] = float("-inf"),
     upper: Annotated[float, Option(help="Ceiling of the scale.")] = float("inf"),
     confidence: Annotated[float, Option(help="Of the interval; 1 - the level of the test.")] = 0.95,
-    repeats: Annotated[int, Option(min=100, help="Simulated studies per number of people.")] = 300,
+    repeats: Annotated[int, Option(min=100, help="Simulated studies per number of people.")] = 200,
     seed: Annotated[int, Option(help="Of the simulation.")] = 0,
     as_json: common.AsJson = False,
 ) -> None:

@@ -95,9 +95,9 @@ def _drift(fitted: FittedStudy, table: Table, X: pd.DataFrame) -> pd.DataFrame:
     """How the features differ from those of the training table."""
     parts = []
     for column in fitted.encoder.columns:
-        missing = float(table.text(column.name).isna().mean())
-        means = [*column.means, np.nan] if column.indicator else list(column.means)
-        parts += [(name, mean, missing) for name, mean in zip(column.features, means, strict=True)]
+        absent = float(table.text(column.name).isna().mean())
+        known = [*column.means, np.nan] if column.indicator else list(column.means)
+        parts += [(name, mean, absent) for name, mean in zip(column.features, known, strict=True)]
     names, means, missing = (list(part) for part in zip(*parts, strict=True))
     scale = np.where(fitted.model.feature_scale_ > 0.0, fitted.model.feature_scale_, np.nan)
     away = (X.to_numpy() - np.array(means)) / scale

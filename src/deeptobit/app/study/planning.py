@@ -14,8 +14,8 @@ from deeptobit.exceptions import CensoringWarning
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task
 
 _REPEATS = 50  # outcomes simulated over the same people, and fitted together
-_ROUNDS = 6
-_FIRST, _FEWEST, _MOST = 100, 10, 10**6  # people
+_ROUNDS = 8
+_FIRST, _FEWEST, _MOST = 100, 10, 10**5  # people
 _MANY = 2000
 _SETTLED = 0.05  # change of their number
 
@@ -54,7 +54,7 @@ class Plan:
 
     def simulate(
         self, n_people: int, n_repeats: int, confidence: float, rng: np.random.Generator
-    ) -> pd.Series:
+    ) -> "pd.Series[float]":
         """Power of the test that β is 0, and the mean width of its interval, over repetitions.
 
         ``at_lower`` and ``at_upper`` are the shares of outcomes at the bounds.
@@ -73,15 +73,14 @@ class Plan:
             warnings.simplefilter("ignore", CensoringWarning)  # counts as not significant
             table = model.fit(X, Y).summary(confidence=confidence).xs("x0", level="term")
         width = (table["ci_high"] - table["ci_low"]).fillna(np.inf)
-        return pd.Series(
-            {
-                "people": float(n_people),
-                "power": float((table["p_value"] < 1.0 - confidence).mean()),
-                "width": float(width.median()),
-                "at_lower": float((self.lower == Y).mean()),
-                "at_upper": float((self.upper == Y).mean()),
-            }
-        )
+        found: dict[str, float] = {
+            "people": float(n_people),
+            "power": float((table["p_value"] < 1.0 - confidence).mean()),
+            "width": float(width.median()),
+            "at_lower": float(np.mean(np.equal(Y, self.lower))),
+            "at_upper": float(np.mean(np.equal(Y, self.upper))),
+        }
+        return pd.Series(found)
 
     def search(
         self,
@@ -122,25 +121,35 @@ class Plan:
             ]
             found = pd.concat(parts, axis=1).mean(axis=1)
             tried.append(found)
+            if width is None and not 0.05 < found["power"] < 0.97:  # too far away to say more
+                if people == _FEWEST and found["power"] >= 0.97:
+                    break
+                people = max(people // 4 if found["power"] >= 0.97 else 4 * people, _FEWEST)
+                _check_number(people)
+                continue
             if width is not None:
                 rate, wanted = 1.0 / found["width"], 1.0 / width
             else:  # the mean of the test statistic, from the share beyond its critical value
                 beyond = float(np.clip(found["power"], 0.02, 0.98))
-                rate, wanted = max(norm.ppf(beyond) + level, 0.2), norm.ppf(power) + level
+                rate, wanted = max(norm.ppf(beyond) + level, 0.2), norm.ppf(power or 0.5) + level
             rates.append(rate / np.sqrt(people))
             before, people = people, round(float((wanted / np.mean(rates)) ** 2))
             people = max(min(people, 16 * before), _FEWEST)
-            if people > _MOST:
-                raise StudyError(
-                    f"even {_MOST:,} people are not enough; the effect is too small beside the "
-                    "noise, or nearly all outcomes are at a bound"
-                )
+            _check_number(people)
             if abs(people - before) <= _SETTLED * before:
                 break
             if abs(people - before) > before:  # far away, that simulation says little
                 rates.clear()
         tried[-1]["people"] = float(people)
         return pd.DataFrame(tried)
+
+
+def _check_number(people: int) -> None:
+    if people > _MOST:
+        raise StudyError(
+            f"even {_MOST:,} people are not enough; the effect is too small beside the noise, or "
+            "nearly all outcomes are at a bound"
+        )
 
 
 def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:
