@@ -207,7 +207,7 @@ def _excel_units(table: pd.DataFrame, path: Path) -> Path:
         "points",
     ]
     mean = ["Mean", *([None] * 8), float(table["MMSE"].mean()), float(table["ADAS13"].mean())]
-    rows = [list(table.columns), units, *table.to_numpy().tolist(), [], mean]
+    rows: list[list[Any]] = [list(table.columns), units, *table.to_numpy().tolist(), [], mean]
     return _book(path, rows)
 
 

@@ -578,7 +578,9 @@ class VisitRegressor(CensoredRegressor):
             model._people_left_out = bool(self._people.labels)
         return model
 
-    def to_onnx(self, path: Any, kind: Any = None, *, dtype: Any = "float32") -> None:
+    def to_onnx(
+        self, path: Any, kind: Any = None, *, dtype: Any = "float32", q: float = 0.5
+    ) -> None:
         """Refuse: predictions depend on what is known of people."""
         raise ValueError(
             "a mixed model is not written as ONNX, because its predictions depend on the visits of "

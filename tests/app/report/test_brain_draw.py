@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -218,7 +219,7 @@ def test_a_repeated_row_counts_once() -> None:
     ],
 )
 def test_nothing_to_draw_is_a_sentence(
-    values: pd.DataFrame, arguments: dict[str, str], sentence: str
+    values: pd.DataFrame, arguments: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
         draw_brain_maps(values, **arguments)

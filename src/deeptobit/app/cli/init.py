@@ -54,8 +54,10 @@ def init(
             "targets": targets,
             "missing": codes,
         }
-        told = {"decided": decided, "findings": left}
-        told = {key: [one.as_dict() for one in findings] for key, findings in told.items()}
+        told = {
+            key: [one.as_dict() for one in findings]
+            for key, findings in (("decided", decided), ("findings", left))
+        }
         common.print_json({"study": str(path), **found, "excluded": proposal.excluded} | told)
     else:
         size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"

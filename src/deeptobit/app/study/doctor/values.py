@@ -546,7 +546,7 @@ def bounds_of_targets(study: Study, targets: CensoredTargets) -> Iterator[Findin
     observed = np.where(targets.observed, targets.low, np.nan)
     bounded = {"lower": targets.at_lower.any(axis=0), "upper": targets.at_upper.any(axis=0)}
     for task, target in enumerate(study.targets):
-        known = {side for side, at in bounded.items() if at[task]}
+        known = {side for side, at in bounded.items() if np.atleast_1d(at)[task]}
         yield from _missing_bounds(target, observed[:, task], known)
 
 
