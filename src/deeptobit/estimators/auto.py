@@ -201,6 +201,10 @@ class AutoTobitRegressor(SearchRegressor):
         elif best is not None:
             forest = trees.forest if trees is not None and took_trees else None
             self._take_stack(search, best, None if forest is None else forest.trees)
+        share = search.held_out.weight / search.held_out.weight.sum()
+        self.feature_mean_ = np.asarray(share @ search.X)
+        if hasattr(self, "trees_"):
+            self.mean_slopes_ = self._mean_slopes(search.X)
         (taken,) = self.members_.loc[self.members_["taken"], "member"]
         text = f"{taken}: held-out score {self.best_score_:.4f}, see members_"
         self._show_progress(text, last=True)

@@ -86,7 +86,7 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
         >>> import numpy as np
         >>> from deeptobit import AutoTobitRegressor, datasets
         >>> X, Y, _ = datasets.make_subspace(300, 5, 3, 1, random_state=0)
-        >>> model = AutoTobitRegressor(random_state=0).fit(X, Y)
+        >>> model = AutoTobitRegressor(members=("stack", "trees"), random_state=0).fit(X, Y)
         >>> base, parts = model.contributions(X[:2])
         >>> bool(np.allclose(base + parts.sum(axis=2), model.predict(X[:2], kind="latent")))
         True

@@ -77,11 +77,7 @@ class SearchRegressor(LayeredRegressor):
         """
         search = Search.of(self, X, y, sample_weight, lower, upper, groups)
         self._choose(search)
-        weight = search.held_out.weight
-        self.feature_scale_ = inputs.feature_scale(search.X, weight)
-        self.feature_mean_ = np.asarray(weight @ search.X / weight.sum())
-        if "trees_" in vars(self):
-            self.mean_slopes_ = self._mean_slopes(search.X)
+        self.feature_scale_ = inputs.feature_scale(search.X, search.held_out.weight)
         return self
 
     @abstractmethod
