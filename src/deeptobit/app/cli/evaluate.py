@@ -154,9 +154,9 @@ def _validate(
     )
     for position, name in enumerate(["target", *shown_columns]):
         shown_table.add_column(name, justify="right" if position else "left")
-    for name, row in found.measures.iterrows():
+    for target, row in found.measures.iterrows():
         cells = [reports.words.number(row[column]) for column in shown_columns.values()]
-        shown_table.add_row(escape(str(name)), *cells)
+        shown_table.add_row(escape(str(target)), *cells)
     console.print(shown_table)
     for note in found.notes():
         console.print(escape(note), highlight=False)
