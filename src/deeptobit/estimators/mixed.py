@@ -53,7 +53,7 @@ class MixedTobitRegressor(VisitRegressor):
         What people have of their own in every outcome; slopes are in ``time``.
     alpha : float or "auto"
         Ridge on coefficients of standardised features and outcomes, beside a likelihood divided by
-        the number of rows. ``"auto"``: 0 if there are ten people per feature (three, for up to three
+        the number of rows. ``"auto"``: 0 if there are ten people per feature (3 for up to three
         features); otherwise chosen by people who are left out, around whose fixed effects σ and
         random effects are estimated too, because residuals of many features are too small.
     person_rank : int or "auto"
@@ -98,12 +98,11 @@ class MixedTobitRegressor(VisitRegressor):
 
     Notes
     -----
-    ``time`` acts through random slopes alone; put it into X, with its square if need be, so that
-    people change on average. ``predict`` and its relatives take ``groups`` and ``time``: what is
-    known of a person is used, anybody else is predicted as one of whom nothing is known, and
-    without ``groups`` every row is. A row is a visit of its own: it shares no noise with visits
-    that are known. Visits that are missing are taken as missing at random given those that are
-    there; :meth:`sensitivity` shows what if not.
+    ``time`` acts through random slopes alone; put it into X too, so that people change on average.
+    ``predict`` and its relatives take ``groups`` and ``time``: what is known of a person is used,
+    anybody else, and every row without ``groups``, is predicted as one of whom nothing is known. A
+    row is a visit of its own. Visits that are missing are taken as missing at random given those
+    that are there; :meth:`sensitivity` shows what if not.
 
     References
     ----------
