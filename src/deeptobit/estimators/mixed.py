@@ -53,10 +53,9 @@ class MixedTobitRegressor(VisitRegressor):
         What people have of their own in every outcome; slopes are in ``time``.
     alpha : float or "auto"
         Ridge on coefficients of standardised features and outcomes, beside a likelihood divided by
-        the number of rows. ``"auto"``: 0 if there are at least ten people per feature, or three if
-        there are at most three features. Otherwise
-        it is chosen by people who are left out, and random effects and σ are those around the
-        fixed effects of people left out: residuals of many features are too small.
+        the number of rows. ``"auto"``: 0 if there are ten people per feature (3 for up to three
+        features); otherwise chosen by people who are left out, around whose fixed effects σ and
+        random effects are estimated too, because residuals of many features are too small.
     person_rank : int or "auto"
         Factors that link the random effects of different outcomes.
     visit_rank : {0, 1, 2} or "auto"
@@ -95,21 +94,19 @@ class MixedTobitRegressor(VisitRegressor):
     person_rank_, visit_rank_, shrinkage_, alpha_ : int, int, float and float
     choices_ : DataFrame
         What ``"auto"`` tried, with the ranked probability score of hidden last visits.
-    n_iter_, history_, lower_, upper_, target_names_, n_features_in_, feature_names_in_
-    feature_scale_
+    n_iter_, history_, lower_, upper_, feature_scale_, target_names_, n_features_in_
 
     Notes
     -----
-    ``time`` acts through random slopes alone; put it into X, with its square if need be, so that
-    people change on average. ``predict`` and its relatives take ``groups`` and ``time``: what is
-    known of a person is used, anybody else is predicted as one of whom nothing is known, and
-    without ``groups`` every row is. A row is a visit of its own: it shares no noise with visits
-    that are known. Visits that are missing are taken as missing at random given those that are
-    there; :meth:`sensitivity` shows what if not.
+    ``time`` acts through random slopes alone; put it into X too, so that people change on average.
+    ``predict`` and its relatives take ``groups`` and ``time``: what is known of a person is used,
+    anybody else, and every row without ``groups``, is predicted as one of whom nothing is known. A
+    row is a visit of its own. Visits that are missing are taken as missing at random given those
+    that are there; :meth:`sensitivity` shows what if not.
 
     References
     ----------
-    Hughes (1999), Biometrics 55, 625–629. Minka (2001), UAI. Rizopoulos (2012), CRC Press.
+    Hughes (1999), Biometrics 55, 625–629. Minka (2001), Uncertainty in AI 17, 362–369.
 
     Examples
     --------

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, ProgressColumn, Task
@@ -186,7 +185,7 @@ def _show(
     console.print(common.target_table(table, columns))
     console.print(f"\n{_CRPS}\n", style="dim")
     if fitted.forecasts:
-        console.print(pd.DataFrame(fitted.forecasts).set_index("ahead").round(3).to_string())
+        console.print(studies.visits.horizon_text(fitted.forecasts))
         console.print("\nCRPS of last visits in standard deviations, by time ahead.\n", style="dim")
     useless = [str(name) for name in table.index[table["r2"] <= 0.0]]
     if useless:

@@ -160,6 +160,12 @@ def horizons(
     ]
 
 
+def horizon_text(forecasts: Sequence[dict[str, float]]) -> str:
+    """What :func:`horizons` found, as a table in text."""
+    table = pd.DataFrame(forecasts).astype({"visits": int})
+    return table.set_index("ahead").round(3).to_string()
+
+
 def forecast_rows(model: MixedTobitRegressor, X: Any, groups: Any, targets: Any) -> Predictive:
     """Predictive distributions at visits, within the bounds of their targets."""
     lower, upper = (
