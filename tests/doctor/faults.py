@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from deeptobit.extras import require
+
+openpyxl = require("openpyxl", "app")
 N_ROWS = 160
 STUDY = """\
 [data]
@@ -168,9 +171,7 @@ def _same_names(table: pd.DataFrame, path: Path, other: str = "bmi") -> Path:
 
 
 def _book(path: Path, rows: list[list[Any]], merged: tuple[str, ...] = ()) -> Path:
-    from openpyxl import Workbook
-
-    book = Workbook()
+    book = openpyxl.Workbook()
     sheet = book.active
     for row in rows:
         sheet.append(row)
@@ -182,7 +183,12 @@ def _book(path: Path, rows: list[list[Any]], merged: tuple[str, ...] = ()) -> Pa
 
 
 def _excel_title(table: pd.DataFrame, path: Path) -> Path:
-    rows = [["Memory clinic export 2024"], [], list(table.columns), *table.to_numpy().tolist()]
+    rows: list[list[Any]] = [
+        ["Memory clinic export 2024"],
+        [],
+        list(table.columns),
+        *table.to_numpy().tolist(),
+    ]
     return _book(path, rows, ("A1:K1",))
 
 

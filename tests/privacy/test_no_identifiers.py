@@ -48,7 +48,7 @@ def test_a_rare_category_is_in_models_alone(clinic: Path) -> None:
 
 def test_predictions_have_the_ids_they_were_asked_with(clinic: Path, tmp_path: Path) -> None:
     canary_table().drop(columns=TARGETS).to_csv(tmp_path / "new.csv", index=False)
-    run("predict", clinic / "clinic.deeptobit", tmp_path / "new.csv")
+    run("predict", clinic / "clinic.deeptobit", tmp_path / "new.csv", "--only", "id")
     assert is_in(f"{CANARY}-ID-7", tmp_path / "new-predictions.csv")
     assert not is_in(f"{CANARY}-PERSON", tmp_path / "new-predictions.csv")
 

@@ -86,7 +86,7 @@ def test_the_demo_is_a_readable_table(tmp_path: Path) -> None:
     assert "coverage" in result.output
     table = result.output.partition("Wrote")[0]
     assert max(map(len, table.splitlines())) <= 80
-    assert (out / "cohort.html").read_text().startswith("<!doctype html>")
+    assert (out / "cohort.html").read_text().startswith("<!DOCTYPE html>")
     shown = " ".join(result.output.split())
     assert all(f"deeptobit {name} {out}" in shown for name in ("check", "fit", "open"))
 

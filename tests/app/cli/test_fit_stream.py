@@ -40,7 +40,7 @@ def test_fit_says_why_it_streams_and_what_that_means(streamed: tuple[Path, str, 
     assert said == (
         "cohort (400 rows × 9 columns) would take about 960 kB, more than half of the 200 kB of "
         "available memory, so its rows are streamed: a SubspaceNetworkRegressor of 1 layer "
-        "and rank 10 at most is fitted without cross-validation, and measured on a tenth of the "
+        "and rank 3 at most is fitted without cross-validation, and measured on a tenth of the "
         "groups of 'person' that it does not see."
     )
     assert "400 rows, 4 features, 3 target(s); streaming them gave 1 layer of rank 3" in shown

@@ -94,7 +94,9 @@ def _follow(name: str, folder: Path) -> tuple[dict[str, object], pd.DataFrame]:
     study.write_text(text)
     checked = json.loads(_run("check", study, "--json"))
     fitted = json.loads(_run("fit", study, "--jobs", 1, "--json"))
-    _run("predict", folder / "a.deeptobit", folder / name, "--out", folder / "p.csv")
+    _run(
+        "predict", folder / "a.deeptobit", folder / name, "--only", "id", "--out", folder / "p.csv"
+    )
     _run("report", folder / "a.deeptobit")
     numbers = {key: fitted[key] for key in ("rows", "held_out_rows", "features", "targets")}
     return {**checked, **numbers}, pd.read_csv(folder / "p.csv", dtype={"id": str})

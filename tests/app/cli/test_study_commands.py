@@ -147,7 +147,7 @@ def test_warnings_count_when_strict(tmp_path: Path) -> None:
     study = write_study(tmp_path)
     code, shown, _ = _run("check", study)
     assert code == 0
-    assert "warning MMSE: only 1 values lie between its bounds" in shown
+    assert "warning target:MMSE only 1 values lie between its bounds" in shown
     assert _run("check", study, "--strict")[0] == 3
 
 
@@ -155,9 +155,10 @@ def test_another_table_may_take_the_place_of_the_studys_own(tmp_path: Path) -> N
     (tmp_path / "inside").mkdir()
     study = write_study(tmp_path / "inside")
     (tmp_path / "new.csv").write_text(TABLE + "e,2,81,m,[bold]\n")
-    code, _, error = _run("check", study, "--data", tmp_path / "new.csv")
+    code, shown, _ = _run("check", study, "--data", tmp_path / "new.csv")
     assert code == 1
-    assert "found '[bold]' (new.csv, line 6)" in error
+    assert "error word:[bold] stands among the numbers of 'MMSE'" in shown
+    assert "new.csv, line 6" in shown
     (tmp_path / "new.csv").write_text("id,age\na,70\nb,71\n")
     error = _run("check", study, "--data", tmp_path / "new.csv")[2]
     assert "there is no column 'MMSE' in new.csv" in error

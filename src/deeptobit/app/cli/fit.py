@@ -125,6 +125,9 @@ def _examine_some(
     except studies.StudyError:  # of these rows alone; the fit sees all
         return
     studies.doctor.refuse(findings, accepted)
+    for finding in findings:
+        if finding.level != "note":
+            common.print_finding(Console(stderr=True), finding)
 
 
 def _fit_streamed(

@@ -232,8 +232,12 @@ def cautions(fitted: FittedStudy, table: pd.DataFrame) -> list[str]:
     useless = [name for name in without_gain(table) if name not in constant]
     narrow = undercovered(table, fitted.held_out.coverage)
 
+    leaks = [finding.about for finding in fitted.findings if finding.kind == "leak"]
+
     coverage = percent(fitted.held_out.coverage)
     sentences = {
+        "Too good to be true: {} may tell the outcome itself, which is not known of new people. "
+        "See the warnings about the data.": list(dict.fromkeys(leaks)),
         "All held-out values of {} are the same, so there is no variance to explain.": constant,
         "The features do not help to predict {}: R² is not above 0, or the predicted distribution "
         "is no better than that of a model without features.": useless,
@@ -241,7 +245,10 @@ def cautions(fitted: FittedStudy, table: pd.DataFrame) -> list[str]:
         "explains. Do not read them as a range for one person.": narrow,
     }
     return [
-        text.replace("{}", "any outcome" if len(names) == len(table) > 1 else listed(names, 12))
+        text.replace(
+            "{}",
+            "any outcome" if names == list(table.index) and len(names) > 1 else listed(names, 12),
+        )
         for text, names in sentences.items()
         if names
     ]

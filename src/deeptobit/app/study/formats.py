@@ -139,8 +139,7 @@ class TableFile:
             if kind in TEXT:
                 self.source: Source = self._open_text(header)
             elif kind in SHEETS:
-                frame, lines, self._places = self._table_of(read_sheet(path, sheet), header)
-                self.source = Whole(frame, lines, self.file)
+                self.source = self._open_sheet(sheet, header)
             elif kind in STATISTICS:
                 frame, self._labels = _read_statistics(path)
                 self.source = Whole(frame, np.arange(2, len(frame) + 2), self.file)
@@ -161,7 +160,7 @@ class TableFile:
         encoding = sniff_encoding(self.path)
         if encoding != "utf-8":
             message = f"{self.file} is not UTF-8 and was read as {encoding.title()}"
-            self.remarks.append(Remark("read", "encoding", message))
+            self.remarks.append(Remark("encoding", message))
         separator, rows = sniff_separator(self.path, encoding)
         self._comma = separator != ","
         commas = any(_DECIMAL_COMMA.fullmatch(cell) for row in rows for cell in row)
@@ -178,6 +177,21 @@ class TableFile:
         line = 1 + head.header + sum(cell.count("\n") for cell in above)
         options: dict[str, Any] = {"separator": separator, "encoding": encoding, "header": line}
         return TextTable(self.path, blanks=self._blanks, names=names, **options)
+
+    def _open_sheet(self, sheet: str | None, header: int | None) -> "Whole":
+        """A sheet; without a name the first, or where that holds no table, the largest."""
+        found = read_sheet(self.path, sheet)
+        if sheet is None and len(found.rows) < _LEAST_LINES:
+            with open_workbook(self.path) as book:
+                names = list(book.sheet_names)
+            sheets = {name: read_sheet(self.path, name) for name in names}
+            largest = max(names, key=lambda name: len(sheets[name].rows))
+            if largest != names[0] and len(sheets[largest].rows) >= _LEAST_LINES:
+                message = f"sheet {largest!r} of {self.file} was read, the largest"
+                self.remarks.append(Remark("sheet", message, ("sheet", largest)))
+                found = sheets[largest]
+        frame, lines, self._places = self._table_of(found, header)
+        return Whole(frame, lines, self.file)
 
     def _table_of(
         self, sheet: "Sheet", header: int | None
@@ -276,6 +290,7 @@ def _open_parquet(path: Path) -> ParquetTable:
 SEPARATORS = (",", ";", "\t", "|")
 _MOST_RECORDS = 20  # that decide on the separator
 _HEAD = layout.MOST_LINES
+_LEAST_LINES = 8  # of a sheet that holds a table
 _DECIMAL_COMMA = re.compile(r"\s*[<>+-]?\d*,\d+\s*")
 _NO_TEXT = {*range(9), *range(14, 27), 0x81, 0x8D, 0x8F, 0x90, 0x9D}  # in no text of Windows-1252
 _MOST_BYTES = 2**20

@@ -67,39 +67,31 @@ def find_head(rows: Sequence[Sequence[str]], file: str, header: int | None = Non
     if not some:
         raise StudyError(f"{file} is empty: the first row must name the columns")
     usual = float(np.median(some))
-    if header is not None:
-        if header > len(cells) or not filled[header - 1]:
-            raise StudyError(f"[data] header = {header}: this row of {file} is blank or not there")
-        top = header - 1
-        heads = [top]
-    else:
-        wide = (
-            at
-            for at, number in enumerate(filled)
-            if number and number >= min(usual - 1, _WIDE * usual)
-        )
-        top = next(wide)
-        heads = [at for at in range(top, top + _MOST_HEADERS) if _is_head(cells, at, top)] or [top]
-        heads = [at for place, at in enumerate(heads) if at == top + place]
-    best = max(heads, key=lambda at: (len({*cells[at]} - {""}), -at))
+    if header is not None and (header > len(cells) or not filled[header - 1]):
+        raise StudyError(f"[data] header = {header}: this row of {file} is blank or not there")
+    least = max(1.0, min(usual - 1, _WIDE * usual))
+    top = header - 1 if header else next(at for at, n in enumerate(filled) if n >= least)
+    heads = [top]
+    while len(heads) < _MOST_HEADERS and _is_head(cells, heads[-1] + 1, top):
+        heads.append(heads[-1] + 1)
+    best = top if header else max(heads, key=lambda at: (len({*cells[at]} - {""}), -at))
     names = [_name(cells, at, best, top) for at in range(len(cells[best]))]
     first = max(heads) + 1
     remarks = []
     # A title in the first line is found; a first line of names needs no remark.
-    if best != next(at for at, number in enumerate(filled) if number):
-        remarks.append(Remark("read", "header", f"row {best + 1} of {file} names the columns"))
+    if not header and best != next(at for at, number in enumerate(filled) if number):
+        message = f"row {best + 1} of {file} names the columns"
+        remarks.append(Remark("header", message, ("header", best + 1)))
     for at in heads:
         if at != best:
             message = f"row {at + 1} of {file} holds no person, and is left out"
-            remarks.append(Remark("read", f"row {at + 1}", message))
+            remarks.append(Remark(f"row {at + 1}", message))
     _check_names(names, cells[first:], file, best)
     return Head(best, names, first, tuple(remarks))
 
 
 def _is_head(cells: list[list[str]], at: int, top: int) -> bool:
     """Whether a row holds words where the rows below hold numbers."""
-    if at == top:
-        return True
     below = [row for row in cells[top + _MOST_HEADERS :] if any(row)]
     if at >= len(cells) or len(below) < _MOST_HEADERS:
         return False
@@ -180,7 +172,6 @@ def without_summaries(table: Table) -> Table:
     first = {at: table.cells.iloc[at].dropna().iloc[0] for at in np.flatnonzero(left_out).tolist()}
     remarks = [
         Remark(
-            "read",
             f"line {table.lines[at]}",
             f"line {table.lines[at]} of {table.file} ({str(cell)!r}) holds no person, and is left "
             "out",
@@ -244,7 +235,7 @@ def without_copies(
             )
         copies += others
         message = f"columns {' and '.join(letters)} of {file} are the same; one is kept"
-        remarks.append(Remark("read", name, message))
+        remarks.append(Remark(name, message))
     return copies, remarks
 
 

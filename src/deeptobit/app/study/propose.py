@@ -282,7 +282,7 @@ def _target(target: ProposedTarget) -> str:
 
 # What the doctor decides for a proposed study.
 
-_DECIDED = ("code", "word", "leak", "outside")
+_DECIDED = ("code", "word", "leak", "outside", "read")
 _MOST_ROUNDS = 3  # what is wrong with cells hides what is wrong with features
 
 

@@ -168,11 +168,11 @@ class Repair(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """What was decided when a table was read: a name of a finding, its part, and a sentence."""
+    """What was decided when a table was read: its part, a sentence, and a key of ``[data]``."""
 
-    kind: str
     about: str
     message: str
+    setting: tuple[str, str | int] | None = None
 
 
 _READ = Repair()

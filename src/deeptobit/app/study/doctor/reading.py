@@ -1,8 +1,8 @@
-"""What was decided when the file was read, and what a model that is too good says."""
+"""What was decided when the file was read."""
 
 from collections.abc import Iterator
 
-from deeptobit.app.study.doctor.registry import Case, Finding, rule
+from deeptobit.app.study.doctor.registry import Case, Edit, Finding, rule
 
 
 @rule(
@@ -14,4 +14,5 @@ from deeptobit.app.study.doctor.registry import Case, Finding, rule
 def find_remarks(case: Case) -> Iterator[Finding]:
     """What was left out or guessed: title lines, rows of units and of means, the encoding."""
     for remark in case.table.remarks:
-        yield Finding("note", remark.about, remark.message, "read")
+        edits = () if remark.setting is None else (Edit(("data",), *remark.setting),)
+        yield Finding("note", remark.about, remark.message, "read", edits=edits)
