@@ -29,6 +29,7 @@ LIVES_IN = {
     "rich": {"app"},
     "safetensors": {"files"},
     "skl2onnx": {"files"},
+    "tomlkit": {"app"},
     "typer": {"app"},
 }
 
