@@ -47,9 +47,9 @@ def init(
         studies.write_whole(path, text)
     targets = [target.column for target in proposal.targets if target.certain]
     if as_json:
+        told_of = {"decided": decided, "findings": left}
         found = {"id": proposal.id, "group": proposal.group, "targets": targets, "missing": codes}
-        told = {"decided": decided, "findings": left}
-        told = {key: [one.as_dict() for one in findings] for key, findings in told.items()}
+        told = {key: [one.as_dict() for one in some] for key, some in told_of.items()}
         common.print_json({"study": str(path), **found, "excluded": proposal.excluded} | told)
     else:
         size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"

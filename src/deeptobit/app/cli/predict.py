@@ -65,9 +65,9 @@ def predict(
     coverage = coverage or fitted.study.evaluation.coverage
     if as_json:
         written = {"predictions": str(paths[0]), "files": list(map(str, paths))}
-        written |= {"rows": len(table), "coverage": coverage}
+        measured = {"rows": len(table), "coverage": coverage}
         columns = [str(name) for name in predictions.columns]
-        common.print_json({**written, "columns": columns, "warnings": messages})
+        common.print_json({**written, **measured, "columns": columns, "warnings": messages})
         return
     console = Console()
     for message in messages:

@@ -344,7 +344,7 @@ def with_input(predictions: pd.DataFrame, table: Table) -> pd.DataFrame:
 
 def rounded(predictions: pd.DataFrame, fitted: FittedStudy) -> pd.DataFrame:
     """Three digits of the spread of every target, four of probabilities."""
-    digits = {}
+    digits: dict[str, int] = {}
     for name, values in zip(
         fitted.model.target_names_, fitted.held_out.targets.values.T, strict=True
     ):
