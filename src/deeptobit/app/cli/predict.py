@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from rich.console import Console
 from rich.markup import escape
@@ -64,10 +64,10 @@ def predict(
     messages += [remark.message for remark in table.remarks]
     coverage = coverage or fitted.study.evaluation.coverage
     if as_json:
-        written: dict[str, Any] = {"predictions": str(paths[0]), "files": list(map(str, paths))}
-        written |= {"rows": len(table), "coverage": coverage}
+        written = {"predictions": str(paths[0]), "files": list(map(str, paths))}
+        measured = {"rows": len(table), "coverage": coverage}
         columns = [str(name) for name in predictions.columns]
-        common.print_json({**written, "columns": columns, "warnings": messages})
+        common.print_json({**written, **measured, "columns": columns, "warnings": messages})
         return
     console = Console()
     for message in messages:

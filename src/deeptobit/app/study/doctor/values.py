@@ -544,9 +544,9 @@ def find_bounds(case: Case) -> Iterator[Finding]:
 def bounds_of_targets(study: Study, targets: CensoredTargets) -> Iterator[Finding]:
     """The same for targets, by their observed values."""
     observed = np.where(targets.observed, targets.low, np.nan)
-    bounded = {"lower": targets.at_lower.any(axis=0), "upper": targets.at_upper.any(axis=0)}
+    at = {"lower": targets.at_lower, "upper": targets.at_upper}
     for task, target in enumerate(study.targets):
-        known = {side for side, at in bounded.items() if np.atleast_1d(at)[task]}
+        known = {side for side in at if at[side][:, task].any()}
         yield from _missing_bounds(target, observed[:, task], known)
 
 
