@@ -37,7 +37,7 @@ def test_defaults(tmp_path: Path) -> None:
         ),
         (
             TARGET + "[model]\nkind = 'netwrok'\n",
-            "line 8: .model. kind must be 'auto' or 'network' or 'tobit'; .*did you mean 'network'",
+            "line 8: .model. kind must be 'auto' .* or 'mixed'; .*did you mean 'network'",
         ),
         (TARGET + "[model]\nkind = 3\n", "line 8: .model. kind must be .*; got 3"),
         (
