@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deeptobit.app.cli.app import app
+from deeptobit.app.study import read_table
 from tests.doctor.faults import BY_NAME, STUDY, Fault, clean, write_fault
 
 FITTED = Fault("nothing", ())
@@ -116,6 +117,22 @@ def test_the_header_is_found_or_named(fault: str, written: int, tmp_path: Path) 
     assert _names("check", study)[0] == 0
     study.write_text(study.read_text().replace(f"header = {written}", "header = 2000"))
     assert "header = 2000: this row of" in _run("check", study)[2]
+
+
+def test_a_cover_page_is_not_the_table(tmp_path: Path) -> None:
+    study = write_fault(FITTED, tmp_path)
+    with pd.ExcelWriter(tmp_path / "cohort.xlsx", engine="openpyxl") as book:
+        pd.DataFrame({"Export of 3 May": ["by the office"]}).to_excel(
+            book, sheet_name="about", index=False
+        )
+        clean().to_excel(book, sheet_name="data", index=False)
+    with pd.ExcelWriter(tmp_path / "small.xlsx", engine="openpyxl") as book:
+        clean().head(3).to_excel(book, sheet_name="few", index=False)
+        clean().to_excel(book, sheet_name="data", index=False)
+    assert len(read_table(tmp_path / "small.xlsx")) == 3  # a short first sheet is a table
+    code, found = _names("check", study, "--data", tmp_path / "cohort.xlsx")
+    assert code == 0
+    assert found["read:sheet"]["fix"] == '[data] sheet = "data"'
 
 
 def test_cells_of_codes_are_compared_as_numbers(tmp_path: Path) -> None:

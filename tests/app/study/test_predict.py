@@ -41,6 +41,7 @@ def test_predictions_are_those_of_the_model(fitted: FittedStudy, tmp_path: Path)
     assert predictions.columns.tolist() == [
         *("visit", "MMSE", "MMSE low", "MMSE high", "MMSE P(lower)", "MMSE P(upper)"),
         *("tau", "tau low", "tau high", "tau P(lower)", "speed", "speed low", "speed high"),
+        "outside_the_data",
     ]
     assert predictions["visit"].tolist() == ["007", "=1+1", "008"]
     X = fitted.encoder.encode(table)

@@ -140,7 +140,9 @@ def test_an_engine_that_is_not_installed_is_named(
     kind: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, engine, None)
-    with pytest.raises(MissingExtraError, match=f"{engine} is not installed; .*deeptobit.app"):
+    with pytest.raises(
+        MissingExtraError, match=f"{engine} is not installed; .*extra .app.: pip install"
+    ):
         read_table(_write(tmp_path, "x", f"a.{kind}"))
 
 

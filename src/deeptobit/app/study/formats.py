@@ -181,12 +181,12 @@ class TableFile:
     def _open_sheet(self, sheet: str | None, header: int | None) -> "Whole":
         """A sheet; without a name the first, or where that holds no table, the largest."""
         found = read_sheet(self.path, sheet)
-        if sheet is None and len(found.rows) < _LEAST_LINES:
+        if sheet is None and not _is_table(found):
             with open_workbook(self.path) as book:
                 names = list(book.sheet_names)
             sheets = {name: read_sheet(self.path, name) for name in names}
             largest = max(names, key=lambda name: len(sheets[name].rows))
-            if largest != names[0] and len(sheets[largest].rows) >= _LEAST_LINES:
+            if largest != names[0] and _is_table(sheets[largest]):
                 message = f"sheet {largest!r} of {self.file} was read, the largest"
                 self.remarks.append(Remark("sheet", message, ("sheet", largest)))
                 found = sheets[largest]
@@ -290,7 +290,6 @@ def _open_parquet(path: Path) -> ParquetTable:
 SEPARATORS = (",", ";", "\t", "|")
 _MOST_RECORDS = 20  # that decide on the separator
 _HEAD = layout.MOST_LINES
-_LEAST_LINES = 8  # of a sheet that holds a table
 _DECIMAL_COMMA = re.compile(r"\s*[<>+-]?\d*,\d+\s*")
 _NO_TEXT = {*range(9), *range(14, 27), 0x81, 0x8D, 0x8F, 0x90, 0x9D}  # in no text of Windows-1252
 _MOST_BYTES = 2**20
@@ -505,6 +504,12 @@ def _is_acyclic(successors: NDArray[np.int64]) -> bool:
     for _ in range(end.bit_length()):
         jump = jump[jump]
     return bool((jump == end).all())
+
+
+def _is_table(sheet: Sheet) -> bool:
+    """Whether most rows of a sheet have more than one cell; those of a cover page have not."""
+    filled = [number for row in sheet.rows if (number := sum(map(_is_filled, row)))]
+    return bool(filled) and float(np.median(filled)) > 1.0
 
 
 def _is_filled(cell: Cell) -> bool:
