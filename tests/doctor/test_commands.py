@@ -36,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return study.with_suffix(".deeptobit")
 
 
-def _new(folder: Path, **cells: str | float) -> Path:
+def _new(folder: Path, **cells: float) -> Path:
     table = clean(7).head(5).drop(columns=["MMSE", "ADAS13"]).astype(object)
     for name, cell in cells.items():
         table[name] = [cell if row == 2 else old for row, old in enumerate(table[name])]
