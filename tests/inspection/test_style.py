@@ -32,7 +32,7 @@ def test_a_new_figure_has_a_layout_that_makes_room_for_labels() -> None:
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingExtraError, match=r"matplotlib is not installed.*deeptobit\[app\]"):
+    with pytest.raises(MissingExtraError, match=r"matplotlib is not installed.*\[app\]"):
         draw_layers(ERRORS)
 
 

@@ -17,7 +17,6 @@ from deeptobit.exceptions import CensoringWarning, CollinearityWarning, Separati
 from deeptobit.layer import BasisFeatures, CensoringKinds, OlsenProblem, TargetScaling
 from deeptobit.targets import CensoredTargets
 
-DEFAULT_RANK = 5
 _NAMES_SHOWN, _FEATURES_SHOWN = 10, 5
 _NULL_SPACE = 1e-10  # relative to the largest eigenvalue of the second moments
 _FURTHEST = 1e9  # ratio of a target's spread to a given sigma: beyond, squares lose all digits
@@ -181,16 +180,6 @@ def _warn_of_piles(targets: CensoredTargets) -> None:
                     f"{side}={values[end]:g}, or slopes are too flat",
                     CensoringWarning,
                 )
-
-
-def warn_of_rank(rank: int, most: int) -> None:
-    """Say that a rank is capped; the default is meant to be."""
-    if rank > most and rank != DEFAULT_RANK:
-        warn(
-            f"rank={rank} is more than the {most} that the numbers of features and targets allow; "
-            f"rank_ is {most}",
-            UserWarning,
-        )
 
 
 def warn_of_convergence(failed: BoolArray, targets: CensoredTargets, max_iter: int) -> None:

@@ -275,7 +275,7 @@ class FormulaDesign:
 
     def columns(self, data: pd.DataFrame) -> pd.DataFrame:
         """Features of shape (N, D) from raw columns; the intercept is the model's own."""
-        matrix = pd.DataFrame(_model_matrix(self.spec, self.reads, data))
+        matrix = pd.DataFrame(_model_matrix(self.spec, self.reads, data)).set_axis(data.index)
         return matrix.drop(columns=_INTERCEPT, errors="ignore").astype(float)
 
 

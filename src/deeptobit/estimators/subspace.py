@@ -202,9 +202,7 @@ class LowRankRegressor(SubspaceEstimator):
         if reset:
             rows = self._read_rows(X, y, sample_weight, lower, upper)
             check_count("rank", self.rank)
-            most = min(self.n_features_in_, len(rows[1].names))
-            diagnosis.warn_of_rank(int(self.rank), most)
-            self.rank_ = min(int(self.rank), most)
+            self.rank_ = min(int(self.rank), self.n_features_in_, len(rows[1].names))
             self.alpha_ = float(given)
             return rows
         # More rows of the same features and targets, whose names and bounds stay as they are.

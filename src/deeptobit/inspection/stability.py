@@ -7,17 +7,21 @@ E, with its sign, and its loadings are :math:`\sigma^*_s v^*_s`, in the units of
 :math:`\sigma_r v_r`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.stats import norm, t
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.inspection.subspaces import Subspace
 from deeptobit.metrics import principal_angles
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SEPARATED = 0.8  # median cosine between a component and its draws, of the targets' directions
 _COPIES = (1, 2, 4)  # times the people
@@ -202,6 +206,8 @@ def summarise_draws(
     >>> found.stable()[1].tolist()
     [True, False]
     """
+    import pandas as pd
+
     loadings = np.array([draw.loadings for draw in draws])
     median = [np.median([one.cosines for one in some], axis=0) for some in (draws, halves)]
     apart = 1.0 - np.square(median)
