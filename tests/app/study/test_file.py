@@ -49,7 +49,10 @@ def test_defaults(tmp_path: Path) -> None:
             TARGET + "[model]\nkind = 'tobit'\nranks = [2]\n",
             'line 9: .model. ranks is not a key of kind = "tobit"; write kind = "network", or',
         ),
-        (TARGET + "[model]\nmembers = []\n", "line 8: .*members must be a list of 'stack' and"),
+        (
+            TARGET + "[model]\nmembers = []\n",
+            "line 8: .*members must be a list of 'stack', 'trees' and",
+        ),
         (TARGET + "[model]\nmember = []\n", "has no key 'member' .*; did you mean 'members'"),
         (TARGET + "[model]\ncv = true\n", "line 8: .*a whole number of folds, from 2; got True"),
         (
