@@ -21,6 +21,11 @@ from tests.estimators.problems import (
     one_task,
 )
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 STEP = 1e-3
 
 

@@ -15,6 +15,11 @@ from deeptobit.datasets import make_subspace
 from deeptobit.estimators.networkcv import _may_win
 from deeptobit.likelihood import Gaussian, NoiseByTask
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 
 @cache
 def data(seed: int = 0, n_samples: int = 150) -> tuple[FloatArray, FloatArray]:
@@ -136,7 +141,7 @@ def test_depth_is_taken_where_it_pays() -> None:
         ({"scoring": "auc"}, "scoring must be 'r2' or 'log'"),
         ({"ranks": []}, "ranks is empty: there is nothing to choose from"),
         ({"alphas": []}, "alphas is empty"),
-        ({"alphas": [0.0]}, "alphas must be positive"),
+        ({"alphas": [0.0]}, "alphas must be above 0"),
         ({"ranks": [0]}, "ranks must be whole numbers"),
         ({"feature_sparsities": [2.0]}, "feature_sparsities must be numbers from 0 to 1"),
         ({"tol": 0.0}, "tol must be positive"),

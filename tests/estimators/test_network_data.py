@@ -10,6 +10,11 @@ from deeptobit.datasets import make_subspace
 from tests.estimators.problems import assert_close
 from tests.estimators.test_network import data, grown, network
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 
 def test_missing_intervals_and_censored_targets_are_understood() -> None:
     X, Y = data(200)

@@ -32,6 +32,11 @@ from deeptobit.likelihood import (
 from tests.estimators.problems import bounded, censored, one_task
 from tests.files.runtimes import RUNTIMES, assert_alike, exported
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 X, Y = censored(n_samples=80, n_features=4, n_tasks=3)
 MODELS = {
     "tobit": TobitRegressor(upper=[3.0, None, 4.0]),

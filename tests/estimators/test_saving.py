@@ -25,6 +25,11 @@ from deeptobit.likelihood import Gaussian, StudentT
 from tests.estimators.problems import censored
 from tests.estimators.saved import assert_same, round_trip
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 X, Y = censored(n_samples=80, n_features=4, n_tasks=3)
 MODELS = {
     "tobit": TobitRegressor(upper=3.0),

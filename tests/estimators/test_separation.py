@@ -12,6 +12,11 @@ from deeptobit.estimators.diagnosis import separating_direction
 from deeptobit.exceptions import CensoringWarning, SeparationWarning
 from tests.estimators.problems import assert_close, bounded, censored, one_task
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 NAMES = ["age", "volume", "ward"]
 
 

@@ -24,6 +24,11 @@ from tests.estimators.models import EVERY_MODEL, MODELS
 from tests.estimators.problems import assert_close, bounded, censored
 from tests.estimators.test_network import data, network
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 FOLDS = KFold(2)
 FEATURES, TARGETS = ["age", "volume", "marker"], ["MMSE", "errors"]
 FRAMES: dict[str, Callable[[FloatArray, list[str]], Any]] = {

@@ -13,6 +13,11 @@ from deeptobit.estimators.inputs import automatic_alpha
 from tests.estimators.problems import SPARSE_FORMATS, assert_close
 from tests.estimators.subspaces import data, fitted, subspace
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 VARIANTS: dict[str, dict[str, Any]] = {
     "auto": {},
     "alpha": {"alpha": 0.02},

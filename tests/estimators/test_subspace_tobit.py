@@ -14,6 +14,11 @@ from deeptobit.metrics import anmse, principal_angles
 from tests.estimators.problems import assert_close
 from tests.estimators.subspaces import data, fitted, subspace
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 
 def test_missing_entries_are_filled_from_the_shared_subspace() -> None:
     X, Y, truth = make_subspace(600, 10, 8, 2, sigma=1.0, random_state=0)

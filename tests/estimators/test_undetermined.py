@@ -24,6 +24,11 @@ from tests.estimators.problems import (
     parameters,
 )
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 NAMES = ["age", "volume", "marker"]
 
 

@@ -12,6 +12,11 @@ from tests.properties.problems import Recipe
 from tests.properties.properties import examine
 from tests.properties.strategies import recipes
 
+# Data with a floor serve here for outcomes without bounds.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(if the scale ends there|nothing to learn):deeptobit.exceptions.CensoringWarning"
+)
+
 ALWAYS = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
