@@ -241,5 +241,7 @@ class TreeTable:
 
 def _standard_errors(gains: FloatArray) -> FloatArray:
     """Sums of the columns over their standard errors, (T,)."""
+    largest = np.abs(gains).max(axis=0)
+    gains = gains / np.where(largest > 0.0, largest, 1.0)  # squares would overflow
     error = np.sqrt(len(gains)) * gains.std(axis=0)
     return np.asarray(gains.sum(axis=0) / np.where(error > 0.0, error, 1.0))
