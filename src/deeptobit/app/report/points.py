@@ -11,7 +11,7 @@ from deeptobit.app.report import words
 from deeptobit.app.report.privacy import count
 from deeptobit.app.study import FEWEST, FittedStudy
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import AutoTobitRegressor, TobitRegressor
+from deeptobit.estimators import AutoTobitRegressor, MixedTobitRegressor, TobitRegressor
 
 _PER_OUTCOME = 8  # effects that are shown of one outcome
 UNKNOWN_INTERVAL = words.UNKNOWN
@@ -129,6 +129,12 @@ def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int =
     model, facts = fitted.model, fitted.facts
     if isinstance(model, TobitRegressor):
         fit = "Each outcome was modelled by a Tobit regression on all features"
+    elif isinstance(model, MixedTobitRegressor):
+        effects = " and ".join(f"{effect}s" for effect in model.effects_)
+        fit = (
+            "Outcomes were modelled jointly by a mixed Tobit regression on all features with "
+            + (f"random {effects} of people" if effects else "no random effects of people")
+        )
     elif isinstance(model, AutoTobitRegressor) and model.n_layers_ == 1:
         fit = (
             "Outcomes were modelled jointly by a stack of censored linear layers whose prior "
@@ -151,7 +157,12 @@ def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int =
         if fitted.encoder.missing != "error"
         else "Rows with missing features were not allowed"
     )
-    if fitted.streamed:
+    if fitted.mixed:
+        how = (
+            f"Performance was measured on the last visits of people ({fitted.n_held_out:,}), "
+            "forecast from their earlier ones by models that had not seen them"
+        )
+    elif fitted.streamed:
         how = f"Performance was measured on {fitted.n_held_out:,} rows held out at random"
     else:
         apart = "" if fitted.n_groups is None else ", keeping the rows of a group together"
