@@ -131,9 +131,8 @@ def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int =
         fit = "Each outcome was modelled by a Tobit regression on all features"
     elif isinstance(model, MixedTobitRegressor):
         effects = " and ".join(f"{effect}s" for effect in model.effects_)
-        fit = (
-            "Outcomes were modelled jointly by a mixed Tobit regression on all features with "
-            + (f"random {effects} of people" if effects else "no random effects of people")
+        fit = "Outcomes were modelled jointly by a mixed Tobit regression on all features with " + (
+            f"random {effects} of people" if effects else "no random effects of people"
         )
     elif isinstance(model, AutoTobitRegressor) and model.n_layers_ == 1:
         fit = (
