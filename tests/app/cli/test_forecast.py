@@ -96,6 +96,12 @@ def test_report_and_predict_work_too(folder: Path) -> None:
     assert found.exit_code == 0, found.output
 
 
+def test_the_patient_page_which_knows_no_visits_is_refused(folder: Path) -> None:
+    found = run("open", folder / "study.deeptobit")
+    assert found.exit_code == 1
+    assert "use deeptobit forecast" in " ".join(found.output.split())
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

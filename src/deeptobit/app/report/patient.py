@@ -19,6 +19,7 @@ from deeptobit.app.study import FittedStudy, versions
 from deeptobit.app.study.data import EncodedColumn, Encoder
 from deeptobit.app.study.ranges import FeatureRanges
 from deeptobit.arrays import FloatArray
+from deeptobit.estimators import MixedTobitRegressor
 from deeptobit.estimators.conformal import central_interval
 from deeptobit.likelihood import (
     FAMILIES,
@@ -166,6 +167,11 @@ def model_numbers(model: Any) -> Numbers:
     has them, then the censored layers. Every task has its noise, σ, bounds and score grid, and the
     standardised ends of its intervals.
     """
+    if isinstance(model, MixedTobitRegressor):  # a person's visits change the forecast
+        raise ValueError(
+            "the patient page does not know the visits of a person, from which a "
+            "MixedTobitRegressor predicts; use deeptobit forecast"
+        )
     parts = _layers(model)
     _check_scores(model, parts)
     noise, n_tasks = model.noise_, len(model.target_names_)

@@ -140,6 +140,8 @@ def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int =
             "variances were learned from the data (empirical Bayes) and whose weights minimise the "
             "squared error of inner held-out rows"
         )
+        if hasattr(model, "trees_"):
+            fit += ", above trees boosted on the censored likelihood"
     else:
         fit = (
             f"Outcomes were modelled jointly by a Subspace Network of "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deeptobit.app.study.data import Encoder
 from deeptobit.app.study.measures import HeldOut, Predicted, covered
 from deeptobit.arrays import FloatArray
-from deeptobit.estimators import TobitRegressor
+from deeptobit.estimators import MixedTobitRegressor, TobitRegressor
 from deeptobit.likelihood import Predictive
 
 _MOST_NUMBERS = 1_000_000  # predictions whose differences are averaged
@@ -106,7 +106,12 @@ def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder) -> Effects:
 
 
 def _slope_of_scores(model: Any, rows: pd.DataFrame) -> FloatArray | None:
-    """Average slope of E[y|x] by the score, (T,); None if the score is not linear in x."""
+    """Average slope of E[y|x] by the score, (T,); None if the score is not linear in x.
+
+    None too of a mixed model: people differ by more than its σ.
+    """
+    if not hasattr(model, "coef_") or isinstance(model, MixedTobitRegressor):
+        return None
     score = model.predict(rows, kind="latent").reshape(len(rows), -1)
     linear = rows.to_numpy(dtype=np.float64) @ model.coef_.T + model.intercept_
     if not np.allclose(score, linear, rtol=1e-6, atol=1e-6 * float(model.sigma_.min())):

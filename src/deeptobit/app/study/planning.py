@@ -169,6 +169,10 @@ def plan_of_study(fitted: FittedStudy, target: str, feature: str) -> Plan:
             "a network of several layers has no one effect of a feature; state it in place of "
             "the model"
         )
+    if not hasattr(model, "coef_"):
+        raise StudyError(
+            "a model with trees has no one effect of a feature; state it in place of the model"
+        )
     effect = float(model.coef_[task, column] * model.feature_scale_[column])
     latent = fitted.held_out.predictive.latent[:, task]
     others = float(np.sqrt(max(latent.var() - effect**2, 0.0)))
