@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
+from xml.sax.saxutils import escape
 from zipfile import ZipFile
 
 import pandas as pd
@@ -72,21 +73,62 @@ def _seeds(suffix: str, write: Callable[[pd.DataFrame, str], object]) -> dict[st
         return {"cohort": path.read_bytes()}
 
 
-def _write_xls(table: pd.DataFrame, path: str) -> None:
-    book = xlwt.Workbook()
-    sheet = book.add_sheet("cohort")
+def _cells(table: pd.DataFrame) -> Iterator[tuple[int, int, Any]]:
+    """Row, column and value of every cell that is not empty, the header in row 0."""
     for column, name in enumerate(table.columns):
         for row, cell in enumerate([name, *table[name].astype(object)]):
             if not pd.isna(cell):
-                sheet.write(row, column, cell)
-    book.save(path)
+                yield row, column, cell
+
+
+def write_xls(table: pd.DataFrame, path: str | Path) -> None:
+    """Write the old format of Excel, which pandas no longer writes."""
+    book = xlwt.Workbook()
+    sheet = book.add_sheet("cohort")
+    for row, column, cell in _cells(table):
+        sheet.write(row, column, cell)
+    book.save(str(path))
+
+
+def write_ods(table: pd.DataFrame, path: str | Path) -> None:
+    """Write an OpenDocument sheet, which pandas writes only with a package that has no wheel."""
+    rows = [["<table:table-cell/>"] * table.shape[1] for _ in range(len(table) + 1)]
+    for row, column, cell in _cells(table):
+        kind = "string"
+        if isinstance(cell, int | float):
+            kind = f'float" office:value="{cell!r}'
+        elif isinstance(cell, pd.Timestamp):
+            kind = f'date" office:date-value="{cell.isoformat()}'
+        text = f"<text:p>{escape(str(cell))}</text:p>"
+        rows[row][column] = (
+            f'<table:table-cell office:value-type="{kind}">{text}</table:table-cell>'
+        )
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "table", "text")
+    )
+    lines = "".join(f"<table:table-row>{''.join(row)}</table:table-row>" for row in rows)
+    with ZipFile(path, "w") as archive:
+        kind = "application/vnd.oasis.opendocument.spreadsheet"
+        archive.writestr("mimetype", kind)
+        archive.writestr(
+            "META-INF/manifest.xml",
+            '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
+            f'<m:file-entry m:full-path="/" m:media-type="{kind}"/></m:manifest>',
+        )
+        archive.writestr(
+            "content.xml",
+            f"<office:document-content {names}><office:body><office:spreadsheet>"
+            f'<table:table table:name="cohort">{lines}</table:table>'
+            "</office:spreadsheet></office:body></office:document-content>",
+        )
 
 
 _WRITERS: dict[str, Callable[[pd.DataFrame, str], object]] = {
     ".csv": lambda table, path: table.to_csv(path, index=False),
     ".xlsx": lambda table, path: table.to_excel(path, index=False),
-    ".ods": lambda table, path: table.to_excel(path, index=False),
-    ".xls": _write_xls,
+    ".ods": write_ods,
+    ".xls": write_xls,
     ".sav": lambda table, path: pyreadstat.write_sav(table, path, variable_value_labels=_LABELS),
     ".dta": lambda table, path: pyreadstat.write_dta(table, path, variable_value_labels=_LABELS),
     ".parquet": lambda table, path: table.to_parquet(path),

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pyreadstat
 import pytest
-import xlwt
 from typer.testing import CliRunner
 
 from deeptobit.app.cli.app import app
+from fuzz.tables import write_ods, write_xls
 
 N_ROWS = 60
 Write = Callable[[pd.DataFrame, Path], None]
@@ -48,17 +48,6 @@ def _write_dta(table: pd.DataFrame, path: Path) -> None:
     pyreadstat.write_dta(coded, path, variable_value_labels=labels)
 
 
-def _write_xls(table: pd.DataFrame, path: Path) -> None:
-    book = xlwt.Workbook()
-    sheet = book.add_sheet("cohort")
-    for column, name in enumerate(table.columns):
-        sheet.write(0, column, name)
-        for row, cell in enumerate(table[name].tolist(), start=1):
-            if cell == cell:  # not NaN
-                sheet.write(row, column, cell)
-    book.save(str(path))
-
-
 def _write_folder(table: pd.DataFrame, path: Path) -> None:
     path.mkdir()
     for part, rows in enumerate((table.iloc[:25], table.iloc[25:])):
@@ -68,8 +57,8 @@ def _write_folder(table: pd.DataFrame, path: Path) -> None:
 FORMATS: dict[str, Write] = {
     "a.csv": lambda table, path: table.to_csv(path, index=False),
     "a.xlsx": lambda table, path: table.to_excel(path, index=False),
-    "a.ods": lambda table, path: table.to_excel(str(path), index=False),
-    "a.xls": _write_xls,
+    "a.ods": write_ods,
+    "a.xls": write_xls,
     "a.sav": _write_sav,
     "a.zsav": _write_sav,
     "a.dta": _write_dta,
