@@ -194,6 +194,7 @@ function readModel(given) {
     ends: given.ends.map(([low, high]) => [orOpen(low, -Infinity), orOpen(high, Infinity)]),
     noise: given.noise.map(noiseOf),
     parts: given.parts.map(unpackPart),
+    visits: given.visits && readVisits(given.visits),
   };
 }
 
@@ -236,9 +237,12 @@ function scoresOf(model, x) {
   return scores;
 }
 
-function outcomesOf(model, scores) {
-  return scores.map((score, task) => {
-    let sigma = model.sigma[task];
+// With what is known of a person, scores are shifted and have their own deviation.
+function outcomesOf(model, scores, person) {
+  return scores.map((population, task) => {
+    const {shift, sigma: deviation} = person ? person[task] : {shift: 0, sigma: model.sigma[task]};
+    const score = population + shift;
+    let sigma = deviation;
     if (model.spread) {
       const {growth, centre, width} = model.spread;
       const u = (score - centre[task]) / width[task];
@@ -250,8 +254,8 @@ function outcomesOf(model, scores) {
 }
 
 // Predictions for encoded features x: one object per target.
-function predict(model, x) {
-  return outcomesOf(model, scoresOf(model, x)).map((outcome, task) => ({
+function predict(model, x, person = null) {
+  return outcomesOf(model, scoresOf(model, x), person).map((outcome, task) => ({
     outcome,
     mean: outcome.mean(),
     atLower: outcome.atLower(),

@@ -12,7 +12,7 @@ const ranges = numbers.ranges && {
   scale: unpack(numbers.ranges.scale),
   directions: unpack(numbers.ranges.directions),
 };
-const N_FIRST = 10, N_MOVED = 6, N_PRINTED = 24;
+const N_FIRST = 10, N_MOVED = 6, N_PRINTED = 24, N_VISITS = 3, N_TIMES = 25;
 const [WIDTH, TOP, BASE, HEIGHT] = [320, 16, 78, 104];  // of a drawing
 const byId = (id) => document.getElementById(id);
 
@@ -43,6 +43,54 @@ function parse(text) {
   else plain = plain.replaceAll(",", "");
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : NaN;
 }
+
+// Past visits: one column per visit, with its time and the scores that were recorded.
+
+const {visits} = model, past = [];
+const timed = Boolean(visits) && visits.place !== null;
+const atTime = (x, time) => { const moved = x.slice(); if (timed) moved[visits.place] = time; return moved; };
+
+function addVisit() {
+  const number = past.length + 1;
+  const cell = (label) => element("input", {type: "text", inputMode: "decimal", "aria-label": `${label}, visit ${number}`});
+  const visit = {time: timed ? cell(visits.name) : null, values: model.targets.map(cell)};
+  byId("visit-numbers").append(element("th", {scope: "col", textContent: String(number)}));
+  [...(timed ? [visit.time] : []), ...visit.values].forEach((input, row) => {
+    input.addEventListener("input", () => update());
+    byId("visit-rows").rows[row].append(element("td", {}, input));
+  });
+  past.push(visit);
+  return visit;
+}
+
+if (visits) {
+  byId("visits").hidden = false;
+  for (const name of [...(timed ? [visits.name] : []), ...model.targets]) {
+    byId("visit-rows").append(element("tr", {}, element("th", {scope: "row"}, ...breakable(name))));
+  }
+  for (let number = 0; number < N_VISITS; number++) addVisit();
+  byId("add-visit").addEventListener("click", () => { const {time, values} = addVisit(); (time ?? values[0]).focus(); });
+}
+
+// What was typed, visit by visit; one without a time or a score is left out.
+function readVisitsTyped() {
+  return past.map(({time, values}) => {
+    const inputs = [...(time ? [time] : []), ...values], typed = inputs.map(({value}) => parse(value));
+    const used = typed.some((value) => value !== null);
+    typed.forEach((value, place) => {
+      const lacksTime = time !== null && place === 0 && used && value === null;
+      if (Number.isNaN(value) || lacksTime) inputs[place].setAttribute("aria-invalid", "true");
+      else inputs[place].removeAttribute("aria-invalid");
+    });
+    const numbers = typed.map((value) => (Number.isNaN(value) ? null : value));
+    return {time: time ? numbers[0] : 0, values: time ? numbers.slice(1) : numbers};
+  }).filter(({time, values}) => time !== null && values.some((value) => value !== null));
+}
+
+// What is known of the person; features other than time are taken to be the same at all visits.
+const knownOf = (x, seen) => learn(model, seen.map(({time, values}) => ({time, values, scores: scoresOf(model, atTime(x, time))})));
+const forecast = (x, known) => predict(model, x, personAt(model, known, timed ? x[visits.place] : 0));
+const predictFor = (x, seen) => (visits ? forecast(x, knownOf(x, seen)) : predict(model, x));
 
 // Encoded features of the values of all fields, as deeptobit.app.study.Encoder makes them.
 
@@ -118,6 +166,7 @@ const cards = model.targets.map((name, task) => {
     value: element("b"),
     change: element("span", {className: "change"}),
     picture: element("div"),
+    fan: element("div"),
     ends: element("p", {className: "ends"}),
     moved: element("tbody"),
     details: element("details", {}, element("summary", {textContent: "What moved it"})),
@@ -128,7 +177,7 @@ const cards = model.targets.map((name, task) => {
   card.details.addEventListener("toggle", () => showMoved(task));
   const title = element("h3", {id: `score-${task}`}, ...breakable(name));
   byId("cards").append(element("article", {className: "score", "aria-labelledby": title.id}, title,
-    element("p", {className: "value"}, card.value, card.change), card.picture, card.ends, card.details));
+    element("p", {className: "value"}, card.value, card.change), card.picture, card.ends, card.fan, card.details));
   return card;
 });
 if (!people) document.querySelector(".of-people").remove();
@@ -188,6 +237,40 @@ function draw(task, prediction, before) {
   return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img">${shapes.join("")}</svg>`;
 }
 
+// The forecast over time: intervals as bands, the mean as a line, recorded scores as points.
+function drawFan(task, times, forecasts, seen, now) {
+  const {lower, upper} = forecasts[0][task].outcome, ends = forecasts.map((each) => each[task].intervals.at(-1));
+  const known = seen.filter(({values}) => values[task] !== null).map(({time, values}) => [time, values[task]]);
+  const heights = [...ends.flat(), ...known.map(([, y]) => y)];
+  const from = Number.isFinite(lower) ? lower : Math.min(...heights), to = Number.isFinite(upper) ? upper : Math.max(...heights);
+  const across = (time) => (12 + (WIDTH - 24) * (time - times[0]) / (times.at(-1) - times[0])).toFixed(1);
+  const up = (y) => (BASE - (BASE - TOP) * (Math.min(Math.max(y, from), to) - from) / (to - from)).toFixed(1);
+  const point = (time, y) => `${across(time)} ${up(y)}`;
+  const band = (k) => {
+    const bands = forecasts.map((each) => each[task].intervals[k]);
+    const rim = [...bands.map(([low], n) => point(times[n], low)), ...bands.map(([, high], n) => point(times[n], high)).reverse()];
+    return `<path class="fan" d="M${rim.join("L")}z"/>`;
+  };
+  const mean = forecasts.map((each, n) => point(times[n], each[task].mean));
+  const dots = known.map(([time, y]) => `<circle class="visit" cx="${across(time)}" cy="${up(y)}" r="3.5"/>`);
+  const labels = `<text x="4" y="${HEIGHT - 8}">${short(times[0], 3)}</text><text x="${WIDTH - 4}" y="${HEIGHT - 8}" text-anchor="end">${short(times.at(-1), 3)}</text><text x="${WIDTH / 2}" y="${HEIGHT - 8}" text-anchor="middle"></text>`;
+  const svg = `<svg viewBox="0 0 ${WIDTH} ${HEIGHT - 4}" role="img">${coverages.map((_, k) => band(k)).reverse().join("")}<path class="line" d="M${mean.join("L")}"/><path class="axis" d="M4 ${BASE}H${WIDTH - 4}M${across(now)} ${TOP}V${BASE}"/>${dots.join("")}${labels}</svg>`;
+  const {fan} = cards[task];
+  fan.innerHTML = svg;
+  fan.querySelector("text:last-child").textContent = visits.name;
+  fan.firstChild.setAttribute("aria-label", `${model.targets[task]} over ${visits.name}: expected ${short(forecasts[0][task].mean, 3)} at ${short(times[0], 3)}, ${short(forecasts.at(-1)[task].mean, 3)} at ${short(times.at(-1), 3)}`);
+}
+
+// From the first visit, or the start of the data, to the last time that is of interest.
+function showFans({x, known, seen}) {
+  const now = x[visits.place], ends = [now, ...visits.range, ...seen.map(({time}) => time)];
+  const first = Math.min(...ends), last = Math.max(...ends);
+  if (!(last > first)) return;
+  const times = Array.from({length: N_TIMES}, (_, k) => first + k * (last - first) / (N_TIMES - 1));
+  const forecasts = times.map((time) => forecast(atTime(x, time), known));
+  model.targets.forEach((_, task) => drawFan(task, times, forecasts, seen, now));
+}
+
 // Share of all people whose score before censoring is at most y.
 function reached({low, high, cdf}, y) {
   if (y === Infinity) return 1;
@@ -225,7 +308,7 @@ function showMoved(task) {
     if (value === typical || (!isKnown(value) && typical === null)) return null;
     const x = state.x.slice();
     put(x, field, typical);
-    return {field, value, typical, points: state.found[task].mean - predict(model, x)[task].mean};
+    return {field, value, typical, points: state.found[task].mean - predictFor(x, state.seen)[task].mean};
   }).filter((row) => row && Math.abs(row.points) >= 0.5 * 10 ** -digits);
   rows.sort((first, second) => Math.abs(second.points) - Math.abs(first.points));
   const say = (value) => (!isKnown(value) ? "unknown" : typeof value === "number" ? short(value) : value);
@@ -274,9 +357,11 @@ function update() {
   });
   byId("cards").hidden = !whole;
   if (!whole) return;
-  state = {values, x, found: predict(model, x)};
+  const seen = visits ? readVisitsTyped() : [], known = visits && knownOf(x, seen);
+  state = {values, x, seen, known, found: visits ? forecast(x, known) : predict(model, x)};
   reference ??= state.found.map(({mean}) => mean);
   state.found.forEach((prediction, task) => { show(task, prediction, reference[task]); showMoved(task); });
+  if (timed) showFans(state);
   clearTimeout(telling);
   telling = setTimeout(tell, 600);
 }
@@ -293,7 +378,10 @@ function restart(values, words) {
   byId("status").textContent = words;
 }
 
-byId("typical").addEventListener("click", () => restart(fields.map(typicalOf), "All values are typical."));
+byId("typical").addEventListener("click", () => {
+  writeVisits([]);
+  restart(fields.map(typicalOf), "All values are typical.");
+});
 byId("keep").addEventListener("click", () => {
   if (!state) return;
   reference = state.found.map(({mean}) => mean);
@@ -309,7 +397,17 @@ byId("find").addEventListener("input", () => {
 byId("form").addEventListener("submit", (event) => event.preventDefault());
 byId("print").addEventListener("click", () => print());
 
-// A row of a spreadsheet: cells by the names above them, or in the order of the table.
+function writeVisits(seen) {
+  while (past.length < seen.length) addVisit();
+  past.forEach(({time, values}, number) => {
+    const say = (value) => (isKnown(value ?? null) ? short(value) : "");
+    if (time) time.value = say(seen[number]?.time);
+    values.forEach((input, task) => { input.value = say(seen[number]?.values[task]); });
+  });
+}
+
+// A row of a spreadsheet: cells by the names above them, or in the order of the table. For a model
+// of visits every row is a visit, and the last one has the values.
 
 function readRow(text) {
   const lines = text.split(/\r?\n/).filter((line) => line.trim());
@@ -318,7 +416,7 @@ function readRow(text) {
   const cells = lines.map((line) => line.split(separator).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")));
   const order = fields.map((_, number) => number).sort((first, second) => fields[first].at - fields[second].at);
   const names = lines.length > 1 ? cells[0] : order.map((number) => fields[number].name);
-  const row = cells[lines.length > 1 ? 1 : 0];
+  const row = visits ? cells.at(-1) : cells[lines.length > 1 ? 1 : 0];
   if (row.length !== names.length) return {values: [], words: `The row has ${row.length} cells, but ${names.length} are expected.`};
   const places = new Map(names.map((name, place) => [name.toLowerCase(), place]));
   let taken = 0;
@@ -329,11 +427,16 @@ function readRow(text) {
     if (!field.levels) return parse(row[place]);
     return [field.reference, ...field.levels].includes(row[place]) ? row[place] : null;
   });
-  return {values, words: `Took ${taken} of ${fields.length} values.`};
+  const words = `Took ${taken} of ${fields.length} values.`;
+  if (!visits || lines.length < 2) return {values, words};
+  const numberOf = (line, name) => { const at = places.get(name.toLowerCase()); return at === undefined ? null : parse(line[at] ?? ""); };
+  const seen = cells.slice(1).map((line) => ({time: timed ? numberOf(line, visits.name) : 0, values: model.targets.map((name) => numberOf(line, name))}));
+  return {values, seen, words: `${words} Took ${seen.length} visit${seen.length > 1 ? "s" : ""}.`};
 }
 
 byId("take").addEventListener("click", () => {
-  const {values, words} = readRow(byId("row").value);
+  const {values, seen, words} = readRow(byId("row").value);
+  if (seen) writeVisits(seen);
   restart(values, words);
 });
 
@@ -369,9 +472,13 @@ addEventListener("beforeprint", () => {
     element("dd", {textContent: !isKnown(value) ? "unknown" : typeof value === "number" ? short(value) : value})));
   const left = entered.length - shown.length;
   if (left) shown.push(element("div", {}, element("dt", {textContent: `and ${left} more`})));
+  for (const {time, values} of state?.seen ?? []) {
+    const scores = values.map((value, task) => (value === null ? "" : `${model.targets[task]} ${short(value)}`)).filter(Boolean);
+    shown.push(element("div", {}, element("dt", {textContent: timed ? `Visit at ${short(time)}` : "Visit"}), element("dd", {textContent: scores.join(", ")})));
+  }
   byId("entered").querySelector("dl").replaceChildren(...shown);
 });
 
-globalThis.patient = {encode, predict: (x) => predict(model, x), parse, readRow, asText, fields};
+globalThis.patient = {encode, predict: (x, seen = []) => predictFor(x, seen), parse, readRow, asText, fields};
 restart(fields.map(typicalOf), "");
 }
