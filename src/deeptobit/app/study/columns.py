@@ -163,19 +163,14 @@ class ColumnSummary:
             self.dates &= _are_dates(table, self.name, n_words)
         if n_words and not self.example:
             self.example = f" ({table.text(self.name)[wrong].iloc[0]!r}: {table.at(wrong)})"
-        if self.values is not None and len(np.unique(numbers[:_SOME])) > _MOST_CODES:
-            self.values = None
-        if self.values is not None:
-            found, counts = np.unique(numbers, return_counts=True)
-            values_found = dict(zip(found.tolist(), counts.tolist(), strict=True))
-            self.values = _added(self.values, values_found, _MOST_CODES)
+        few = len(np.unique(numbers[:_SOME])) <= _MOST_CODES
+        self.values = _added(self.values, pd.Series(numbers), _MOST_CODES) if few else None
         # Numbers may turn out to be categories if words come in later rows.
         words = cells.dtype.kind == "O" and (n_words or not is_whole)
-        if self.levels is not None and (self.declared or words):
+        if self.declared or words:
             most = len(values) if is_whole else MOST_DECLARED
-            counted = table.text(self.name).value_counts()
-            levels = {str(cell): int(n) for cell, n in counted.items()}
-            self.levels = _added(self.levels, levels, most if self.declared else MOST_CATEGORIES)
+            most = most if self.declared else MOST_CATEGORIES
+            self.levels = _added(self.levels, table.text(self.name), most)
 
     @property
     def kind(self) -> Kind:
@@ -250,12 +245,12 @@ def _are_dates(table: Table, column: str, n_words: int) -> bool:
     return all(map(_DATE.match, table.text(column).dropna()))
 
 
-def _added(counter: Counter[T] | None, more: dict[T, int], most: int) -> Counter[T] | None:
-    """A counter with more counts; None if it has too many keys."""
-    if counter is None or len(more) > most:
-        return None
-    counter.update(more)
-    return counter if len(counter) <= most else None
+def _added(counter: Counter[T] | None, cells: "pd.Series[Any]", most: int) -> Counter[T] | None:
+    """A counter with more cells; None if there are too many different ones."""
+    if counter is not None:
+        more: dict[Any, int] = cells.value_counts().to_dict()
+        counter.update(more)
+    return None if counter is None or len(counter) > most else counter
 
 
 # Numbers in a format that is not read as a number.
