@@ -201,17 +201,6 @@ def summarise_column(table: Table, column: str, *, declared: bool = False) -> Co
     return summary
 
 
-def kind_of(table: Table, column: str) -> Kind:
-    """What a column of a table in memory holds; see :attr:`ColumnSummary.kind`."""
-    return summarise_column(table, column).kind
-
-
-def is_constant(cells: "pd.Series[Any]") -> bool:
-    """Whether all cells that are not missing are the same, and there is one."""
-    known = cells.dropna()
-    return len(known) > 0 and bool((known == known.iloc[0]).all())
-
-
 def reveals_small_count(values: FloatArray) -> bool:
     """Whether the mean of a column would reveal a count of fewer than five rows.
 

@@ -126,14 +126,13 @@ def _outcomes(
 def _scale(table: Table, name: str, sf36: Collection[str]) -> ProposedTarget | None:
     values = table.numbers(name)
     low, tenth, ninetieth, high = np.nanquantile(values, [0.0, 0.1, 0.9, 1.0]).tolist()
-    scale, remark = columns.known_scale(name, low, high, sf36=sf36), ""
-    if scale is None:  # a few codes such as -4 or 999 do not make it another scale
-        scale = columns.known_scale(name, tenth, ninetieth, sf36=sf36)
-        remark = f"; but {low:g} to {high:g} here: codes for missing?"
-    if scale is None:
-        return None
-    why = f"{scale.name} ({scale.source}){remark}"
-    return ProposedTarget(name, {"lower": scale.lower, "upper": scale.upper}, why)
+    # A few codes such as -4 or 999 do not make it another scale.
+    remark = f"; but {low:g} to {high:g} here: codes for missing?"
+    for ends, said in (((low, high), ""), ((tenth, ninetieth), remark)):
+        if scale := columns.known_scale(name, *ends, sf36=sf36):
+            why = f"{scale.name} ({scale.source}){said}"
+            return ProposedTarget(name, {"lower": scale.lower, "upper": scale.upper}, why)
+    return None
 
 
 def _signed(table: Table, name: str) -> ProposedTarget | None:
@@ -155,11 +154,12 @@ def _signed(table: Table, name: str) -> ProposedTarget | None:
 
 def _assay(name: str, by_folded: dict[str, str]) -> ProposedTarget | None:
     """A column of numbers with another one of its detection limits, or of flags."""
-    bounds: dict[str, float | str] = {}
-    for key, endings in (("lower", _LIMIT), ("below", _FLAG)):
-        found = [by_folded.get(name.lower() + ending) for ending in endings]
-        if any(found):
-            bounds[key] = next(filter(None, found))
+    bounds: dict[str, float | str] = {
+        key: by_folded[name.lower() + ending]
+        for key, endings in (("lower", _LIMIT), ("below", _FLAG))
+        for ending in endings
+        if name.lower() + ending in by_folded
+    }
     limited = "lower" in bounds
     why = "detection limits, by row" if limited else "values below detection are flagged"
     return ProposedTarget(name, bounds, why) if bounds else None

@@ -76,20 +76,14 @@ def find_constant(case: Case) -> Iterator[Finding]:
         elif len(between) > 1 and np.ptp(between) == 0.0:
             message = "all values between its bounds are the same; leave it out"
             yield Finding("warning", target.name, message)
-    same = [name for name, cells in _cells(case).items() if columns.is_constant(cells)]
+    same = [
+        column.name
+        for column in case.built.encoder.columns
+        if (len(case.numbers[column.name]) == 1 if column.reference is None else not column.levels)
+    ]
     if same:
         message = f"the same value in every row of {listed(same, SHOWN)}"
         yield Finding("warning", "features", message, edits=exclude(same))
-
-
-def _cells(case: Case) -> dict[str, "pd.Series[float] | pd.Series[str]"]:
-    """By feature: numbers, or categories as text."""
-    return {
-        column.name: pd.Series(case.values(column.name))
-        if column.reference is None
-        else case.table.text(column.name)
-        for column in case.built.encoder.columns
-    }
 
 
 @rule(
@@ -99,7 +93,8 @@ def _cells(case: Case) -> dict[str, "pd.Series[float] | pd.Series[str]"]:
 )
 def find_sparse(case: Case) -> Iterator[Finding]:
     """A feature with at least half of its cells missing."""
-    sparse = [name for name, cells in _cells(case).items() if cells.isna().mean() >= _MOSTLY]
+    names, least = (column.name for column in case.built.encoder.columns), len(case.table) * _MOSTLY
+    sparse = [name for name in names if case.table.n_blank(name) >= least]
     if sparse:
         message = f"at least {_MOSTLY:.0%} of the cells missing in {listed(sparse, SHOWN)}"
         yield Finding("warning", "features", message, edits=exclude(sparse))

@@ -1,9 +1,11 @@
 """What the numbers of one column say of it: codes for missing values, typing errors, two units."""
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from deeptobit.app.study import columns
@@ -183,32 +185,8 @@ class Unit(NamedTuple):
         return 0 if re.search(self.names, columns.words_of(column)) else 2
 
 
-# Molar masses: glucose 180.16, creatinine 113.12, cholesterol 386.7, triolein 885.7,
-# urea nitrogen 28.01, bilirubin 584.7, urate 168.1, calcium 40.08, 25-OH vitamin D 400.6 g/mol.
-UNITS = (
-    Unit(18.016, "gluc|glukose|sugar|blutzucker|bz", "mg/dl", "mmol/l"),
-    Unit(88.4, "crea|krea", "µmol/l", "mg/dl"),
-    Unit(38.67, "chol|ldl|hdl", "mg/dl", "mmol/l"),
-    Unit(88.57, "trigl|^tg$", "mg/dl", "mmol/l"),
-    Unit(2.801, "bun|urea|harnstoff", "mg/dl", "mmol/l"),
-    Unit(17.1, "bili", "µmol/l", "mg/dl"),
-    Unit(59.48, "urate|uric|harnsaeure", "µmol/l", "mg/dl"),
-    Unit(4.008, "calc|kalzium|^ca$", "mg/dl", "mmol/l"),
-    Unit(2.496, "vit", "nmol/l", "ng/ml"),
-    Unit(1000.0, "vol|hippo|brain|icv|ventric|amygd|cortex|lesion", "mm³", "ml"),
-    Unit(2.54, "height|waist|hip|circ|groesse|length|taille", "cm", "inches"),
-    Unit(100.0, "height|groesse|length|waist", "cm", "m"),
-    Unit(2.20462, "weight|mass|gewicht", "lb", "kg"),
-    Unit(12.0, "age|alter|dur|year|educ", "months", "years"),
-    Unit(365.25, "age|alter|dur|time", "days", "years"),
-    Unit(7.0, "dur|time|week", "days", "weeks"),
-    Unit(60.0, "time|dur|minutes|hours", "the smaller unit of time", "the larger"),
-    Unit(4.184, "energ|kcal", "kJ", "kcal"),
-    Unit(10.0, "", "a tenth of the unit, or a decimal point", "ten times the unit"),
-    Unit(100.0, "", "percent or hundredths", "the whole unit"),
-    Unit(1000.0, "", "thousandths of the unit", "the unit"),
-    Unit(1e6, "", "millionths of the unit", "the unit"),
-)
+_UNITS = pd.read_csv(Path(__file__).with_name("units.csv"), usecols=list(Unit._fields))
+UNITS = tuple(map(Unit._make, _UNITS.fillna("").itertuples(index=False)))
 
 
 def guess_unit(name: str, value: float, low: float, high: float) -> str:

@@ -1,45 +1,24 @@
 """Numbers that do not belong: codes for missing values, typing errors, two units, other scales."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 
 from deeptobit.app.study import columns
-from deeptobit.app.study.doctor.numbers import (
-    Distinct,
-    codes_of,
-    guess_unit,
-    means,
-    outliers_of,
-    scale_bounds,
-    two_units,
-)
+from deeptobit.app.study.config import Source, parse_study, toml_key
+from deeptobit.app.study.doctor.numbers import Distinct, guess_unit, means, outliers_of, two_units
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule
 from deeptobit.app.study.tables import Table, as_text, parse_numbers, split_limits
 from deeptobit.arrays import listed
 
 
-def as_missing(cells: Iterable[float | str], column: str | None = None) -> tuple[Edit, ...]:
-    """Declare cells missing in all columns, or in one."""
-    plain = (int(c) if isinstance(c, float) and c.is_integer() else c for c in cells)
-    return (Edit(("columns", column) if column else ("data",), "missing", tuple(plain)),)
-
-
-def missing_edits(code: float | str, names: list[str], meant: list[str]) -> tuple[Edit, ...]:
-    """Declare a code in all columns, or where others mean it as a value, in its own."""
-    own = [edit for name in names for edit in as_missing([code], name)]
-    return tuple(own) if meant else as_missing([code])
-
-
-def by_code(
-    numbers: Mapping[str, Distinct], codes: Mapping[str, list[float]]
-) -> Iterator[tuple[float, list[str], list[str]]]:
-    """All codes, each with the columns that have it, and those that mean it as a value."""
-    for code in sorted({code for some in codes.values() for code in some}):
-        names = [name for name, some in codes.items() if code in some]
-        others = (name for name in numbers if name not in names)
-        yield code, names, [name for name in others if means(numbers[name], code)]
+def as_missing(cells: Iterable[float | str], names: Iterable[str] = ()) -> tuple[Edit, ...]:
+    """Declare cells missing in some columns, by default in all."""
+    plain = tuple(int(c) if isinstance(c, float) and c.is_integer() else c for c in cells)
+    places: list[tuple[str, ...]] = [("columns", name) for name in names]
+    return tuple(Edit(place, "missing", plain) for place in places or [("data",)])
 
 
 @rule(
@@ -50,13 +29,16 @@ def by_code(
 )
 def find_codes(case: Case) -> Iterator[Finding]:
     """A number such as -4, 99 or 999 that repeats far from all other values, or beyond a scale."""
-    for code, names, meant in by_code(case.numbers, case.codes):
+    for code in sorted({code for codes in case.codes.values() for code in codes}):
+        names = [name for name, codes in case.codes.items() if code in codes]
+        others = (each for name, each in case.numbers.items() if name not in names)
+        meant = any(means(each, code) for each in others)
         yield Finding(
             "error" if case.targets & set(names) else "warning",
-            f"{code:g}",
+            as_text(code),
             f"seems to mean missing in {listed(names, SHOWN)}, where it is far from all values",
             evidence="; ".join(f"{name}: {case.cells(name, [code])}" for name in names[:4]),
-            edits=missing_edits(code, names, meant),
+            edits=as_missing([code], names if meant else ()),
         )
 
 
@@ -94,13 +76,13 @@ def find_words(case: Case) -> Iterator[Finding]:
     """A word among the numbers of a column, such as `refused` or `#DIV/0!`."""
     table = case.table
     mixed = {name: words for name in case.numbers if (words := words_of(table, name))}
-    others = [name for name in case.features if name not in case.numbers]
+    others = [name for name in table.columns if name not in case.numbers]
     for word in sorted({word for words in mixed.values() for word in words}):
         names = [name for name, words in mixed.items() if word in words]
-        meant = [name for name in others if (table.text(name) == word).any()]
+        meant = any((table.text(name) == word).any() for name in others)
         where = (table.text(names[0]) == word).to_numpy()
         message = f"stands among the numbers of {listed(names, SHOWN)}"
-        edits = missing_edits(word, names, meant)
+        edits = as_missing([word], names if meant else ())
         yield Finding("error", word, message, evidence=table.at(where), edits=edits)
 
 
@@ -115,16 +97,12 @@ def codes_of_table(table: Table) -> list[str]:
     >>> codes_of_table(Table(pd.DataFrame(cells), "a.csv", np.arange(2, 8)))
     ['-4', 'refused']
     """
-    kinds = {name: columns.kind_of(table, name) for name in table.columns}
-    numeric = [name for name, kind in kinds.items() if kind in ("numbers", "mixed")]
-    numbers = {name: Distinct.of(table.parse(name)[0]) for name in numeric}
-    sf36 = columns.sf36_together(table.columns)
-    codes = {n: codes_of(each, *scale_bounds(n, each, sf36)) for n, each in numbers.items()}
-    words = {word for name in numeric for word in words_of(table, name)}
-    for name, kind in kinds.items():
-        words -= set(table.text(name)) if kind == "categories" else set()
-    found = [as_text(code) for code, _, meant in by_code(numbers, codes) if not meant]
-    return [*found, *sorted(words)]
+    if len(table.columns) < 2:
+        return []
+    text = f'data.file = "any.csv"\ntargets.{toml_key(table.columns[0])} = {{}}'
+    case = Case(parse_study(Source(Path(table.file), text)), table)
+    found = [*find_codes(case), *find_words(case)]
+    return [finding.about for finding in found if finding.edits[0].table == ("data",)]
 
 
 # Values beyond the bounds of a target or of a known scale.
@@ -150,7 +128,7 @@ def find_outside(case: Case) -> Iterator[Finding]:
             name,
             f"{'a few' if few else 'many'} values beyond {lower:g} to {upper:g}",
             evidence=f"{beyond.n} of {rest.n} values: {case.cells(name, beyond.values)}",
-            edits=as_missing(beyond.values.tolist(), name) if few else (),
+            edits=as_missing(beyond.values.tolist(), [name]) if few else (),
         )
 
 
@@ -213,7 +191,7 @@ def find_outliers(case: Case) -> Iterator[Finding]:
             name,
             "has a few values far from all others",
             evidence=f"{evidence}: {guess}?" if guess else evidence,
-            edits=as_missing(far.tolist(), name),
+            edits=as_missing(far.tolist(), [name]),
         )
 
 
