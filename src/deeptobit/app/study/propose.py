@@ -227,13 +227,15 @@ def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tu
     targets = "\n".join(map(_target, proposal.targets))
     if not any(target.certain for target in proposal.targets):
         targets = _NO_TARGET + targets
+    excluded = [f"\n    {toml_text(name)},  # {why}" for name, why in proposal.excluded.items()]
     text = _TEXT.read_text(encoding="utf-8").format(
         n_rows=len(table),
         n_columns=len(table.columns),
         file=toml_text(file),
+        exclude="".join([*excluded, "\n"] if excluded else []),
+        categorical=", ".join(map(toml_text, proposal.categorical)),
         targets=targets,
         **_data(proposal, missing),
-        **_features(proposal),
     )
     return text, proposal
 
@@ -257,14 +259,6 @@ def _data(proposal: Proposal, missing: Sequence[str]) -> dict[str, str]:
 def _column(key: str, name: str | None, why: str) -> str:
     """The line that names a column, or an example as a comment."""
     return f'# {key} = "column"  # {why}' if name is None else f"{key} = {toml_text(name)}  # {why}"
-
-
-def _features(proposal: Proposal) -> dict[str, str]:
-    """The lists of columns to leave out, each with its reason, and of codes."""
-    excluded = [f"\n    {toml_text(name)},  # {why}" for name, why in proposal.excluded.items()]
-    exclude = "".join([*excluded, "\n"] if excluded else [])
-    categorical = ", ".join(map(toml_text, proposal.categorical))
-    return {"exclude": exclude, "categorical": categorical}
 
 
 def _target(target: ProposedTarget) -> str:

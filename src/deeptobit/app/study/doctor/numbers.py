@@ -209,27 +209,27 @@ def guess_unit(name: str, value: float, low: float, high: float) -> str:
     return ""
 
 
-class TwoUnits(NamedTuple):
-    """A column in two units: the factor, a limit between them, and whether few are above it."""
-
-    unit: Unit
-    limit: float
-    few_above: bool
-
-
 _LEAST_CLUSTER = 3
 _GAP = 0.7  # of the spread of the wider cluster, on the logarithmic scale
 
 
-def two_units(name: str, found: Distinct) -> TwoUnits | None:
+def two_units(name: str, found: Distinct) -> tuple[Unit, float, bool] | None:
     """Two clusters of a column, as far apart as two units are; None if there are not two.
+
+    Returns
+    -------
+    unit : Unit
+    limit : float
+        Between the clusters.
+    few_above : bool
+        Whether the smaller cluster is that above the limit.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> mmol = rng.lognormal(1.7, 0.25, size=200)
     >>> mmol[:30] *= 18.016
-    >>> two_units("glucose", Distinct.of(mmol)).unit.factor
+    >>> two_units("glucose", Distinct.of(mmol))[0].factor
     18.016
     >>> two_units("glucose", Distinct.of(mmol[30:])) is None
     True
@@ -254,4 +254,4 @@ def two_units(name: str, found: Distinct) -> TwoUnits | None:
         if (distance := abs(ratio - np.log(unit.factor))) < error
     ]
     limit = float(f"{np.exp(0.5 * (logs[at] + logs[at + 1])):.3g}")
-    return TwoUnits(min(ranked)[2], limit, above.n < below.n) if ranked else None
+    return (min(ranked)[2], limit, above.n < below.n) if ranked else None
