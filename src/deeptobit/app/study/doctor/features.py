@@ -21,10 +21,8 @@ _DIGITS = 10  # of the number of different rows that there could be; with fewer,
 
 
 @rule(
-    "useless",
     harm="The column cannot be a feature.",
     fix="`[features] exclude`",
-    cells=True,
 )
 def find_useless(case: Case) -> Iterator[Finding]:
     """A feature of dates, free text, numbers that cannot be read, or without any value."""
@@ -37,11 +35,10 @@ def find_useless(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "target",
     harm="There is little to learn from, and its measures say little.",
     fix="leave the target out, or correct its bounds",
 )
-def find_targets(case: Case) -> Iterator[Finding]:
+def find_target(case: Case) -> Iterator[Finding]:
     """A target that is nearly always at a bound, mostly missing, or has few values between."""
     targets = case.built.targets
     shares, known = targets.describe(), targets.observed.sum(axis=0).tolist()
@@ -60,7 +57,6 @@ def find_targets(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "constant",
     harm="It tells nothing; as a target it cannot be predicted.",
     fix="`[features] exclude`; a target is left out by hand",
 )
@@ -87,7 +83,6 @@ def find_constant(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "sparse",
     harm="Most rows get a mean in place of a value.",
     fix="`[features] exclude`",
 )
@@ -101,11 +96,10 @@ def find_sparse(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "category",
     harm="One group of people is counted as several, or a measurement as a word.",
     fix="`[columns.NAME] ignore_case = true`; other cells are corrected in the table",
 )
-def find_categories(case: Case) -> Iterator[Finding]:
+def find_category(case: Case) -> Iterator[Finding]:
     """Categories that differ in upper and lower case alone, rare ones, and numbers among them."""
     for column in case.built.encoder.columns:
         if column.reference is None:
@@ -130,11 +124,10 @@ _LEAST_ROWS = 20  # fewer consecutive numbers may be chance
 
 
 @rule(
-    "identifier",
     harm="A number that names people is learned by heart, and says nothing of new ones.",
     fix="`[features] exclude`",
 )
-def find_identifiers(case: Case) -> Iterator[Finding]:
+def find_identifier(case: Case) -> Iterator[Finding]:
     """An identifier among the features: by its name, by leading zeros, or since it counts rows."""
     for name, why in identifiers(case).items():
         if case.study.data.group or not columns.repeats(case.table.text(name)):
@@ -166,7 +159,6 @@ def _why_identifier(case: Case, name: str) -> str | None:
 
 
 @rule(
-    "rank",
     harm="A rank above the number of targets is that number; the study promises what it cannot.",
     fix="`[model] ranks` that fit",
 )
@@ -179,7 +171,6 @@ def find_rank(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "rows",
     harm="Fewer people than it seems, or too few to choose and to test a model.",
     fix="more rows; duplicates are taken out of the table",
 )

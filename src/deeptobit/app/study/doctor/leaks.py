@@ -44,11 +44,10 @@ def _standardised(Z: FloatArray) -> FloatArray:
 
 
 @rule(
-    "leak",
     harm="The model looks perfect, and fails on people whose outcome is not known yet.",
     fix="`[features] exclude`",
 )
-def find_leaks(case: Case) -> Iterator[Finding]:
+def find_leak(case: Case) -> Iterator[Finding]:
     """A copy or near copy of a target among the features, or features that it is the sum of."""
     data = case.built
     rows = slice(None, None, -(-len(data.X) // _MOST_ROWS))
@@ -159,7 +158,6 @@ def dependences(X: pd.DataFrame) -> tuple[list[tuple[str, str, float]], list[str
 
 
 @rule(
-    "collinear",
     harm="Coefficients of the two are arbitrary, though predictions are not.",
     fix="`[features] exclude` one of them",
 )

@@ -18,7 +18,6 @@ _TIME = re.compile(
 
 
 @rule(
-    "people",
     harm="Rows of a person are both in training and in held-out rows, which flatters the model.",
     fix="`[data] group`",
 )
@@ -41,12 +40,10 @@ def find_people(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "id",
     harm="An id names one row; a person with several rows is a group.",
     fix="`[data] group` in place of `id`, if rows are visits",
-    cells=True,
 )
-def find_ids(case: Case) -> Iterator[Finding]:
+def find_id(case: Case) -> Iterator[Finding]:
     """An id that is the same in several rows."""
     name = case.study.data.id
     if name is None:
@@ -62,11 +59,10 @@ def find_ids(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "site",
     harm="Sites differ, and people of a new site are predicted as if they were of a known one.",
     fix="`[data] group`: the model is measured on sites it has not seen; or leave it a feature",
 )
-def find_sites(case: Case) -> Iterator[Finding]:
+def find_site(case: Case) -> Iterator[Finding]:
     """A column of sites, clinics or families among the features."""
     for name in case.features:
         text = case.table.text(name) if columns.names_place(name) else None
@@ -77,7 +73,6 @@ def find_sites(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "time",
     harm="What is known of a person's earlier visits is not used for the later ones.",
     fix='`[model] kind = "mixed"`, where it is known',
 )
@@ -95,11 +90,10 @@ def find_time(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "group",
     harm="Folds never split a group, so that too few or too large ones make them unequal.",
     fix="another column as `[data] group`",
 )
-def find_groups(case: Case) -> Iterator[Finding]:
+def find_group(case: Case) -> Iterator[Finding]:
     """Groups that are too few for the folds, too large, or nearly all of one row."""
     study, groups, name = case.study, case.built.groups, case.study.data.group
     if groups is None or name is None:
@@ -126,12 +120,10 @@ def find_groups(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "read",
     harm="None, if it was guessed right.",
     fix="`[data] header` or `sheet`, if it was not",
-    cells=True,
 )
-def find_remarks(case: Case) -> Iterator[Finding]:
+def find_read(case: Case) -> Iterator[Finding]:
     """What was left out or guessed: title lines, rows of units and of means, the encoding."""
     for remark in case.table.remarks:
         edits = () if remark.setting is None else (Edit(("data",), *remark.setting),)

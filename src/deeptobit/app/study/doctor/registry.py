@@ -6,6 +6,7 @@ a function that yields the findings of one kind, listed by the decorator :func:`
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from inspect import getdoc
@@ -117,18 +118,19 @@ class Case:
     ----------
     study : Study
     table : Table
-    data : StudyData or None
-        None before cells are known to be usable.
+    data : StudyData or StudyError
+        Why there are none, where cells are wrong.
     """
 
     study: Study
     table: Table
-    data: StudyData | None = None
+    data: StudyData | StudyError
 
     @property
     def built(self) -> StudyData:
-        """The data, which are there."""
-        assert self.data is not None
+        """The data; without them a rule that asks for them finds nothing."""
+        if isinstance(self.data, StudyError):
+            raise self.data
         return self.data
 
     def values(self, name: str) -> FloatArray:
@@ -210,14 +212,11 @@ class Rule(NamedTuple):
         What it does to a model.
     fix : str
         What mends it.
-    cells : bool
-        Whether it looks at cells alone, before features are built.
     """
 
     find: Find
     harm: str
     fix: str
-    cells: bool
 
     @property
     def what(self) -> str:
@@ -228,15 +227,17 @@ class Rule(NamedTuple):
 RULES: dict[str, Rule] = {}
 
 
-def rule(kind: str, *, harm: str, fix: str, cells: bool = False) -> Callable[[Find], Find]:
-    """List a function as the rule of a kind of finding."""
+def rule(*, harm: str, fix: str) -> Callable[[Find], Find]:
+    """List a function as a rule; ``find_leak`` yields findings of the kind ``leak``."""
 
     def listed_too(find: Find) -> Find:
+        kind = find.__name__.removeprefix("find_")
+
         @wraps(find)
         def of_kind(case: Case) -> Iterator[Finding]:
             return (finding._replace(kind=kind) for finding in find(case))
 
-        RULES[kind] = Rule(of_kind, harm, fix, cells)
+        RULES[kind] = Rule(of_kind, harm, fix)
         return of_kind
 
     return listed_too
@@ -254,18 +255,20 @@ def examine(
     wrong with a study raises a :class:`StudyError`.
     """
     columns.check_columns(study, table)
-    case, found = Case(study, table), list[Finding]()
-    for done, kind in enumerate(sorted(RULES.values(), key=lambda kind: not kind.cells), start=1):
-        if case.data is None and not kind.cells:
-            try:
-                case.data = build_data(study, table)
-            except StudyError:
-                if not any(finding.level == "error" for finding in found):
-                    raise
-                break
-        found += kind.find(case)
+    try:
+        data: StudyData | StudyError = build_data(study, table)
+    except StudyError as error:
+        data = error
+    case, found = Case(study, table, data), list[Finding]()
+    for done, each in enumerate(RULES.values(), start=1):
+        with suppress(StudyError):  # that there are no data
+            found += each.find(case)
         progress(done, len(RULES))
-    return in_order(found), case.data
+    if isinstance(data, StudyData):
+        return in_order(found), data
+    if not any(finding.level == "error" for finding in found):
+        raise data
+    return in_order(found), None
 
 
 def diagnose(study: Study, data: StudyData, kinds: Iterable[str] = RULES) -> list[Finding]:

@@ -10,7 +10,7 @@ from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_key
 from deeptobit.app.study.doctor.numbers import Distinct, guess_unit, means, outliers_of, two_units
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule
-from deeptobit.app.study.tables import Table, as_text, parse_numbers, split_limits
+from deeptobit.app.study.tables import StudyError, Table, as_text, parse_numbers, split_limits
 from deeptobit.arrays import listed
 
 
@@ -22,12 +22,10 @@ def as_missing(cells: Iterable[float | str], names: Iterable[str] = ()) -> tuple
 
 
 @rule(
-    "code",
     harm="Taken as numbers, they pull means, slopes and predictions towards them.",
     fix="`[data] missing`, or `[columns.NAME] missing` where another column has it as a value",
-    cells=True,
 )
-def find_codes(case: Case) -> Iterator[Finding]:
+def find_code(case: Case) -> Iterator[Finding]:
     """A number such as -4, 99 or 999 that repeats far from all other values, or beyond a scale."""
     for code in sorted({code for codes in case.codes.values() for code in codes}):
         names = [name for name, codes in case.codes.items() if code in codes]
@@ -67,12 +65,10 @@ def words_of(table: Table, name: str) -> list[str]:
 
 
 @rule(
-    "word",
     harm="The column cannot be read as numbers.",
     fix="`[data] missing`, or `[columns.NAME] missing` where another column has it as a category",
-    cells=True,
 )
-def find_words(case: Case) -> Iterator[Finding]:
+def find_word(case: Case) -> Iterator[Finding]:
     """A word among the numbers of a column, such as `refused` or `#DIV/0!`."""
     table = case.table
     mixed = {name: words for name in case.numbers if (words := words_of(table, name))}
@@ -100,8 +96,8 @@ def codes_of_table(table: Table) -> list[str]:
     if len(table.columns) < 2:
         return []
     text = f'data.file = "any.csv"\ntargets.{toml_key(table.columns[0])} = {{}}'
-    case = Case(parse_study(Source(Path(table.file), text)), table)
-    found = [*find_codes(case), *find_words(case)]
+    case = Case(parse_study(Source(Path(table.file), text)), table, StudyError("not built"))
+    found = [*find_code(case), *find_word(case)]
     return [finding.about for finding in found if finding.edits[0].table == ("data",)]
 
 
@@ -109,10 +105,8 @@ def codes_of_table(table: Table) -> list[str]:
 
 
 @rule(
-    "outside",
     harm="A score cannot have them: they are typing errors, or the bound is wrong.",
     fix="`[columns.NAME] missing` for a few; a corrected bound for many",
-    cells=True,
 )
 def find_outside(case: Case) -> Iterator[Finding]:
     """Values beyond the bounds of a target, or of the scale that a column is called like."""
@@ -133,12 +127,10 @@ def find_outside(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "scale",
     harm="Bounds of another scale say that people are at the end who are not, or the reverse.",
     fix="`[targets.NAME] lower` and `upper` of the scale",
-    cells=True,
 )
-def find_scales(case: Case) -> Iterator[Finding]:
+def find_scale(case: Case) -> Iterator[Finding]:
     """A target called like a known scale with other bounds, or a column that does not fit it."""
     declared = {target.values: target for target in case.study.targets}
     for name, found in case.uncoded.items():
@@ -168,12 +160,10 @@ def find_scales(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "outlier",
     harm="A single typing error can turn a slope, and the person's own prediction is of nobody.",
     fix="`[columns.NAME] missing`, if the cells cannot be corrected",
-    cells=True,
 )
-def find_outliers(case: Case) -> Iterator[Finding]:
+def find_outlier(case: Case) -> Iterator[Finding]:
     """A few values far from all others of their column, such as an age of 720."""
     for name, found in case.uncoded.items():
         if two_units(name, case.numbers[name]) is not None:
@@ -196,10 +186,8 @@ def find_outliers(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "units",
     harm="The column says two different things, and its slope is that of neither.",
     fix="`[columns.NAME] divide` by the factor, with `above` or `below`",
-    cells=True,
 )
 def find_units(case: Case) -> Iterator[Finding]:
     """A column in two clusters that are a known factor apart, such as 1000 or 18 (glucose)."""
@@ -222,11 +210,10 @@ def find_units(case: Case) -> Iterator[Finding]:
 
 
 @rule(
-    "bound",
     harm="People at the end of a scale are taken for exactly there, which flattens all slopes.",
     fix="`[targets.NAME] lower` or `upper`",
 )
-def find_bounds(case: Case) -> Iterator[Finding]:
+def find_bound(case: Case) -> Iterator[Finding]:
     """Many values at the smallest or largest of a target, and no bound there."""
     targets = case.built.targets
     observed = np.where(targets.observed, targets.low, np.nan)
