@@ -6,8 +6,7 @@ registry of findings, so that neither can say something else than the command do
 
 from pathlib import Path
 
-from deeptobit.app.study.doctor import RULES
-from deeptobit.app.study.doctor.values import UNITS
+from deeptobit.app.study.doctor import RULES, UNITS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, STUDY = DOCS / "table.md", DOCS / "study.md"

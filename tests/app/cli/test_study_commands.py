@@ -24,7 +24,7 @@ def test_from_a_messy_table_to_a_checked_study(tmp_path: Path) -> None:
     assert f"from {N_ROWS} rows and 12 columns of kohorte.csv:" in said
     assert "targets MMSE (0 – 30), ADAS13 (0 – 85), Tau (0.4 – open)" in said
     assert "id Proband group site; its rows stay together" in said
-    assert "left out Visite (dates), Notiz (free text or an identifier), Gerät (the same" in said
+    assert "left out Visite (dates), Notiz (free text, an identifier or over 20" in said
     code, shown, _ = _run("check", tmp_path / "kohorte.toml", "--strict")
     assert code == 0, shown
     assert "0 – 30" in shown

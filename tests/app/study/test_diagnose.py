@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import build_data, diagnose, read_data, read_study
-from deeptobit.app.study.doctor.leaks import dependent_features, same_pairs
+from deeptobit.app.study.doctor.leaks import dependences
 from tests.app.study.problems import write_study
 
 N_ROWS = 60
@@ -193,8 +193,7 @@ def test_dependence_knows_scale_sign_and_constants() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 30))
     X = pd.DataFrame({"a": a, "minus": 5.0 - 1e6 * a, "b": b, "one": 1.0})
-    assert same_pairs(X) == [("a", "minus", -1.0)]
-    assert dependent_features(X[["a", "b", "one"]]) == []
-    assert len(dependent_features(X.assign(c=a - 2 * b).drop(columns="minus"))) == 1
-    assert dependent_features(X.head(3)) == []
-    assert dependent_features(X[["one"]]) == []
+    assert dependences(X) == ([("a", "minus", -1.0)], [])
+    assert len(dependences(X.assign(c=a - 2 * b).drop(columns="minus"))[1]) == 1
+    assert dependences(X[["a", "b"]].assign(c=a - 2 * b).head(3))[1] == []
+    assert dependences(X[["one"]]) == ([], [])

@@ -148,7 +148,7 @@ def test_items_of_a_scale_are_not_the_scale(tmp_path: Path) -> None:
 
 def test_words_among_numbers_are_pointed_out(tmp_path: Path) -> None:
     proposal = _propose(tmp_path, {"age": ["unknown", *range(29)], "x": [*range(30)]})
-    assert proposal.excluded == {"age": "numbers and words; list the words in missing, above"}
+    assert proposal.excluded == {"age": "numbers and words; list the words in [data] missing"}
 
 
 def test_numbers_in_an_unusual_form_are_not_called_text(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_numbers_in_an_unusual_form_are_not_called_text(tmp_path: Path) -> None:
         "some": comma,
         "CD4": "numbers with %; take the sign out of the cells",
         "cells": "numbers with a comma between thousands; take it out of the cells",
-        "note": "free text or an identifier",
+        "note": "free text, an identifier or over 20 categories",
     }
 
 

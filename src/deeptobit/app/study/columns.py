@@ -163,19 +163,14 @@ class ColumnSummary:
             self.dates &= _are_dates(table, self.name, n_words)
         if n_words and not self.example:
             self.example = f" ({table.text(self.name)[wrong].iloc[0]!r}: {table.at(wrong)})"
-        if self.values is not None and len(np.unique(numbers[:_SOME])) > _MOST_CODES:
-            self.values = None
-        if self.values is not None:
-            found, counts = np.unique(numbers, return_counts=True)
-            values_found = dict(zip(found.tolist(), counts.tolist(), strict=True))
-            self.values = _added(self.values, values_found, _MOST_CODES)
+        few = len(np.unique(numbers[:_SOME])) <= _MOST_CODES
+        self.values = _added(self.values, pd.Series(numbers), _MOST_CODES) if few else None
         # Numbers may turn out to be categories if words come in later rows.
         words = cells.dtype.kind == "O" and (n_words or not is_whole)
-        if self.levels is not None and (self.declared or words):
+        if self.declared or words:
             most = len(values) if is_whole else MOST_DECLARED
-            counted = table.text(self.name).value_counts()
-            levels = {str(cell): int(n) for cell, n in counted.items()}
-            self.levels = _added(self.levels, levels, most if self.declared else MOST_CATEGORIES)
+            most = most if self.declared else MOST_CATEGORIES
+            self.levels = _added(self.levels, table.text(self.name), most)
 
     @property
     def kind(self) -> Kind:
@@ -204,17 +199,6 @@ def summarise_column(table: Table, column: str, *, declared: bool = False) -> Co
     summary = ColumnSummary(column, declared)
     summary.add(table, is_whole=True)
     return summary
-
-
-def kind_of(table: Table, column: str) -> Kind:
-    """What a column of a table in memory holds; see :attr:`ColumnSummary.kind`."""
-    return summarise_column(table, column).kind
-
-
-def is_constant(cells: "pd.Series[Any]") -> bool:
-    """Whether all cells that are not missing are the same, and there is one."""
-    known = cells.dropna()
-    return len(known) > 0 and bool((known == known.iloc[0]).all())
 
 
 def reveals_small_count(values: FloatArray) -> bool:
@@ -250,12 +234,12 @@ def _are_dates(table: Table, column: str, n_words: int) -> bool:
     return all(map(_DATE.match, table.text(column).dropna()))
 
 
-def _added(counter: Counter[T] | None, more: dict[T, int], most: int) -> Counter[T] | None:
-    """A counter with more counts; None if it has too many keys."""
-    if counter is None or len(more) > most:
-        return None
-    counter.update(more)
-    return counter if len(counter) <= most else None
+def _added(counter: Counter[T] | None, cells: "pd.Series[Any]", most: int) -> Counter[T] | None:
+    """A counter with more cells; None if there are too many different ones."""
+    if counter is not None:
+        more: dict[Any, int] = cells.value_counts().to_dict()
+        counter.update(more)
+    return None if counter is None or len(counter) > most else counter
 
 
 # Numbers in a format that is not read as a number.
@@ -391,54 +375,6 @@ _SUFFIX = (
     r"|(t|v|m|w|y|fu|month|week|year|visit|time|wave)_?\d+))*"
 )
 
-# The eight subscales of the SF-36, whose usual names are too short to be recognised alone.
-
-# PCS and MCS are norm scores (mean 50, sd 10) without firm bounds, and not among them.
-_SUBSCALES = {
-    "physical functioning": "pf|physical_func(tion(ing)?)?",
-    "role physical": "rp|role_?(limitations?_)?physical(_health)?",
-    "bodily pain": "bp|bodily_?pain|pain",
-    "general health": "gh|general_?health",
-    "vitality": "vt|vitality|energy(_fatigue)?",
-    "social functioning": "sf|social_func(tion(ing)?)?",
-    "role emotional": "re|role_?(limitations?_)?emotional(_problems?)?",
-    "mental health": "mh|mental_?health|emotional_well_?being",
-}
-_PREFIX = r"(r?sf_?36(_?v2)?|rand_?36)_?"
-_LEAST_TOGETHER = 4  # of the eight; fewer may be blood pressure, a site, a reaction
-_NORM_BASED = (10.0, 75.0)
-
-
-def subscale_of(words: str, *, prefixed: bool) -> str | None:
-    """The subscale that a name in words stands for, behind ``sf36_`` or by itself.
-
-    Examples
-    --------
-    >>> subscale_of("sf36_vt_bl", prefixed=True), subscale_of("vt", prefixed=True)
-    ('vitality', None)
-    """
-    before = _PREFIX if prefixed else f"({_PREFIX})?"
-    for subscale, pattern in _SUBSCALES.items():
-        if re.fullmatch(rf"{before}({pattern}){_SUFFIX}", words):
-            return subscale
-    return None
-
-
-def sf36_together(columns: Iterable[str]) -> frozenset[str]:
-    """Columns with the bare names of SF-36 subscales, if enough of the eight are there.
-
-    Examples
-    --------
-    >>> sorted(sf36_together(["age", "PF", "RP", "BP", "GH"])), sf36_together(["BP", "GH"])
-    (['BP', 'GH', 'PF', 'RP'], frozenset())
-    """
-    found = {
-        column: subscale
-        for column in columns
-        if (subscale := subscale_of(words_of(column), prefixed=False))
-    }
-    return frozenset(found if len(set(found.values())) >= _LEAST_TOGETHER else ())
-
 
 class Scale(NamedTuple):
     """A scale, a pattern of its column names in lower case with _ between words, its bounds."""
@@ -449,11 +385,16 @@ class Scale(NamedTuple):
     upper: float
     source: str
 
+    @property
+    def title(self) -> str:
+        """Its name, source and bounds."""
+        goes = f"which goes from {self.lower:g} to {self.upper:g}"
+        return f"{self.name} ({self.source}), {goes}"
+
 
 # Where a name has two versions (GDS-15 and GDS-30), the first that fits the data is proposed.
 _SCALES = pd.read_csv(Path(__file__).with_name("scales.csv"), usecols=list(Scale._fields))
 SCALES = tuple(map(Scale._make, _SCALES.itertuples(index=False)))
-SF36 = Scale("SF-36 {}", "", 0, 100, "Ware & Sherbourne 1992")
 
 _ANY = re.compile(rf"({'|'.join(scale.pattern for scale in SCALES)}){_SUFFIX}")
 
@@ -470,6 +411,25 @@ def versions_of(column: str) -> list[Scale]:
     if not _ANY.fullmatch(words):
         return []
     return [scale for scale in SCALES if re.fullmatch(rf"({scale.pattern}){_SUFFIX}", words)]
+
+
+# The usual names of the eight subscales of the SF-36 are too short to be recognised alone.
+_SF36 = "SF-36 "
+_LEAST_TOGETHER = 4  # of the eight; fewer may be blood pressure, a site, a reaction
+_NORM_BASED = (10.0, 75.0)  # scores of mean 50 and sd 10 have no firm bounds
+
+
+def sf36_together(columns: Iterable[str]) -> frozenset[str]:
+    """Columns with the bare names of SF-36 subscales, if enough of the eight are there.
+
+    Examples
+    --------
+    >>> sorted(sf36_together(["age", "PF", "RP", "BP", "GH"])), sf36_together(["BP", "GH"])
+    (['BP', 'GH', 'PF', 'RP'], frozenset())
+    """
+    found = {column: versions_of(_SF36 + column) for column in columns}
+    names = {name: scales[0].name for name, scales in found.items() if scales}
+    return frozenset(names if len(set(names.values())) >= _LEAST_TOGETHER else ())
 
 
 def known_scale(
@@ -497,13 +457,10 @@ def known_scale(
     >>> known_scale("sf36_PF", 0, 100).name, known_scale("PF", 0, 100)
     ('SF-36 physical functioning', None)
     """
-    words = words_of(column)
-    subscale = subscale_of(words, prefixed=column not in sf36)
-    norm_based = _NORM_BASED[0] <= low and high <= _NORM_BASED[1]  # which has no firm bounds
-    if subscale and SF36.lower <= low and high <= SF36.upper and not norm_based:
-        return SF36._replace(name=SF36.name.format(subscale))
-    fitting = (s for s in versions_of(column) if s.lower <= low and high <= s.upper)
-    return next(fitting, None)
+    is_norm_based = _NORM_BASED[0] <= low and high <= _NORM_BASED[1]
+    versions = versions_of(column) or versions_of(_SF36 + column if column in sf36 else "")
+    fitting = (each for each in versions if each.lower <= low and high <= each.upper)
+    return next((s for s in fitting if not (is_norm_based and s.name.startswith(_SF36))), None)
 
 
 # Floor and ceiling effects: many equal values at an end of a column.

@@ -14,11 +14,11 @@ import subprocess
 import sys
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -126,9 +126,8 @@ class TableFile:
         if not os.path.exists(path):  # unlike Path.exists, it accepts a name of any length
             raise StudyError(f"{path}: there is no such file")
         self.path, self.file, kind = path, path.name, kind_of_file(path)
-        self._blanks, self._labels = BLANKS | {*missing}, dict[str, dict[float, str]]()
-        self._comma, self._repairs, self.remarks = False, repairs or {}, list[Remark]()
-        self.dialect = Dialect()
+        self._options: dict[str, Any] = {"blanks": BLANKS | {*missing}, "repairs": repairs or {}}
+        self.dialect, self.remarks = Dialect(), list[Remark]()
         self._places, self._n_heads = dict[str, int](), 0  # rows of units below the header
         if sheet is not None and kind not in SHEETS:
             raise StudyError(f"{self.file} has no sheets: sheet is for Excel files")
@@ -141,7 +140,7 @@ class TableFile:
             elif kind in SHEETS:
                 self.source = self._open_sheet(sheet, header)
             elif kind in STATISTICS:
-                frame, self._labels = _read_statistics(path)
+                frame, self._options["labels"] = _read_statistics(path)
                 self.source = Whole(frame, np.arange(2, len(frame) + 2), self.file)
             else:
                 self.source = _open_parquet(path)
@@ -151,69 +150,70 @@ class TableFile:
         twice = {name.split(layout.APART)[0] for name in self.columns if layout.APART in name}
         if twice:
             named = {n: at for n, at in self._places.items() if n.split(layout.APART)[0] in twice}
-            copies, remarks = layout.without_copies(self._whole(list(named)), named, self.file)
+            cells = self._read(list(named)).cells
+            copies, remarks = layout.without_copies(cells, named, self.file)
             self.columns = [name for name in self.columns if name not in copies]
             self.remarks += remarks
 
     def _open_text(self, header: int | None) -> TextTable:
         """A text file: its encoding, its separator and its header are found."""
         encoding = sniff_encoding(self.path)
-        if encoding != "utf-8":
+        if encoding == "windows-1252":
             message = f"{self.file} is not UTF-8 and was read as {encoding.title()}"
             self.remarks.append(Remark("encoding", message))
         separator, rows = sniff_separator(self.path, encoding)
-        self._comma = separator != ","
+        self._options["decimal_comma"] = separator != ","
         commas = any(_DECIMAL_COMMA.fullmatch(cell) for row in rows for cell in row)
-        with self.path.open("rb") as file:
-            bom = file.read(3) == BOM_UTF8
-        marked = "utf-8-sig" if bom else encoding
-        self.dialect = Dialect(separator, "," if self._comma and commas else ".", marked)
-        head = layout.find_head(rows, self.file, header)
+        self.dialect = Dialect(separator, "," if separator != "," and commas else ".", encoding)
+        head = self._find_head(rows, header)
         names = layout.apart(head.names)
         self._places = {name or f"column_{at + 1}": at for at, name in enumerate(names)}
-        self.remarks += head.remarks
         self._n_heads = head.first - head.header - 1
         above = [cell for row in rows[: head.header] for cell in row]
-        line = 1 + head.header + sum(cell.count("\n") for cell in above)
-        options: dict[str, Any] = {"separator": separator, "encoding": encoding, "header": line}
-        return TextTable(self.path, blanks=self._blanks, names=names, **options)
+        return TextTable(
+            self.path,
+            separator=separator,
+            blanks=self._options["blanks"],
+            encoding=encoding.removesuffix("-sig"),
+            header=1 + head.header + sum(cell.count("\n") for cell in above),
+            names=names,
+        )
 
     def _open_sheet(self, sheet: str | None, header: int | None) -> "Whole":
         """A sheet; without a name the first, or where that holds no table, the largest."""
-        found = read_sheet(self.path, sheet)
-        if sheet is None and not _is_table(found):
-            with open_workbook(self.path) as book:
-                names = list(book.sheet_names)
-            sheets = {name: read_sheet(self.path, name) for name in names}
-            largest = max(names, key=lambda name: len(sheets[name].rows))
-            if largest != names[0] and _is_table(sheets[largest]):
-                message = f"sheet {largest!r} of {self.file} was read, the largest"
-                self.remarks.append(Remark("sheet", message, ("sheet", largest)))
-                found = sheets[largest]
-        frame, lines, self._places = self._table_of(found, header)
-        return Whole(frame, lines, self.file)
+        with open_workbook(self.path) as book:
 
-    def _table_of(
-        self, sheet: "Sheet", header: int | None
-    ) -> tuple[pd.DataFrame, NDArray[np.int64], dict[str, int]]:
-        """The table of a sheet, its lines, and the places of its columns."""
-        rows = sheet.rows
+            def rows_of(name: str) -> list[list[Cell]]:
+                return list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))
+
+            names = list(book.sheet_names)
+            if sheet is not None and sheet not in names:
+                raise StudyError(f"{self.file} has no sheet {sheet!r}; it has {listed(names)}")
+            rows = rows_of(sheet or names[0])
+            if sheet is None and not _is_table(rows):
+                sheets = {name: rows_of(name) for name in names}
+                largest = max(names, key=lambda name: len(sheets[name]))
+                if largest != names[0] and _is_table(sheets[largest]):
+                    message = f"sheet {largest!r} of {self.file} was read, the largest"
+                    self.remarks.append(Remark("sheet", message, ("sheet", largest)))
+                    rows = sheets[largest]
         some = [["" if cell == "" else as_text(cell) for cell in row] for row in rows[:_HEAD]]
-        head = layout.find_head(some, self.file, header)
-        self.remarks += head.remarks
+        head = self._find_head(some, header)
         lines = [at for at in range(head.first, len(rows)) if any(map(_is_filled, rows[at]))]
-        columns = list(zip(*(rows[at] for at in lines), strict=True)) or [() for _ in head.names]
-        names = layout.apart([name or f"column_{at + 1}" for at, name in enumerate(head.names)])
-        kept = [
-            at for at, name in enumerate(head.names) if name or any(map(_is_filled, columns[at]))
-        ]
-        frame = pd.DataFrame({names[at]: _typed(columns[at]) for at in kept})
-        places = {names[at]: at for at in kept}
-        return frame, np.array(lines, dtype=np.int64) + 1, places
+        cells = list(zip(*(rows[at] for at in lines), strict=True)) or [() for _ in head.names]
+        unique = layout.apart([name or f"column_{at + 1}" for at, name in enumerate(head.names)])
+        self._places = {
+            unique[at]: at
+            for at, name in enumerate(head.names)
+            if name or any(map(_is_filled, cells[at]))
+        }
+        frame = pd.DataFrame({name: _typed(cells[at]) for name, at in self._places.items()})
+        return Whole(frame, np.array(lines, dtype=np.int64) + 1, self.file)
 
-    def _whole(self, columns: list[str] | None) -> pd.DataFrame:
-        """Some columns of all rows, as they are stored."""
-        return self._read(columns).cells
+    def _find_head(self, rows: Sequence[Sequence[str]], header: int | None) -> layout.Head:
+        head = layout.find_head(rows, self.file, header)
+        self.remarks += head.remarks
+        return head
 
     def chunks(
         self, columns: Sequence[str] | None, batch_rows: int
@@ -252,8 +252,7 @@ class TableFile:
                     raise StudyError(f"{file} is damaged; write it again") from None
             types = {arrow.bool_(): pd.BooleanDtype()}  # true and false beside blanks
             cells = cells.replace_schema_metadata().to_pandas(types_mapper=types.get)
-        options = self._comma, self._blanks, self._labels, self._repairs, tuple(self.remarks)
-        return Table(cells, file, lines, *options)
+        return Table(cells, file, lines, remarks=tuple(self.remarks), **self._options)
 
 
 class Whole:
@@ -296,23 +295,23 @@ _MOST_BYTES = 2**20
 
 
 def sniff_encoding(path: Path) -> str:
-    """UTF-8, or Windows-1252 where a file is text and not UTF-8."""
-    decoder, control = getincrementaldecoder("utf-8")(), False
+    """UTF-8, with or without a mark at its start, or Windows-1252 where a file is other text."""
+    decoder = getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
+        sample = block = file.read(_MOST_BYTES)
         try:
-            while block := file.read(_MOST_BYTES):
-                control = control or b"\0" in block
+            while block:
                 decoder.decode(block)
+                block = file.read(_MOST_BYTES)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            file.seek(0)
-            sample = file.read(_MOST_BYTES)
-            if not control and not set(sample) & _NO_TEXT:
+            if not set(sample) & _NO_TEXT:
                 return "windows-1252"
-    return "utf-8"  # and if it is not, the error says where
+    # If it is neither, the error says where.
+    return "utf-8-sig" if sample.startswith(BOM_UTF8) else "utf-8"
 
 
-def sniff_separator(path: Path, encoding: str = "utf-8") -> tuple[str, list[list[str]]]:
+def sniff_separator(path: Path, encoding: str = "utf-8-sig") -> tuple[str, list[list[str]]]:
     r"""The separator with which most of the first records have the same number of cells.
 
     Returns
@@ -331,9 +330,7 @@ def sniff_separator(path: Path, encoding: str = "utf-8") -> tuple[str, list[list
     ';'
     """
     with path.open("rb") as file:
-        text = file.read(_MOST_BYTES).decode(
-            "utf-8-sig" if encoding == "utf-8" else encoding, errors="ignore"
-        )
+        text = file.read(_MOST_BYTES).decode(encoding, errors="ignore")
     lines = text.splitlines(keepends=True)
     lines = lines[:-1] if len(text) > _MOST_BYTES // 2 else lines  # the last may be incomplete
 
@@ -389,46 +386,15 @@ def convert_table(
             "'CSV UTF-8'"
         )
     separator, _ = sniff_separator(path)
+    options: dict[str, Any] = {"decimal_comma": separator != ",", "blanks": BLANKS}
     with as_study_error():
-        return csv_to_parquet(
-            path,
-            out,
-            separator=separator,
-            decimal_comma=separator != ",",
-            blanks=BLANKS,
-            progress=progress,
-        )
+        return csv_to_parquet(path, out, separator=separator, progress=progress, **options)
 
 
 # Sheets of Excel and of OpenDocument.
 
 Cell = str | float | bool | datetime.date | datetime.time | datetime.timedelta
 _MOST_UNPACKED = 2**32  # bytes
-
-
-class Sheet(NamedTuple):
-    """A sheet as it is written.
-
-    Attributes
-    ----------
-    rows : list of lists of cells
-        All rows from the first line of the sheet on, each of the same length; "" where empty.
-    merged : list
-        First and last (row, column) of merged cells, counted from 0; the value is in the first.
-    """
-
-    rows: list[list[Cell]]
-    merged: list[tuple[tuple[int, int], tuple[int, int]]]
-
-
-def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
-    """The cells of a sheet, the first one by default."""
-    with open_workbook(path) as book:
-        sheets = list(book.sheet_names)
-        if sheet is not None and sheet not in sheets:
-            raise StudyError(f"{path.name} has no sheet {sheet!r}; it has {listed(sheets)}")
-        found = book.get_sheet_by_name(sheet or sheets[0])
-        return Sheet(found.to_python(skip_empty_area=False), found.merged_cell_ranges or [])
 
 
 @contextmanager
@@ -462,39 +428,28 @@ def open_workbook(path: Path) -> Iterator[Any]:
 
 def _ends(content: bytes) -> bool:
     """Whether all chains of sectors of an .xls file end; calamine follows a circle for ever."""
-    size = 1 << min(int.from_bytes(content[30:32], "little"), 12)
-    n_sectors = len(content) // size
-
-    def words(sector: int) -> NDArray[np.int64]:
-        part = content[(sector + 1) * size : (sector + 2) * size]
-        return np.frombuffer(part[: len(part) - len(part) % 4], "<u4").astype(np.int64)
+    size = 1 << min(max(int.from_bytes(content[30:32], "little"), 2), 12)
+    content += b"\xff" * (-len(content) % size)
+    words = np.frombuffer(content, "<u4").astype(np.int64)
+    sectors = words[size // 4 :].reshape(-1, size // 4)
+    if len(words) < 128:
+        return True  # too short for calamine
 
     def chain(first: int, successors: NDArray[np.int64]) -> list[int]:
         found = list[int]()
-        while first < min(n_sectors, len(successors)) and len(found) <= n_sectors:
+        while first < min(len(sectors), len(successors)) and len(found) <= len(sectors):
             found.append(first)
             first = int(successors[first])
         return found
 
-    def join(sectors: Iterable[int]) -> NDArray[np.int64]:
-        known = [words(sector) for sector in sectors if sector < n_sectors]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *known])
-
-    head = np.frombuffer(content[: len(content[:512]) // 4 * 4], "<u4").astype(np.int64)
-    if len(head) < 128:
-        return True  # too short for calamine
-    tables, extra = list(head[19:128].tolist()), int(head[17])
-    for _ in range(
-        n_sectors
-    ):  # sectors that name further tables, each with the next one at its end
-        if extra >= n_sectors or not len(more := words(extra)):
-            break
-        tables, extra = tables + more[:-1].tolist(), int(more[-1])
-    else:
-        return n_sectors == 0
-    successors = join(tables)
-    small = join(chain(int(head[15]), successors))
-    return all(map(_is_acyclic, (successors, small)))
+    # Sectors that name further tables, each with the next one at its end.
+    further = chain(int(words[17]), sectors[:, -1])
+    if len(further) > len(sectors):
+        return False
+    tables = np.append(words[19:128], sectors[further, :-1])
+    successors = sectors[tables[tables < len(sectors)]].ravel()
+    small = sectors[chain(int(words[15]), successors)].ravel()
+    return _is_acyclic(successors) and _is_acyclic(small)
 
 
 def _is_acyclic(successors: NDArray[np.int64]) -> bool:
@@ -506,9 +461,9 @@ def _is_acyclic(successors: NDArray[np.int64]) -> bool:
     return bool((jump == end).all())
 
 
-def _is_table(sheet: Sheet) -> bool:
+def _is_table(rows: list[list[Cell]]) -> bool:
     """Whether most rows of a sheet have more than one cell; those of a cover page have not."""
-    filled = [number for row in sheet.rows if (number := sum(map(_is_filled, row)))]
+    filled = [number for row in rows if (number := sum(map(_is_filled, row)))]
     return bool(filled) and float(np.median(filled)) > 1.0
 
 

@@ -6,7 +6,7 @@ said in remarks.
 """
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -169,15 +169,11 @@ def without_summaries(table: Table) -> Table:
     left_out |= _repeated_headers(table)
     if not left_out.any() or left_out.all():
         return table
-    first = {at: table.cells.iloc[at].dropna().iloc[0] for at in np.flatnonzero(left_out).tolist()}
-    remarks = [
-        Remark(
-            f"line {table.lines[at]}",
-            f"line {table.lines[at]} of {table.file} ({str(cell)!r}) holds no person, and is left "
-            "out",
-        )
-        for at, cell in first.items()
-    ]
+    remarks = []
+    for at in np.flatnonzero(left_out).tolist():
+        line, cell = f"line {table.lines[at]}", table.cells.iloc[at].dropna().iloc[0]
+        message = f"{line} of {table.file} ({str(cell)!r}) holds no person, and is left out"
+        remarks.append(Remark(line, message))
     return table.where(~left_out, remarks)
 
 
@@ -224,17 +220,17 @@ def without_copies(
         By such a name, the place of the column in its file.
     file : str
     """
-    copies, remarks, by_name = [], [], Counter(name.split(APART)[0] for name in places)
-    for name in by_name:
-        first, *others = [each for each in places if each.split(APART)[0] == name]
-        letters = [letter_of(places[each]) for each in (first, *others)]
+    copies, remarks, by_name = list[str](), list[Remark](), defaultdict[str, list[str]](list)
+    for name in places:
+        by_name[name.split(APART)[0]].append(name)
+    for name, (first, *others) in by_name.items():
+        letters = " and ".join(letter_of(places[each]) for each in (first, *others))
         if not all(frame[first].equals(frame[other]) for other in others):
             raise StudyError(
-                f"{file}: columns {' and '.join(letters)} are both called {name!r} and differ; "
-                "rename one of them"
+                f"{file}: columns {letters} are both called {name!r} and differ; rename one of them"
             )
         copies += others
-        message = f"columns {' and '.join(letters)} of {file} are the same; one is kept"
+        message = f"columns {letters} of {file} are the same; one is kept"
         remarks.append(Remark(name, message))
     return copies, remarks
 
@@ -244,9 +240,7 @@ APART = "\0"  # behind a name that occurs again, before its place
 
 def apart(names: Sequence[str]) -> list[str]:
     """Names that all differ, but for blank ones: a second one has its place behind it."""
-    seen: set[str] = set()
-    found = []
-    for at, name in enumerate(names):
-        found.append(f"{name}{APART}{at}" if name and name in seen else name)
-        seen.add(name)
-    return found
+    first = {name: at for at, name in reversed([*enumerate(names)])} | {"": -1}
+    return [
+        f"{name}{APART}{at}" if 0 <= first[name] < at else name for at, name in enumerate(names)
+    ]

@@ -10,18 +10,12 @@ import numpy as np
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Source, parse_study, toml_cell, toml_key, toml_text
-from deeptobit.app.study.data import read_data
+from deeptobit.app.study.data import read_data, why_useless
 from deeptobit.app.study.doctor import Finding, edit_study, examine
 from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
 
 _CODE = re.compile("race|ethnicity|marital(_status)?|genotype|arm|treatment|scanner|diagnosis|dx")
 _FLAG_VALUES = 2  # PID may be a flag: it is also a disease
-_USELESS: dict[columns.Kind, str] = {
-    "dates": "dates",
-    "empty": "no value at all",
-    "text": "free text or an identifier",
-    "mixed": "numbers and words; list the words in missing, above",
-}
 _LIMIT = ("_lod", "_lloq", "_limit")
 _FLAG = ("_below", "_bdl", "_censored")
 
@@ -55,13 +49,14 @@ class Proposal:
 
 def inspect_table(table: Table) -> Proposal:
     """Guess the part of every column; people correct it in the study file."""
-    kinds = {name: columns.kind_of(table, name) for name in table.columns}
+    summaries = {name: columns.summarise_column(table, name) for name in table.columns}
+    kinds = {name: summary.kind for name, summary in summaries.items()}
     key, group = _who(table, kinds)
     free = [name for name in table.columns if name not in (key, group)]
     targets = _outcomes(table, kinds, free)
     helpers = {bound for target in targets for bound in target.bounds.values()}
     proposed = {target.column for target in targets} | helpers
-    reasons = {n: _why_not(table, n, kinds[n]) for n in free if n not in proposed}
+    reasons = {n: _why_not(table, summaries[n]) for n in free if n not in proposed}
     excluded = {name: why for name, why in reasons.items() if why}
     codes = [
         name
@@ -131,14 +126,13 @@ def _outcomes(
 def _scale(table: Table, name: str, sf36: Collection[str]) -> ProposedTarget | None:
     values = table.numbers(name)
     low, tenth, ninetieth, high = np.nanquantile(values, [0.0, 0.1, 0.9, 1.0]).tolist()
-    scale, remark = columns.known_scale(name, low, high, sf36=sf36), ""
-    if scale is None:  # a few codes such as -4 or 999 do not make it another scale
-        scale = columns.known_scale(name, tenth, ninetieth, sf36=sf36)
-        remark = f"; but {low:g} to {high:g} here: codes for missing?"
-    if scale is None:
-        return None
-    why = f"{scale.name} ({scale.source}){remark}"
-    return ProposedTarget(name, {"lower": scale.lower, "upper": scale.upper}, why)
+    # A few codes such as -4 or 999 do not make it another scale.
+    remark = f"; but {low:g} to {high:g} here: codes for missing?"
+    for ends, said in (((low, high), ""), ((tenth, ninetieth), remark)):
+        if scale := columns.known_scale(name, *ends, sf36=sf36):
+            why = f"{scale.name} ({scale.source}){said}"
+            return ProposedTarget(name, {"lower": scale.lower, "upper": scale.upper}, why)
+    return None
 
 
 def _signed(table: Table, name: str) -> ProposedTarget | None:
@@ -160,11 +154,12 @@ def _signed(table: Table, name: str) -> ProposedTarget | None:
 
 def _assay(name: str, by_folded: dict[str, str]) -> ProposedTarget | None:
     """A column of numbers with another one of its detection limits, or of flags."""
-    bounds: dict[str, float | str] = {}
-    for key, endings in (("lower", _LIMIT), ("below", _FLAG)):
-        found = [by_folded.get(name.lower() + ending) for ending in endings]
-        if any(found):
-            bounds[key] = next(filter(None, found))
+    bounds: dict[str, float | str] = {
+        key: by_folded[name.lower() + ending]
+        for key, endings in (("lower", _LIMIT), ("below", _FLAG))
+        for ending in endings
+        if name.lower() + ending in by_folded
+    }
     limited = "lower" in bounds
     why = "detection limits, by row" if limited else "values below detection are flagged"
     return ProposedTarget(name, bounds, why) if bounds else None
@@ -181,12 +176,11 @@ def _floor_or_ceiling(table: Table, name: str) -> ProposedTarget | None:
     return ProposedTarget(name, bounds, "; ".join(why)) if bounds else None
 
 
-def _why_not(table: Table, name: str, kind: columns.Kind) -> str | None:
+def _why_not(table: Table, summary: columns.ColumnSummary) -> str | None:
     """Why a column should not be a feature, or None if it may."""
-    if kind in ("text", "mixed") and (form := columns.number_format(table, name)):
-        return form
-    if kind in _USELESS:
-        return _USELESS[kind]
+    name = summary.name
+    if why := why_useless(summary, columns.number_format(table, name)):
+        return re.sub("^holds |(;|, or) exclude it.*", "", why)  # which it is
     text = table.text(name)
     n_values = text.nunique()
     if n_values == 1:
@@ -233,42 +227,38 @@ def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tu
     targets = "\n".join(map(_target, proposal.targets))
     if not any(target.certain for target in proposal.targets):
         targets = _NO_TARGET + targets
+    excluded = [f"\n    {toml_text(name)},  # {why}" for name, why in proposal.excluded.items()]
     text = _TEXT.read_text(encoding="utf-8").format(
         n_rows=len(table),
         n_columns=len(table.columns),
         file=toml_text(file),
+        exclude="".join([*excluded, "\n"] if excluded else []),
+        categorical=", ".join(map(toml_text, proposal.categorical)),
         targets=targets,
         **_data(proposal, missing),
-        **_features(proposal),
     )
     return text, proposal
 
 
 def _data(proposal: Proposal, missing: Sequence[str]) -> dict[str, str]:
     """The lines of the id, the group and the codes for missing; comments where there are none."""
-    key = '# id = "column"  # a column that is different in every row'
-    if proposal.id is not None:
-        key = f"id = {toml_text(proposal.id)}"
-    group = '# group = "column"  # rows of the same person, site or family stay together'
-    if proposal.group is not None:
-        group = f"group = {toml_text(proposal.group)}  # rows of one group stay together"
-    codes = "# missing = [-4, 999]"
-    if missing:
-        codes = f"missing = [{', '.join(map(toml_cell, missing))}]"
-    time = '# time = "column"  # when a visit was, in months or years; for kind = "mixed"'
     kind = 'kind = "auto"             # or "network", "tobit", or "mixed" for repeated visits'
     if proposal.time is not None:
-        time = f"time = {toml_text(proposal.time)}  # of a visit"
         kind = 'kind = "mixed"            # people are forecast from their visits; or "auto"'
-    return {"id": key, "group": group, "missing": codes, "time": time, "kind": kind}
+    return {
+        "id": _column("id", proposal.id, "a column that is different in every row"),
+        "group": _column("group", proposal.group, "rows of a person, site or family stay together"),
+        "time": _column("time", proposal.time, 'of a visit, as a number; for kind = "mixed"'),
+        "missing": f"missing = [{', '.join(map(toml_cell, missing))}]"
+        if missing
+        else "# missing = [-4, 999]",
+        "kind": kind,
+    }
 
 
-def _features(proposal: Proposal) -> dict[str, str]:
-    """The lists of columns to leave out, each with its reason, and of codes."""
-    excluded = [f"\n    {toml_text(name)},  # {why}" for name, why in proposal.excluded.items()]
-    exclude = "".join([*excluded, "\n"] if excluded else [])
-    categorical = ", ".join(map(toml_text, proposal.categorical))
-    return {"exclude": exclude, "categorical": categorical}
+def _column(key: str, name: str | None, why: str) -> str:
+    """The line that names a column, or an example as a comment."""
+    return f'# {key} = "column"  # {why}' if name is None else f"{key} = {toml_text(name)}  # {why}"
 
 
 def _target(target: ProposedTarget) -> str:

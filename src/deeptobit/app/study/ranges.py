@@ -122,58 +122,42 @@ def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
     ([[False, False], [True, True], [False, False]], [False, True, True])
     """
     matrix = X.to_numpy(dtype=np.float64)
-    names = list(map(str, X.columns))
-    low, median, high, tail = np.full((4, len(names)), np.nan)
-    shown = np.zeros(len(names), dtype=np.bool_)
-    missing = {
-        name: matrix[:, names.index(column.features[-1])] > 0.0
+    places = {str(name): place for place, name in enumerate(X.columns)}
+    known = {
+        name: matrix[:, places[column.features[-1]]] == 0.0
         for column in encoder.columns
         if column.indicator
         for name in column.features[:-1]
     }
-    for place, name in enumerate(names):
-        values = matrix[~missing[name], place] if name in missing else matrix[:, place]
+    low, median, high, tail = np.full((4, len(places)), np.nan)
+    for name, place in places.items():
+        values = matrix[known[name], place] if name in known else matrix[:, place]
         beyond = _tail(len(values))
-        shown[place] = beyond <= _MOST_TAIL and not columns.reveals_small_count(values)
-        if shown[place]:
+        if beyond <= _MOST_TAIL and not columns.reveals_small_count(values):
             tail[place] = beyond
             end = 0.0 if len(np.unique(values)) <= _FEWEST_CODES else beyond
             low[place], median[place], high[place] = np.quantile(values, (end, 0.5, 1.0 - end))
-    return _with_distance(matrix, shown, names, (low, median, high, tail))
+    rows, is_shown = matrix[:: -(-len(matrix) // _MOST_ROWS)], ~np.isnan(tail)
+    scale = np.where(is_shown, rows.std(axis=0), 0.0)
+    scale = np.where(scale > 1e-12 * np.abs(rows).max(axis=0, initial=0.0), scale, 0.0)
+    centre = np.where(is_shown, rows.mean(axis=0), np.nan)
+    used = np.flatnonzero(scale)
+    z = (rows[:, used] - centre[used]) / scale[used]
+    n_directions = min(_MOST_DIRECTIONS, len(used), len(rows) // _ROWS_PER_DIRECTION)
+    n_rest = len(used) - n_directions
+    directions, variances = np.zeros((n_directions, len(places))), np.ones(0)
+    if n_directions:
+        variances, vectors = eigh(z.T @ z / len(z), subset_by_index=(n_rest, len(used) - 1))
+        directions[:, used] = vectors.T
+    rest = max((len(used) - float(variances.sum())) / n_rest, 1e-3) if n_rest else 0.0
+    # A direction that hardly varies would turn rounding into distance.
+    variances = np.maximum(variances, 1e-3)
+    spread = (centre, scale, directions, variances, rest)
+    ranges = FeatureRanges(list(places), low, median, high, tail, *spread, usual=np.inf)
+    usual = float(np.quantile(ranges.distance(matrix), max(1.0 - _tail(len(matrix)), 0.5)))
+    return replace(ranges, usual=usual)
 
 
 def _tail(n_rows: int) -> float:
     """One percent of the rows, or five of them."""
     return max(_TAIL, columns.FEWEST / max(n_rows, 1))
-
-
-def _with_distance(
-    matrix: FloatArray,
-    shown: BoolArray,
-    names: list[str],
-    percentiles: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-) -> FeatureRanges:
-    """The same with leading correlations; a feature that is not shown has no scale."""
-    rows = matrix[:: -(-len(matrix) // _MOST_ROWS)]
-    scale = np.where(shown, rows.std(axis=0), 0.0)
-    scale = np.where(scale > 1e-12 * np.abs(rows).max(axis=0, initial=0.0), scale, 0.0)
-    centre = np.where(shown, rows.mean(axis=0), np.nan)
-    used = np.flatnonzero(scale)
-    z = (rows[:, used] - centre[used]) / scale[used]
-    n_directions = min(_MOST_DIRECTIONS, len(used), len(rows) // _ROWS_PER_DIRECTION)
-    variances, vectors = np.ones(0), np.zeros((len(used), 0))
-    if n_directions:
-        correlations = z.T @ z / len(z)
-        some = (len(used) - n_directions, len(used) - 1)
-        variances, vectors = eigh(correlations, subset_by_index=some)
-    n_rest = len(used) - n_directions
-    rest = max((len(used) - float(variances.sum())) / n_rest, 1e-3) if n_rest else 0.0
-    directions = np.zeros((n_directions, len(names)))
-    directions[:, used] = vectors.T
-    # A direction that hardly varies would turn rounding into distance.
-    variances = np.maximum(variances, 1e-3)
-    ranges = FeatureRanges(
-        names, *percentiles, centre, scale, directions, variances, rest, usual=np.inf
-    )
-    usual = float(np.quantile(ranges.distance(matrix), max(1.0 - _tail(len(matrix)), 0.5)))
-    return replace(ranges, usual=usual)

@@ -398,13 +398,15 @@ def stream_study(
         "seconds": f"{seconds:.1f}",
     }
     tested = predict_test_rows(network, X, targets, training, study.evaluation.coverage)
+    sample = data.StudyData(X, targets, None, encoder, Table(X, table.file, np.arange(len(X))))
+    found = doctor.diagnose(study, sample, ("bound", "collinear"))
     return FittedStudy(
         model=network,
         encoder=encoder,
         name=study.source.path.stem,
         text=settings_text(study),
         held_out=tested,
-        findings=(*doctor.find_in_sample(study, X, targets, encoder), *as_findings(caught)),
+        findings=(*found, *as_findings(caught)),
         n_groups=None if groups is None else groups.n_groups,
         facts=versions() | {name: str(fact) for name, fact in facts.items()},
         n_rows=table.n_rows,

@@ -161,9 +161,9 @@ class Repair(NamedTuple):
         >>> Repair(divide=100.0, above=3.0).apply(np.array([1.7, 182.0, np.nan]))
         array([1.7 , 1.82,  nan])
         """
-        some = np.ones(values.shape, dtype=np.bool_)
-        some &= True if self.above is None else values > self.above
-        some &= True if self.below is None else values < self.below
+        above = -np.inf if self.above is None else self.above
+        below = np.inf if self.below is None else self.below
+        some = (values > above) & (values < below)
         return np.where(some, values / self.divide, values)
 
 
@@ -225,17 +225,6 @@ class Table:
     _text: dict[str, "pd.Series[Any]"] = field(default_factory=dict, repr=False)
     _parsed: dict[str, tuple[FloatArray, BoolArray]] = field(default_factory=dict, repr=False)
 
-    def __post_init__(self) -> None:
-        """Take codes for missing out of the columns of numbers."""
-        numeric = self.cells.columns[[dtype.kind in "iuf" for dtype in self.cells.dtypes]]
-        known = {}
-        for name in numeric if self._codes(None) else self.repairs.keys() & set(numeric):
-            coded = self.cells[name].isin(self._codes(name))
-            if coded.any():
-                known[name] = self.cells[name].mask(coded)
-        if known:
-            object.__setattr__(self, "cells", self.cells.assign(**known))
-
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.lines)
@@ -261,6 +250,8 @@ class Table:
         if column not in self._text:
             cells, names = self.cells[column], self.labels.get(column)
             repair, codes = self.repairs.get(column, _READ), self._codes(column)
+            if codes and cells.dtype.kind in "iuf":
+                cells = cells.mask(cells.isin(codes))
             if names is not None:
                 text = cells.map(lambda code: names.get(code, as_text(code)), na_action="ignore")
             elif cells.dtype.kind in "biufMm":
@@ -289,21 +280,19 @@ class Table:
             else:
                 values = plain_numbers(cells)
             if values is None:
-                text, comma = self.text(column), self.decimal_comma
-                values, wrong = parse_numbers(text, decimal_comma=comma)
+                values, wrong = parse_numbers(self.text(column), decimal_comma=self.decimal_comma)
             else:
-                values, wrong = np.where(np.isinf(values), np.nan, values), np.isinf(values)
-            if codes:
-                values = np.where(np.isin(values, codes), np.nan, values)
+                wrong = np.isinf(values)
+            values = np.where(wrong | np.isin(values, codes), np.nan, values)
             if column in self.repairs:
                 values = self.repairs[column].apply(values)
             self._parsed[column] = values, wrong
         return self._parsed[column]
 
-    def _codes(self, column: str | None) -> list[float]:
-        """The blanks of a column that are numbers, or those of all columns."""
-        own = self.repairs.get(column, _READ).missing if column is not None else ()
-        return [float(code) for code in (*self.blanks, *own) if _CODE.fullmatch(code)]
+    def _codes(self, column: str) -> list[float]:
+        """The blanks of a column that are numbers."""
+        blanks = (*self.blanks, *self.repairs.get(column, _READ).missing)
+        return [float(code) for code in blanks if _CODE.fullmatch(code)]
 
     def n_blank(self, column: str) -> int:
         """Number of cells without a value."""

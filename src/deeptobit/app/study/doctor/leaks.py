@@ -5,11 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 from scipy.linalg import eigvalsh, qr
-from scipy.stats import rankdata
-from sklearn.preprocessing import StandardScaler
 
-from deeptobit.app.study.data import Encoder
-from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, rule
+from deeptobit.app.study.doctor.registry import SHOWN, Case, Finding, exclude, rule
 from deeptobit.arrays import FloatArray, listed
 
 _MOST_ROWS = 10_000  # that correlations are computed from
@@ -26,61 +23,48 @@ def pair_correlations(X: FloatArray, Y: FloatArray) -> FloatArray:
     >>> pair_correlations(x[:, None], np.where(x > 17, np.nan, -x)[:, None])
     array([[-1.]])
     """
-    both = (~np.isnan(X)).astype(np.float64), (~np.isnan(Y)).astype(np.float64)
-    known = both[0].T @ both[1]
-    A, B = (np.nan_to_num((Z - np.nanmean(Z, axis=0)) / _spread(Z)) for Z in (X, Y))
+    (A, known_A), (B, known_B) = ((_standardised(Z), ~np.isnan(Z) * 1.0) for Z in (X, Y))
+    known = known_A.T @ known_B
     n = np.maximum(known, 1.0)
-    means = A.T @ both[1] / n, both[0].T @ B / n
-    variances = np.square(A).T @ both[1] / n - means[0] ** 2
-    variances *= both[0].T @ np.square(B) / n - means[1] ** 2
-    covariance = A.T @ B / n - means[0] * means[1]
+    mean_A, mean_B = A.T @ known_B / n, known_A.T @ B / n
+    variance_A = np.square(A).T @ known_B / n - mean_A**2
+    variances = variance_A * (known_A.T @ np.square(B) / n - mean_B**2)
     usable = (known >= _FEWEST) & (variances > 1e-12)
+    covariance = A.T @ B / n - mean_A * mean_B
     return np.where(usable, covariance / np.sqrt(np.where(usable, variances, 1.0)), 0.0)
 
 
-def _spread(Z: FloatArray) -> FloatArray:
-    spread = np.nanstd(Z, axis=0)
-    return np.where(spread > 0.0, spread, 1.0)
-
-
-def _ranks(Z: FloatArray) -> FloatArray:
-    return np.asarray(rankdata(Z, axis=0, nan_policy="omit"), dtype=np.float64)
+def _standardised(Z: FloatArray) -> FloatArray:
+    """Columns of mean 0 and standard deviation 1; 0 where unknown, and where they are constant."""
+    n = np.maximum((~np.isnan(Z)).sum(axis=0), 1)
+    mean = np.nansum(Z, axis=0) / n
+    centred = np.nan_to_num(Z - mean)
+    spread = np.sqrt(np.square(centred).sum(axis=0) / n)
+    return np.asarray(centred / np.where(spread > 1e-12 * np.abs(mean), spread, np.inf))
 
 
 @rule(
-    "leak",
     harm="The model looks perfect, and fails on people whose outcome is not known yet.",
     fix="`[features] exclude`",
 )
-def find_leaks(case: Case) -> Iterator[Finding]:
+def find_leak(case: Case) -> Iterator[Finding]:
     """A copy or near copy of a target among the features, or features that it is the sum of."""
-    data, study = case.built, case.study
-    numeric = [column.name for column in data.encoder.columns if column.reference is None]
+    data = case.built
     rows = slice(None, None, -(-len(data.X) // _MOST_ROWS))
-    Y = data.targets.values[rows]
-    varied = np.nanmax(Y, axis=0, initial=-np.inf) > np.nanmin(Y, axis=0, initial=np.inf)
-    copies: dict[str, tuple[str, float]] = {}
-    if numeric and varied.any():
-        X = np.column_stack([case.values(name)[rows] for name in numeric])
-        Y = np.where(varied, Y, 0.0)
-        known = np.flatnonzero((~np.isnan(X)).any(axis=0))
-        X, numeric = X[:, known], [numeric[at] for at in known]
-        found = np.maximum(
-            np.abs(pair_correlations(X, Y)), np.abs(pair_correlations(_ranks(X), _ranks(Y)))
-        )
-        for place, task in np.argwhere(found > _NEAR).tolist():
-            share = float(found[place, task])
-            if share > copies.get(numeric[place], ("", 0.0))[1]:
-                copies[numeric[place]] = (study.targets[task].name, share)
-    for name, (target, share) in copies.items():
-        what = "a copy" if share > 0.9999 else "nearly a copy"
-        yield _leak(name, f"is {what} of the target {target!r} (correlation {share:.3f})", [name])
-    yield from _sums(case, set(copies), rows)
-
-
-def _leak(about: str, message: str, names: list[str], evidence: str = "") -> Finding:
-    edits = (Edit(("features",), "exclude", tuple(names)),)
-    return Finding("error", about, message, "leak", evidence, edits)
+    encoded = (column.name for column in data.encoder.columns if column.reference is None)
+    X = pd.DataFrame({name: case.values(name)[rows] for name in encoded}, dtype=np.float64)
+    Y = pd.DataFrame(data.targets.values[rows])
+    both = [(X, Y), (X.rank(), Y.rank())] if X.shape[1] else []
+    pairs = [np.abs(pair_correlations(x.to_numpy(), y.to_numpy())) for x, y in both]
+    copies = set()
+    for name, found in zip(X.columns, np.maximum.reduce(pairs) if pairs else (), strict=True):
+        share, target = found.max(), data.targets.names[int(found.argmax())]
+        if share > _NEAR:
+            what = "a copy" if share > 0.9999 else "nearly a copy"
+            message = f"is {what} of the target {target!r} (correlation {share:.3f})"
+            copies.add(name)
+            yield Finding("error", name, message, edits=exclude([name]))
+    yield from _sums(case, copies, rows)
 
 
 _MOST_FEATURES = 1000
@@ -92,58 +76,52 @@ _SHARE = 0.1  # of the largest coefficient
 def _sums(case: Case, copies: set[str], rows: slice) -> Iterator[Finding]:
     """Targets that a linear model of the features predicts nearly without error."""
     data = case.built
-    kept = [
-        name
-        for column in data.encoder.columns
-        if column.name not in copies
-        for name in column.features
-    ]
-    owner = {name: column.name for column in data.encoder.columns for name in column.features}
-    if not kept or len(kept) > _MOST_FEATURES:
+    kept = [column for column in data.encoder.columns if column.name not in copies]
+    owner = {feature: column.name for column in kept for feature in column.features}
+    if not 0 < len(owner) <= _MOST_FEATURES:
         return
-    X = data.X[kept].to_numpy(dtype=np.float64)[rows]
-    X = (X - X.mean(axis=0)) / _spread(X)
-    for task, target in enumerate(case.study.targets):
-        y, at = data.targets.values[rows, task], np.arange(len(kept))
-        known = ~np.isnan(y)
-        if known.sum() < 2 * _FEWEST or np.ptp(y[known]) == 0.0:
-            continue
-        share, slopes = _held_out(X[known], y[known])
-        for _ in range(2):  # again with the features that count, where none of their cells is blank
+    columns = np.array(list(owner.values()), dtype=object)
+    X = _standardised(data.X[list(owner)].to_numpy(dtype=np.float64)[rows])
+    for target, y in zip(case.study.targets, data.targets.values[rows].T, strict=True):
+        used, at = ~np.isnan(y), np.arange(len(columns))
+        share, slopes, names = 0.0, np.zeros(0), list[str]()
+        # All features, then twice those that count, where none of their cells is blank.
+        for attempt in range(3):
+            if attempt:
+                at = at[np.abs(slopes) > _SHARE * np.abs(slopes).max()]
+                names = list(dict.fromkeys(columns[at]))
+                cells = (case.values(name)[rows] for name in names)
+                complete = [~np.isnan(found) for found in cells if not np.isnan(found).all()]
+                used = np.logical_and.reduce([~np.isnan(y), *complete])
+            if used.sum() < 2 * _FEWEST or np.ptp(y[used]) == 0.0:
+                break
+            share, slopes = _held_out(X[np.ix_(used, at)], y[used])
             if share < _SUGGESTIVE:
                 break
-            at = at[np.abs(slopes) > _SHARE * np.abs(slopes).max()]
-            names = list(dict.fromkeys(owner[kept[place]] for place in at.tolist()))
-            cells = (case.table.parse(name)[0][rows] for name in names)
-            used = [~np.isnan(found) for found in cells if not np.isnan(found).all()]
-            complete = known & np.logical_and.reduce(used) if used else known
-            if complete.sum() < 2 * _FEWEST or np.ptp(y[complete]) == 0.0:
-                break
-            share, slopes = _held_out(X[np.ix_(complete, at)], y[complete])
         if share > _NEAR:
-            about = names[0] if len(names) == 1 else target.name
-            yield _leak(
-                about,
+            yield Finding(
+                "error",
+                names[0] if len(names) == 1 else target.name,
                 f"features predict the target {target.name!r} nearly without error (held-out R² "
                 f"{share:.3f} of a straight line): {listed(names, SHOWN)}",
-                names,
-                "is it their sum or mean?" if len(names) > 1 else "",
+                evidence="is it their sum or mean?" if len(names) > 1 else "",
+                edits=exclude(names),
             )
 
 
 def _held_out(X: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
     """Held-out R² of least squares with a slight ridge, and the slopes of all rows, (D,)."""
-    fold = np.arange(len(y)) % _FOLDS
-    grams = [X[fold == k].T @ X[fold == k] for k in range(_FOLDS)]
-    centred = y - y.mean()
-    products = [X[fold == k].T @ centred[fold == k] for k in range(_FOLDS)]
-    ridge = 1e-6 * len(y) * np.eye(X.shape[1])
-    gram, product = np.sum(grams, axis=0) + ridge, np.sum(products, axis=0)
+    y = y - y.mean()
+    folds = [np.arange(len(y)) % _FOLDS == k for k in range(_FOLDS)]
+    grams = [X[fold].T @ X[fold] for fold in folds]
+    products = [X[fold].T @ y[fold] for fold in folds]
+    gram = np.sum(grams, axis=0) + 1e-6 * len(y) * np.eye(X.shape[1])
+    product = np.sum(products, axis=0)
     error = 0.0
-    for k in range(_FOLDS):
-        slopes = np.linalg.solve(gram - grams[k], product - products[k])
-        error += float(np.square(centred[fold == k] - X[fold == k] @ slopes).sum())
-    return 1.0 - error / float(np.square(centred).sum()), np.linalg.solve(gram, product)
+    for fold, own_gram, own_product in zip(folds, grams, products, strict=True):
+        slopes = np.linalg.solve(gram - own_gram, product - own_product)
+        error += float(np.square(y[fold] - X[fold] @ slopes).sum())
+    return 1.0 - error / float(np.square(y).sum()), np.linalg.solve(gram, product)
 
 
 # Collinear features.
@@ -153,91 +131,53 @@ _SAME = 0.999
 _NOTHING_LEFT = 1e-8
 
 
-def same_pairs(X: pd.DataFrame) -> list[tuple[str, str, float]]:
-    """Pairs of features with an absolute correlation of 0.999 or more.
+def dependences(X: pd.DataFrame) -> tuple[list[tuple[str, str, float]], list[str]]:
+    """Pairs of features that are nearly the same, and linear combinations among the others.
+
+    Pairs have an absolute correlation of 0.999 or more. With fewer rows than features no
+    combination is looked for.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> same_pairs(pd.DataFrame({"kg": [1.0, 2, 4], "g": [1e3, 2e3, 4e3], "age": [3.0, 1, 2]}))
-    [('kg', 'g', 1.0)]
+    >>> X = pd.DataFrame({"left": [1.0, 2, 4, 1], "right": [3.0, 1, 2, 2]})
+    >>> dependences(X.assign(grams=1000 * X.left, both=X.left + X.right))
+    ([('left', 'grams', 1.0)], ['both'])
     """
-    return _same_pairs(_correlations(X), X.columns)
-
-
-def dependent_features(X: pd.DataFrame) -> list[str]:
-    """Features that are exact linear combinations of others; none if there are too few rows.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> total = pd.DataFrame({"left": [1.0, 2, 4, 1], "right": [3.0, 1, 2, 2]})
-    >>> dependent_features(total.assign(both=total.left + total.right))
-    ['both']
-    """
-    return _dependent(X, _correlations(X))
-
-
-def _correlations(X: pd.DataFrame) -> FloatArray:
-    """Of all pairs of features, (D, D); 0 for a constant."""
-    Z = StandardScaler().fit_transform(X)
-    return np.asarray(Z.T @ Z / len(Z))
-
-
-def _same_pairs(correlation: FloatArray, names: "pd.Index[str]") -> list[tuple[str, str, float]]:
-    first, second = np.nonzero(np.triu(np.abs(correlation) >= _SAME, k=1))
-    return [
-        (str(names[i]), str(names[j]), round(float(correlation[i, j]), 4))
-        for i, j in zip(first.tolist(), second.tolist(), strict=True)
-    ]
-
-
-def _dependent(X: pd.DataFrame, correlation: FloatArray) -> list[str]:
-    varies = np.flatnonzero(np.diagonal(correlation) > 0.5)  # 1, or 0 for a constant
+    names, Z = list(map(str, X.columns)), _standardised(X.to_numpy(dtype=np.float64))
+    correlation = Z.T @ Z / len(Z)
+    places = np.argwhere(np.triu(np.abs(correlation) >= _SAME, k=1))
+    pairs = [(names[i], names[j], round(float(correlation[i, j]), 4)) for i, j in places]
+    left = np.setdiff1d(np.flatnonzero(np.diagonal(correlation) > 0.5), places[:, 1])
     # The smallest eigenvalue is cheap and settles most cases; pivoted QR then finds the names.
-    if not 0 < len(varies) < len(X):
-        return []
-    if eigvalsh(correlation[np.ix_(varies, varies)])[0] > _NOTHING_LEFT:
-        return []
-    X = X.iloc[:, varies]
-    R, order = qr(StandardScaler().fit_transform(X) / np.sqrt(len(X)), mode="r", pivoting=True)
-    left = np.abs(np.diag(R))
-    return sorted(str(X.columns[order[k]]) for k in np.flatnonzero(left <= _NOTHING_LEFT).tolist())
+    if not 0 < len(left) < len(X) or eigvalsh(correlation[np.ix_(left, left)])[0] > _NOTHING_LEFT:
+        return pairs, []
+    R, order = qr(Z[:, left] / np.sqrt(len(Z)), mode="r", pivoting=True)
+    dependent = left[order[np.abs(np.diag(R)) <= _NOTHING_LEFT]]
+    return pairs, sorted(names[place] for place in dependent)
 
 
 @rule(
-    "collinear",
     harm="Coefficients of the two are arbitrary, though predictions are not.",
     fix="`[features] exclude` one of them",
 )
 def find_collinear(case: Case) -> Iterator[Finding]:
     """A feature that is nearly equal to another, or a linear combination of others."""
-    yield from collinear_in(case.built.X, case.built.encoder)
-
-
-def collinear_in(X: pd.DataFrame, encoder: Encoder) -> Iterator[Finding]:
-    """The same for encoded features."""
+    X, encoder = case.built.X, case.built.encoder
     # Columns of one examination are missing together, so that their indicators are equal.
     X = X.drop(columns=encoder.indicators).iloc[:: -(-len(X) // _MOST_ROWS)]
-    owner = {name: column.name for column in encoder.columns for name in column.features}
-
-    def finding(about: str, message: str, names: list[str]) -> Finding:
-        edits = (Edit(("features",), "exclude", tuple(owner[name] for name in names)),)
-        return Finding("warning", about, message, "collinear", edits=edits if names else ())
-
     if X.shape[1] > MOST_FEATURES:
-        message = f"over {MOST_FEATURES}: not checked for collinearity"
-        yield Finding("note", "features", message, "collinear")
+        yield Finding("note", "features", f"over {MOST_FEATURES}: not checked for collinearity")
         return
-    correlation = _correlations(X)
-    pairs = _same_pairs(correlation, X.columns)
+    pairs, dependent = dependences(X)
+    whole = {column.name for column in encoder.columns}  # a category is no column
     for first, second, value in pairs[:SHOWN]:
-        names = [second] if owner[second] == second else []  # a category is no column
-        yield finding(second, f"correlation {value:g} with {first!r}; exclude one", names)
+        edits = exclude([second]) if second in whole else ()
+        message = f"correlation {value:g} with {first!r}; exclude one"
+        yield Finding("warning", second, message, edits=edits)
     if len(pairs) > SHOWN:
-        yield finding("features", f"{len(pairs) - SHOWN} more pairs are as collinear", [])
-    left = ~X.columns.isin({second for _, second, _ in pairs})
-    dependent = _dependent(X.loc[:, left], correlation[np.ix_(left, left)])
+        message = f"{len(pairs) - SHOWN} more pairs are as collinear"
+        yield Finding("warning", "features", message)
     if dependent:
         message = f"linear combinations of other features: {listed(dependent, SHOWN)}"
-        yield finding("features", message, [])
+        yield Finding("warning", "features", message)

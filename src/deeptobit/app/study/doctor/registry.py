@@ -5,20 +5,22 @@ a function that yields the findings of one kind, listed by the decorator :func:`
 "What can be wrong with a table" is written from the same list.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from inspect import getdoc
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import Study, toml_key, toml_value
-from deeptobit.app.study.data import StudyData, build_data
-from deeptobit.app.study.tables import StudyError, Table
+from deeptobit.app.study.data import StudyData, build_data, task_bounds
+from deeptobit.app.study.doctor.numbers import Distinct, codes_of, scale_bounds
+from deeptobit.app.study.tables import StudyError, Table, did_you_mean
 from deeptobit.arrays import FloatArray, listed
+from deeptobit.extras import require
 
 Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
@@ -55,6 +57,11 @@ class Edit(NamedTuple):
         return f"{title} {self.key} = {toml_value(self.value)}"
 
 
+def exclude(names: Iterable[str]) -> tuple[Edit, ...]:
+    """The change that leaves features out."""
+    return (Edit(("features",), "exclude", tuple(names)),)
+
+
 class Finding(NamedTuple):
     """Something about a study, its table or its model.
 
@@ -68,7 +75,7 @@ class Finding(NamedTuple):
     message : str
         What was found, without rows and values of single people: it is stored with the model.
     kind : str
-        The rule that found it.
+        The rule that found it, which sets it.
     evidence : str
         Rows and values.
     edits : tuple of Edit
@@ -103,55 +110,6 @@ class Finding(NamedTuple):
         return plain | {"evidence": self.evidence, "consequence": self.harm, "fix": self.fix}
 
 
-class Distinct(NamedTuple):
-    """The different numbers of a column in ascending order, and how often each occurs."""
-
-    values: FloatArray
-    counts: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, values: FloatArray) -> "Distinct":
-        """Count numbers; NaN is left out."""
-        known = np.asarray(values, dtype=np.float64)
-        return cls(*np.unique(known[~np.isnan(known)], return_counts=True))
-
-    def __len__(self) -> int:
-        """Return the number of different values."""
-        return len(self.values)
-
-    @property
-    def n(self) -> int:
-        """How many numbers there are."""
-        return int(self.counts.sum())
-
-    def at(self, share: float) -> float:
-        """The smallest value that at least this share of the numbers does not exceed."""
-        place = np.searchsorted(np.cumsum(self.counts), share * self.n)
-        return float(self.values[min(int(place), len(self.values) - 1)])
-
-    def where(self, kept: NDArray[np.bool_]) -> "Distinct":
-        """Some of the values."""
-        return Distinct(self.values[kept], self.counts[kept])
-
-
-# Numbers that people write for missing values.
-CODES = np.concatenate(
-    [
-        [9, 77, 88, 98, 99, 777, 888, 998, 999, 7777, 8888, 9998, 9999, 99999, 999999],
-        [-1, -4, -5, -7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, -99999],
-    ]
-)
-
-
-def scale_bounds(name: str, found: Distinct, sf36: frozenset[str]) -> tuple[float, float]:
-    """Bounds of the known scale of a column, or ∓inf; codes and a few values do not hide it."""
-    rest = found.where(~np.isin(found.values, CODES))
-    if not len(rest):
-        return -np.inf, np.inf
-    scale = columns.known_scale(name, rest.at(0.1), rest.at(0.9), sf36=sf36)
-    return (-np.inf, np.inf) if scale is None else (scale.lower, scale.upper)
-
-
 @dataclass(eq=False)
 class Case:
     """A study and its table, as rules look at them; what several of them need is computed once.
@@ -160,30 +118,24 @@ class Case:
     ----------
     study : Study
     table : Table
-    data : StudyData or None
-        None before cells are known to be usable.
+    data : StudyData or StudyError
+        Why there are none, where cells are wrong.
     """
 
     study: Study
     table: Table
-    data: StudyData | None = None
-    _distinct: dict[str, Distinct] = field(default_factory=dict, repr=False)
+    data: StudyData | StudyError
 
     @property
     def built(self) -> StudyData:
-        """The data, which are there."""
-        assert self.data is not None
+        """The data; without them a rule that asks for them finds nothing."""
+        if isinstance(self.data, StudyError):
+            raise self.data
         return self.data
 
     def values(self, name: str) -> FloatArray:
         """Numbers of a column, (N,); NaN where a cell is blank or a word."""
         return self.table.parse(name)[0]
-
-    def distinct(self, name: str) -> Distinct:
-        """Different numbers of a column."""
-        if name not in self._distinct:
-            self._distinct[name] = Distinct.of(self.values(name))
-        return self._distinct[name]
 
     @cached_property
     def features(self) -> list[str]:
@@ -191,29 +143,53 @@ class Case:
         return columns.feature_columns(self.study, self.table)
 
     @cached_property
-    def numeric(self) -> list[str]:
-        """Features and targets that hold numbers, most of them."""
-        declared = columns.matching_columns(self.study, "categorical", self.table)
-        used = dict.fromkeys([*(target.values for target in self.study.targets), *self.features])
-        kept = [name for name in used if name not in declared | self.table.labels.keys()]
-        halves = {name: (~np.isnan(self.values(name))).sum() for name in kept}
-        return [name for name in kept if halves[name] > self.table.parse(name)[1].sum()]
+    def targets(self) -> set[str]:
+        """Columns that hold the values of targets."""
+        return {target.values for target in self.study.targets}
 
-    def bounds(self, name: str) -> tuple[float, float]:
+    @cached_property
+    def categorical(self) -> set[str]:
+        """Columns that the study, or the file by its labels, calls categorical."""
+        declared = columns.matching_columns(self.study, "categorical", self.table)
+        return declared | self.table.labels.keys()
+
+    @cached_property
+    def numbers(self) -> dict[str, Distinct]:
+        """Targets and features whose cells are numbers, most of them: their different numbers."""
+        used = dict.fromkeys([*(target.values for target in self.study.targets), *self.features])
+        found = {name: Distinct.of(self.values(name)) for name in used.keys() - self.categorical}
+        return {
+            name: found[name]
+            for name in used
+            if name in found and found[name].n > self.table.parse(name)[1].sum()
+        }
+
+    @cached_property
+    def bounds(self) -> dict[str, tuple[float, float]]:
         """Numbers that a column cannot leave: bounds of its target, or of a known scale; or ∓inf.
 
         A few values do not hide a scale.
         """
-        for target in self.study.targets:
-            ends = [getattr(target, side) for side in ("lower", "upper")]
-            if target.values == name and any(isinstance(end, int | float) for end in ends):
-                low, high = (float(e) if isinstance(e, int | float) else None for e in ends)
-                return -np.inf if low is None else low, np.inf if high is None else high
-        return scale_bounds(name, self.distinct(name), self._sf36)
+        sf36 = columns.sf36_together(self.table.columns)
+        found = {name: scale_bounds(name, each, sf36) for name, each in self.numbers.items()}
+        bounds = np.column_stack(task_bounds(self.study)).tolist()
+        for target, (lower, upper) in zip(self.study.targets, bounds, strict=True):
+            if np.isfinite([lower, upper]).any():
+                found[target.values] = lower, upper
+        return found
 
     @cached_property
-    def _sf36(self) -> frozenset[str]:
-        return columns.sf36_together(self.table.columns)
+    def codes(self) -> dict[str, list[float]]:
+        """Numbers of each column that seem to mean missing."""
+        return {name: codes_of(each, *self.bounds[name]) for name, each in self.numbers.items()}
+
+    @cached_property
+    def uncoded(self) -> dict[str, Distinct]:
+        """The different numbers of each column without codes."""
+        return {
+            name: each.where(~np.isin(each.values, self.codes[name]))
+            for name, each in self.numbers.items()
+        }
 
     def cells(self, name: str, values: Iterable[float], most: int = 4) -> str:
         """Some values of a column, each with its rows: ``31 (a.csv, line 17)``."""
@@ -225,28 +201,22 @@ class Case:
 Find = Callable[[Case], Iterator[Finding]]
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """One kind of finding.
 
     Attributes
     ----------
-    kind : str
     find : callable
         Its first sentence says what is looked for.
     harm : str
         What it does to a model.
     fix : str
         What mends it.
-    cells : bool
-        Whether it looks at cells alone, before features are built.
     """
 
-    kind: str
     find: Find
     harm: str
     fix: str
-    cells: bool
 
     @property
     def what(self) -> str:
@@ -257,12 +227,18 @@ class Rule:
 RULES: dict[str, Rule] = {}
 
 
-def rule(kind: str, *, harm: str, fix: str, cells: bool = False) -> Callable[[Find], Find]:
-    """List a function as the rule of a kind of finding."""
+def rule(*, harm: str, fix: str) -> Callable[[Find], Find]:
+    """List a function as a rule; ``find_leak`` yields findings of the kind ``leak``."""
 
     def listed_too(find: Find) -> Find:
-        RULES[kind] = Rule(kind, find, harm, fix, cells)
-        return find
+        kind = find.__name__.removeprefix("find_")
+
+        @wraps(find)
+        def of_kind(case: Case) -> Iterator[Finding]:
+            return (finding._replace(kind=kind) for finding in find(case))
+
+        RULES[kind] = Rule(of_kind, harm, fix)
+        return of_kind
 
     return listed_too
 
@@ -279,28 +255,31 @@ def examine(
     wrong with a study raises a :class:`StudyError`.
     """
     columns.check_columns(study, table)
-    case, found, done = Case(study, table), list[Finding](), 0
-    for kind in RULES.values():
-        if kind.cells:
-            found += kind.find(case)
-            done += 1
-            progress(done, len(RULES))
     try:
-        case.data = build_data(study, table)
-    except StudyError:
-        if not any(finding.level == "error" for finding in found):
-            raise
-        return in_order(found), None
-    for kind in RULES.values():
-        if not kind.cells:
-            found += kind.find(case)
-            done += 1
-            progress(done, len(RULES))
-    return in_order(found), case.data
+        data: StudyData | StudyError = build_data(study, table)
+    except StudyError as error:
+        data = error
+    case, found = Case(study, table, data), list[Finding]()
+    for done, each in enumerate(RULES.values(), start=1):
+        with suppress(StudyError):  # that there are no data
+            found += each.find(case)
+        progress(done, len(RULES))
+    if isinstance(data, StudyData):
+        return in_order(found), data
+    if not any(finding.level == "error" for finding in found):
+        raise data
+    return in_order(found), None
 
 
-def diagnose(study: Study, data: StudyData) -> list[Finding]:
+def diagnose(study: Study, data: StudyData, kinds: Iterable[str] = RULES) -> list[Finding]:
     r"""Findings of a study whose data are built, worst first.
+
+    Parameters
+    ----------
+    study : Study
+    data : StudyData
+    kinds : iterable of str
+        The rules to apply, by default all.
 
     Examples
     --------
@@ -321,7 +300,7 @@ def diagnose(study: Study, data: StudyData) -> list[Finding]:
     [targets.loss] lower = 0
     """
     case = Case(study, data.table, data)
-    return in_order(finding for kind in RULES.values() for finding in kind.find(case))
+    return in_order(finding for kind in kinds for finding in RULES[kind].find(case))
 
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:
@@ -343,3 +322,81 @@ def refuse(found: Iterable[Finding], accepted: Iterable[str]) -> None:
             f"({first.evidence or first.harm}).{others} 'deeptobit check STUDY --fix all' mends "
             f"what it can; --accept {first.name} fits anyway, where that is possible"
         )
+
+
+# Fixes are written into the study file; comments and order stay as they are.
+
+
+def choose(findings: Sequence[Finding], names: Sequence[str]) -> list[Finding]:
+    """Findings by name, or with ``all`` every one that proposes a change and is no note."""
+    by_name = {finding.name: finding for finding in findings}
+    chosen: dict[str, Finding] = {}
+    for name in names:
+        if name == "all":
+            certain = (one for one in findings if one.edits and one.level != "note")
+            chosen |= {one.name: one for one in certain}
+        elif name not in by_name:
+            known = f"; there is {listed(sorted(by_name), 20)}" if by_name else ""
+            raise StudyError(f"there is no finding {name!r}{did_you_mean(name, by_name) or known}")
+        elif not by_name[name].edits:
+            raise StudyError(f"{name}: no line of a study file mends it; correct the table")
+        else:
+            chosen[name] = by_name[name]
+    return list(chosen.values())
+
+
+def edit_study(text: str, findings: Iterable[Finding], *, explain: bool = False) -> str:
+    r"""The text of a study file with the changes that findings propose.
+
+    Parameters
+    ----------
+    text : str
+    findings : iterable of Finding
+    explain : bool
+        Whether to write the name of the finding behind each change, as a comment.
+
+    Examples
+    --------
+    >>> leak = Finding("error", "sum", "is a copy", "leak", edits=exclude(["sum"]))
+    >>> print(edit_study('[features]  # all\nexclude = [\n    "name",  # text\n]\n', [leak]))
+    [features]  # all
+    exclude = [
+        "name",  # text
+        "sum",
+    ]
+    <BLANKLINE>
+    """
+    tomlkit = require("tomlkit", "app")
+    document = tomlkit.parse(text)
+    for finding in findings:
+        for edit in finding.edits:
+            _apply(tomlkit, document, edit, finding.name if explain else "")
+    return str(tomlkit.dumps(document))
+
+
+def _apply(tomlkit: Any, document: Any, edit: Edit, comment: str) -> None:
+    place = document
+    for depth, name in enumerate(edit.table, start=1):
+        if name not in place:
+            place[name] = tomlkit.table(is_super_table=depth < len(edit.table))
+        place = place[name]
+    if edit.value is None:
+        place.pop(edit.key, None)
+    elif isinstance(edit.value, tuple):
+        if edit.key not in place:
+            place[edit.key] = tomlkit.array()
+        values = place[edit.key]
+        has_lines = "\n" in values.as_string()
+        for value in edit.value:
+            if value not in list(values) and has_lines:
+                values.add_line(value, comment=comment or None, indent="    ")
+            elif value not in list(values):
+                values.append(value)
+        if comment and not has_lines:
+            before = values.trivia.comment.lstrip("# ")
+            values.comment("; ".join(filter(None, [before, comment])))
+    else:
+        value = tomlkit.item(edit.value)
+        if comment:
+            value.comment(comment)
+        place[edit.key] = value

@@ -1,0 +1,257 @@
+"""What the numbers of one column say of it: codes for missing values, typing errors, two units."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from deeptobit.app.study import columns
+from deeptobit.arrays import BoolArray, FloatArray
+
+
+class Distinct(NamedTuple):
+    """The different numbers of a column in ascending order, and how often each occurs."""
+
+    values: FloatArray
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: FloatArray) -> "Distinct":
+        """Count numbers; NaN is left out."""
+        known = np.asarray(values, dtype=np.float64)
+        return cls(*np.unique(known[~np.isnan(known)], return_counts=True))
+
+    def __len__(self) -> int:
+        """Return the number of different values."""
+        return len(self.values)
+
+    @property
+    def n(self) -> int:
+        """How many numbers there are."""
+        return int(self.counts.sum())
+
+    def at(self, share: float) -> float:
+        """The smallest value that at least this share of the numbers does not exceed."""
+        place = np.searchsorted(np.cumsum(self.counts), share * self.n)
+        return float(self.values[min(int(place), len(self.values) - 1)])
+
+    def where(self, kept: BoolArray) -> "Distinct":
+        """Some of the values."""
+        return Distinct(self.values[kept], self.counts[kept])
+
+    def beyond(self, lower: float, upper: float) -> BoolArray:
+        """Which values lie outside of an interval."""
+        return (self.values < lower) | (self.values > upper)
+
+
+# Codes for missing values: -4 or 999 in a score.
+
+# Numbers that people write for missing values.
+CODES = np.concatenate(
+    [
+        [9, 77, 88, 98, 99, 777, 888, 998, 999, 7777, 8888, 9998, 9999, 99999, 999999],
+        [-1, -4, -5, -7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, -99999],
+    ]
+)
+_LEAST_REST = 5  # other values that a column must have
+_FAR = 2.0  # ranges of the other values
+_FAR_BELOW = 3.0  # steps between them, for the only negative values
+_FEW = 0.005  # share of values that may be typing errors
+
+
+def scale_bounds(name: str, found: Distinct, sf36: frozenset[str]) -> tuple[float, float]:
+    """Bounds of the known scale of a column, or ∓inf; codes and a few values do not hide it."""
+    rest = found.where(~np.isin(found.values, CODES))
+    scale = columns.known_scale(name, rest.at(0.1), rest.at(0.9), sf36=sf36) if len(rest) else None
+    return (-np.inf, np.inf) if scale is None else (scale.lower, scale.upper)
+
+
+def codes_of(found: Distinct, lower: float = -np.inf, upper: float = np.inf) -> list[float]:
+    """Numbers of a column that stand for missing values.
+
+    Beyond the bounds of a scale these are the usual codes, and any number that repeats at least
+    three times. Elsewhere they are the usual codes that repeat far from all other values: above
+    them by twice their range, or as the only negative ones. A few other values may be far too.
+
+    Examples
+    --------
+    >>> codes_of(Distinct.of(np.r_[0:31, 31, -4, -4, 99]), 0, 30)
+    [-4.0, 99.0]
+    >>> codes_of(Distinct.of(np.r_[18:45, 999, 999])), codes_of(Distinct.of(np.r_[40:90, -9, -9]))
+    ([999.0], [-9.0])
+    >>> codes_of(Distinct.of(np.r_[60:99, 99, 99])), codes_of(Distinct.of(np.r_[-20:20, -9, -9]))
+    ([], [])
+    """
+    usual, beyond = np.isin(found.values, CODES), found.beyond(lower, upper)
+    suspect = beyond & (usual | (found.counts >= 3)) | usual & (found.counts > 1)
+    rest = found.where(~usual & ~beyond)
+    if not suspect.any() or rest.n < max(_LEAST_REST, found.n / 2):
+        return []
+    low, high, few = rest.at(0.01), rest.at(0.99), max(3, int(_FEW * rest.n))
+    step = float(np.median(np.diff(rest.values))) if len(rest) > 1 else 0.0
+
+    def is_code(value: float) -> bool:
+        if not lower <= value <= upper:
+            return True
+        if -2 < value < 10:  # 9 and -1 are answers more often than codes
+            return bool(value == 9 and high <= 3 and rest.values[-1] <= 4 and len(rest) > 1)
+        away = value - high if value > 0.0 else low - value
+        half = value - 0.5 * np.sign(value) * away  # of the way from the others
+        beside = rest.values > half if value > 0.0 else rest.values < half
+        if away >= _FAR * (high - low) and rest.counts[beside].sum() <= few:
+            return True
+        n_negative = rest.counts[rest.values < 0.0].sum()
+        return bool(value < 0.0 <= low and n_negative <= few and away > _FAR_BELOW * step)
+
+    return [value for value in found.values[suspect].tolist() if is_code(value)]
+
+
+def means(found: Distinct, value: float) -> bool:
+    """Whether a column has a number among its values: not below 0 alone, nor far above all."""
+    rest = found.where(~np.isin(found.values, CODES)).values
+    if value not in found.values or not len(rest):
+        return value in found.values
+    return bool(rest[0] < 0.0 if value < 0 else value <= 2.0 * rest[-1] - rest[0])
+
+
+# Single values far from all others.
+
+_LEAST_VALUES, _LEAST_DISTINCT = 20, 6
+_APART, _LOG_APART = 3.0, 1.8
+_NEARER, _LOG_FARTHER = 1.8, 3.5
+_MOST = 0.01  # share of the values
+
+
+def outliers_of(found: Distinct) -> FloatArray:
+    r"""Values far from all others, few of them.
+
+    With median m and the farthest other value r on the same side, v is far if (v − m)/(r − m)
+    exceeds 3 as it is, and of positive numbers 1.8 on the logarithmic scale, so that long tails do
+    not count; or 1.8 and 3.5, which a decimal point in the wrong place does.
+
+    Examples
+    --------
+    >>> outliers_of(Distinct.of(np.r_[60.0:90.0, 720.0]))
+    array([720.])
+    >>> outliers_of(Distinct.of(np.exp(np.random.default_rng(0).normal(size=300)))).size
+    0
+    """
+    if found.n < _LEAST_VALUES or len(found) < _LEAST_DISTINCT:
+        return np.zeros(0)
+    return np.concatenate([_far_end(found, is_upper=False), _far_end(found, is_upper=True)])
+
+
+def _far_end(found: Distinct, *, is_upper: bool) -> FloatArray:
+    """Far values at one end."""
+    step = -1 if is_upper else 1
+    values, counts, middle = found.values[::step], found.counts[::step], found.at(0.5)
+    number = int(np.searchsorted(np.cumsum(counts), max(3, _MOST * found.n), "right"))
+    is_positive, shift = bool(found.values[0] > 0.0), 0.0
+    if found.values[0] == 0.0 and is_upper:  # zeros have no logarithm
+        shift = 0.1 * float(np.median(found.values[1:]))
+    for k in range(min(number, len(values) - _LEAST_DISTINCT), 0, -1):
+        outer, inner = float(values[k - 1]), float(values[k])
+        if (inner - middle) * -step <= 0.0:
+            continue
+        apart, log_apart = (outer - middle) / (inner - middle), np.inf
+        if is_positive or shift:
+            logs = np.log(np.array([outer, inner, middle]) + shift)
+            log_apart = (logs[0] - logs[2]) / (logs[1] - logs[2])
+        if (apart > _APART and log_apart > _LOG_APART) or (
+            is_positive and apart > _NEARER and log_apart > _LOG_FARTHER
+        ):
+            return np.sort(values[:k])
+    return values[:0]
+
+
+# Two units in one column.
+
+
+class Unit(NamedTuple):
+    """A factor between two units, columns that have them by their name, and both in words."""
+
+    factor: float
+    names: str
+    larger: str
+    smaller: str
+
+    def rank(self, column: str) -> int:
+        """0 if the name of a column suggests it, 1 if it may be of any column, 2 otherwise."""
+        if not self.names:
+            return 1
+        return 0 if re.search(self.names, columns.words_of(column)) else 2
+
+
+_UNITS = pd.read_csv(Path(__file__).with_name("units.csv"), usecols=list(Unit._fields))
+UNITS = tuple(map(Unit._make, _UNITS.fillna("").itertuples(index=False)))
+
+
+def guess_unit(name: str, value: float, low: float, high: float) -> str:
+    """What a value far outside would be in another unit; empty if no unit brings it inside.
+
+    Examples
+    --------
+    >>> guess_unit("hippocampus", 6800.0, 2.1, 9.8)
+    'mm³ instead of ml'
+    >>> guess_unit("hippocampus", 40.0, 2.1, 9.8)
+    'a tenth of the unit, or a decimal point instead of ten times the unit'
+    """
+    if value <= 0.0 or low <= 0.0:
+        return ""
+    for unit in sorted(UNITS, key=lambda unit: unit.rank(name)):
+        inside = value / unit.factor if value > high else value * unit.factor
+        if unit.rank(name) < 2 and low <= inside <= high and not low <= value <= high:
+            words = (unit.larger, unit.smaller)
+            return " instead of ".join(words if value > high else words[::-1])
+    return ""
+
+
+_LEAST_CLUSTER = 3
+_GAP = 0.7  # of the spread of the wider cluster, on the logarithmic scale
+
+
+def two_units(name: str, found: Distinct) -> tuple[Unit, float, bool] | None:
+    """Two clusters of a column, as far apart as two units are; None if there are not two.
+
+    Returns
+    -------
+    unit : Unit
+    limit : float
+        Between the clusters.
+    few_above : bool
+        Whether the smaller cluster is that above the limit.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> mmol = rng.lognormal(1.7, 0.25, size=200)
+    >>> mmol[:30] *= 18.016
+    >>> two_units("glucose", Distinct.of(mmol))[0].factor
+    18.016
+    >>> two_units("glucose", Distinct.of(mmol[30:])) is None
+    True
+    """
+    if len(found) < 2 * _LEAST_DISTINCT or found.n < _LEAST_VALUES or found.values[0] <= 0.0:
+        return None
+    logs, before = np.log(found.values), np.cumsum(found.counts)[:-1]
+    least = max(_LEAST_CLUSTER, 0.01 * found.n)
+    gaps = np.where((before >= least) & (found.n - before >= least), np.diff(logs), 0.0)
+    at = int(np.argmax(gaps))
+    below, above = found.where(logs <= logs[at]), found.where(logs > logs[at])
+    if gaps[at] == 0.0 or min(len(below), len(above)) < _LEAST_CLUSTER:
+        return None
+    spread = max(np.log(part.at(0.95) / part.at(0.05)) for part in (below, above))
+    if gaps[at] < _GAP * spread:
+        return None
+    ratio = np.log(above.at(0.5) / below.at(0.5))
+    error = 3.0 * 1.25 * spread / 3.3 * np.sqrt(1.0 / below.n + 1.0 / above.n) + 0.03
+    ranked = [
+        (unit.rank(name), distance, unit)
+        for unit in UNITS
+        if (distance := abs(ratio - np.log(unit.factor))) < error
+    ]
+    limit = float(f"{np.exp(0.5 * (logs[at] + logs[at + 1])):.3g}")
+    return (min(ranked)[2], limit, above.n < below.n) if ranked else None
