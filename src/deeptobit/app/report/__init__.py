@@ -12,8 +12,7 @@ from deeptobit.app.report.words import bound, measured, percent
 if TYPE_CHECKING:
     from deeptobit.app.report.atlas import recognise_regions
     from deeptobit.app.report.brain import draw_brain_maps
-    from deeptobit.app.report.compared import render_comparison
-    from deeptobit.app.report.page import render_report
+    from deeptobit.app.report.page import render_comparison, render_report
     from deeptobit.app.report.patient import render_patient_page
 
 __all__ = [
@@ -35,7 +34,7 @@ __all__ = [
 _HOME = {
     "draw_brain_maps": "brain",
     "recognise_regions": "atlas",
-    "render_comparison": "compared",
+    "render_comparison": "page",
     "render_patient_page": "patient",
     "render_report": "page",
 }

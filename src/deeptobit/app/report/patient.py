@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deeptobit.app.report.page import environment, script_hash, template_part
+from deeptobit.app.report.card import json_value
+from deeptobit.app.report.page import render_page
+from deeptobit.app.report.pictures import mean_features
 from deeptobit.app.study import FittedStudy, versions
 from deeptobit.app.study.data import EncodedColumn, Encoder
 from deeptobit.app.study.ranges import FeatureRanges
@@ -119,19 +121,14 @@ def render_patient_page(
         "people": _people(source),
         "coverages": list(COVERAGES),
     }
-    script = template_part("distribution.js") + template_part("patient.js")
     about = {"Version": versions().get("deeptobit", ""), "Fitted": source.facts.get("date", "")}
     about |= {"Model file (SHA-256)": fingerprint}
     content = {
-        "name": name,
-        "script": script,
-        "script_hash": script_hash(script),
-        "style": template_part("style.css") + template_part("patient.css"),
         "numbers": as_json(numbers),
         "about": {key: value for key, value in about.items() if value},
-        "n_targets": len(source.model.target_names_),
     }
-    return str(environment().get_template("patient.html.j2").render(content))
+    scripts, styles = ("distribution.js", "patient.js"), ("style.css", "patient.css")
+    return render_page("patient", name, content, scripts, styles)
 
 
 def as_json(numbers: Numbers) -> str:
@@ -142,19 +139,8 @@ def as_json(numbers: Numbers) -> str:
     >>> as_json({"upper": [30.0, np.inf], "name": "</script>"})
     '{"upper":[30.0,null],"name":"\\u003c/script>"}'
     """
-    return json.dumps(_plain(numbers), separators=(",", ":"), allow_nan=False).replace(
-        "<", "\\u003c"
-    )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    text = json.dumps(json_value(numbers), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
 
 
 # The numbers of the model.
@@ -295,7 +281,6 @@ def _packed(values: NDArray[Any]) -> Numbers:
 
 def _fields(source: Source, small_counts: bool) -> list[Numbers]:
     """One field per column of the table, in the order in which they matter."""
-    typical = _typical(source)
     fields, place = [], 0
     for column in source.encoder.columns:
         n_values = len(column.features) - column.indicator
@@ -321,56 +306,21 @@ def _fields(source: Source, small_counts: bool) -> list[Numbers]:
             field |= {"low": low, "typical": median, "high": high}
         fields.append(field)
         place += len(column.features)
-    effect = _importance(source, typical)
-    order = np.argsort(-effect, kind="stable").tolist()
+    order = np.argsort([-effect for effect in _importance(source)], kind="stable")
     return [fields[at] for at in order]
 
 
-def _typical(source: Source) -> FloatArray:
-    """Medians, means where those are unknown, and the most frequent categories, (D,)."""
-    values: list[float] = []
-    for column in source.encoder.columns:
-        plain = column.reference is None
-        values += [*(column.means if plain else [0.0] * len(column.levels))]
-        values += [0.0] * column.indicator
-    typical = np.array(values)
-    if source.ranges is not None:
-        numeric = [c.features[0] for c in source.encoder.columns if c.reference is None]
-        is_numeric = np.isin(source.encoder.features, numeric)
-        known = is_numeric & np.isfinite(source.ranges.median)
-        typical = np.where(known, source.ranges.median, typical)
-    return typical
-
-
-def _importance(source: Source, typical: FloatArray) -> FloatArray:
-    """How far each column moves predictions across its range, in units of their noise, (C,)."""
-    model, ranges, rows, owner, place = source.model, source.ranges, [], [], 0
-    for number, column in enumerate(source.encoder.columns):
-        n_values = len(column.features) - column.indicator
-        variants: list[list[float]] = [
-            np.eye(n_values)[level].tolist() for level in range(n_values)
-        ]
-        if column.reference is None:
-            ends = (np.nan, np.nan) if ranges is None else (ranges.low[place], ranges.high[place])
-            deviation = getattr(model, "feature_scale_", np.ones(len(typical)))[place]
-            middle = typical[place]
-            around = (middle - deviation, middle + deviation)
-            variants = [[e if np.isfinite(e) else a] for e, a in zip(ends, around, strict=True)]
-        for variant in variants:
-            row = typical.copy()
-            row[place : place + n_values] = variant
-            rows.append(row)
-            owner.append(number)
-        place += len(column.features)
-    names = getattr(model, "feature_names_in_", None)
-    table = np.array([typical, *rows])
-    X = table if names is None else pd.DataFrame(table, columns=names)
-    mean = model.predict(X, kind="mean").reshape(len(table), -1) / model.sigma_
-    effect = np.zeros(len(source.encoder.columns))
-    for number in range(len(effect)):
-        own = [0] + [place for place, of in enumerate(owner, start=1) if of == number]
-        effect[number] = np.ptp(mean[own], axis=0).mean()
-    return effect
+def _importance(source: Source) -> list[float]:
+    """How far each column moves predictions by a standard deviation, in units of their noise."""
+    model, means = source.model, np.array(mean_features(source.encoder))
+    steps = np.diag(getattr(model, "feature_scale_", np.ones(len(means))))
+    X: Any = np.vstack([means, means + steps])
+    if hasattr(model, "feature_names_in_"):
+        X = pd.DataFrame(X, columns=model.feature_names_in_)
+    mean = model.predict(X, kind="mean").reshape(len(X), -1) / model.sigma_
+    moved = np.abs(mean[1:] - mean[0]).mean(axis=1)
+    ends = np.cumsum([len(column.features) for column in source.encoder.columns])
+    return [float(part.max()) for part in np.split(moved, ends[:-1])]
 
 
 def _ranges(ranges: FeatureRanges | None) -> Numbers | None:

@@ -14,7 +14,6 @@ from deeptobit.arrays import FloatArray
 from deeptobit.estimators import AutoTobitRegressor, MixedTobitRegressor, TobitRegressor
 
 _PER_OUTCOME = 8  # effects that are shown of one outcome
-UNKNOWN_INTERVAL = words.UNKNOWN
 _LEAST = 0.02  # an effect in units of the noise that is shown
 
 
@@ -32,7 +31,8 @@ class Cell(NamedTuple):
 def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]]:
     """The strongest effects of every outcome: outcome, step in the feature, points, interval.
 
-    Strength is measured in units of the noise. Rare categories are left out.
+    Strength is measured in units of the noise. Rare categories are left out, and so is the interval
+    if the model has none.
     """
     effects = fitted.effects
     if effects is None:
@@ -40,37 +40,25 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
     features, sigma = fitted.encoder.features, fitted.model.sigma_
     strength = np.abs(effects.effect) / sigma[:, None]
     strength[:, [place for place, name in enumerate(features) if name in rare]] = 0.0
-    found: list[tuple[float, list[Cell]]] = []
-    for task, target in enumerate(fitted.model.target_names_):
-        for place in np.argsort(-strength[task], kind="stable")[:_PER_OUTCOME].tolist():
-            if not strength[task, place] >= _LEAST:
-                continue
-            effect, low, high = (
-                float(values[task, place]) for values in (effects.effect, effects.low, effects.high)
-            )
-            interval = UNKNOWN_INTERVAL if isnan(low) else f"{_signed(low)} to {_signed(high)}"
-            step = f"+{effects.step[place]:g} {features[place]}"
-            if "=" in features[place]:
-                step = features[place].replace("=", ": ")
-            cells = [Cell(target, target), Cell(step, features[place])]
-            cells += [Cell(_signed(effect), round(effect, 6)), Cell(interval, None)]
-            found.append((float(strength[task, place]), cells))
-    return [cells for _, cells in sorted(found, key=lambda pair: -pair[0])]
-
-
-def effect_words(fitted: FittedStudy) -> str:
-    """The strongest effect as a sentence."""
-    rows = effect_rows(fitted, fitted.encoder.rare)
-    if not rows:
-        return "No feature has an effect of note in this model."
-    target, step, effect, interval = (cell.text for cell in rows[0])
-    between = "" if interval == UNKNOWN_INTERVAL else f" [{interval}]"
-    return f"The strongest: {step}: {effect} {target}{between}."
-
-
-def has_intervals(fitted: FittedStudy) -> bool:
-    """Whether effects have confidence intervals."""
-    return fitted.effects is not None and bool(np.isfinite(fitted.effects.low).any())
+    strongest = np.argsort(-strength, axis=1, kind="stable")[:, :_PER_OUTCOME]
+    pairs = [(task, place) for task, places in enumerate(strongest) for place in places]
+    has_intervals, rows = np.isfinite(effects.low).any(), []
+    for task, place in sorted(pairs, key=lambda pair: -strength[pair]):
+        if not strength[task, place] >= _LEAST:
+            continue
+        target, feature = fitted.model.target_names_[task], features[place]
+        step = f"+{effects.step[place]:g} {feature}"
+        step = feature.replace("=", ": ") if "=" in feature else step
+        effect, low, high = (
+            float(values[task, place]) for values in (effects.effect, effects.low, effects.high)
+        )
+        cells = [Cell(target, target), Cell(step, feature)]
+        cells.append(Cell(_signed(effect), round(effect, 6)))
+        if has_intervals:
+            interval = f"{_signed(low)} to {_signed(high)}"
+            cells.append(Cell(words.UNKNOWN if isnan(low) else interval, None))
+        rows.append(cells)
+    return rows
 
 
 def _signed(value: float) -> str:
@@ -118,7 +106,7 @@ def _mean(values: FloatArray) -> float:
     return float(known.mean()) if known.size else np.nan
 
 
-# A methods section, and what it answers.
+# A methods section.
 
 
 def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST) -> str:
@@ -181,27 +169,3 @@ def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int =
         f"used deeptobit {facts.get('deeptobit', '')} (Python {facts.get('python', '')}, seed "
         f"{facts.get('seed', '')})."
     )
-
-
-def tripod_items(fitted: FittedStudy) -> list[tuple[str, str]]:
-    """Items of the TRIPOD+AI statement that the page answers, and where; the others are yours."""
-    items = [
-        (
-            "5a, 6a Data, participants",
-            "Model card: rows and groups. Source, dates and setting: yours",
-        ),
-        ("7 Data preparation", "Methods; Model card: encoding of the features"),
-        ("8a Outcome", "Outcomes: bounds and shares at them. How and when it was assessed: yours"),
-        ("9a Predictors", "Model card: all features. Why these: yours"),
-        ("10 Sample size", "Model card: rows and groups. How it was arrived at: yours"),
-        ("11 Missing data", "Methods; Model card: features with missing cells"),
-        ("12a–c, 12e Analytical methods", "Methods; Model card: kind, settings, seed, versions"),
-        ("15 Model output", "Methods: expected value, interval, probability of the bounds"),
-        ("20a, 21 Participants in each analysis", "Outcomes: values of each outcome"),
-        ("22 Model specification", "The model file; deeptobit open makes a page that computes it"),
-        ("23a Model performance", "Outcomes, beside a model without features; Reliability"),
-        ("26 Limitations", "The cautions above the first table; Warnings. Others: yours"),
-    ]
-    if fitted.subgroups is not None and len(fitted.subgroups.level):
-        items.insert(-1, ("14, 23a Fairness, key subgroups", "Parts of the rows"))
-    return items
