@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import binomtest
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.inspection import style
@@ -89,7 +90,9 @@ def _draw_reliability(
             continue
         predicted, observed, n = bins.predicted[shown], bins.observed[shown], bins.count[shown]
         ax.plot(predicted, observed, color=color, marker=marker, label=f"at {side} bound")
-        ax.vlines(predicted, *wilson_interval(observed, n), color=color, linewidth=1.0, alpha=0.5)
+        counted = zip(at_bound[shown].astype(int), n.astype(int), strict=True)
+        ends = [binomtest(*pair).proportion_ci(method="wilson") for pair in counted]
+        ax.vlines(predicted, *np.transpose(ends), color=color, linewidth=1.0, alpha=0.5)
         bin_of = np.minimum(np.floor(predicted * n_bins), n_bins - 1)
         left = (bin_of + offset) / n_bins
         counts.bar(left, n, width=0.4 / n_bins, align="edge", color=color)
@@ -158,22 +161,6 @@ def at_bound(targets: CensoredTargets, censored: BoolArray, bounds: FloatArray) 
     return np.where(known, censored.astype(np.float64), np.nan)
 
 
-def wilson_interval(share: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Wilson's 95 % interval of a probability, given a share of ``count`` entries.
-
-    Examples
-    --------
-    >>> low, high = wilson_interval(np.array([0.0, 0.5]), np.array([1.0, 100.0]))
-    >>> low.round(3), high.round(3)
-    (array([0.   , 0.404]), array([0.793, 0.596]))
-    """
-    z = 1.959964
-    scale = 1.0 + z**2 / count
-    centre = (share + 0.5 * z**2 / count) / scale
-    half = z * np.sqrt(share * (1.0 - share) / count + (0.5 * z / count) ** 2) / scale
-    return centre - half, centre + half
-
-
 def pit_values(
     targets: CensoredTargets,
     predictive: Predictive,
@@ -189,7 +176,15 @@ def pit_values(
     >>> pit_values(targets, Predictive(Gaussian(), np.zeros((3, 1)), np.ones(1))).round(2)
     array([0.5 , 0.84])
     """
+    values = transform(targets, predictive, step, random_state)
+    return np.asarray(values[~np.isnan(values)])
+
+
+def transform(
+    targets: CensoredTargets, predictive: Predictive, step: ArrayLike | None, random_state: int
+) -> FloatArray:
+    """Probability integral transform, (N, T); NaN where an outcome is not known."""
     latent, noise = predictive.latent, predictive.noise
     sigma = np.broadcast_to(predictive.sigma, latent.shape)
     values = pit(targets, latent, sigma, noise=noise, random_state=random_state, step=step)
-    return np.asarray(values[~np.isnan(values)])
+    return values.reshape(latent.shape)

@@ -5,9 +5,9 @@ from scipy.special import ndtri
 
 from deeptobit.arrays import FloatArray
 from deeptobit.inspection import style
+from deeptobit.inspection.calibration import transform
 from deeptobit.inspection.style import BLUE, GREY, SMALL, VERMILION, Axes
 from deeptobit.likelihood import Predictive
-from deeptobit.metrics import pit
 from deeptobit.targets import CensoredTargets
 
 _PLACES = [(0.0, 0.0, 0.44, 1.0), (0.58, 0.0, 0.42, 1.0)]
@@ -28,12 +28,9 @@ def quantile_residuals(
     >>> quantile_residuals(targets, predictive).ravel()
     array([ 1., -2., nan])
     """
-    latent = predictive.latent
-    sigma = np.broadcast_to(predictive.sigma, latent.shape)
-    step = np.broadcast_to(predictive.step, latent.shape[1:]) if predictive.step.ndim < 2 else None
-    place = pit(
-        targets, latent, sigma, noise=predictive.noise, random_state=random_state, step=step
-    ).reshape(latent.shape)
+    tasks = predictive.latent.shape[1:]
+    step = np.broadcast_to(predictive.step, tasks) if predictive.step.ndim < 2 else None
+    place = transform(targets, predictive, step, random_state)
     return np.asarray(ndtri(np.clip(place, _FARTHEST, 1.0 - _FARTHEST)))
 
 

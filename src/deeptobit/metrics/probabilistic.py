@@ -9,7 +9,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise, Predictive, at_entries, resolve_noise
 from deeptobit.metrics import inputs
 from deeptobit.metrics.inputs import Multioutput, TargetsLike
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import BoundsLike
 
 
 def censored_log_score(
@@ -50,8 +50,8 @@ def censored_log_score(
         The family of f and F.
     sample_weight : array of shape (N,), optional
         Weight 2 counts a row twice.
-    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
-        Mean over tasks, all T values, or the mean with these task weights.
+    multioutput : {"uniform_average", "raw_values"}
+        Mean over tasks, or all T values.
 
     Returns
     -------
@@ -106,8 +106,8 @@ def crps(
         The family of ε.
     sample_weight : array of shape (N,), optional
         Weight 2 counts a row twice.
-    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
-        Mean over tasks, all T values, or the mean with these task weights.
+    multioutput : {"uniform_average", "raw_values"}
+        Mean over tasks, or all T values.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def pit(
     array([0.3379, 0.4353,    nan])
     """
     targets, eta, scale = inputs.read_forecast(Y, latent, sigma, lower, upper)
-    steps = _read_step(step, targets)
+    steps = inputs.read_scale(0.0 if step is None else step, targets, "step", may_be_zero=True)
     entries = inputs.recorded(targets)
     predictive = entries.predictive(resolve_noise(noise), eta, scale)
     half = np.where(entries.on_scale, 0.5 * steps[entries.known], 0.0)
@@ -197,19 +197,6 @@ def pit(
     transformed = np.full(targets.shape, np.nan)
     transformed[entries.known] = below + known_draws * (up_to - below)
     return transformed[:, 0] if targets.one_dimensional else transformed
-
-
-def _read_step(step: ArrayLike | None, targets: CensoredTargets) -> FloatArray:
-    """Rounding steps, broadcast to (N, T)."""
-    steps = np.asarray(0.0 if step is None else step, dtype=np.float64)
-    if steps.shape not in ((), targets.shape[1:]):
-        wanted = f"step must be a number or one per target ({targets.shape[1]})"
-        raise ValueError(f"{wanted}; got shape {steps.shape}")
-    steps = np.broadcast_to(steps, targets.shape[1:])
-    for task in np.flatnonzero(~((steps >= 0.0) & np.isfinite(steps))).tolist():
-        found = f"got {steps[task]:g} for target {targets.names[task]!r}"
-        raise ValueError(f"step must be finite and not negative; {found}")
-    return np.broadcast_to(steps, targets.shape)
 
 
 # Calibration of the probability of being at a bound.
@@ -225,7 +212,7 @@ class BoundCalibration(NamedTuple):
     predicted, observed : arrays of shape (B,)
         Mean predicted probability and share at the bound, of the B bins that are not empty.
     count : array of shape (B,)
-        Entries in each bin; their total weight if there are weights.
+        Entries in each bin.
     """
 
     expected_error: float
@@ -239,14 +226,13 @@ def bound_calibration(
     probability: ArrayLike,
     *,
     n_bins: int = 10,
-    sample_weight: ArrayLike | None = None,
 ) -> BoundCalibration:
     r"""Expected calibration error of the probability of being at a bound; lower is better.
 
     .. math:: \sum_b \frac{W_b}{W} \left|\mathrm{observed}_b - \mathrm{predicted}_b\right|
 
-    over bins of equal width on [0, 1], pooled over all entries of all tasks; W_b is the number
-    (or weight) of entries in bin b.
+    over bins of equal width on [0, 1], pooled over all entries of all tasks; W_b is the number of
+    entries in bin b.
 
     Parameters
     ----------
@@ -257,8 +243,6 @@ def bound_calibration(
         Predicted probability of it, in [0, 1].
     n_bins : int
         Number of bins.
-    sample_weight : array of shape (N,), optional
-        Weight 2 counts a row twice.
 
     Returns
     -------
@@ -277,17 +261,14 @@ def bound_calibration(
     happened, predicted = _read_shares(at_bound, probability)
     if n_bins != int(n_bins) or n_bins < 1:
         raise ValueError(f"n_bins must be a positive whole number; got {n_bins}")
-    rows = inputs.read_weights(sample_weight, len(happened))
-    weights = np.broadcast_to(rows.reshape(-1, *[1] * (happened.ndim - 1)), happened.shape)
-    known = ~np.isnan(happened) & (weights > 0.0)
+    known = ~np.isnan(happened)
     if not known.any():
-        raise ValueError("at_bound has no known entry (of positive weight)")
-    happened, predicted, weights = happened[known], predicted[known], weights[known]
+        raise ValueError("at_bound has no known entry")
+    happened, predicted = happened[known], predicted[known]
     bins = np.minimum((predicted * n_bins).astype(np.intp), int(n_bins) - 1)
     _, bins = np.unique(bins, return_inverse=True)  # empty bins are left out
-    count = np.bincount(bins, weights).astype(np.float64)
-    by_bin = np.bincount(bins, weights * predicted) / count
-    seen = np.bincount(bins, weights * happened) / count
+    count = np.bincount(bins).astype(np.float64)
+    by_bin, seen = (np.bincount(bins, values) / count for values in (predicted, happened))
     error = float(np.average(np.abs(seen - by_bin), weights=count))
     return BoundCalibration(error, by_bin, seen, count)
 

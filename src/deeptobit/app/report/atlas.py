@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from deeptobit.app.report.words import listed
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import packaged_table
+from deeptobit.inspection.heatmaps import scaled
 
 SIDES = ("left", "right")
 NO_CORTEX = 0  # the medial wall; region k of region_names() is k + 1
@@ -89,7 +91,8 @@ class Regions:
             "repetitions": self.repeated,
             "features outside the atlas": self.unknown,
         }
-        parts = [f"{kind} ({_listed(names, shown)})" for kind, names in kinds.items() if names]
+        found = {kind: listed(names, shown or len(names)) for kind, names in kinds.items() if names}
+        parts = [f"{kind} ({names})" for kind, names in found.items()]
         return f"Not on the map: {'; '.join(parts)}." if parts else ""
 
 
@@ -141,12 +144,6 @@ def recognise_regions(names: Iterable[str]) -> Regions:
     )
 
 
-def _listed(names: tuple[str, ...], shown: int | None) -> str:
-    if shown is None or len(names) <= shown:
-        return ", ".join(names)
-    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
-
-
 def regional_values(
     values: pd.DataFrame, regions: Regions, measure: str, *, scale: bool = True
 ) -> FloatArray:
@@ -175,14 +172,18 @@ def regional_values(
     array([[ nan,  0.5,  nan],
            [ nan, -1. ,  nan]])
     """
-    first = values[~values.index.duplicated()]
-    first = first.loc[regions.table.index]
-    scaled = _scaled(first) if scale else first
+    first = values[~values.index.duplicated()].loc[regions.table.index].astype(np.float64)
+    for row, column in np.argwhere(np.isinf(first.to_numpy()))[:1]:
+        raise ValueError(
+            f"the value of {first.index[row]} in component {first.columns[column]} is infinite; "
+            "a brain map needs finite numbers, or NaN where there is none"
+        )
+    loadings = scaled(first) if scale else first
     chosen = regions.table[regions.table["measure"] == measure]
     result = np.full((values.shape[1], len(SIDES), len(region_names()) + 1), np.nan)
     side = [SIDES.index(name) for name in chosen["hemisphere"]]
     region = [region_names().index(name) + NO_CORTEX + 1 for name in chosen["region"]]
-    result[:, side, region] = scaled.loc[chosen.index].to_numpy().T
+    result[:, side, region] = loadings.loc[chosen.index].to_numpy().T
     empty = np.isnan(result).all(axis=(1, 2))
     if empty.any():
         raise ValueError(
@@ -190,19 +191,6 @@ def regional_values(
             "are NaN; leave it out"
         )
     return result
-
-
-def _scaled(values: pd.DataFrame) -> pd.DataFrame:
-    """Components divided by their largest absolute value in any region and measure."""
-    numbers = values.to_numpy(dtype=np.float64)
-    if np.isinf(numbers).any():
-        row, column = np.argwhere(np.isinf(numbers))[0]
-        raise ValueError(
-            f"the value of {values.index[row]} in component {values.columns[column]} is infinite; "
-            "a brain map needs finite numbers, or NaN where there is none"
-        )
-    largest = np.fmax.reduce(np.abs(numbers), axis=0, initial=0.0)  # NaN does not count
-    return values.astype(np.float64).div(np.where(largest > 0.0, largest, 1.0), axis="columns")
 
 
 # Reading names.

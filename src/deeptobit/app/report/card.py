@@ -185,6 +185,7 @@ def _left_out(small_counts: bool) -> str:
 
 def _model(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Card:
     """What was fitted: class, sizes, noise, and the bounds and σ of every target."""
+    noise = model.noise_
     sizes = {"layers": "n_layers_", "rank": "rank_", "random_effects": "effects_"}
     sizes |= {"person_rank": "person_rank_", "visit_rank": "visit_rank_"}
     return {
@@ -196,36 +197,20 @@ def _model(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Card:
             for title, name in sizes.items()
             if hasattr(model, name)
         },
-        "noise": noise_words(model.noise_),
+        "noise": "of each target" if isinstance(noise, NoiseByTask) else noise.name,
         "targets": [
             {
                 "name": name,
                 "lower": float(low) if isfinite(low) else bound(low),
                 "upper": float(high) if isfinite(high) else bound(high),
                 "sigma": _rounded(sigma),
-                **_noise(model.noise_, task),
+                **_noise(noise, task),
             }
             for task, (name, low, high, sigma) in enumerate(
                 zip(model.target_names_, lower, upper, model.sigma_, strict=True)
             )
         ],
     }
-
-
-def noise_words(noise: Noise) -> str:
-    """The noise of a model, in words if every target has its own.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> noise_words(Gaussian()), noise_words(NoiseByTask([Gaussian(), Logistic()]))
-    ('gaussian', 'tails and skew of every outcome by itself')
-    """
-    if not isinstance(noise, NoiseByTask):
-        return noise.name
-    if noise.spread is None:
-        return "tails and skew of every outcome by itself"
-    return "tails, skew and a spread that changes with the score, of every outcome by itself"
 
 
 def _noise(noise: Noise, task: int) -> Card:

@@ -220,9 +220,7 @@ def _trees(trees: Trees) -> Numbers:
 
 def _check_scores(model: Any, parts: list[Numbers]) -> None:
     """Compare the parts with the model at a few points: a page must not differ silently."""
-    names = getattr(model, "feature_names_in_", None)
     points = np.random.default_rng(0).normal(size=(3, model.n_features_in_))
-    X = points if names is None else pd.DataFrame(points, columns=names)
     below: Any = None
     for part in parts:
         if part["kind"] == "trees":
@@ -231,12 +229,19 @@ def _check_scores(model: Any, parts: list[Numbers]) -> None:
         seen: Any = {"x": (points,), "below": (below,), "both": (below, points)}[part["sees"]]
         score = np.column_stack(seen) @ part["coef"].T + part["intercept"]
         below = np.clip(score, model.lower_, model.upper_)
-    expected = model.predict(X, kind="latent").reshape(score.shape)
+    expected = _predict(model, points, "latent")
     if not np.allclose(score, expected, rtol=_CLOSE, atol=_CLOSE * np.abs(expected).max()):
         raise ValueError(
             f"the patient page cannot compute a {type(model).__name__} with these parts; use "
             "deeptobit predict"
         )
+
+
+def _predict(model: Any, X: FloatArray, kind: str) -> FloatArray:
+    """Predictions of shape (N, T) for features in the order of the model."""
+    names = getattr(model, "feature_names_in_", None)
+    rows = X if names is None else pd.DataFrame(X, columns=names)
+    return np.asarray(model.predict(rows, kind=kind).reshape(len(X), -1))
 
 
 def _family(noise: Any) -> Numbers:
@@ -293,12 +298,9 @@ def _fields(source: Source, small_counts: bool) -> list[Numbers]:
             "means": [0.0 if f else mean for mean, f in zip(column.means, few, strict=True)],
         }
         if column.reference is not None:
-            public = {} if small_counts else column.rare
-            names = [public.get(f"{column.name}={level}") for level in column.levels]
-            levels = [
-                level if hidden is None else hidden.removeprefix(f"{column.name}=")
-                for level, hidden in zip(column.levels, names, strict=True)
-            ]
+            public, prefix = {} if small_counts else column.rare, f"{column.name}="
+            names = (prefix + level for level in column.levels)
+            levels = [public.get(name, name).removeprefix(prefix) for name in names]
             field |= {"levels": levels, "reference": column.reference}
         elif source.ranges is not None:
             ends = (source.ranges.low, source.ranges.median, source.ranges.high)
@@ -314,10 +316,7 @@ def _importance(source: Source) -> list[float]:
     """How far each column moves predictions by a standard deviation, in units of their noise."""
     model, means = source.model, np.array(mean_features(source.encoder))
     steps = np.diag(getattr(model, "feature_scale_", np.ones(len(means))))
-    X: Any = np.vstack([means, means + steps])
-    if hasattr(model, "feature_names_in_"):
-        X = pd.DataFrame(X, columns=model.feature_names_in_)
-    mean = model.predict(X, kind="mean").reshape(len(X), -1) / model.sigma_
+    mean = _predict(model, np.vstack([means, means + steps]), "mean") / model.sigma_
     moved = np.abs(mean[1:] - mean[0]).mean(axis=1)
     ends = np.cumsum([len(column.features) for column in source.encoder.columns])
     return [float(part.max()) for part in np.split(moved, ends[:-1])]

@@ -146,18 +146,11 @@ def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int =
         if fitted.encoder.missing != "error"
         else "Rows with missing features were not allowed"
     )
-    if fitted.mixed:
-        how = (
-            f"Performance was measured on the last visits of people ({fitted.n_held_out:,}), "
-            "forecast from their earlier ones by models that had not seen them"
-        )
-    elif fitted.streamed:
-        how = f"Performance was measured on {fitted.n_held_out:,} rows held out at random"
-    else:
-        apart = "" if fitted.n_groups is None else ", keeping the rows of a group together"
-        how = (
-            f"Performance was measured by {facts.get('folds', 'repeated')}-fold cross-validation"
-            f"{apart}; all choices were made again within the training rows of each fold"
+    how = words.held_out_rows(fitted, min_count)
+    if not fitted.mixed and not fitted.streamed:
+        how += (
+            f" ({facts.get('folds', 'repeated')}-fold cross-validation); all choices were made "
+            "again within the training rows of each fold"
         )
     return (
         f"We predicted {outcomes} from {words.plural(n_columns, 'feature')} in "

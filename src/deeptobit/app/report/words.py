@@ -110,32 +110,26 @@ def the_study(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST)
     """What was predicted from what, and on which rows it was measured."""
     n_columns, n_features = len(fitted.encoder.columns), len(fitted.encoder.features)
     encoded = "" if n_columns == n_features else f" ({plural(n_features, 'number')} once encoded)"
-    ends = table[["lower", "upper"]]
-    bounded = (np.isfinite(ends) | ends.isna()).any(axis=1)  # NaN: bounds differ from row to row
-    often = (table["at_lower"] + table["at_upper"]) >= _OFTEN
     about = "from these held-out predictions. The model itself was then refitted to all rows."
     about = "about them." if fitted.streamed else about
     return (
         f"The study predicts {plural(len(table), 'outcome')} from "
         f"{plural(n_columns, 'feature')}{encoded} in {count(fitted.n_rows, min_count)} rows. "
-        f"{_bounds(len(table), int(bounded.sum()), int(often.sum()))}"
+        f"{_bounds(table)}"
         f"{held_out_rows(fitted, min_count)}; every number below is {about}"
     )
 
 
-def _bounds(n_outcomes: int, bounded: int, often: int) -> str:
+def _bounds(table: pd.DataFrame) -> str:
+    ends = table[["lower", "upper"]]
+    bounded = int((np.isfinite(ends) | ends.isna()).any(axis=1).sum())  # NaN: they differ by row
+    often = int((table["at_lower"] + table["at_upper"] >= _OFTEN).sum())
     if bounded == 0:
         return ""
-    if bounded == 1:
-        subject = "It is" if n_outcomes == 1 else f"1 of the {n_outcomes} is"
-        at_bound = f"{'10 % or more' if often else 'less than 10 %'} of its values are"
-    else:
-        subject = "All are" if bounded == n_outcomes else f"{bounded} of the {n_outcomes} are"
-        verb = "have" if often > 1 else "has"
-        at_bound = f"{often or 'none'} of them {verb} 10 % or more of the values"
     return (
-        f"{subject} recorded between bounds, and {at_bound} at one; the model takes such a value "
-        "as “at least” or “at most”, not as exact. "
+        f"Outcomes recorded between bounds: {bounded} of {len(table)}; with {percent(_OFTEN)} or "
+        f"more of their values at a bound: {often}. The model takes such a value as “at least” or "
+        "“at most”, not as exact. "
     )
 
 
