@@ -4,7 +4,7 @@ Matplotlib loads on first use: a fit does not draw.
 """
 
 from deeptobit.inspection.calibration import bound_calibrations, draw_calibration, pit_values
-from deeptobit.inspection.convergence import draw_convergence, draw_steps, read_convergence
+from deeptobit.inspection.convergence import draw_convergence, draw_steps
 from deeptobit.inspection.covariance import (
     CovarianceKind,
     FittedLayer,
@@ -44,6 +44,5 @@ __all__ = [
     "draw_subspaces",
     "pit_values",
     "quantile_residuals",
-    "read_convergence",
     "summarise_draws",
 ]

@@ -4,9 +4,8 @@ The mesh and the regions of its vertices are files of installed packages. Triang
 here: at each pixel the nearest triangle is seen.
 """
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,7 @@ _LIGHT = np.array([0.0, 0.35, 1.0])  # from the eye, a little above
 _SMOOTHING = 2  # rounds of averaging with neighbours, so that borders do not follow triangles
 
 
-@dataclass(frozen=True, eq=False)
-class View:
+class View(NamedTuple):
     """The regions and the shading of a view; :meth:`paint` adds colours.
 
     Attributes
@@ -117,8 +115,7 @@ def _borders(regions: IntArray) -> BoolArray:
 # The mesh and its regions.
 
 
-@dataclass(frozen=True, eq=False)
-class Hemisphere:
+class Hemisphere(NamedTuple):
     """One inflated hemisphere of fsaverage5.
 
     Attributes
@@ -166,8 +163,7 @@ def load_hemisphere(side: str) -> Hemisphere:
 # From triangles to pixels.
 
 
-@dataclass(frozen=True, eq=False)
-class Raster:
+class Raster(NamedTuple):
     """The P pixels that a surface covers.
 
     Attributes
