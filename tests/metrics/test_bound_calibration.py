@@ -41,9 +41,8 @@ def test_the_truth_is_calibrated_and_overconfidence_is_not() -> None:
         ([0, 1], [0.5, 1.5], {}, "probability must lie between 0 and 1; got 1.5"),
         ([0, 1], [0.5, np.nan], {}, "between 0 and 1; got nan"),
         ([np.nan, np.nan], [0.5, 0.5], {}, "at_bound has no known entry"),
-        ([0, 1], [0.5, 0.5], {"n_bins": 0}, "n_bins must be a positive whole number; got 0"),
-        ([0, 1], [0.5, 0.5], {"n_bins": 2.5}, "n_bins must be a positive whole number; got 2.5"),
-        (1, 0.5, {}, "1-d or 2-d; got 0 dimensions"),
+        ([0, 1], [0.5, 0.5], {"n_bins": 0}, "n_bins must be a whole number, at least 1; got 0"),
+        ([0, 1], [0.5, 0.5], {"n_bins": 2.5}, "n_bins must be a whole number, at least 1; got 2.5"),
     ],
 )
 def test_bad_arguments_are_refused(

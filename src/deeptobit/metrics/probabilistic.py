@@ -1,11 +1,11 @@
 """Scores and calibration of censored predictive distributions."""
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.likelihood import Noise, Predictive, at_entries, resolve_noise
 from deeptobit.metrics import inputs
 from deeptobit.metrics.inputs import Multioutput, TargetsLike
@@ -258,26 +258,8 @@ def bound_calibration(
     >>> result.predicted, result.observed, result.count
     (array([0.35, 0.85]), array([0.5, 1. ]), array([2., 2.]))
     """
-    happened, predicted = _read_shares(at_bound, probability)
-    if n_bins != int(n_bins) or n_bins < 1:
-        raise ValueError(f"n_bins must be a positive whole number; got {n_bins}")
-    known = ~np.isnan(happened)
-    if not known.any():
-        raise ValueError("at_bound has no known entry")
-    happened, predicted = happened[known], predicted[known]
-    bins = np.minimum((predicted * n_bins).astype(np.intp), int(n_bins) - 1)
-    _, bins = np.unique(bins, return_inverse=True)  # empty bins are left out
-    count = np.bincount(bins).astype(np.float64)
-    by_bin, seen = (np.bincount(bins, values) / count for values in (predicted, happened))
-    error = float(np.average(np.abs(seen - by_bin), weights=count))
-    return BoundCalibration(error, by_bin, seen, count)
-
-
-def _read_shares(at_bound: ArrayLike, probability: ArrayLike) -> tuple[FloatArray, FloatArray]:
     happened = np.asarray(at_bound, dtype=np.float64)
     predicted = np.asarray(probability, dtype=np.float64)
-    if happened.ndim not in (1, 2):
-        raise ValueError(f"at_bound must be 1-d or 2-d; got {happened.ndim} dimensions")
     wrong = ~(np.isnan(happened) | (happened == 0.0) | (happened == 1.0))
     if wrong.any():
         found = f"{happened[wrong][0]:g}"
@@ -288,4 +270,58 @@ def _read_shares(at_bound: ArrayLike, probability: ArrayLike) -> tuple[FloatArra
     wrong = ~((predicted >= 0.0) & (predicted <= 1.0))
     if wrong.any():
         raise ValueError(f"probability must lie between 0 and 1; got {predicted[wrong][0]:g}")
-    return happened, predicted
+    check_count("n_bins", n_bins)
+    known = ~np.isnan(happened)
+    if not known.any():
+        raise ValueError("at_bound has no known entry")
+    happened, predicted = happened[known], predicted[known]
+    bins = np.minimum((predicted * n_bins).astype(np.intp), n_bins - 1)
+    _, bins = np.unique(bins, return_inverse=True)  # empty bins are left out
+    count = np.bincount(bins).astype(np.float64)
+    by_bin, seen = (np.bincount(bins, values) / count for values in (predicted, happened))
+    error = float(np.average(np.abs(seen - by_bin), weights=count))
+    return BoundCalibration(error, by_bin, seen, count)
+
+
+# Scorers for scikit-learn's ``scoring=``: whole predictive distributions, higher is better.
+
+
+def log_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Mean log density per entry, as ``score_log``, of an estimator or a pipeline that ends in one.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from deeptobit import TobitRegressor, datasets
+    >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), TobitRegressor())
+    >>> cross_val_score(model, X, Y, cv=2, scoring=log_scorer).round(2)
+    array([-1.58, -1.63])
+    """
+    model, X = _last_step(estimator, X)
+    return float(model.score_log(X, y))
+
+
+def crps_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Minus the continuous ranked probability score, averaged over targets.
+
+    Examples
+    --------
+    >>> from deeptobit import TobitRegressor, datasets
+    >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+    >>> round(crps_scorer(TobitRegressor().fit(X, Y), X, Y), 2)
+    -0.83
+    """
+    model, X = _last_step(estimator, X)
+    targets = model._read_again(y)
+    found = model._predictive_for(X, targets)
+    return -float(crps(targets, found.latent, found.sigma, noise=found.noise))
+
+
+def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The model of a pipeline, and the features that it sees."""
+    if hasattr(estimator, "steps"):
+        return estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
+    return estimator, X

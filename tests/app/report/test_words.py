@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit.app.report.directions import similarity_words
+from deeptobit.app.report.effects import similarity_words
 from deeptobit.app.report.words import _bounds
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from deeptobit import AutoTobitRegressor, SubspaceNetworkRegressor, TobitRegressor
-from deeptobit.app.report.points import effect_rows, part_rows
+from deeptobit.app.report.effects import effect_rows, part_rows
 from deeptobit.app.study import HeldOut
 from deeptobit.app.study.comparison import _is_tied
 from deeptobit.app.study.data import EncodedColumn, Encoder

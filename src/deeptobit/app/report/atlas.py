@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -124,11 +124,11 @@ def recognise_regions(names: Iterable[str]) -> Regions:
     >>> found.measures, found.totals, found.unknown
     (['thickness', 'value'], ('rh_WhiteSurfArea',), ('age', 'lh_bankssts_thickness (missing)'))
     """
-    places = [(str(name), read_place(str(name))) for name in names]
-    others = [name for name, place in places if not place]
+    found = [(str(name), read_name(str(name))) for name in names]
+    places = [(name, place) for name, place in found if isinstance(place, Place)]
     table = pd.DataFrame(
-        [place for _, place in places if place],
-        index=pd.Index([name for name, place in places if place], dtype=object),
+        [place for _, place in places],
+        index=pd.Index([name for name, _ in places], dtype=object),
         columns=list(Place._fields),
     )
     several = table.groupby("measure")["suffix"].transform("nunique") > 1
@@ -138,9 +138,9 @@ def recognise_regions(names: Iterable[str]) -> Regions:
     again = table.duplicated()
     return Regions(
         table=table[~again],
-        totals=tuple(name for name in others if is_total(name)),
+        totals=tuple(name for name, kind in found if kind == "total"),
         repeated=tuple(table.index[again]),
-        unknown=tuple(name for name in others if not is_total(name)),
+        unknown=tuple(name for name, kind in found if kind == "unknown"),
     )
 
 
@@ -226,46 +226,32 @@ def region_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(region for _, region in atlas().values()))
 
 
-def read_place(name: str) -> Place | None:
-    """Hemisphere, region and measure of a column; None if it is not one of the 68 regions.
+def read_name(name: str) -> Place | Literal["total", "unknown"]:
+    """Hemisphere, region and measure of a column, if it is one of the 68 regions.
+
+    Otherwise whether it measures a hemisphere or the head as a whole.
 
     Examples
     --------
-    >>> read_place("lh_superiorfrontal_thickness")
+    >>> read_name("lh_superiorfrontal_thickness")
     Place(hemisphere='left', region='superiorfrontal', measure='thickness', suffix='')
-    >>> read_place("ctx-rh-bankssts")
+    >>> read_name("ctx-rh-bankssts")
     Place(hemisphere='right', region='bankssts', measure='value', suffix='')
-    >>> read_place("ST102CV_UCSFFSX")
+    >>> read_name("ST102CV_UCSFFSX")
     Place(hemisphere='right', region='paracentral', measure='volume', suffix='ucsffsx')
-    >>> read_place("lh_insula_area (missing)")
+    >>> [read_name(name) for name in ("lh_WhiteSurfArea_area", "ST87SA", "eTIV", "age")]
+    ['total', 'total', 'total', 'unknown']
     """
     if not _PLAIN.fullmatch(name):
-        return None
-    code = _ADNI.fullmatch(name.lower())
-    if code and code[1] in atlas() and code[2] in _ADNI_MEASURES:
-        return Place(*atlas()[code[1]], _ADNI_MEASURES[code[2]], code[3] or "")
-    return _freesurfer_place(_words(name))
-
-
-def is_total(name: str) -> bool:
-    """Whether a column measures a hemisphere or the head as a whole.
-
-    Examples
-    --------
-    >>> names = "lh_WhiteSurfArea_area", "ST87SA", "eTIV", "lh_insula_area", "age"
-    >>> [is_total(name) for name in names]
-    [True, True, True, False, False]
-    """
-    if not _PLAIN.fullmatch(name):
-        return False
-    code = _ADNI.fullmatch(name.lower())
-    if code:
-        return code[1] in _ADNI_TOTALS
-    return _TOTAL.fullmatch("".join(_words(name))) is not None
-
-
-def _words(name: str) -> list[str]:
-    return [word for word in _SEPARATOR.split(name.lower()) if word]
+        return "unknown"
+    if code := _ADNI.fullmatch(name.lower()):
+        if code[1] in atlas() and code[2] in _ADNI_MEASURES:
+            return Place(*atlas()[code[1]], _ADNI_MEASURES[code[2]], code[3] or "")
+        return "total" if code[1] in _ADNI_TOTALS else "unknown"
+    words = [word for word in _SEPARATOR.split(name.lower()) if word]
+    if place := _freesurfer_place(words):
+        return place
+    return "total" if _TOTAL.fullmatch("".join(words)) else "unknown"
 
 
 def _freesurfer_place(words: list[str]) -> Place | None:

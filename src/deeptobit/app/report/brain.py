@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from deeptobit.app.report.atlas import SIDES, Regions, recognise_regions, regional_values
-from deeptobit.app.report.directions import Directions, in_words
+from deeptobit.app.report.effects import Directions, in_words
 from deeptobit.app.report.pictures import Picture, as_picture
 from deeptobit.app.report.surface import EXTRA, VIEWS, cortex_view
 from deeptobit.arrays import FloatArray

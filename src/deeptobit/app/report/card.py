@@ -21,8 +21,7 @@ from deeptobit.app.report import privacy
 from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_rows, percent, plural
 from deeptobit.app.study import FEWEST, FittedStudy, measure, versions, write_whole
 from deeptobit.app.study.columns import reveals_small_count
-from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
-from deeptobit.targets import CensoredTargets
+from deeptobit.likelihood import Noise, NoiseByTask, grid_of, of_task
 
 Card = dict[str, Any]
 
@@ -146,15 +145,7 @@ def model_card(
     if hasattr(model, "best_score_"):
         scores[f"cross_validated_{model.scoring}"] = _rounded(model.best_score_)
     if Y is not None:
-        targets = Y
-        if not isinstance(Y, CensoredTargets):
-            names = model.target_names_
-            targets = CensoredTargets.from_bounds(
-                Y, model.lower_, model.upper_, names=names, outside=model.outside
-            )
-        latent = model.predict(X, kind="latent").reshape(targets.shape)
-        bounds = targets.lower_bounds, targets.upper_bounds
-        predictive = Predictive(model.noise_, latent, model.sigma_, *bounds)
+        targets, predictive = model._compared(X, Y)
         table = targets.describe().assign(**measure(targets, predictive, _COVERAGE))
         data["rows"] = _count(len(targets), min_count)
         scores["how"] = (

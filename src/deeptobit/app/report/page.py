@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from deeptobit.app.report import directions, pictures, points, privacy, words
+from deeptobit.app.report import effects, pictures, privacy, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import describe_study, facts
-from deeptobit.app.report.points import Cell
+from deeptobit.app.report.effects import Cell
 from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy, comparison
 from deeptobit.app.study.evaluate import Evaluation
@@ -66,9 +66,9 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     reliability = words.reliability_words(at_bounds)
     errors = pictures.layer_errors(held_out, table)
     deep = errors.size > 0 and len(errors) > 1  # one layer has nothing to compare
-    components = directions.shared_directions(model, _N_COMPONENTS, rare)
-    cosines = directions.task_cosines(model)
-    similarity = directions.similarity_words(cosines)
+    components = effects.shared_directions(model, _N_COMPONENTS, rare)
+    cosines = effects.task_cosines(model)
+    similarity = effects.similarity_words(cosines)
     with pictures.drawing():
         outcomes = pictures.draw_outcomes(held_out, table, min_count)
         curves, heat_map = f"Reliability curves. {reliability}", f"Heat map. {similarity}"
@@ -82,7 +82,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
             "brain": draw_cortex(components) if components else None,
             "similarity": pictures.draw_similarity(cosines, heat_map) if similarity else None,
         }
-    effects, card = points.effect_rows(fitted, rare), describe_study(fitted, table, shown)
+    card = describe_study(fitted, table, shown)
     content = drawn | {
         "study": words.the_study(fitted, table, min_count),
         "result": words.the_result(table),
@@ -98,12 +98,12 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "features": [column.name for column in fitted.encoder.columns],
         "reliability_words": reliability,
         "layer_words": words.layer_words(errors) if deep else "",
-        "effects": effects,
-        "parts": points.part_rows(fitted, table),
-        "methods": points.methods_paragraph(fitted, table, min_count),
+        "effects": effects.effect_rows(fitted, rare),
+        "parts": effects.part_rows(fitted, table),
+        "methods": words.methods_paragraph(fitted, table, min_count),
         "trajectory_words": pictures.TRAJECTORY_WORDS,
         "deep": getattr(model, "n_layers_", 1) > 1,
-        "components": directions.in_words(components) if components else [],
+        "components": effects.in_words(components) if components else [],
         "n_features": len(model.feature_names_in_),
         "n_hidden": max(len(model.feature_names_in_) - pictures.N_FEATURES, 0),
         "similarity_words": similarity,

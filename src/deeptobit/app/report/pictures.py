@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 from deeptobit import inspection as plots
-from deeptobit.app.report.directions import Directions
+from deeptobit.app.report.effects import Directions
 from deeptobit.app.report.privacy import N_BINS, histogram_bins
 from deeptobit.app.report.words import bound, number, plural
 from deeptobit.app.study import FEWEST, FittedStudy, HeldOut

@@ -10,6 +10,7 @@ import pandas as pd
 from deeptobit.app.report.privacy import count
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.arrays import FloatArray
+from deeptobit.estimators import AutoTobitRegressor, MixedTobitRegressor, TobitRegressor
 
 UNKNOWN = "–"
 _OFTEN = 0.1  # share of the values at a bound
@@ -274,4 +275,62 @@ def layer_words(errors: FloatArray) -> str:
     return (
         f"Going from one layer to {len(errors)} {verb} the mean error: {number(first, 3)} after "
         f"the first, {number(last, 3)} after the last."
+    )
+
+
+# A methods section.
+
+
+def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST) -> str:
+    """What was done, as the methods section of a paper says it."""
+    n_columns = len(fitted.encoder.columns)
+    bounded = table[["lower", "upper"]].apply(np.isfinite).any(axis=1)
+    outcomes = plural(len(table), "outcome")
+    model, facts = fitted.model, fitted.facts
+    if isinstance(model, TobitRegressor):
+        fit = "Each outcome was modelled by a Tobit regression on all features"
+    elif isinstance(model, MixedTobitRegressor):
+        effects = " and ".join(f"{effect}s" for effect in model.effects_)
+        fit = "Outcomes were modelled jointly by a mixed Tobit regression on all features with " + (
+            f"random {effects} of people" if effects else "no random effects of people"
+        )
+    elif isinstance(model, AutoTobitRegressor) and model.n_layers_ == 1:
+        fit = (
+            "Outcomes were modelled jointly by a stack of censored linear layers whose prior "
+            "variances were learned from the data (empirical Bayes) and whose weights minimise the "
+            "squared error of inner held-out rows"
+        )
+        if hasattr(model, "trees_"):
+            fit += ", above trees boosted on the censored likelihood"
+    else:
+        fit = (
+            f"Outcomes were modelled jointly by a Subspace Network of "
+            f"{plural(model.n_layers_, 'layer')} and rank {model.rank_}, chosen by "
+            "cross-validation within the training rows"
+        )
+    censored = (
+        " Values at a bound of a scale entered the likelihood as censored, not as exact."
+        if bounded.any()
+        else ""
+    )
+    gaps = (
+        "Missing features were replaced by the mean of the training rows and marked by an indicator"
+        if fitted.encoder.missing != "error"
+        else "Rows with missing features were not allowed"
+    )
+    how = held_out_rows(fitted, min_count)
+    if not fitted.mixed and not fitted.streamed:
+        how += (
+            f" ({facts.get('folds', 'repeated')}-fold cross-validation); all choices were made "
+            "again within the training rows of each fold"
+        )
+    return (
+        f"We predicted {outcomes} from {plural(n_columns, 'feature')} in "
+        f"{count(fitted.n_rows, min_count)} rows. {fit}.{censored} Predictions are the expected "
+        f"value and the central {percent(fitted.held_out.coverage)} interval of the "
+        f"predictive distribution. {gaps}; missing outcomes were left out entry by entry. {how}. "
+        "We report the mean absolute error in points, R², the continuous ranked probability score "
+        "and the coverage of intervals, each beside a censored model without features. Analyses "
+        f"used deeptobit {facts.get('deeptobit', '')} (Python {facts.get('python', '')}, seed "
+        f"{facts.get('seed', '')})."
     )
