@@ -36,6 +36,7 @@ def test_bounds_and_values_at_them_are_counted() -> None:
         }
     )
     assert _bounds(table).startswith(
-        "Outcomes recorded between bounds: 2 of 3; with 10 % or more of their values at a bound: 1."
+        "2 of the 3 outcomes are recorded between bounds, 1 of them with 10 % or more of the values"
     )
+    assert _bounds(table.iloc[[0]]).startswith("The outcome is recorded between bounds. The model")
     assert _bounds(table.iloc[[1]]) == ""

@@ -82,29 +82,20 @@ def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
     alone = len(table) == 1
     relative = parts.error if alone else parts.error / table["mae"].to_numpy()
     bias = parts.bias / (1.0 if alone else fitted.model.sigma_)
+    means = (pd.DataFrame(of).mean(axis=1) for of in (relative, bias, parts.coverage))
     rows = []
-    for place, (column, level) in enumerate(zip(parts.column, parts.level, strict=True)):
-        values = [_mean(values[place]) for values in (relative, bias, parts.coverage)]
-        if isnan(values[0]):
+    for column, level, n_rows, error, shift, covered in zip(
+        parts.column, parts.level, parts.rows.tolist(), *means, strict=True
+    ):
+        if isnan(error):
             continue
-        error = significant(values[0]) if alone else f"{number(values[0])} ×"
-        shift = _signed(values[1]) if alone else number(values[1])
-        rows.append(
-            [
-                Cell(column, column),
-                Cell(level, level),
-                Cell(f"about {parts.rows[place]:,.0f}", float(parts.rows[place])),
-                Cell(error, round(values[0], 4)),
-                Cell(shift, round(values[1], 4)),
-                Cell(percent(values[2]), round(values[2], 2)),
-            ]
-        )
+        cells = [Cell(column, column), Cell(level, level), Cell(f"about {n_rows:,.0f}", n_rows)]
+        shown = significant(error) if alone else f"{number(error)} ×"
+        cells.append(Cell(shown, round(error, 4)))
+        cells.append(Cell(_signed(shift) if alone else number(shift), round(shift, 4)))
+        cells.append(Cell(percent(covered), round(covered, 2)))
+        rows.append(cells)
     return rows
-
-
-def _mean(values: FloatArray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if known.size else np.nan
 
 
 # The directions that outcomes share, and which outcomes the features move alike.

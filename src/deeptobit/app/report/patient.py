@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from deeptobit.app.report.card import json_value
 from deeptobit.app.report.page import render_page
@@ -176,13 +175,7 @@ def model_numbers(model: Any) -> Numbers:
         "step": step,
         "origin": np.zeros(n_tasks) if grid is None else grid.origin,
         "ends": np.stack([_ends(model, coverage) for coverage in COVERAGES]),  # (C, 2, T)
-        "parts": [
-            {
-                key: _packed(value) if isinstance(value, np.ndarray) else value
-                for key, value in part.items()
-            }
-            for part in parts
-        ],
+        "parts": [{key: _packed(value) for key, value in part.items()} for part in parts],
     }
 
 
@@ -270,11 +263,13 @@ def _ends(model: Any, coverage: float) -> FloatArray:
     return np.broadcast_to(ends, (2, n_tasks))
 
 
-def _packed(values: NDArray[Any]) -> Numbers:
-    """An array as base64 of its numbers, exact and half as long as digits.
+def _packed(values: Any) -> Any:
+    """An array as base64 of its numbers, exact and half as long as digits; text as it is.
 
     Those with a point have 64 bits, whole ones 32.
     """
+    if isinstance(values, str):
+        return values
     whole = np.issubdtype(values.dtype, np.integer)
     little = np.ascontiguousarray(values, dtype="<i4" if whole else "<f8")
     text = base64.b64encode(little.tobytes()).decode()

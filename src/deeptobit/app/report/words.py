@@ -127,10 +127,13 @@ def _bounds(table: pd.DataFrame) -> str:
     often = int((table["at_lower"] + table["at_upper"] >= _OFTEN).sum())
     if bounded == 0:
         return ""
+    which, share = "The outcome is recorded between bounds", ""
+    if len(table) > 1:
+        which = f"{bounded} of the {len(table)} outcomes are recorded between bounds"
+        share = f", {often or 'none'} of them with {percent(_OFTEN)} or more of the values at one"
     return (
-        f"Outcomes recorded between bounds: {bounded} of {len(table)}; with {percent(_OFTEN)} or "
-        f"more of their values at a bound: {often}. The model takes such a value as “at least” or "
-        "“at most”, not as exact. "
+        f"{which}{share}. The model takes a value at a bound as “at least” or “at most”, not as "
+        "exact. "
     )
 
 
