@@ -1,15 +1,13 @@
 """Calibration: points are those of the metrics, and unknown entries are left out."""
 
 import numpy as np
-import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import binomtest
 
 from deeptobit import CensoredTargets
 from deeptobit.arrays import FloatArray
 from deeptobit.inspection import draw_calibration
-from deeptobit.inspection.calibration import at_bound, wilson_interval
+from deeptobit.inspection.calibration import at_bound
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import bound_calibration, pit
 from deeptobit.metrics.inputs import some_predictive, some_targets
@@ -84,14 +82,6 @@ def test_what_is_not_known_of_a_bound_is_left_out() -> None:
     np.testing.assert_array_equal(found.ravel(), [1.0, np.nan, 0.0, np.nan, np.nan, 0.0])
     open_side = at_bound(targets, targets.at_upper, targets.upper_bounds)
     assert np.isnan(open_side).all()
-
-
-@pytest.mark.parametrize(("hits", "count"), [(0, 5), (3, 10), (40, 40)])
-def test_the_interval_is_wilsons(hits: int, count: int) -> None:
-    low, high = wilson_interval(np.array([hits / count]), np.array([float(count)]))
-    expected = binomtest(hits, count).proportion_ci(method="wilson")
-    assert low[0] == pytest.approx(expected.low, abs=1e-6)
-    assert high[0] == pytest.approx(expected.high, abs=1e-6)
 
 
 def test_some_targets_keep_bounds_and_limits_of_their_own() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from deeptobit.inspection import draw_convergence, draw_layers, draw_steps, read_convergence
-from deeptobit.inspection.convergence import Stage
+from deeptobit.inspection import draw_convergence, draw_layers, draw_steps
+from deeptobit.inspection.convergence import Stage, read_stages
 
 ERRORS = np.array([[0.9, 0.5, 1.2], [0.8, 0.4, 1.1]])
 
@@ -44,18 +44,20 @@ def test_one_target_has_a_bar_alone() -> None:
 
 
 def test_stages_follow_one_another_or_begin_together() -> None:
-    stages = [Stage("a", [1, 2, 3], [3.0, 2.0, 1.0]), Stage("b", [1, 2], [1.0, 0.5])]
-    in_turn = draw_convergence(stages, ax=Figure().subplots())
+    layers = [{"course": steps(3.0, 2.0, 1.0)}, {"course": steps(1.0, 0.5)}]
+    in_turn = draw_convergence({"solver": "batch", "layers": layers}, ax=Figure().subplots())
     assert [np.asarray(line.get_xdata()).tolist() for line in in_turn.lines] == [[1, 2, 3], [4, 5]]
-    together = draw_convergence(stages, in_turn=False, ax=Figure().subplots())
-    assert [np.asarray(line.get_xdata()).tolist() for line in together.lines] == [[1, 2, 3], [1, 2]]
-    assert [line.get_label() for line in together.lines] == ["a", "b"]
+    assert (in_turn.get_xlabel(), in_turn.get_ylabel()[:9]) == ("iteration", "objective")
+    layers = [{"course": records(3.0, 2.0)}, {"course": records(1.0)}]
+    together = draw_convergence({"solver": "online", "layers": layers}, ax=Figure().subplots())
+    assert [np.asarray(line.get_xdata()).tolist() for line in together.lines] == [[64, 128], [64]]
+    assert [line.get_label() for line in together.lines] == ["layer 1", "layer 2"]
+    assert together.get_xlabel() == "rows learned from"
 
 
 def test_one_stage_needs_no_legend() -> None:
-    ax = draw_convergence([Stage("a", [1], [3.0])], unit="rows", ax=Figure().subplots())
+    ax = draw_convergence({"solver": "batch", "course": steps(3.0)}, ax=Figure().subplots())
     assert ax.get_legend() is None
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("rows", "objective")
 
 
 def test_steps_tell_who_did_not_converge() -> None:
@@ -83,12 +85,9 @@ def test_a_network_is_grown_then_tuned(kept: bool, expected: list[str]) -> None:
         "paying_depth": 1,
         "tuning": {"kept": kept, "objective": (3.9, 3.0)},
     }
-    convergence = read_convergence(history)
-    assert convergence is not None
-    assert [stage.name for stage in convergence["stages"]] == expected
-    assert convergence["stages"][-1] == (expected[-1], [0, 1], [3.9, 3.0])
-    assert convergence.get("in_turn", True)
-    assert "unit" not in convergence
+    stages = read_stages(history)
+    assert [stage.name for stage in stages] == expected
+    assert stages[-1] == (expected[-1], [0, 1], [3.9, 3.0])
 
 
 def test_an_online_fit_is_by_rows_without_the_tuning() -> None:
@@ -98,13 +97,16 @@ def test_an_online_fit_is_by_rows_without_the_tuning() -> None:
         "paying_depth": 2,
         "tuning": {"kept": True, "objective": (3.9, 3.0)},
     }
-    convergence = read_convergence(history)
-    assert convergence is not None
-    assert convergence["stages"] == [Stage("layer 1", [64, 128], [5.0, 4.0])]
-    assert not convergence["in_turn"]
-    assert convergence["unit"] == "rows learned from"
+    assert read_stages(history) == [Stage("layer 1", [64, 128], [5.0, 4.0])]
 
 
-@pytest.mark.parametrize("history", [{"solver": "evidence"}, {"solver": "online", "course": []}])
-def test_a_history_may_have_no_stages(history: dict[str, Any]) -> None:
-    assert read_convergence(history) is None
+@pytest.mark.parametrize(
+    ("history", "said"),
+    [
+        ({"solver": "evidence"}, "members_ has the candidates"),
+        ({"solver": "online", "course": []}, "too few rows"),
+    ],
+)
+def test_a_history_may_have_no_stages(history: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        draw_convergence(history)

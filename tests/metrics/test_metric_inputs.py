@@ -70,8 +70,6 @@ def test_tasks_are_averaged_as_asked(measure: Callable[..., Any]) -> None:
     each = call(measure, Y, multioutput="raw_values")
     assert each.shape == (2,)
     assert call(measure, Y) == pytest.approx(each.mean(), rel=1e-14)
-    assert call(measure, Y, multioutput=[3, 1]) == pytest.approx(0.75 * each[0] + 0.25 * each[1])
-    assert call(measure, Y, multioutput=[0.0, 2.0]) == each[1]
 
 
 @pytest.mark.parametrize("measure", [*POINT, *PROBABILISTIC])
@@ -102,10 +100,6 @@ def test_sigma_may_be_a_number_per_task_or_per_entry() -> None:
         ({"sample_weight": [0, 0, 0, 0]}, "zero in every row"),
         ({"sample_weight": [0, 1, 0, 0]}, r"'y1' has no known entry .* to score; leave it out"),
         ({"multioutput": "mean"}, "multioutput must be 'uniform_average'.* got 'mean'"),
-        ({"multioutput": [1, 1, 1]}, r"one weight per target, shape \(2,\); got shape \(3,\)"),
-        ({"multioutput": [1, -1]}, r"not negative and not all 0; got \[1.0, -1.0\]"),
-        ({"multioutput": [0, 0]}, "not all 0"),
-        ({"multioutput": [1, np.nan]}, "must be finite"),
     ],
 )
 def test_bad_weights_are_refused(
@@ -144,11 +138,11 @@ def test_a_task_without_a_known_entry_is_named(measure: Callable[..., Any]) -> N
 @pytest.mark.parametrize("measure", [*PROBABILISTIC, pit])
 def test_bad_scales_and_bounds_are_refused(measure: Callable[..., Any]) -> None:
     for sigma, got in [(0.0, "0 for target 'y0'"), ([1.0, -2.0], "-2 for target 'y1'")]:
-        with pytest.raises(ValueError, match=f"sigma must be positive and finite; got {got}"):
+        with pytest.raises(ValueError, match=f"sigma must be finite and positive; got {got}"):
             measure(Y, LATENT, sigma)
-    with pytest.raises(ValueError, match="sigma must be positive and finite; got nan"):
+    with pytest.raises(ValueError, match="sigma must be finite and positive; got nan"):
         measure(Y, LATENT, [1.0, np.nan])
-    with pytest.raises(ValueError, match="positive and finite; got nan for target 'y1'"):
+    with pytest.raises(ValueError, match="finite and positive; got nan for target 'y1'"):
         measure(Y, LATENT, np.ma.masked_equal([1.0, 2.0], 2.0))
     with pytest.raises(ValueError, match="upper is NaN in row 2, column 1"):
         measure(Y, LATENT, 1.0, upper=np.ma.masked_greater(LATENT + 20.0, 28.0))
@@ -164,8 +158,3 @@ def test_bad_scales_and_bounds_are_refused(measure: Callable[..., Any]) -> None:
         measure(Y, LATENT, 1.0, upper=np.ones((3, 2)))
     with pytest.raises(ValueError, match="noise must be one of"):
         measure(Y, LATENT, 1.0, noise="cauchy")
-
-
-def test_an_infinite_score_of_a_task_without_weight_does_not_count() -> None:
-    per_task = anmse([[1.0, 1e-160]], [[2.0, 1e150]], multioutput=[1.0, 0.0])
-    assert per_task == 1.0

@@ -111,7 +111,7 @@ def test_shape_and_source_of_randomness() -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        ([1, 1, 1], r"number or one per target \(2\); got shape \(3,\)"),
+        ([1, 1, 1], r"one per target or one per entry of Y.*; got shape \(3,\)"),
         (-1, "step must be finite and not negative; got -1 for target 'y0'"),
         ([1, np.nan], "finite and not negative; got nan for target 'y1'"),
     ],

@@ -121,11 +121,15 @@ def load_adni(
     if missing not in ("drop", "keep"):
         raise ValueError(f"missing must be 'drop' or 'keep', got {missing!r}")
     chosen = choose_scores(scores)
-    names = dict.fromkeys(score.table for score in chosen)
-    scans, files = find_tables(Path(folder), list(names))
+    scans, files = find_tables(Path(folder), chosen["table"].unique().tolist())
     tables = {name: read_table(path) for name, path in files.items()}
     X = read_features(read_table(scans), canonical_visit(visit), qc, missing)
-    columns = [read_score(tables[score.table], score) for score in chosen]
+    columns = []
+    for file, column, visit, lower, upper, name in chosen.itertuples(index=False):
+        # A row without a score does not hide an earlier row that has it: different tests are done
+        # at screening and at baseline, which count as one visit.
+        values = tables[file].at(visit).numbers(column, lower, upper)
+        columns.append(values.groupby(level="RID").last().rename(name))
     for table in tables.values():
         table.warn_of_bad_cells()
     Y = pd.concat(columns, axis=1).reindex(X.index)
@@ -138,8 +142,8 @@ def load_adni(
     return Cohort(
         X=X[has_score],
         Y=Y[has_score],
-        lower={score.name: score.lower for score in chosen},
-        upper={score.name: score.upper for score in chosen},
+        lower=dict(zip(chosen["name"], chosen["lower"], strict=True)),
+        upper=dict(zip(chosen["name"], chosen["upper"], strict=True)),
     )
 
 
@@ -327,29 +331,15 @@ def _most_recent_last(rows: pd.DataFrame) -> pd.DataFrame:
 # The scores.
 
 
-class AdniScore(NamedTuple):
-    """One column of a table at one visit, and the bounds of its scale."""
-
-    table: str
-    column: str
-    visit: str
-    lower: float
-    upper: float
-
-    @property
-    def name(self) -> str:
-        """Column and visit, for example ``TOTAL11_bl``."""
-        return f"{self.column}_{self.visit}"
-
-
-def choose_scores(scores: pd.DataFrame | Path | str | None) -> list[AdniScore]:
-    """Read a table of scores; the packaged proposal of 30 if it is None.
+def choose_scores(scores: pd.DataFrame | Path | str | None) -> pd.DataFrame:
+    """A table of scores with their names, as ``TOTAL11_bl``; the packaged 30 if it is None.
 
     Examples
     --------
-    >>> scores = choose_scores(None)
-    >>> len(scores), scores[0]
-    (30, AdniScore(table='ADASSCORES', column='TOTAL11', visit='bl', lower=0.0, upper=70.0))
+    >>> choose_scores(None).head(2)
+            table    column visit  lower  upper         name
+    0  ADASSCORES   TOTAL11    bl    0.0   70.0   TOTAL11_bl
+    1  ADASSCORES  TOTALMOD    bl    0.0   85.0  TOTALMOD_bl
     """
     if scores is None:
         scores = packaged_table("adni_scores")
@@ -359,28 +349,16 @@ def choose_scores(scores: pd.DataFrame | Path | str | None) -> list[AdniScore]:
     if missing:
         needed = ", ".join(COLUMNS)
         raise ValueError(f"scores must have the columns {needed}; it lacks {', '.join(missing)}")
-    bounds = scores.fillna({"lower": -np.inf, "upper": np.inf})
-    chosen = [
-        AdniScore(table, column, canonical_visit(visit), float(lower), float(upper))
-        for table, column, visit, lower, upper in bounds[list(COLUMNS)].to_numpy()
-    ]
-    if not chosen:
+    if scores.empty:
         raise ValueError("scores is empty; name at least one")
-    names = [score.name for score in chosen]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    chosen = scores[list(COLUMNS)].fillna({"lower": -np.inf, "upper": np.inf})
+    chosen = chosen.astype({"lower": float, "upper": float})
+    visits = chosen["visit"].map(canonical_visit)
+    chosen = chosen.assign(visit=visits, name=chosen["column"] + "_" + visits)
+    twice = sorted(set(chosen["name"][chosen["name"].duplicated()]))
     if twice:
         raise ValueError(f"scores names {', '.join(twice)} twice; a column and visit counts once")
     return chosen
-
-
-def read_score(table: AdniTable, score: AdniScore) -> "pd.Series[float]":
-    """The last value of each person at the visit of a score; the index is RID.
-
-    A row without this score does not hide an earlier row that has it: different tests are done at
-    screening and at baseline, which count as one visit.
-    """
-    values = table.at(score.visit).numbers(score.column, score.lower, score.upper)
-    return values.groupby(level="RID").last().rename(score.name)
 
 
 # The features: 68 thicknesses, 68 areas and 2 hemispheres of a scan.

@@ -116,8 +116,12 @@ def make_clinical_cohort(
         raise ValueError(f"missing must be at least 0 and below 1, got {missing}")
     state = common.as_random_state(random_state)
     brains = brain_population()
+    # Before rounding and censoring, a score has mean ``mean`` and standard deviation ``sd``; the
+    # brain explains the share ``explained`` of the variance. ``worse`` is the sign of impairment,
+    # +1 if a high score is a bad one, and ``noise`` the shape of the rest.
+    table = common.packaged_table("clinical_scores")
+    table.index = pd.Index((table["test"] + "_" + table["visit"]).tolist())
     # The population comes first, so that it does not depend on the number of subjects.
-    table = _score_table()
     effects = draw_impairment(brains, table["test"].tolist(), state)
     X = brains.sample(n_subjects, state)
     impairment = effects.of((X - brains.mean) / brains.sd, nonlinear=nonlinear)
@@ -146,17 +150,6 @@ def make_clinical_cohort(
         explained_variance=table["explained"].rename("explained_variance"),
         noise_shape=table["noise"].rename("noise_shape"),
     )
-
-
-def _score_table() -> pd.DataFrame:
-    """The 30 scores, each an integer from ``lower`` to ``upper`` of one test at one visit.
-
-    Before rounding and censoring, people have mean ``mean`` and standard deviation ``sd``; the
-    brain explains the share ``explained`` of the variance. ``worse`` is the sign of impairment, +1
-    if a high score is a bad one, and ``noise`` the shape of the rest.
-    """
-    table = common.packaged_table("clinical_scores")
-    return table.set_axis((table["test"] + "_" + table["visit"]).tolist(), axis=0)
 
 
 # The effects of the brain: five that all scores share, and one that each has alone.

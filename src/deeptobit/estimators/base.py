@@ -26,11 +26,6 @@ from deeptobit.metrics import centred_anmse, some_predictive, some_targets
 from deeptobit.targets import CensoredTargets
 
 # Why a model may have no convergence to show, by its solver.
-_NO_CONVERGENCE = {
-    "evidence": "this model was chosen by cross-validation; members_ has the candidates",
-    "online": "this model has learned from too few rows to show its convergence",
-}
-
 _FEWEST = 20  # values between the bounds, from which a target is recalibrated
 
 
@@ -468,11 +463,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         if "n_iter" in history:
             names, steps = self.target_names_, history["n_iter"]
             return plots.draw_steps(names, steps, history["converged"], ax=ax)
-        convergence = plots.read_convergence(history)
-        if convergence is None:
-            reason = _NO_CONVERGENCE.get(history["solver"], "this model stored no convergence")
-            raise ValueError(reason)
-        return plots.draw_convergence(**convergence, ax=ax)
+        return plots.draw_convergence(history, ax=ax)
 
     def _compared(self, X: Any, y: Any) -> tuple[CensoredTargets, Predictive]:
         """Outcomes under the model's names, and their predictive distributions."""

@@ -3,8 +3,14 @@
 Matplotlib loads on first use: a fit does not draw.
 """
 
-from deeptobit.inspection.calibration import bound_calibrations, draw_calibration, pit_values
-from deeptobit.inspection.convergence import draw_convergence, draw_steps, read_convergence
+from deeptobit.inspection.calibration import (
+    bound_calibrations,
+    draw_calibration,
+    draw_diagnostics,
+    pit_values,
+    quantile_residuals,
+)
+from deeptobit.inspection.convergence import draw_convergence, draw_steps
 from deeptobit.inspection.covariance import (
     CovarianceKind,
     FittedLayer,
@@ -14,7 +20,6 @@ from deeptobit.inspection.covariance import (
 )
 from deeptobit.inspection.heatmaps import PALE, draw_similarity, draw_subspaces
 from deeptobit.inspection.predictions import draw_layers, draw_predictions
-from deeptobit.inspection.residuals import draw_diagnostics, quantile_residuals
 from deeptobit.inspection.stability import Draw, Stability, agreement, align, summarise_draws
 from deeptobit.inspection.style import Axes
 from deeptobit.inspection.subspaces import Subspace, canonical_subspaces
@@ -44,6 +49,5 @@ __all__ = [
     "draw_subspaces",
     "pit_values",
     "quantile_residuals",
-    "read_convergence",
     "summarise_draws",
 ]

@@ -1,7 +1,9 @@
-"""Calibration: whether bound probabilities and predictive distributions agree with outcomes."""
+"""Calibration and residuals: whether predictive distributions agree with outcomes."""
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from scipy.stats import binomtest
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.inspection import style
@@ -89,7 +91,9 @@ def _draw_reliability(
             continue
         predicted, observed, n = bins.predicted[shown], bins.observed[shown], bins.count[shown]
         ax.plot(predicted, observed, color=color, marker=marker, label=f"at {side} bound")
-        ax.vlines(predicted, *wilson_interval(observed, n), color=color, linewidth=1.0, alpha=0.5)
+        counted = zip(at_bound[shown].astype(int), n.astype(int), strict=True)
+        ends = [binomtest(*pair).proportion_ci(method="wilson") for pair in counted]
+        ax.vlines(predicted, *np.transpose(ends), color=color, linewidth=1.0, alpha=0.5)
         bin_of = np.minimum(np.floor(predicted * n_bins), n_bins - 1)
         left = (bin_of + offset) / n_bins
         counts.bar(left, n, width=0.4 / n_bins, align="edge", color=color)
@@ -158,22 +162,6 @@ def at_bound(targets: CensoredTargets, censored: BoolArray, bounds: FloatArray) 
     return np.where(known, censored.astype(np.float64), np.nan)
 
 
-def wilson_interval(share: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Wilson's 95 % interval of a probability, given a share of ``count`` entries.
-
-    Examples
-    --------
-    >>> low, high = wilson_interval(np.array([0.0, 0.5]), np.array([1.0, 100.0]))
-    >>> low.round(3), high.round(3)
-    (array([0.   , 0.404]), array([0.793, 0.596]))
-    """
-    z = 1.959964
-    scale = 1.0 + z**2 / count
-    centre = (share + 0.5 * z**2 / count) / scale
-    half = z * np.sqrt(share * (1.0 - share) / count + (0.5 * z / count) ** 2) / scale
-    return centre - half, centre + half
-
-
 def pit_values(
     targets: CensoredTargets,
     predictive: Predictive,
@@ -189,7 +177,88 @@ def pit_values(
     >>> pit_values(targets, Predictive(Gaussian(), np.zeros((3, 1)), np.ones(1))).round(2)
     array([0.5 , 0.84])
     """
+    values = transform(targets, predictive, step, random_state)
+    return np.asarray(values[~np.isnan(values)])
+
+
+def transform(
+    targets: CensoredTargets, predictive: Predictive, step: ArrayLike | None, random_state: int
+) -> FloatArray:
+    """Probability integral transform, (N, T); NaN where an outcome is not known."""
     latent, noise = predictive.latent, predictive.noise
     sigma = np.broadcast_to(predictive.sigma, latent.shape)
     values = pit(targets, latent, sigma, noise=noise, random_state=random_state, step=step)
-    return np.asarray(values[~np.isnan(values)])
+    return values.reshape(latent.shape)
+
+
+# Residuals.
+
+_HALVES = [(0.0, 0.0, 0.44, 1.0), (0.58, 0.0, 0.42, 1.0)]
+_N_BINS = 10
+_FARTHEST = 1e-15  # a place this near 0 or 1 has a residual of 7.9
+
+
+def quantile_residuals(
+    targets: CensoredTargets, predictive: Predictive, random_state: int = 0
+) -> FloatArray:
+    """Φ⁻¹ of the randomised probability integral transform, (N, T); NaN where it is unknown.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian
+    >>> targets = CensoredTargets.from_bounds([[0.5], [-1.0], [np.nan]])
+    >>> predictive = Predictive(Gaussian(), np.zeros((3, 1)), np.full(1, 0.5))
+    >>> quantile_residuals(targets, predictive).ravel()
+    array([ 1., -2., nan])
+    """
+    tasks = predictive.latent.shape[1:]
+    step = np.broadcast_to(predictive.step, tasks) if predictive.step.ndim < 2 else None
+    place = transform(targets, predictive, step, random_state)
+    return np.asarray(ndtri(np.clip(place, _FARTHEST, 1.0 - _FARTHEST)))
+
+
+def draw_diagnostics(
+    targets: CensoredTargets,
+    predictive: Predictive,
+    *,
+    random_state: int = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Residuals over predicted scores, with their means and spread, and a normal QQ plot.
+
+    If the model is right, the means are 0, nine tenths of the residuals lie between the lines at
+    ±1.64 wherever the score is, and the quantiles are on the diagonal.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from deeptobit.likelihood import Gaussian
+    >>> targets = CensoredTargets.from_bounds(np.linspace(-2.0, 2.0, 50)[:, None], lower=None)
+    >>> predictive = Predictive(Gaussian(), np.linspace(-1.0, 1.0, 50)[:, None], np.ones(1))
+    >>> ax = draw_diagnostics(targets, predictive, ax=Figure().subplots())
+    >>> len(ax.child_axes)
+    2
+    """
+    ax = style.axes_or_new(ax, 8.6, 4.2)
+    over, quantiles = style.divide(ax, _HALVES)
+    residual = quantile_residuals(targets, predictive, random_state)
+    spread = predictive.latent.std(axis=0)
+    score = (predictive.latent - predictive.latent.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    known = ~np.isnan(residual)
+    x, y = score[known], residual[known]
+    over.plot(x, y, ".", color=BLUE, alpha=0.3, markersize=3, rasterized=True)
+    for end in (-1.645, 1.645):
+        over.axhline(end, color=GREY, linewidth=0.8, linestyle="--")
+    over.axhline(0.0, color=GREY, linewidth=0.8)
+    order = np.array_split(np.argsort(x), min(_N_BINS, max(len(x) // 10, 1)))
+    means = [(x[part].mean(), y[part].mean()) for part in order if part.size]
+    over.plot(*np.array(means).reshape(-1, 2).T, color=VERMILION, marker="o", label="mean")
+    over.legend(fontsize=SMALL, frameon=False)
+    over.set(xlabel="predicted score, in units of its spread", ylabel="residual")
+    normal = ndtri((np.arange(len(y)) + 0.5) / max(len(y), 1))
+    quantiles.plot(normal, normal, color=GREY, linewidth=0.8)
+    quantiles.plot(normal, np.sort(y), ".", color=BLUE, markersize=3)
+    quantiles.set(xlabel="normal quantile", ylabel="residual")
+    for panel in (over, quantiles):
+        style.open_frame(panel)
+    return ax

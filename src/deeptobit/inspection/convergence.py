@@ -1,6 +1,7 @@
 """Convergence of a fit: the objective over steps of the solver, or over rows."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,10 @@ from deeptobit.inspection import style
 from deeptobit.inspection.heatmaps import map_height
 from deeptobit.inspection.style import BLUE, CYCLE, LIGHT, SMALL, VERMILION, Axes
 
-_ONLINE_OBJECTIVE = "mean nll per entry, before learning from it"
+_NOTHING = {
+    "evidence": "this model was chosen by cross-validation; members_ has the candidates",
+    "online": "this model has learned from too few rows to show its convergence",
+}
 
 
 class Stage(NamedTuple):
@@ -29,48 +33,73 @@ class Stage(NamedTuple):
     objective: Sequence[float]
 
 
-def draw_convergence(
-    stages: Sequence[Stage],
-    *,
-    unit: str = "iteration",
-    objective: str = "objective",
-    in_turn: bool = True,
-    ax: Axes | None = None,
-) -> Axes:
-    """The objective over the steps of one or more stages.
+def draw_convergence(history: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
+    """The objective over the steps of every stage of a fit.
+
+    Each stage continues on the x axis where the one before it ended. Those of an online fit all
+    begin at 0, for each layer learns from the same rows.
 
     Parameters
     ----------
-    stages : sequence of Stage
-    unit, objective : str
-        Labels of the axes.
-    in_turn : bool
-        Whether each stage continues on the x axis where the one before it ended; else all begin
-        at 0.
+    history : dict
+        The ``history_`` of a fitted model.
     ax : Axes, optional
 
     Examples
     --------
+    >>> from types import SimpleNamespace
     >>> from matplotlib.figure import Figure
-    >>> stages = [Stage("layer 1", [1, 2], [5.0, 4.0]), Stage("tuning", [0, 1], [4.0, 3.5])]
-    >>> ax = draw_convergence(stages, ax=Figure().subplots())
+    >>> steps = [SimpleNamespace(n_iter=1, objective=5.0), SimpleNamespace(n_iter=2, objective=4.0)]
+    >>> history = {"solver": "batch", "layers": [{"course": steps}, {"course": steps}]}
+    >>> ax = draw_convergence(history, ax=Figure().subplots())
     >>> [line.get_xdata().tolist() for line in ax.lines]
-    [[1, 2], [2, 3]]
+    [[1, 2], [3, 4]]
     """
+    stages, online, done = read_stages(history), history.get("solver") == "online", 0
+    if not stages:
+        raise ValueError(_NOTHING.get(history["solver"], "this model stored no convergence"))
     ax = style.axes_or_new(ax, 6.4, 4.0)
-    done = 0
-    for number, stage in enumerate(stages):
+    for stage, color in zip(stages, cycle(CYCLE), strict=False):
         at = done + np.asarray(stage.at)
-        color = CYCLE[number % len(CYCLE)]
         marker = "o" if len(at) <= 60 else ""
         ax.plot(at, stage.objective, marker=marker, markersize=3.5, color=color, label=stage.name)
-        done = int(at[-1]) if in_turn else done
-    ax.set(xlabel=unit, ylabel=objective)
+        done = 0 if online else int(at[-1])
+    if online:
+        ax.set(xlabel="rows learned from", ylabel="mean nll per entry, before learning from it")
+    else:
+        ax.set(xlabel="iteration", ylabel="objective, penalised mean nll per row")
     ax.locator_params(axis="x", integer=True)
     if len(stages) > 1:
         ax.legend(fontsize=SMALL, frameon=False)
     style.open_frame(ax)
     return ax
+
+
+def read_stages(history: Mapping[str, Any]) -> list[Stage]:
+    """The stages in a ``history_``; empty if it has none.
+
+    An online fit leaves out the joint tuning, which counts other steps and has another objective.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> steps = [SimpleNamespace(n_iter=1, objective=2.0), SimpleNamespace(n_iter=2, objective=1.5)]
+    >>> read_stages({"solver": "batch", "course": steps})
+    [Stage(name='layer 1', at=[1, 2], objective=[2.0, 1.5])]
+    """
+    online, tuning = history.get("solver") == "online", history.get("tuning", {})
+    stages = []
+    for depth, layer in enumerate(history.get("layers", [history]), start=1):
+        if records := layer.get("course"):
+            undone = not tuning.get("kept", False) and depth > history.get("paying_depth", depth)
+            name = f"layer {depth} (did not pay)" if undone else f"layer {depth}"
+            at = [record.n_rows if online else record.n_iter for record in records]
+            stages.append(Stage(name, at, [record.objective for record in records]))
+    if stages and not online and tuning.get("objective"):
+        undone = "" if tuning["kept"] else " (not kept)"
+        values = list(tuning["objective"])
+        stages.append(Stage(f"joint tuning{undone}", list(range(len(values))), values))
+    return stages
 
 
 def draw_steps(
@@ -108,40 +137,3 @@ def draw_steps(
     style.legend_above(ax)
     style.open_frame(ax)
     return ax
-
-
-# The stages in ``history_`` of a fitted model.
-
-
-def read_convergence(history: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments of :func:`draw_convergence`, from a ``history_``; None if it has no stages.
-
-    An online fit leaves out the joint tuning, which counts other steps and has another objective.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> steps = [SimpleNamespace(n_iter=1, objective=2.0), SimpleNamespace(n_iter=2, objective=1.5)]
-    >>> read_convergence({"solver": "batch", "course": steps})["stages"]
-    [Stage(name='layer 1', at=[1, 2], objective=[2.0, 1.5])]
-    """
-    online = history.get("solver") == "online"
-    tuning = history.get("tuning", {})
-    stages = []
-    for depth, layer in enumerate(history.get("layers", [history]), start=1):
-        records = layer.get("course")
-        if records:
-            undone = not tuning.get("kept", False) and depth > history.get("paying_depth", depth)
-            name = f"layer {depth} (did not pay)" if undone else f"layer {depth}"
-            at = [record.n_rows if online else record.n_iter for record in records]
-            stages.append(Stage(name, at, [record.objective for record in records]))
-    if not stages:
-        return None
-    if online:
-        labels = {"unit": "rows learned from", "objective": _ONLINE_OBJECTIVE}
-        return {"stages": stages, **labels, "in_turn": False}
-    if tuning.get("objective"):
-        undone = "" if tuning["kept"] else " (not kept)"
-        values = list(tuning["objective"])
-        stages.append(Stage(f"joint tuning{undone}", list(range(len(values))), values))
-    return {"stages": stages, "objective": "objective, penalised mean nll per row"}

@@ -95,6 +95,16 @@ class FittedModel(ABC):
     def _sigma(self, task: int) -> float:
         """Noise scale in the user's units."""
 
+    def _to_user(self, scale: float) -> FloatArray:
+        """Linear map of (coefficients, intercept, log σ) to the user's units, (D + 2, r + 2)."""
+        features = self.problem.features
+        r, design = features.rank, features.design
+        to_user = np.zeros((len(design.scale) + 2, r + 2))
+        to_user[:-2, :-2] = scale * features.coefficients(np.eye(r)) / design.scale[:, None]
+        to_user[-2] = -design.mean @ to_user[:-2]
+        to_user[-2, -2], to_user[-1, -1] = scale, 1.0
+        return to_user
+
     def n_entries(self) -> FloatArray:
         """Total weight of known entries per task, (T,)."""
         return self.total_weight * (self.problem.weight @ ~self.problem.targets.missing)
@@ -254,13 +264,7 @@ class FittedTobit(FittedModel):
 
     def _jacobian(self, task: int) -> FloatArray:
         """Derivative of (β, intercept, log σ) by (δ, ε, τ), (D + 2, r + 2)."""
-        features = self.problem.features
-        rank, design = features.rank, features.design
-        sigma = self.problem.scaling.scale[task] / self.point[-1, task]
-        jacobian = np.zeros((len(design.scale) + 2, rank + 2))
-        jacobian[:-2, :-2] = sigma * features.coefficients(np.eye(rank)) / design.scale[:, None]
-        jacobian[-2] = -design.mean @ jacobian[:-2]
-        jacobian[-2, -2] = sigma
+        jacobian = self._to_user(self._sigma(task))
         jacobian[-1, -1] = -1.0
         return jacobian
 
@@ -341,7 +345,7 @@ class FittedLayer(FittedModel):
         ``"robust"`` and ``"cluster"`` hold where outcomes of one row, or of one group, are
         correlated beyond what the features explain; ``"observed"`` takes them as independent.
         """
-        to_user = self._to_user(task)
+        to_user = self._to_user(self.problem.scaling.scale[task])
         if self.kinds.one_sided[task] or self._inverse is None:
             return np.full((len(to_user), len(to_user)), np.nan)
         jacobian = to_user @ self._jacobian(task)
@@ -391,16 +395,6 @@ class FittedLayer(FittedModel):
         others = np.zeros((r + 2, 2, len(U)))
         others[r, 0, task] = others[r + 1, 1, task] = 1.0
         return np.concatenate([part.reshape(r + 2, -1) for part in (by_U, by_Z, others)], axis=1)
-
-    def _to_user(self, task: int) -> FloatArray:
-        """Linear map of a task's (coefficients, b, log σ) to the user's units, (D + 2, r + 2)."""
-        features, scale = self.problem.features, self.problem.scaling.scale[task]
-        r, design = features.rank, features.design
-        to_user = np.zeros((len(design.scale) + 2, r + 2))
-        to_user[:-2, :r] = scale * features.coefficients(np.eye(r)) / design.scale[:, None]
-        to_user[-2] = -design.mean @ to_user[:-2]
-        to_user[-2, -2], to_user[-1, -1] = scale, 1.0
-        return to_user
 
     def _n_coefficients(self, task: int) -> float:
         """Trace of the likelihood's information on the scores times their covariance."""

@@ -73,7 +73,7 @@ def draw_subspaces(
     right.set_title("targets", fontsize="medium")
     ax.set_xlabel("component (share of the squared effects)", labelpad=30)
     pale = "" if stable is None else "; pale: may have the other sign in the next sample"
-    add_scale(ax, image, f"loading, the largest of each component being ±1{pale}")
+    add_scale(ax.figure, ax, image, f"loading, the largest of each component being ±1{pale}")
     return ax
 
 
@@ -125,7 +125,7 @@ def draw_similarity(cosines: "pd.DataFrame", *, ax: Axes | None = None) -> Axes:
     names = [label.get_text() for label in ax.get_yticklabels()]
     ax.set_xticks(ax.get_yticks(), names, fontsize=SMALL)
     ax.tick_params(axis="x", labelrotation=90)
-    add_scale(ax, image, "cosine between the effects of the features on two targets")
+    add_scale(ax.figure, ax, image, "cosine between the effects of the features on two targets")
     return ax
 
 
@@ -164,11 +164,10 @@ def heat_map(ax: Axes, table: "pd.DataFrame", stable: BoolArray | None = None) -
     return image
 
 
-def add_scale(ax: Axes, image: Any, label: str) -> None:
-    """A colour bar under the picture."""
-    figure: Any = ax.figure
+def add_scale(figure: Any, axes: Any, image: Any, label: str) -> None:
+    """A colour bar from −1 to 1 under the picture."""
     bar = figure.colorbar(
-        image, ax=ax, location="bottom", pad=0.02, shrink=0.6, aspect=40, ticks=[-1.0, 0.0, 1.0]
+        image, ax=axes, location="bottom", pad=0.02, shrink=0.6, aspect=40, ticks=[-1.0, 0.0, 1.0]
     )
     bar.set_label(label, fontsize=SMALL)
     bar.ax.tick_params(labelsize=SMALL)

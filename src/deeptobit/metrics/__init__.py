@@ -11,10 +11,11 @@ from deeptobit.metrics.probabilistic import (
     bound_calibration,
     censored_log_score,
     crps,
+    crps_scorer,
+    log_scorer,
     pit,
 )
 from deeptobit.metrics.recovery import mutual_coherence, principal_angles, subspace_difference
-from deeptobit.metrics.scorers import crps_scorer, log_scorer
 
 __all__ = [
     "BoundCalibration",

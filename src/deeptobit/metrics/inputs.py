@@ -68,28 +68,32 @@ def read_predictions(P: ArrayLike, targets: CensoredTargets, what: str) -> Float
     return values
 
 
-def read_sigma(sigma: ArrayLike, targets: CensoredTargets) -> FloatArray:
-    """Noise scales, positive and finite, broadcast to (N, T).
+def read_scale(
+    values: ArrayLike, targets: CensoredTargets, what: str, *, may_be_zero: bool = False
+) -> FloatArray:
+    """Noise scales, or steps between scores: finite and positive, broadcast to (N, T).
 
     Examples
     --------
-    >>> read_sigma([2.0, 3.0], read_targets([[0.5, 0.7], [0.1, 0.2]]))
+    >>> read_scale([2.0, 3.0], read_targets([[0.5, 0.7], [0.1, 0.2]]), "sigma")
     array([[2., 3.],
            [2., 3.]])
     """
-    scales = np.asarray(without_mask(sigma), dtype=np.float64)
+    scales = np.asarray(without_mask(values), dtype=np.float64)
     shape = targets.shape
     if shape[1] == 1 and scales.shape == shape[:1]:
         scales = scales[:, None]
     if scales.shape not in ((), shape[1:], shape):
         raise ValueError(
-            f"sigma must be a number, one per target or one per entry of Y, which has shape "
+            f"{what} must be a number, one per target or one per entry of Y, which has shape "
             f"{shape}; got shape {scales.shape}"
         )
     scales = np.broadcast_to(scales, shape)
-    for row, task in np.argwhere(~((scales > 0.0) & np.isfinite(scales)))[:1].tolist():
-        name, found = targets.names[task], scales[row, task]
-        raise ValueError(f"sigma must be positive and finite; got {found:g} for target {name!r}")
+    good = np.isfinite(scales) & (scales >= 0.0 if may_be_zero else scales > 0.0)
+    for row, task in np.argwhere(~good)[:1].tolist():
+        wanted = "not negative" if may_be_zero else "positive"
+        found = f"got {scales[row, task]:g} for target {targets.names[task]!r}"
+        raise ValueError(f"{what} must be finite and {wanted}; {found}")
     return scales
 
 
@@ -98,7 +102,8 @@ def read_forecast(
 ) -> tuple[CensoredTargets, FloatArray, FloatArray]:
     """Outcomes, their predicted scores and noise scales, each (N, T)."""
     targets = read_targets(Y, lower, upper)
-    return targets, read_predictions(latent, targets, "latent"), read_sigma(sigma, targets)
+    eta = read_predictions(latent, targets, "latent")
+    return targets, eta, read_scale(sigma, targets, "sigma")
 
 
 def read_weights(
@@ -143,7 +148,7 @@ def _is_per_entry(bound: BoundsLike, Y: ArrayLike) -> bool:
 
 # Means over the known entries of a task, and over tasks.
 
-Multioutput: TypeAlias = Literal["uniform_average", "raw_values"] | ArrayLike
+Multioutput: TypeAlias = Literal["uniform_average", "raw_values"]
 
 
 def read_entry_weights(
@@ -180,38 +185,23 @@ def average_rows(losses: FloatArray, weights: FloatArray) -> FloatArray:
 def combine_tasks(
     per_task: FloatArray, multioutput: Multioutput, names: Sequence[str]
 ) -> float | FloatArray:
-    """All T values, their mean, or their weighted mean; a NaN is an error.
+    """All T values, or their mean; a NaN is an error.
 
     Examples
     --------
     >>> combine_tasks(np.array([1.0, 4.0]), "uniform_average", ["a", "b"])
     2.5
-    >>> combine_tasks(np.array([1.0, 4.0]), [2.0, 1.0], ["a", "b"])
-    2.0
     """
     for task in np.flatnonzero(np.isnan(per_task)).tolist():
         raise ValueError(
             f"the score of target {names[task]!r} is not a number: outcomes or predictions are too "
             "large to compute with"
         )
-    if isinstance(multioutput, str):
-        if multioutput == "raw_values":
-            return per_task
-        if multioutput == "uniform_average":
-            return float(per_task.mean())
-        raise ValueError(
-            "multioutput must be 'uniform_average', 'raw_values' or one weight per target; "
-            f"got {multioutput!r}"
-        )
-    weights = np.asarray(multioutput, dtype=np.float64)
-    if weights.shape != per_task.shape:
-        wanted = f"multioutput must have one weight per target, shape {per_task.shape}"
-        raise ValueError(f"{wanted}; got shape {weights.shape}")
-    if not (np.isfinite(weights).all() and (weights >= 0.0).all() and weights.any()):
-        wanted = "the target weights in multioutput must be finite, not negative and not all 0"
-        raise ValueError(f"{wanted}; got {weights.tolist()}")
-    counted = weights > 0.0
-    return float(np.average(per_task[counted], weights=weights[counted]))
+    if multioutput == "raw_values":
+        return per_task
+    if multioutput == "uniform_average":
+        return float(per_task.mean())
+    raise ValueError(f"multioutput must be 'uniform_average' or 'raw_values'; got {multioutput!r}")
 
 
 # Entries with one recorded value, and the bounds at which it was censored.

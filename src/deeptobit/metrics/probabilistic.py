@@ -1,15 +1,15 @@
 """Scores and calibration of censored predictive distributions."""
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.likelihood import Noise, Predictive, at_entries, resolve_noise
 from deeptobit.metrics import inputs
 from deeptobit.metrics.inputs import Multioutput, TargetsLike
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import BoundsLike
 
 
 def censored_log_score(
@@ -50,8 +50,8 @@ def censored_log_score(
         The family of f and F.
     sample_weight : array of shape (N,), optional
         Weight 2 counts a row twice.
-    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
-        Mean over tasks, all T values, or the mean with these task weights.
+    multioutput : {"uniform_average", "raw_values"}
+        Mean over tasks, or all T values.
 
     Returns
     -------
@@ -106,8 +106,8 @@ def crps(
         The family of ε.
     sample_weight : array of shape (N,), optional
         Weight 2 counts a row twice.
-    multioutput : {"uniform_average", "raw_values"} or array of shape (T,)
-        Mean over tasks, all T values, or the mean with these task weights.
+    multioutput : {"uniform_average", "raw_values"}
+        Mean over tasks, or all T values.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def pit(
     array([0.3379, 0.4353,    nan])
     """
     targets, eta, scale = inputs.read_forecast(Y, latent, sigma, lower, upper)
-    steps = _read_step(step, targets)
+    steps = inputs.read_scale(0.0 if step is None else step, targets, "step", may_be_zero=True)
     entries = inputs.recorded(targets)
     predictive = entries.predictive(resolve_noise(noise), eta, scale)
     half = np.where(entries.on_scale, 0.5 * steps[entries.known], 0.0)
@@ -197,19 +197,6 @@ def pit(
     transformed = np.full(targets.shape, np.nan)
     transformed[entries.known] = below + known_draws * (up_to - below)
     return transformed[:, 0] if targets.one_dimensional else transformed
-
-
-def _read_step(step: ArrayLike | None, targets: CensoredTargets) -> FloatArray:
-    """Rounding steps, broadcast to (N, T)."""
-    steps = np.asarray(0.0 if step is None else step, dtype=np.float64)
-    if steps.shape not in ((), targets.shape[1:]):
-        wanted = f"step must be a number or one per target ({targets.shape[1]})"
-        raise ValueError(f"{wanted}; got shape {steps.shape}")
-    steps = np.broadcast_to(steps, targets.shape[1:])
-    for task in np.flatnonzero(~((steps >= 0.0) & np.isfinite(steps))).tolist():
-        found = f"got {steps[task]:g} for target {targets.names[task]!r}"
-        raise ValueError(f"step must be finite and not negative; {found}")
-    return np.broadcast_to(steps, targets.shape)
 
 
 # Calibration of the probability of being at a bound.
@@ -225,7 +212,7 @@ class BoundCalibration(NamedTuple):
     predicted, observed : arrays of shape (B,)
         Mean predicted probability and share at the bound, of the B bins that are not empty.
     count : array of shape (B,)
-        Entries in each bin; their total weight if there are weights.
+        Entries in each bin.
     """
 
     expected_error: float
@@ -239,14 +226,13 @@ def bound_calibration(
     probability: ArrayLike,
     *,
     n_bins: int = 10,
-    sample_weight: ArrayLike | None = None,
 ) -> BoundCalibration:
     r"""Expected calibration error of the probability of being at a bound; lower is better.
 
     .. math:: \sum_b \frac{W_b}{W} \left|\mathrm{observed}_b - \mathrm{predicted}_b\right|
 
-    over bins of equal width on [0, 1], pooled over all entries of all tasks; W_b is the number
-    (or weight) of entries in bin b.
+    over bins of equal width on [0, 1], pooled over all entries of all tasks; W_b is the number of
+    entries in bin b.
 
     Parameters
     ----------
@@ -257,8 +243,6 @@ def bound_calibration(
         Predicted probability of it, in [0, 1].
     n_bins : int
         Number of bins.
-    sample_weight : array of shape (N,), optional
-        Weight 2 counts a row twice.
 
     Returns
     -------
@@ -274,29 +258,8 @@ def bound_calibration(
     >>> result.predicted, result.observed, result.count
     (array([0.35, 0.85]), array([0.5, 1. ]), array([2., 2.]))
     """
-    happened, predicted = _read_shares(at_bound, probability)
-    if n_bins != int(n_bins) or n_bins < 1:
-        raise ValueError(f"n_bins must be a positive whole number; got {n_bins}")
-    rows = inputs.read_weights(sample_weight, len(happened))
-    weights = np.broadcast_to(rows.reshape(-1, *[1] * (happened.ndim - 1)), happened.shape)
-    known = ~np.isnan(happened) & (weights > 0.0)
-    if not known.any():
-        raise ValueError("at_bound has no known entry (of positive weight)")
-    happened, predicted, weights = happened[known], predicted[known], weights[known]
-    bins = np.minimum((predicted * n_bins).astype(np.intp), int(n_bins) - 1)
-    _, bins = np.unique(bins, return_inverse=True)  # empty bins are left out
-    count = np.bincount(bins, weights).astype(np.float64)
-    by_bin = np.bincount(bins, weights * predicted) / count
-    seen = np.bincount(bins, weights * happened) / count
-    error = float(np.average(np.abs(seen - by_bin), weights=count))
-    return BoundCalibration(error, by_bin, seen, count)
-
-
-def _read_shares(at_bound: ArrayLike, probability: ArrayLike) -> tuple[FloatArray, FloatArray]:
     happened = np.asarray(at_bound, dtype=np.float64)
     predicted = np.asarray(probability, dtype=np.float64)
-    if happened.ndim not in (1, 2):
-        raise ValueError(f"at_bound must be 1-d or 2-d; got {happened.ndim} dimensions")
     wrong = ~(np.isnan(happened) | (happened == 0.0) | (happened == 1.0))
     if wrong.any():
         found = f"{happened[wrong][0]:g}"
@@ -307,4 +270,58 @@ def _read_shares(at_bound: ArrayLike, probability: ArrayLike) -> tuple[FloatArra
     wrong = ~((predicted >= 0.0) & (predicted <= 1.0))
     if wrong.any():
         raise ValueError(f"probability must lie between 0 and 1; got {predicted[wrong][0]:g}")
-    return happened, predicted
+    check_count("n_bins", n_bins)
+    known = ~np.isnan(happened)
+    if not known.any():
+        raise ValueError("at_bound has no known entry")
+    happened, predicted = happened[known], predicted[known]
+    bins = np.minimum((predicted * n_bins).astype(np.intp), n_bins - 1)
+    _, bins = np.unique(bins, return_inverse=True)  # empty bins are left out
+    count = np.bincount(bins).astype(np.float64)
+    by_bin, seen = (np.bincount(bins, values) / count for values in (predicted, happened))
+    error = float(np.average(np.abs(seen - by_bin), weights=count))
+    return BoundCalibration(error, by_bin, seen, count)
+
+
+# Scorers for scikit-learn's ``scoring=``: whole predictive distributions, higher is better.
+
+
+def log_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Mean log density per entry, as ``score_log``, of an estimator or a pipeline that ends in one.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from deeptobit import TobitRegressor, datasets
+    >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), TobitRegressor())
+    >>> cross_val_score(model, X, Y, cv=2, scoring=log_scorer).round(2)
+    array([-1.58, -1.63])
+    """
+    model, X = _last_step(estimator, X)
+    return float(model.score_log(X, y))
+
+
+def crps_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Minus the continuous ranked probability score, averaged over targets.
+
+    Examples
+    --------
+    >>> from deeptobit import TobitRegressor, datasets
+    >>> X, Y, _ = datasets.make_subspace(200, 4, 3, 1, random_state=0)
+    >>> round(crps_scorer(TobitRegressor().fit(X, Y), X, Y), 2)
+    -0.83
+    """
+    model, X = _last_step(estimator, X)
+    targets = model._read_again(y)
+    found = model._predictive_for(X, targets)
+    return -float(crps(targets, found.latent, found.sigma, noise=found.noise))
+
+
+def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The model of a pipeline, and the features that it sees."""
+    if hasattr(estimator, "steps"):
+        return estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
+    return estimator, X

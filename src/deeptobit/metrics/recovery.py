@@ -1,6 +1,6 @@
 """How well a task subspace was recovered."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,10 +51,7 @@ def principal_angles(U: ArrayLike, U_hat: ArrayLike) -> FloatArray:
     >>> np.degrees(principal_angles(U, U_hat)).round(4)
     array([ 0., 45.])
     """
-    truth, estimate = _read_matrix(U, "U"), _read_matrix(U_hat, "U_hat")
-    if len(truth) != len(estimate):
-        shapes = f"U has shape {truth.shape} but U_hat has shape {estimate.shape}"
-        raise ValueError(f"{shapes}; both need one row per task")
+    truth, estimate = _read_pair(U, U_hat)
     smaller, larger = sorted((orth(truth), orth(estimate)), key=np.size)
     overlap = larger.T @ smaller
     # scipy.linalg.subspace_angles picks sine or cosine in the wrong order (SciPy 1.17): beside an
@@ -90,25 +87,21 @@ def subspace_difference(U: ArrayLike, U_hat: ArrayLike) -> float:
     return float(np.linalg.norm((truth - estimate) / size) / np.linalg.norm(truth / size))
 
 
-def mutual_coherence(
-    U: ArrayLike, U_hat: ArrayLike, *, axis: Literal["columns", "rows"] = "columns"
-) -> MutualCoherence:
-    r"""Absolute cosines between all pairs of columns (or rows) of two matrices.
+def mutual_coherence(U: ArrayLike, U_hat: ArrayLike) -> MutualCoherence:
+    r"""Absolute cosines between all pairs of columns of two matrices.
 
     .. math::
         \frac{|u_j^\top \hat u_k|}{\|u_j\|\,\|\hat u_k\|}, \qquad
         E|\cos| = \frac{\Gamma(n/2)}{\sqrt\pi\,\Gamma((n+1)/2)}
 
-    The expectation is that of independent Gaussian vectors of length n, the level that the mean
+    The expectation is that of independent Gaussian vectors of length n = T, the level that the mean
     has by chance: 0.26 at n = 10, 0.08 at n = 100. The paper reports maximum and mean; neither is
     invariant under U → UA, and a mean at chance level says nothing of recovery. Report
     :func:`principal_angles` beside it.
 
     Parameters
     ----------
-    U, U_hat : arrays of shapes (T, R) and (T, S), or for rows (T, R) and (M, R)
-    axis : {"columns", "rows"}
-        Which vectors are paired: columns have length n = T, rows n = R.
+    U, U_hat : arrays of shapes (T, R) and (T, S)
 
     Returns
     -------
@@ -121,18 +114,20 @@ def mutual_coherence(
     >>> [round(value, 4) for value in result]
     [1.0, 0.6, 0.6366]
     """
-    truth, estimate = _read_matrix(U, "U"), _read_matrix(U_hat, "U_hat")
-    if axis not in ("columns", "rows"):
-        raise ValueError(f"axis must be 'columns' or 'rows'; got {axis!r}")
-    if axis == "columns":
-        truth, estimate = truth.T, estimate.T
-    length = truth.shape[1]
-    if length != estimate.shape[1]:
-        other = estimate.shape[1]
-        raise ValueError(f"the {axis} of U have length {length} but those of U_hat have {other}")
-    cosines = np.abs(_unit_rows(truth, "U", axis) @ _unit_rows(estimate, "U_hat", axis).T)
+    truth, estimate = _read_pair(U, U_hat)
+    cosines = np.abs(_unit_columns(truth, "U").T @ _unit_columns(estimate, "U_hat"))
+    length = len(truth)
     chance = np.exp(gammaln(0.5 * length) - gammaln(0.5 * (length + 1))) / np.sqrt(np.pi)
     return MutualCoherence(float(min(cosines.max(), 1.0)), float(cosines.mean()), float(chance))
+
+
+def _read_pair(U: ArrayLike, U_hat: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Two matrices with one row per task."""
+    truth, estimate = _read_matrix(U, "U"), _read_matrix(U_hat, "U_hat")
+    if len(truth) != len(estimate):
+        shapes = f"U has shape {truth.shape} but U_hat has shape {estimate.shape}"
+        raise ValueError(f"{shapes}; both need one row per task")
+    return truth, estimate
 
 
 def _read_matrix(matrix: ArrayLike, what: str, *, may_be_zero: bool = False) -> FloatArray:
@@ -146,9 +141,9 @@ def _read_matrix(matrix: ArrayLike, what: str, *, may_be_zero: bool = False) -> 
     return values
 
 
-def _unit_rows(vectors: FloatArray, what: str, axis: str) -> FloatArray:
-    size = np.abs(vectors).max(axis=1, keepdims=True)
+def _unit_columns(vectors: FloatArray, what: str) -> FloatArray:
+    size = np.abs(vectors).max(axis=0)
     for index in np.flatnonzero(size == 0.0).tolist():
-        raise ValueError(f"{axis[:-1]} {index} of {what} is 0 and has no direction")
+        raise ValueError(f"column {index} of {what} is 0 and has no direction")
     scaled = vectors / size
-    return np.asarray(scaled / np.linalg.norm(scaled, axis=1, keepdims=True))
+    return np.asarray(scaled / np.linalg.norm(scaled, axis=0))

@@ -90,7 +90,7 @@ def test_report_and_predict_work_too(folder: Path) -> None:
     found = run("report", folder / "study.deeptobit")
     assert found.exit_code == 0, found.output
     page = (folder / "study.html").read_text(encoding="utf-8")
-    assert "Mixed Tobit regression" in page
+    assert "mixed Tobit regression" in page
     assert "none is real" in page
     found = run("predict", folder / "study.deeptobit", folder / "visits.csv")
     assert found.exit_code == 0, found.output

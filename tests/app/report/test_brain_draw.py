@@ -128,7 +128,7 @@ def test_what_has_no_place_is_listed_under_the_maps() -> None:
     note = draw_brain_maps(values).get_supxlabel().replace("\n", " ")
     assert note == (
         "Grey: not cortex, or no value (1 of 68 regions). Not on the map: totals of a hemisphere "
-        "or the head (eTIV); features outside the atlas (lh_superiofrontal_thickness, "
+        "or the head (eTIV); features outside the atlas (lh_superiofrontal_thickness and "
         "Left-Hippocampus)."
     )
 

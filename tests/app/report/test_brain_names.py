@@ -159,6 +159,6 @@ def test_a_sentence_lists_what_has_no_place() -> None:
     found = recognise_regions(["lh_insula_area", "eTIV", "age", "sex", "apoe4", "ctx-lh-none"])
     assert found.not_drawn() == (
         "Not on the map: totals of a hemisphere or the head (eTIV); "
-        "features outside the atlas (age, sex, apoe4, ctx-lh-none)."
+        "features outside the atlas (age, sex, apoe4 and ctx-lh-none)."
     )
     assert found.not_drawn(shown=2).endswith("(age, sex and 2 more).")

@@ -7,7 +7,7 @@ import pytest
 
 from deeptobit import CensoredTargets, SubspaceNetworkCV, SubspaceNetworkRegressor, datasets
 from deeptobit.app.report.brain import draw_cortex
-from deeptobit.app.report.directions import (
+from deeptobit.app.report.effects import (
     Directions,
     in_words,
     shared_directions,

@@ -249,7 +249,7 @@ def test_what_check_found_names_no_group_and_no_small_count(tmp_path: Path) -> N
     ("bounds", "said"),
     [
         ("", "No outcome has a bound"),
-        ("lower = 0\nupper = 2\n", "It is recorded between bounds"),
+        ("lower = 0\nupper = 2\n", "The outcome is recorded between bounds"),
         ('lower = "limit"\noutside = "clip"\n', "by row – open"),
     ],
 )

@@ -1,7 +1,8 @@
+import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit.app.report.directions import similarity_words
+from deeptobit.app.report.effects import similarity_words
 from deeptobit.app.report.words import _bounds
 
 
@@ -25,16 +26,17 @@ def test_opposite_outcomes_are_not_alike(cosine: float, said: str) -> None:
     assert similarity_words(pd.DataFrame([[1.0, cosine], [cosine, 1.0]], names, names)) == said
 
 
-@pytest.mark.parametrize(
-    ("n_outcomes", "bounded", "often", "said"),
-    [
-        (1, 1, 1, "It is recorded between bounds, and 10 % or more of its values are at one;"),
-        (1, 1, 0, "It is recorded between bounds, and less than 10 % of its values are at one;"),
-        (3, 1, 1, "1 of the 3 is recorded between bounds, and 10 % or more of its values are at"),
-        (3, 2, 1, "2 of the 3 are recorded between bounds, and 1 of them has 10 % or more of the"),
-        (3, 3, 2, "All are recorded between bounds, and 2 of them have 10 % or more of the values"),
-        (3, 3, 0, "All are recorded between bounds, and none of them has 10 % or more of the"),
-    ],
-)
-def test_bounds_of_one_and_of_many(n_outcomes: int, bounded: int, often: int, said: str) -> None:
-    assert _bounds(n_outcomes, bounded, often).startswith(said)
+def test_bounds_and_values_at_them_are_counted() -> None:
+    table = pd.DataFrame(
+        {
+            "lower": [0.0, -np.inf, np.nan],
+            "upper": [30.0, np.inf, np.inf],
+            "at_lower": [0.05, 0.0, 0.02],
+            "at_upper": [0.06, 0.0, 0.0],
+        }
+    )
+    assert _bounds(table).startswith(
+        "2 of the 3 outcomes are recorded between bounds, 1 of them with 10 % or more of the values"
+    )
+    assert _bounds(table.iloc[[0]]).startswith("The outcome is recorded between bounds. The model")
+    assert _bounds(table.iloc[[1]]) == ""

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from deeptobit import AutoTobitRegressor, SubspaceNetworkRegressor, TobitRegressor
-from deeptobit.app.report.points import effect_rows, effect_words, part_rows
+from deeptobit.app.report.effects import effect_rows, part_rows
 from deeptobit.app.study import HeldOut
 from deeptobit.app.study.comparison import _is_tied
 from deeptobit.app.study.data import EncodedColumn, Encoder
@@ -99,7 +99,7 @@ def test_a_report_speaks_of_them() -> None:
     assert volume[2].text.startswith("+0.")
     low, high = (float(part) for part in volume[3].text.split(" to "))
     assert low < float(volume[2].text) < high
-    assert effect_words(fitted).startswith("The strongest: site: B: ")
+    assert effect_rows(fitted, {})[0][1].text == "site: B"
     parts = part_rows(fitted, fitted.held_out.table())
     assert [row[1].text for row in parts] == ["A", "B"]
 

@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from deeptobit.app.report.words import listed
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import packaged_table
+from deeptobit.inspection.heatmaps import scaled
 
 SIDES = ("left", "right")
 NO_CORTEX = 0  # the medial wall; region k of region_names() is k + 1
@@ -89,7 +91,8 @@ class Regions:
             "repetitions": self.repeated,
             "features outside the atlas": self.unknown,
         }
-        parts = [f"{kind} ({_listed(names, shown)})" for kind, names in kinds.items() if names]
+        found = {kind: listed(names, shown or len(names)) for kind, names in kinds.items() if names}
+        parts = [f"{kind} ({names})" for kind, names in found.items()]
         return f"Not on the map: {'; '.join(parts)}." if parts else ""
 
 
@@ -121,11 +124,11 @@ def recognise_regions(names: Iterable[str]) -> Regions:
     >>> found.measures, found.totals, found.unknown
     (['thickness', 'value'], ('rh_WhiteSurfArea',), ('age', 'lh_bankssts_thickness (missing)'))
     """
-    places = [(str(name), read_place(str(name))) for name in names]
-    others = [name for name, place in places if not place]
+    found = [(str(name), read_name(str(name))) for name in names]
+    places = [(name, place) for name, place in found if isinstance(place, Place)]
     table = pd.DataFrame(
-        [place for _, place in places if place],
-        index=pd.Index([name for name, place in places if place], dtype=object),
+        [place for _, place in places],
+        index=pd.Index([name for name, _ in places], dtype=object),
         columns=list(Place._fields),
     )
     several = table.groupby("measure")["suffix"].transform("nunique") > 1
@@ -135,16 +138,10 @@ def recognise_regions(names: Iterable[str]) -> Regions:
     again = table.duplicated()
     return Regions(
         table=table[~again],
-        totals=tuple(name for name in others if is_total(name)),
+        totals=tuple(name for name, kind in found if kind == "total"),
         repeated=tuple(table.index[again]),
-        unknown=tuple(name for name in others if not is_total(name)),
+        unknown=tuple(name for name, kind in found if kind == "unknown"),
     )
-
-
-def _listed(names: tuple[str, ...], shown: int | None) -> str:
-    if shown is None or len(names) <= shown:
-        return ", ".join(names)
-    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
 
 
 def regional_values(
@@ -175,14 +172,18 @@ def regional_values(
     array([[ nan,  0.5,  nan],
            [ nan, -1. ,  nan]])
     """
-    first = values[~values.index.duplicated()]
-    first = first.loc[regions.table.index]
-    scaled = _scaled(first) if scale else first
+    first = values[~values.index.duplicated()].loc[regions.table.index].astype(np.float64)
+    for row, column in np.argwhere(np.isinf(first.to_numpy()))[:1]:
+        raise ValueError(
+            f"the value of {first.index[row]} in component {first.columns[column]} is infinite; "
+            "a brain map needs finite numbers, or NaN where there is none"
+        )
+    loadings = scaled(first) if scale else first
     chosen = regions.table[regions.table["measure"] == measure]
     result = np.full((values.shape[1], len(SIDES), len(region_names()) + 1), np.nan)
     side = [SIDES.index(name) for name in chosen["hemisphere"]]
     region = [region_names().index(name) + NO_CORTEX + 1 for name in chosen["region"]]
-    result[:, side, region] = scaled.loc[chosen.index].to_numpy().T
+    result[:, side, region] = loadings.loc[chosen.index].to_numpy().T
     empty = np.isnan(result).all(axis=(1, 2))
     if empty.any():
         raise ValueError(
@@ -190,19 +191,6 @@ def regional_values(
             "are NaN; leave it out"
         )
     return result
-
-
-def _scaled(values: pd.DataFrame) -> pd.DataFrame:
-    """Components divided by their largest absolute value in any region and measure."""
-    numbers = values.to_numpy(dtype=np.float64)
-    if np.isinf(numbers).any():
-        row, column = np.argwhere(np.isinf(numbers))[0]
-        raise ValueError(
-            f"the value of {values.index[row]} in component {values.columns[column]} is infinite; "
-            "a brain map needs finite numbers, or NaN where there is none"
-        )
-    largest = np.fmax.reduce(np.abs(numbers), axis=0, initial=0.0)  # NaN does not count
-    return values.astype(np.float64).div(np.where(largest > 0.0, largest, 1.0), axis="columns")
 
 
 # Reading names.
@@ -238,46 +226,32 @@ def region_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(region for _, region in atlas().values()))
 
 
-def read_place(name: str) -> Place | None:
-    """Hemisphere, region and measure of a column; None if it is not one of the 68 regions.
+def read_name(name: str) -> Place | Literal["total", "unknown"]:
+    """Hemisphere, region and measure of a column, if it is one of the 68 regions.
+
+    Otherwise whether it measures a hemisphere or the head as a whole.
 
     Examples
     --------
-    >>> read_place("lh_superiorfrontal_thickness")
+    >>> read_name("lh_superiorfrontal_thickness")
     Place(hemisphere='left', region='superiorfrontal', measure='thickness', suffix='')
-    >>> read_place("ctx-rh-bankssts")
+    >>> read_name("ctx-rh-bankssts")
     Place(hemisphere='right', region='bankssts', measure='value', suffix='')
-    >>> read_place("ST102CV_UCSFFSX")
+    >>> read_name("ST102CV_UCSFFSX")
     Place(hemisphere='right', region='paracentral', measure='volume', suffix='ucsffsx')
-    >>> read_place("lh_insula_area (missing)")
+    >>> [read_name(name) for name in ("lh_WhiteSurfArea_area", "ST87SA", "eTIV", "age")]
+    ['total', 'total', 'total', 'unknown']
     """
     if not _PLAIN.fullmatch(name):
-        return None
-    code = _ADNI.fullmatch(name.lower())
-    if code and code[1] in atlas() and code[2] in _ADNI_MEASURES:
-        return Place(*atlas()[code[1]], _ADNI_MEASURES[code[2]], code[3] or "")
-    return _freesurfer_place(_words(name))
-
-
-def is_total(name: str) -> bool:
-    """Whether a column measures a hemisphere or the head as a whole.
-
-    Examples
-    --------
-    >>> names = "lh_WhiteSurfArea_area", "ST87SA", "eTIV", "lh_insula_area", "age"
-    >>> [is_total(name) for name in names]
-    [True, True, True, False, False]
-    """
-    if not _PLAIN.fullmatch(name):
-        return False
-    code = _ADNI.fullmatch(name.lower())
-    if code:
-        return code[1] in _ADNI_TOTALS
-    return _TOTAL.fullmatch("".join(_words(name))) is not None
-
-
-def _words(name: str) -> list[str]:
-    return [word for word in _SEPARATOR.split(name.lower()) if word]
+        return "unknown"
+    if code := _ADNI.fullmatch(name.lower()):
+        if code[1] in atlas() and code[2] in _ADNI_MEASURES:
+            return Place(*atlas()[code[1]], _ADNI_MEASURES[code[2]], code[3] or "")
+        return "total" if code[1] in _ADNI_TOTALS else "unknown"
+    words = [word for word in _SEPARATOR.split(name.lower()) if word]
+    if place := _freesurfer_place(words):
+        return place
+    return "total" if _TOTAL.fullmatch("".join(words)) else "unknown"
 
 
 def _freesurfer_place(words: list[str]) -> Place | None:

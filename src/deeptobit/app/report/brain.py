@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from deeptobit.app.report.atlas import SIDES, Regions, recognise_regions, regional_values
-from deeptobit.app.report.directions import Directions, in_words
+from deeptobit.app.report.effects import Directions, in_words
 from deeptobit.app.report.pictures import Picture, as_picture
 from deeptobit.app.report.surface import EXTRA, VIEWS, cortex_view
 from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import MissingExtraError
 from deeptobit.extras import require
-from deeptobit.inspection import PALE
+from deeptobit.inspection.heatmaps import PALE, add_scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,7 +109,10 @@ def draw_brain_maps(
         style = {"rotation": 0, "ha": "right", "va": "center", "parse_math": False}
         ax.set_ylabel(label, fontsize=_SMALL, **style)
     among = "" if len(regions.measures) == 1 else " in any measure"
-    _add_scale(figure, axes, f"{measure}: loading, the largest of each component{among} being ±1")
+    scale = require("matplotlib.cm", EXTRA).ScalarMappable(cmap=_COLOURS)
+    scale.set_clim(-1.0, 1.0)
+    label = f"{measure}: loading, the largest of each component{among} being ±1"
+    add_scale(figure, axes.ravel().tolist(), scale, label)
     figure.supxlabel(note, fontsize=_SMALL, parse_math=False)
     return figure
 
@@ -152,17 +155,6 @@ def _labels(names: pd.Index, tasks: Sequence[str] | None) -> list[str]:
     texts = [""] * len(names) if tasks is None else tasks
     lines = [[*str(n).splitlines(), *t.splitlines()] for n, t in zip(names, texts, strict=True)]
     return ["\n".join(_wrapped(line, _LABEL_WIDTH) for line in label) for label in lines]
-
-
-def _add_scale(figure: Figure, axes: Any, label: str) -> None:
-    colors = require("matplotlib.colors", EXTRA)
-    scale = require("matplotlib.cm", EXTRA).ScalarMappable(colors.Normalize(-1.0, 1.0), _COLOURS)
-    place: dict[str, Any] = {"location": "bottom", "shrink": 0.45, "aspect": 35, "pad": 0.02}
-    ticks = [-1.0, -0.5, 0.0, 0.5, 1.0]
-    bar = figure.colorbar(scale, ax=axes.ravel().tolist(), ticks=ticks, **place)
-    bar.ax.tick_params(labelsize=_SMALL, length=2)
-    bar.set_label(label, fontsize=_SMALL)
-    bar.outline.set_visible(False)
 
 
 def _note(by_region: FloatArray, regions: Regions, letters: int) -> str:

@@ -19,10 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.app.report import privacy
 from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_rows, percent, plural
-from deeptobit.app.study import FEWEST, MEASURES, FittedStudy, measure, versions, write_whole
+from deeptobit.app.study import FEWEST, FittedStudy, measure, versions, write_whole
 from deeptobit.app.study.columns import reveals_small_count
-from deeptobit.likelihood import Noise, NoiseByTask, Predictive, grid_of, of_task
-from deeptobit.targets import CensoredTargets
+from deeptobit.likelihood import Noise, NoiseByTask, grid_of, of_task
 
 Card = dict[str, Any]
 
@@ -64,33 +63,44 @@ def study_card(fitted: FittedStudy, *, small_counts: bool | None = None) -> Card
     >>> card["name"], card["data"]["features"][0]["mean"], card["scores"]["targets"][0]["r2"]
     ('clinic', 59.5, 0.986)
     """
-    table = fitted.held_out.table()
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
-    min_count, rare = (1, {}) if shown else (FEWEST, fitted.encoder.rare)
+    return describe_study(fitted, fitted.held_out.table(), shown)
+
+
+def describe_study(fitted: FittedStudy, table: pd.DataFrame, small_counts: bool) -> Card:
+    """The card of a study, given the table of its held-out results."""
+    min_count, rare = (1, {}) if small_counts else (FEWEST, fitted.encoder.rare)
     data: Card = {"rows": _count(fitted.n_rows, min_count)}
     how = f"{held_out_rows(fitted, min_count)}, in {fitted.facts.get('folds')} folds."
     if fitted.streamed:
         data["held_out_rows"] = _count(fitted.n_held_out, min_count)
         how = f"{held_out_rows(fitted)}. Values, shares and scores are theirs."
     data["groups"] = None if fitted.n_groups is None else _count(fitted.n_groups, min_count)
-    data["targets"] = _target_rows(table, fitted.n_held_out, min_count)
+    data["features_with_missing_cells"] = sum(one.indicator for one in fitted.encoder.columns)
+    data["targets"], scores = _outcomes(table, fitted.n_held_out, min_count)
     data["features"] = _column_rows(fitted, min_count)
     return {
         "name": fitted.name,
-        "left_out": _left_out(shown),
+        "left_out": _left_out(small_counts),
         "model": _model(fitted.model, table["lower"], table["upper"]),
         "data": data,
         "scores": {
             "how": f"{how} Nominal coverage of the intervals: "
             f"{percent(fitted.held_out.coverage)}. null: a model without features.",
-            "targets": _score_rows(table, ("", "null_"), min_count),
+            "targets": scores,
         },
         "cautions": cautions(fitted, table),
         "findings": [
             f"{finding.level}: {finding.about}: {finding.message}"
             for finding in privacy.published(fitted.findings, rare, min_count)
         ],
-        "settings": study_settings(fitted),
+        "settings": {
+            f"{title}.{field.name}": json_value(getattr(section, field.name))
+            for title in ("data", "features", "model")
+            for section in [getattr(fitted.study, title)]
+            for field in fields(section)
+            if field.name != "file"
+        },
         "made_with": dict(fitted.facts),
     }
 
@@ -135,23 +145,14 @@ def model_card(
     if hasattr(model, "best_score_"):
         scores[f"cross_validated_{model.scoring}"] = _rounded(model.best_score_)
     if Y is not None:
-        targets = Y
-        if not isinstance(Y, CensoredTargets):
-            names = model.target_names_
-            targets = CensoredTargets.from_bounds(
-                Y, model.lower_, model.upper_, names=names, outside=model.outside
-            )
-        latent = model.predict(X, kind="latent").reshape(targets.shape)
-        bounds = targets.lower_bounds, targets.upper_bounds
-        predictive = Predictive(model.noise_, latent, model.sigma_, *bounds)
+        targets, predictive = model._compared(X, Y)
         table = targets.describe().assign(**measure(targets, predictive, _COVERAGE))
         data["rows"] = _count(len(targets), min_count)
-        data["targets"] = _target_rows(table, len(targets), min_count)
         scores["how"] = (
             "On the rows passed with the model; if it was fitted to them, they flatter it. "
             f"Nominal coverage of the intervals: {percent(_COVERAGE)}."
         )
-        scores["targets"] = _score_rows(table, ("",), min_count)
+        data["targets"], scores["targets"] = _outcomes(table, len(targets), min_count)
     data["features"] = _feature_rows(model, X, min_count)
     return {
         "name": name or type(model).__name__,
@@ -175,42 +176,32 @@ def _left_out(small_counts: bool) -> str:
 
 def _model(model: Any, lower: Iterable[float], upper: Iterable[float]) -> Card:
     """What was fitted: class, sizes, noise, and the bounds and σ of every target."""
-    sizes = {"layers": "n_layers_", "rank": "rank_"}
+    noise = model.noise_
+    sizes = {"layers": "n_layers_", "rank": "rank_", "random_effects": "effects_"}
+    sizes |= {"person_rank": "person_rank_", "visit_rank": "visit_rank_"}
     return {
         "class": type(model).__name__,
         "predicts": plural(len(model.target_names_), "target"),
         "from": plural(model.n_features_in_, "feature"),
-        **{title: getattr(model, name) for title, name in sizes.items() if hasattr(model, name)},
-        "noise": noise_words(model.noise_),
+        **{
+            title: json_value(getattr(model, name))
+            for title, name in sizes.items()
+            if hasattr(model, name)
+        },
+        "noise": "of each target" if isinstance(noise, NoiseByTask) else noise.name,
         "targets": [
             {
                 "name": name,
                 "lower": float(low) if isfinite(low) else bound(low),
                 "upper": float(high) if isfinite(high) else bound(high),
                 "sigma": _rounded(sigma),
-                **_noise(model.noise_, task),
+                **_noise(noise, task),
             }
             for task, (name, low, high, sigma) in enumerate(
                 zip(model.target_names_, lower, upper, model.sigma_, strict=True)
             )
         ],
     }
-
-
-def noise_words(noise: Noise) -> str:
-    """The noise of a model, in words if every target has its own.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> noise_words(Gaussian()), noise_words(NoiseByTask([Gaussian(), Logistic()]))
-    ('gaussian', 'tails and skew of every outcome by itself')
-    """
-    if not isinstance(noise, NoiseByTask):
-        return noise.name
-    if noise.spread is None:
-        return "tails and skew of every outcome by itself"
-    return "tails, skew and a spread that changes with the score, of every outcome by itself"
 
 
 def _noise(noise: Noise, task: int) -> Card:
@@ -224,37 +215,19 @@ def _noise(noise: Noise, task: int) -> Card:
     return found
 
 
-def _target_rows(table: pd.DataFrame, n_rows: int, min_count: int) -> list[Card]:
-    """Number of values and shares at the bounds of every target; what is hidden is text."""
-    rows = []
-    for name, row in table.iterrows():
-        entries = int(row["entries"])
-        values = privacy.hidden_part(entries, n_rows, min_count) or entries
-        found: Card = {"name": str(name), "values": values}
-        for side in ("at_lower", "at_upper"):
-            share = float(row[side])
-            found[side] = privacy.hidden_share(share, entries, min_count) or round(share, 2)
-        rows.append(found)
-    return rows
-
-
-def _score_rows(table: pd.DataFrame, models: Sequence[str], min_count: int) -> list[Card]:
-    """Measures of every target and model; those of few values would reveal the values."""
-
-    def score(row: Any, name: str, of: str) -> float | None:
-        value = row[f"{of}{name}"]
-        if row["entries"] < min_count or not isfinite(value):
-            return None
-        # With more digits a share would reveal the number of values.
-        share = MEASURES[name].style == "percent"
-        return round(float(value), 2) if share else _rounded(value)
-
-    reported = [name for name, one in MEASURES.items() if one.reported]
-    return [
-        {"name": str(label)}
-        | {f"{of}{name}": score(row, name, of) for name in reported for of in models}
-        for label, row in table.iterrows()
+def _outcomes(table: pd.DataFrame, n_rows: int, min_count: int) -> tuple[list[Card], list[Card]]:
+    """Values and shares at the bounds of every target, and its measures."""
+    rows = privacy.published_outcomes(table, n_rows, min_count)
+    values = [{key: row[key] for key in ("name", "values", "at_lower", "at_upper")} for row in rows]
+    scores = [
+        {
+            key: _rounded(value) if isinstance(value, float) else value
+            for key, value in row.items()
+            if key not in ("values", "at_lower", "at_upper")
+        }
+        for row in rows
     ]
+    return values, scores
 
 
 def _column_rows(fitted: FittedStudy, min_count: int) -> list[Card]:
@@ -294,17 +267,6 @@ def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
         {"name": str(name), "sd": None if hide or deviation is None else _rounded(deviation)}
         for name, deviation, hide in zip(names, deviations, hidden, strict=True)
     ]
-
-
-def study_settings(fitted: FittedStudy) -> Card:
-    """The settings of a study, also those left at their defaults, without the table's name."""
-    return {
-        f"{title}.{field.name}": json_value(getattr(section, field.name))
-        for title in ("data", "features", "model")
-        for section in [getattr(fitted.study, title)]
-        for field in fields(section)
-        if field.name != "file"
-    }
 
 
 def json_value(value: Any) -> Any:
@@ -352,9 +314,9 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     | a\|b | 0.5 |
     <BLANKLINE>
     """
-    blocks = [f"# Model card: {_text(card['name'])}"]
+    blocks = [f"# Model card: {_escaped(card['name'])}"]
     if "left_out" in card:
-        blocks.append(_text(card["left_out"]))
+        blocks.append(_escaped(card["left_out"]))
     for title, content in card.items():
         if title not in ("name", "left_out") and content:
             blocks += [f"## {title.replace('_', ' ').capitalize()}", *_blocks(content)]
@@ -364,14 +326,25 @@ def card_markdown(card: Mapping[str, Any]) -> str:
 def _blocks(content: Mapping[str, Any] | Sequence[str]) -> list[str]:
     """Facts first, then tables."""
     if not isinstance(content, Mapping):
-        return ["\n".join(f"- {_text(item)}" for item in content)]
-    facts, tables = [], []
-    for title, value in content.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            tables.append(_table(title, value))
-        else:
-            facts.append(f"- {_text(title)}: {_text(value)}")
-    return ["\n".join(facts), *tables] if facts else tables
+        return ["\n".join(f"- {_escaped(item)}" for item in content)]
+    lines = [f"- {_escaped(title)}: {_escaped(text)}" for title, text in facts(content)]
+    tables = [_table(title, value) for title, value in content.items() if _is_table(value)]
+    return ["\n".join(lines), *tables] if lines else tables
+
+
+def facts(part: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a part of a card says beside its tables, as text.
+
+    Examples
+    --------
+    >>> facts({"rows": 80, "groups": None, "ranks": [1, 2], "targets": [{"name": "MMSE"}]})
+    [('rows', '80'), ('groups', '–'), ('ranks', '1, 2')]
+    """
+    return [(title, _text(value)) for title, value in part.items() if not _is_table(value)]
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> str:
@@ -384,17 +357,20 @@ def _table(title: str, rows: list[dict[str, Any]]) -> str:
 
 
 def _row(cells: Iterable[Any]) -> str:
-    return f"| {' | '.join(_text(cell) for cell in cells)} |"
+    return f"| {' | '.join(_escaped(_text(cell)) for cell in cells)} |"
 
 
 def _text(value: Any) -> str:
-    """Text that no Markdown or HTML is read into."""
-    if value is None:
+    if value is None or value == []:
         return UNKNOWN
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_text(item) for item in value) or UNKNOWN
-    written = f"{value:g}" if isinstance(value, float) else str(value)
-    plain = " ".join(written.split()).replace("&", "&amp;").replace("<", "&lt;")
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _escaped(text: str) -> str:
+    """Text that no Markdown or HTML is read into."""
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
     return re.sub(r"([\\`*_\[\]|])", r"\\\1", plain)
 
 

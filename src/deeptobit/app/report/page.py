@@ -1,31 +1,26 @@
-"""The report: one HTML page that needs no other file."""
+"""The report and the comparison of methods: HTML pages that need no other file."""
 
 import base64
 import hashlib
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from importlib.resources import files
+from math import isfinite
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from deeptobit.app.report import directions, pictures, points, privacy, trajectories, words
+from deeptobit.app.report import effects, pictures, privacy, words
 from deeptobit.app.report.brain import draw_cortex
-from deeptobit.app.report.card import noise_words, study_settings
-from deeptobit.app.report.points import Cell
-from deeptobit.app.report.words import UNKNOWN, bound, listed, measured, percent, plural
-from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
-from deeptobit.app.study.fitted import StudyModel
-from deeptobit.estimators import (
-    AutoTobitRegressor,
-    MixedTobitRegressor,
-    SubspaceNetworkRegressor,
-    TobitRegressor,
-)
+from deeptobit.app.report.card import describe_study, facts
+from deeptobit.app.report.effects import Cell
+from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
+from deeptobit.app.study import FEWEST, MEASURES, FittedStudy, comparison
+from deeptobit.app.study.evaluate import Evaluation
 from deeptobit.extras import require
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
 _N_COMPONENTS = 5
-_N_ITEMS = 8  # of a setting that is a list
 
 
 def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> str:
@@ -64,17 +59,16 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     >>> page[page.index("<title>") : page.index("</title>")]
     '<title>clinic: model report'
     """
-    table = fitted.held_out.table()
+    held_out, model, table = fitted.held_out, fitted.model, fitted.held_out.table()
     shown = fitted.study.report.small_counts if small_counts is None else small_counts
     min_count, rare = (1, {}) if shown else (FEWEST, fitted.encoder.rare)
-    held_out, model, script = fitted.held_out, fitted.model, template_part("tables.js")
     at_bounds = privacy.bound_errors(held_out.targets, held_out.predictive, min_count)
     reliability = words.reliability_words(at_bounds)
     errors = pictures.layer_errors(held_out, table)
     deep = errors.size > 0 and len(errors) > 1  # one layer has nothing to compare
-    components = directions.shared_directions(model, _N_COMPONENTS, rare)
-    cosines = directions.task_cosines(model)
-    similarity = directions.similarity_words(cosines)
+    components = effects.shared_directions(model, _N_COMPONENTS, rare)
+    cosines = effects.task_cosines(model)
+    similarity = effects.similarity_words(cosines)
     with pictures.drawing():
         outcomes = pictures.draw_outcomes(held_out, table, min_count)
         curves, heat_map = f"Reliability curves. {reliability}", f"Heat map. {similarity}"
@@ -83,61 +77,38 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
             "more_outcomes": outcomes[_SHOWN_FIRST:],
             "reliability": pictures.draw_reliability(held_out, curves, min_count),
             "layers": pictures.draw_layers(errors) if deep else None,
-            "trajectories": trajectories.draw_trajectories(fitted),
+            "trajectories": pictures.draw_trajectories(fitted),
             "subspaces": pictures.draw_subspaces(components) if components else None,
             "brain": draw_cortex(components) if components else None,
             "similarity": pictures.draw_similarity(cosines, heat_map) if similarity else None,
         }
-    effects = points.effect_rows(fitted, rare)
+    card = describe_study(fitted, table, shown)
     content = drawn | {
-        "name": fitted.name,
-        "script": script,
-        "style": template_part("style.css"),
-        "script_hash": script_hash(script),
         "study": words.the_study(fitted, table, min_count),
         "result": words.the_result(table),
         "figures": words.key_figures(fitted, table),
-        "cautions": words.cautions(fitted, table),
+        "cautions": card["cautions"],
         "coverage": percent(held_out.coverage),
         "measures": [measure for measure in MEASURES.values() if measure.reported],
         "rows": outcome_rows(table, fitted.n_held_out, held_out.coverage, min_count),
         "findings": privacy.published(fitted.findings, rare, min_count),
         "min_count": min_count,
-        "small_counts": min_count < FEWEST,
-        "card": _card(fitted, min_count),
+        "small_counts": shown,
+        "card": {part: facts(card[part]) for part in ("data", "model", "settings", "made_with")},
         "features": [column.name for column in fitted.encoder.columns],
         "reliability_words": reliability,
         "layer_words": words.layer_words(errors) if deep else "",
-        "effects": effects,
-        "effects_alone": [row[:-1] for row in effects],
-        "n_outcomes": len(table),
-        "labels": _labels(),
-        "effect_words": points.effect_words(fitted),
-        "has_intervals": points.has_intervals(fitted),
-        "parts": points.part_rows(fitted, table),
-        "methods": points.methods_paragraph(fitted, table, min_count),
-        "tripod": points.tripod_items(fitted),
-        "trajectory_words": trajectories.WORDS,
+        "effects": effects.effect_rows(fitted, rare),
+        "parts": effects.part_rows(fitted, table),
+        "methods": words.methods_paragraph(fitted, table, min_count),
+        "trajectory_words": pictures.TRAJECTORY_WORDS,
         "deep": getattr(model, "n_layers_", 1) > 1,
-        "components": directions.in_words(components) if components else [],
+        "components": effects.in_words(components) if components else [],
         "n_features": len(model.feature_names_in_),
         "n_hidden": max(len(model.feature_names_in_) - pictures.N_FEATURES, 0),
         "similarity_words": similarity,
     }
-    return str(environment().get_template("report.html.j2").render(content))
-
-
-# The table of outcomes.
-
-
-def _labels() -> list[str]:
-    """What the cells of a row are, where a narrow screen has no room for headings."""
-    labels = ["Outcome", "Bounds", "Values", "At lower bound", "At upper bound"]
-    for measure in MEASURES.values():
-        if measure.reported:
-            title = measure.title[:1].upper() + measure.title[1:]
-            labels += [title, f"{title}, null"]
-    return labels
+    return render_page("report", fitted.name, content)
 
 
 class Row(NamedTuple):
@@ -155,98 +126,57 @@ def outcome_rows(
     """A row for each outcome, without counts that could point to a person."""
     useless = set(words.without_gain(table))
     narrow = set(words.undercovered(table, coverage))
-    reported = {name: one.style for name, one in MEASURES.items() if one.reported}
     rows = []
-    for label, row in table.iterrows():
-        name, entries = str(label), int(row["entries"])
-        hidden = privacy.hidden_part(entries, n_rows, min_count)
-        coarse = 1.0 if entries < n_rows / 2 else n_rows - 1.0
-        cells = [
-            Cell(f"{bound(row['lower'])} – {bound(row['upper'])}", _key(row["lower"])),
-            Cell(hidden or f"{entries:,}", coarse if hidden else entries),
-            *(_share(float(row[side]), entries, min_count) for side in ("at_lower", "at_upper")),
-        ]
-        for measure, style in reported.items():
-            digits = 2 if style == "percent" else 6  # more of a share reveal the number of rows
-            for value in (row[measure], row[f"null_{measure}"]):
-                hide = entries < min_count  # measures of few values would reveal them
-                shown = Cell(measured(measure, value), _key(value, digits))
-                cells.append(Cell(UNKNOWN, None) if hide else shown)
+    for ends, row in zip(
+        table[["lower", "upper"]].to_numpy(),
+        privacy.published_outcomes(table, n_rows, min_count),
+        strict=True,
+    ):
+        cells = [Cell(" – ".join(map(bound, ends)), ends[0] if isfinite(ends[0]) else None)]
+        cells.append(_cell(row["values"], "{:,}".format))
+        cells += [_cell(row[side], percent) for side in ("at_lower", "at_upper")]
+        for name, measure in MEASURES.items():
+            if measure.reported:
+                both = row[name], row[f"null_{name}"]
+                cells += [_cell(value, partial(measured, name)) for value in both]
+        name, filled = row["name"], min(max(row["r2"] or 0.0, 0.0), 1.0)
         remarks = ["no gain"] * (name in useless) + ["intervals too narrow"] * (name in narrow)
-        filled = min(max(float(row["r2"]), 0.0), 1.0) if row["r2"] == row["r2"] else 0.0
         rows.append(Row(name, cells, round(filled, 3), remarks))
     return rows
 
 
-def _share(fraction: float, entries: int, min_count: int) -> Cell:
-    """A share at a bound; if it is hidden, so is its place among the others."""
-    hidden = privacy.hidden_share(fraction, entries, min_count)
-    if hidden:
-        return Cell(hidden, 0.001 if fraction < 0.5 else 0.999)
-    return Cell(percent(fraction), _key(fraction, 2))
+def _cell(value: float | str | None, write: Callable[[Any], str]) -> Cell:
+    """A number as it is read and as it is sorted by; what is hidden has no place in the order."""
+    if value is None or isinstance(value, str):
+        return Cell(value or UNKNOWN, None)
+    return Cell(write(value), round(value, 6))
 
 
-def _key(value: float, digits: int = 6) -> float | None:
-    """A number to sort by; an open or unknown end has none."""
-    return round(float(value), digits) if abs(value) < float("inf") else None
+def render_comparison(evaluation: Evaluation, name: str) -> str:
+    """One self-contained HTML page about methods that were compared on held-out rows."""
+    first, *others = comparison.notes(evaluation) or [""]
+    tables = [_listed(table) for table in comparison.all_tables(evaluation)]
+    return render_page("comparison", name, {"lede": first, "notes": others, "tables": tables})
 
 
-# The model card at the end of the page.
-
-Entries = list[tuple[str, str]]
-
-
-def _card(fitted: FittedStudy, min_count: int) -> dict[str, Entries]:
-    columns, model = fitted.encoder.columns, fitted.model
-    categorical = sum(column.reference is not None for column in columns)
-    kinds = f"{len(columns) - categorical} numeric, {categorical} categorical"
-    groups = "none: rows were taken as independent"
-    if fitted.n_groups is not None:
-        n_groups = privacy.count(fitted.n_groups, min_count)
-        groups = f"{n_groups}, never split between training and held-out rows"
-    return {
-        "Data": [
-            ("Rows", privacy.count(fitted.n_rows, min_count)),
-            ("Groups", groups),
-            ("Features", f"{len(columns)}: {kinds}"),
-            ("With missing cells", plural(sum(column.indicator for column in columns), "feature")),
-            ("Outcomes", plural(len(fitted.summary), "outcome")),
-        ],
-        "Model": [*_model(model), ("Noise", noise_words(model.noise_))],
-        "Settings": [(name, _setting(value)) for name, value in study_settings(fitted).items()],
-        "Made with": list(fitted.facts.items()),
-    }
-
-
-def _model(model: StudyModel) -> Entries:
-    if isinstance(model, TobitRegressor):
-        return [("Kind", "Tobit regression of every target, prediction E[y | x]")]
-    if isinstance(model, MixedTobitRegressor):
-        return [
-            ("Kind", "Mixed Tobit regression: visits of a person are predicted from the others"),
-            ("Random effects of a person", ", ".join(model.effects_) or "none"),
-            ("Factors that link outcomes of a person", str(model.person_rank_)),
-            ("Factors that outcomes of a visit share", str(model.visit_rank_)),
-        ]
-    prior = "chosen on a grid"
-    if isinstance(model, SubspaceNetworkRegressor):
-        prior = "by a rule, since rows were streamed"
-    elif isinstance(model, AutoTobitRegressor):
-        prior = "learned from the data" if model.n_layers_ == 1 else "by a rule"
-    return [
-        ("Kind", "Subspace Network: censored low-rank layers, prediction E[y | x]"),
-        ("Layers", f"{model.n_layers_}{' above trees' if hasattr(model, 'trees_') else ''}"),
-        ("Shared directions (rank)", str(model.rank_)),
-        ("Strength of the prior", prior),
+def _listed(table: comparison.TextTable) -> dict[str, object]:
+    """A table as headings and rows of cells."""
+    marks = table.best.map(lambda best: "best" if best else "")
+    marks = marks.mask(table.ties, "tie")
+    rows = [
+        [Cell(text, _number(text), mark) for text, mark in zip(texts, marked, strict=True)]
+        for texts, marked in zip(table.cells.to_numpy(), marks.to_numpy(), strict=True)
     ]
+    return {"title": table.title, "headings": list(table.cells.columns), "rows": rows}
 
 
-def _setting(value: Any) -> str:
-    if value is None or value == []:
-        return "not set"
-    if isinstance(value, list):
-        return listed([str(item) for item in value], _N_ITEMS)
-    return str(value)
+def _number(text: str) -> float | str | None:
+    """The number that a cell begins with, to sort by; the text itself if there is none."""
+    try:
+        value = float(text.split("±")[0])
+    except ValueError:
+        return text
+    return value if isfinite(value) else None
 
 
 # Templates.
@@ -258,9 +188,19 @@ def template_part(name: str) -> str:
     return files("deeptobit.app.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def script_hash(script: str) -> str:
-    """What a content security policy allows a script by."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def render_page(
+    kind: str,
+    name: str,
+    content: dict[str, Any],
+    scripts: Sequence[str] = ("tables.js",),
+    styles: Sequence[str] = ("style.css",),
+) -> str:
+    """A page of one kind with its scripts and styles; its policy allows no other script."""
+    script = "".join(map(template_part, scripts))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = {"name": name, "script": script, "script_hash": digest}
+    page["style"] = "".join(map(template_part, styles))
+    return str(environment().get_template(f"{kind}.html.j2").render(content | page))
 
 
 @cache

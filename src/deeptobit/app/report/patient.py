@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from deeptobit.app.report.page import environment, script_hash, template_part
+from deeptobit.app.report.card import json_value
+from deeptobit.app.report.page import render_page
+from deeptobit.app.report.pictures import mean_features
 from deeptobit.app.study import FittedStudy, versions
 from deeptobit.app.study.data import EncodedColumn, Encoder
 from deeptobit.app.study.ranges import FeatureRanges
@@ -119,19 +120,14 @@ def render_patient_page(
         "people": _people(source),
         "coverages": list(COVERAGES),
     }
-    script = template_part("distribution.js") + template_part("patient.js")
     about = {"Version": versions().get("deeptobit", ""), "Fitted": source.facts.get("date", "")}
     about |= {"Model file (SHA-256)": fingerprint}
     content = {
-        "name": name,
-        "script": script,
-        "script_hash": script_hash(script),
-        "style": template_part("style.css") + template_part("patient.css"),
         "numbers": as_json(numbers),
         "about": {key: value for key, value in about.items() if value},
-        "n_targets": len(source.model.target_names_),
     }
-    return str(environment().get_template("patient.html.j2").render(content))
+    scripts, styles = ("distribution.js", "patient.js"), ("style.css", "patient.css")
+    return render_page("patient", name, content, scripts, styles)
 
 
 def as_json(numbers: Numbers) -> str:
@@ -142,19 +138,8 @@ def as_json(numbers: Numbers) -> str:
     >>> as_json({"upper": [30.0, np.inf], "name": "</script>"})
     '{"upper":[30.0,null],"name":"\\u003c/script>"}'
     """
-    return json.dumps(_plain(numbers), separators=(",", ":"), allow_nan=False).replace(
-        "<", "\\u003c"
-    )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    text = json.dumps(json_value(numbers), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
 
 
 # The numbers of the model.
@@ -190,13 +175,7 @@ def model_numbers(model: Any) -> Numbers:
         "step": step,
         "origin": np.zeros(n_tasks) if grid is None else grid.origin,
         "ends": np.stack([_ends(model, coverage) for coverage in COVERAGES]),  # (C, 2, T)
-        "parts": [
-            {
-                key: _packed(value) if isinstance(value, np.ndarray) else value
-                for key, value in part.items()
-            }
-            for part in parts
-        ],
+        "parts": [{key: _packed(value) for key, value in part.items()} for part in parts],
     }
 
 
@@ -234,9 +213,7 @@ def _trees(trees: Trees) -> Numbers:
 
 def _check_scores(model: Any, parts: list[Numbers]) -> None:
     """Compare the parts with the model at a few points: a page must not differ silently."""
-    names = getattr(model, "feature_names_in_", None)
     points = np.random.default_rng(0).normal(size=(3, model.n_features_in_))
-    X = points if names is None else pd.DataFrame(points, columns=names)
     below: Any = None
     for part in parts:
         if part["kind"] == "trees":
@@ -245,12 +222,19 @@ def _check_scores(model: Any, parts: list[Numbers]) -> None:
         seen: Any = {"x": (points,), "below": (below,), "both": (below, points)}[part["sees"]]
         score = np.column_stack(seen) @ part["coef"].T + part["intercept"]
         below = np.clip(score, model.lower_, model.upper_)
-    expected = model.predict(X, kind="latent").reshape(score.shape)
+    expected = _predict(model, points, "latent")
     if not np.allclose(score, expected, rtol=_CLOSE, atol=_CLOSE * np.abs(expected).max()):
         raise ValueError(
             f"the patient page cannot compute a {type(model).__name__} with these parts; use "
             "deeptobit predict"
         )
+
+
+def _predict(model: Any, X: FloatArray, kind: str) -> FloatArray:
+    """Predictions of shape (N, T) for features in the order of the model."""
+    names = getattr(model, "feature_names_in_", None)
+    rows = X if names is None else pd.DataFrame(X, columns=names)
+    return np.asarray(model.predict(rows, kind=kind).reshape(len(X), -1))
 
 
 def _family(noise: Any) -> Numbers:
@@ -279,11 +263,13 @@ def _ends(model: Any, coverage: float) -> FloatArray:
     return np.broadcast_to(ends, (2, n_tasks))
 
 
-def _packed(values: NDArray[Any]) -> Numbers:
-    """An array as base64 of its numbers, exact and half as long as digits.
+def _packed(values: Any) -> Any:
+    """An array as base64 of its numbers, exact and half as long as digits; text as it is.
 
     Those with a point have 64 bits, whole ones 32.
     """
+    if isinstance(values, str):
+        return values
     whole = np.issubdtype(values.dtype, np.integer)
     little = np.ascontiguousarray(values, dtype="<i4" if whole else "<f8")
     text = base64.b64encode(little.tobytes()).decode()
@@ -295,7 +281,6 @@ def _packed(values: NDArray[Any]) -> Numbers:
 
 def _fields(source: Source, small_counts: bool) -> list[Numbers]:
     """One field per column of the table, in the order in which they matter."""
-    typical = _typical(source)
     fields, place = [], 0
     for column in source.encoder.columns:
         n_values = len(column.features) - column.indicator
@@ -308,12 +293,9 @@ def _fields(source: Source, small_counts: bool) -> list[Numbers]:
             "means": [0.0 if f else mean for mean, f in zip(column.means, few, strict=True)],
         }
         if column.reference is not None:
-            public = {} if small_counts else column.rare
-            names = [public.get(f"{column.name}={level}") for level in column.levels]
-            levels = [
-                level if hidden is None else hidden.removeprefix(f"{column.name}=")
-                for level, hidden in zip(column.levels, names, strict=True)
-            ]
+            public, prefix = {} if small_counts else column.rare, f"{column.name}="
+            names = (prefix + level for level in column.levels)
+            levels = [public.get(name, name).removeprefix(prefix) for name in names]
             field |= {"levels": levels, "reference": column.reference}
         elif source.ranges is not None:
             ends = (source.ranges.low, source.ranges.median, source.ranges.high)
@@ -321,56 +303,18 @@ def _fields(source: Source, small_counts: bool) -> list[Numbers]:
             field |= {"low": low, "typical": median, "high": high}
         fields.append(field)
         place += len(column.features)
-    effect = _importance(source, typical)
-    order = np.argsort(-effect, kind="stable").tolist()
+    order = np.argsort([-effect for effect in _importance(source)], kind="stable")
     return [fields[at] for at in order]
 
 
-def _typical(source: Source) -> FloatArray:
-    """Medians, means where those are unknown, and the most frequent categories, (D,)."""
-    values: list[float] = []
-    for column in source.encoder.columns:
-        plain = column.reference is None
-        values += [*(column.means if plain else [0.0] * len(column.levels))]
-        values += [0.0] * column.indicator
-    typical = np.array(values)
-    if source.ranges is not None:
-        numeric = [c.features[0] for c in source.encoder.columns if c.reference is None]
-        is_numeric = np.isin(source.encoder.features, numeric)
-        known = is_numeric & np.isfinite(source.ranges.median)
-        typical = np.where(known, source.ranges.median, typical)
-    return typical
-
-
-def _importance(source: Source, typical: FloatArray) -> FloatArray:
-    """How far each column moves predictions across its range, in units of their noise, (C,)."""
-    model, ranges, rows, owner, place = source.model, source.ranges, [], [], 0
-    for number, column in enumerate(source.encoder.columns):
-        n_values = len(column.features) - column.indicator
-        variants: list[list[float]] = [
-            np.eye(n_values)[level].tolist() for level in range(n_values)
-        ]
-        if column.reference is None:
-            ends = (np.nan, np.nan) if ranges is None else (ranges.low[place], ranges.high[place])
-            deviation = getattr(model, "feature_scale_", np.ones(len(typical)))[place]
-            middle = typical[place]
-            around = (middle - deviation, middle + deviation)
-            variants = [[e if np.isfinite(e) else a] for e, a in zip(ends, around, strict=True)]
-        for variant in variants:
-            row = typical.copy()
-            row[place : place + n_values] = variant
-            rows.append(row)
-            owner.append(number)
-        place += len(column.features)
-    names = getattr(model, "feature_names_in_", None)
-    table = np.array([typical, *rows])
-    X = table if names is None else pd.DataFrame(table, columns=names)
-    mean = model.predict(X, kind="mean").reshape(len(table), -1) / model.sigma_
-    effect = np.zeros(len(source.encoder.columns))
-    for number in range(len(effect)):
-        own = [0] + [place for place, of in enumerate(owner, start=1) if of == number]
-        effect[number] = np.ptp(mean[own], axis=0).mean()
-    return effect
+def _importance(source: Source) -> list[float]:
+    """How far each column moves predictions by a standard deviation, in units of their noise."""
+    model, means = source.model, np.array(mean_features(source.encoder))
+    steps = np.diag(getattr(model, "feature_scale_", np.ones(len(means))))
+    mean = _predict(model, np.vstack([means, means + steps]), "mean") / model.sigma_
+    moved = np.abs(mean[1:] - mean[0]).mean(axis=1)
+    ends = np.cumsum([len(column.features) for column in source.encoder.columns])
+    return [float(part.max()) for part in np.split(moved, ends[:-1])]
 
 
 def _ranges(ranges: FeatureRanges | None) -> Numbers | None:

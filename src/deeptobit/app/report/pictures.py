@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 from deeptobit import inspection as plots
-from deeptobit.app.report.directions import Directions
+from deeptobit.app.report.effects import Directions
 from deeptobit.app.report.privacy import N_BINS, histogram_bins
 from deeptobit.app.report.words import bound, number, plural
-from deeptobit.app.study import FEWEST, HeldOut
+from deeptobit.app.study import FEWEST, FittedStudy, HeldOut
+from deeptobit.app.study.data import Encoder
 from deeptobit.arrays import FloatArray
+from deeptobit.estimators import MixedTobitRegressor
 from deeptobit.extras import require
 from deeptobit.inspection.style import Axes
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
@@ -238,3 +240,66 @@ def draw_similarity(cosines: pd.DataFrame, alt: str) -> Picture:
         text.set_color(_FIXED_WHITE if text.get_color() == "white" else _FIXED_BLACK)
     figure.axes[-1].set_xlabel("cosine between the effects on two outcomes", fontsize=8)
     return as_picture(figure, "similarity", alt)
+
+
+# Trajectories of a mixed model.
+
+TRAJECTORY_WORDS = (
+    "Scores in percent of their scale, over time. The black line is the mean of the population at "
+    "mean features. Each band is a forecast (80 %) of a person who was seen twice at the start, "
+    "with low, typical or high scores. The model made these people up; none is real."
+)
+_N_TIMES, _MOST_PANELS, _N_COLUMNS = 25, 8, 4
+_PEOPLE = {0.1: "#d55e00", 0.5: "#5f5f5f", 0.9: "#0072b2"}  # quantiles at early visits, colours
+
+
+def draw_trajectories(fitted: FittedStudy) -> Picture | None:
+    """The population over time, and forecasts of people whom the model made up.
+
+    A panel for each of the first outcomes between two bounds; None for other models.
+    """
+    model, column = fitted.model, fitted.study.data.time
+    if not isinstance(model, MixedTobitRegressor) or column is None:
+        return None
+    shown = np.flatnonzero(np.isfinite(model.lower_) & np.isfinite(model.upper_))[:_MOST_PANELS]
+    if not shown.size:
+        return None
+    start, unit = model._units.time
+    time = np.linspace(max(start - 1.7 * unit, min(start, 0.0)), start + 1.7 * unit, _N_TIMES)
+    X = pd.DataFrame([mean_features(fitted.encoder)] * _N_TIMES, columns=fitted.encoder.features)
+    X[column] = time
+    early, later = X.iloc[[0, 2]], X.iloc[2:]
+    scores = model.predict_quantile(early, list(_PEOPLE)).reshape(2 * len(_PEOPLE), -1)
+    visits, people = pd.concat([early] * len(_PEOPLE)), np.repeat(list(_PEOPLE), len(early))
+    known = model.condition(visits, scores, groups=people, time=visits[column])
+    bands = [known.predict_interval(later, 0.8, groups=[who] * len(later)) for who in _PEOPLE]
+    lower, span = model.lower_, model.upper_ - model.lower_
+
+    def percent(scores: FloatArray, task: int) -> FloatArray:
+        of_task = scores.reshape(len(scores), -1)[:, task]
+        return np.asarray(100.0 * (of_task - lower[task]) / span[task])
+
+    width = min(len(shown), _N_COLUMNS)
+    height = -(-len(shown) // width)
+    figure = require("matplotlib.figure", "app").Figure(
+        (2.4 * width + 0.4, 2.1 * height + 0.3), layout="constrained"
+    )
+    axes = figure.subplots(height, width, squeeze=False, sharex=True, sharey=True).ravel()
+    for ax, task in zip(axes, shown, strict=False):
+        for ends, colour in zip(bands, _PEOPLE.values(), strict=True):
+            low, high = (percent(end, task) for end in ends)
+            ax.fill_between(later[column], low, high, color=colour, alpha=0.25, linewidth=0)
+        ax.plot(time, percent(model.predict(X), task), color="#000000", linewidth=1.5)
+        ax.set_title(model.target_names_[task], fontsize=9)
+        ax.set_ylim(0, 100)
+    for ax in axes[len(shown) :]:
+        ax.set_visible(False)
+    figure.supxlabel(column, fontsize=9)
+    figure.supylabel("percent of scale", fontsize=9)
+    return as_picture(figure, "trajectories", f"Trajectories. {TRAJECTORY_WORDS}")
+
+
+def mean_features(encoder: Encoder) -> list[float]:
+    """A row of means, without missing cells."""
+    columns = encoder.columns
+    return [value for one in columns for value in (*one.means, *[0.0] * one.indicator)]

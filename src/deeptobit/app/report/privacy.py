@@ -7,11 +7,14 @@ everything.
 
 import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from deeptobit import inspection
-from deeptobit.app.study import FEWEST, Finding
+from deeptobit.app.study import FEWEST, MEASURES, Finding
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
 
@@ -66,6 +69,37 @@ def count(value: int, min_count: int = FEWEST) -> str:
     ('1,234', 'fewer than 5', '3')
     """
     return hidden_count(value, min_count) or f"{value:,}"
+
+
+def published_outcomes(
+    table: pd.DataFrame, n_rows: int, min_count: int = FEWEST
+) -> list[dict[str, Any]]:
+    """Values, shares at the bounds and measures of every outcome; what is hidden is text or None.
+
+    Measures of few values would reveal the values. A share with more than two digits would reveal
+    the number of rows.
+
+    Examples
+    --------
+    >>> numbers = {"entries": [147], "at_lower": [0.5], "at_upper": [0.01], "r2": [0.4567]}
+    >>> published_outcomes(pd.DataFrame(numbers, index=["MMSE"]), 150)
+    [{'name': 'MMSE', 'values': 'over 145', 'at_lower': 0.5, 'at_upper': '< 5 rows', 'r2': 0.4567}]
+    """
+    rows = []
+    for name, row in table.iterrows():
+        entries = int(row["entries"])
+        found: dict[str, Any] = {"name": str(name)}
+        found["values"] = hidden_part(entries, n_rows, min_count) or entries
+        for side in ("at_lower", "at_upper"):
+            share = float(row[side])
+            found[side] = hidden_share(share, entries, min_count) or round(share, 2)
+        for measure, about in MEASURES.items():
+            for column in (measure, f"null_{measure}"):
+                if about.reported and column in row:
+                    value = round(float(row[column]), 2 if about.style == "percent" else 9)
+                    found[column] = value if entries >= min_count and isfinite(value) else None
+        rows.append(found)
+    return rows
 
 
 # What ``check`` found.

@@ -4,9 +4,8 @@ The mesh and the regions of its vertices are files of installed packages. Triang
 here: at each pixel the nearest triangle is seen.
 """
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,7 @@ _LIGHT = np.array([0.0, 0.35, 1.0])  # from the eye, a little above
 _SMOOTHING = 2  # rounds of averaging with neighbours, so that borders do not follow triangles
 
 
-@dataclass(frozen=True, eq=False)
-class View:
+class View(NamedTuple):
     """The regions and the shading of a view; :meth:`paint` adds colours.
 
     Attributes
@@ -87,10 +85,8 @@ def _light(normals: FloatArray, sulci: FloatArray) -> FloatArray:
 def _normals(points: FloatArray, faces: IntArray) -> FloatArray:
     """Normals of the surface at its vertices, (V, 3), of any length."""
     first, second, third = points[faces].transpose(1, 0, 2)
-    upright = np.cross(second - first, third - first)
     normals = np.zeros_like(points)
-    for corner in faces.T:
-        np.add.at(normals, corner, upright)
+    np.add.at(normals, faces, np.cross(second - first, third - first)[:, None])
     return normals
 
 
@@ -99,10 +95,8 @@ def _memberships(hemisphere: "Hemisphere") -> FloatArray:
     from scipy.sparse import coo_array
 
     shares: FloatArray = np.eye(len(region_names()) + 1)[hemisphere.regions]
-    a, b, c = hemisphere.faces.T
-    edges = np.concatenate([a, b, c]), np.concatenate([b, c, a])
-    n = len(shares)
-    neighbours: Any = coo_array((np.ones(len(edges[0])), edges), shape=(n, n)).tocsr()
+    edges = hemisphere.faces.ravel(), np.roll(hemisphere.faces, -1, axis=1).ravel()
+    neighbours: Any = coo_array((np.ones(len(edges[0])), edges)).tocsr()
     count = neighbours.sum(axis=1)[:, None]
     for _ in range(_SMOOTHING):
         shares = 0.5 * shares + 0.5 * (neighbours @ shares) / count
@@ -112,19 +106,16 @@ def _memberships(hemisphere: "Hemisphere") -> FloatArray:
 def _borders(regions: IntArray) -> BoolArray:
     """Pixels of another region than the one below or to the right; the rim has no border."""
     borders = np.zeros(regions.shape, dtype=np.bool_)
-    for axis in (0, 1):
-        there = np.take(regions, range(1, regions.shape[axis]), axis)
-        here = np.take(regions, range(regions.shape[axis] - 1), axis)
-        differ = (here != there) & (here != BACKGROUND) & (there != BACKGROUND)
-        borders[: differ.shape[0], : differ.shape[1]] |= differ
+    cortex = regions != BACKGROUND
+    borders[:-1] = (regions[:-1] != regions[1:]) & cortex[:-1] & cortex[1:]
+    borders[:, :-1] |= (regions[:, :-1] != regions[:, 1:]) & cortex[:, :-1] & cortex[:, 1:]
     return borders
 
 
 # The mesh and its regions.
 
 
-@dataclass(frozen=True, eq=False)
-class Hemisphere:
+class Hemisphere(NamedTuple):
     """One inflated hemisphere of fsaverage5.
 
     Attributes
@@ -172,8 +163,7 @@ def load_hemisphere(side: str) -> Hemisphere:
 # From triangles to pixels.
 
 
-@dataclass(frozen=True, eq=False)
-class Raster:
+class Raster(NamedTuple):
     """The P pixels that a surface covers.
 
     Attributes
@@ -227,18 +217,21 @@ def rasterise(points: FloatArray, faces: IntArray, resolution: float) -> Raster:
     """
     pixels = (points[:, :2] - points[:, :2].min(axis=0)) * resolution
     width, height = (np.ceil(pixels.max(axis=0)).astype(np.intp) + 1).tolist()
-    faces = faces[_doubled_area(pixels[faces]) > 0.0]
+    edges = pixels[faces[:, 1:]] - pixels[faces[:, :1]]
+    seen = np.linalg.det(edges) > 0.0
+    faces, edges = faces[seen], edges[seen]
     face, x, y = _candidates(pixels[faces])
-    weights = _barycentric(pixels[faces], face, x, y)
+    steps = np.column_stack([x, y]) - pixels[faces[face, 0]]
+    along = np.einsum("mi,mij->mj", steps, np.linalg.inv(edges)[face])
+    weights = np.column_stack([1.0 - along.sum(axis=1), along])
     inside = weights.min(axis=1) >= 0.0
     face, x, y, weights = face[inside], x[inside], y[inside], weights[inside]
-    nearness = (weights * points[faces[face], 2]).sum(axis=1)
-    place = y * width + x
-    order = np.lexsort((nearness, place))
-    last = np.append(place[order][1:] != place[order][:-1], True)  # the nearest at each place
-    seen = order[last]
-    rows, columns, corners = height - 1 - y[seen], x[seen], faces[face[seen]]
-    return Raster((height, width), rows, columns, corners, weights[seen])
+    order = np.argsort((weights * points[faces[face], 2]).sum(axis=1))
+    nearest = np.full((height, width), -1)
+    nearest[height - 1 - y[order], x[order]] = order  # the last at each place stays
+    rows, columns = np.nonzero(nearest >= 0)
+    shown = nearest[rows, columns]
+    return Raster((height, width), rows, columns, faces[face[shown]], weights[shown])
 
 
 def _candidates(corners: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -250,20 +243,3 @@ def _candidates(corners: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
     step = np.arange(len(face)) - np.repeat(np.cumsum(counts) - counts, counts)
     row, column = np.divmod(step, size[face, 0])
     return face, first[face, 0] + column, first[face, 1] + row
-
-
-def _doubled_area(corners: FloatArray) -> FloatArray:
-    """Of triangles (F, 3, 2); negative if their corners run clockwise."""
-    (ax, ay), (bx, by) = (corners[:, 1:] - corners[:, :1]).transpose(1, 2, 0)
-    return np.asarray(ax * by - ay * bx)
-
-
-def _barycentric(corners: FloatArray, face: IntArray, x: IntArray, y: IntArray) -> FloatArray:
-    """Weights (M, 3) of the corners of triangle ``face`` at the pixel (x, y)."""
-    first = corners[:, 0]
-    edges = (corners[:, 1:] - corners[:, :1]) / _doubled_area(corners)[:, None, None]
-    (ax, ay), (bx, by) = edges.transpose(1, 2, 0)
-    dx, dy = x - first[face, 0], y - first[face, 1]
-    second = dx * by[face] - dy * bx[face]
-    third = ax[face] * dy - ay[face] * dx
-    return np.stack([1.0 - second - third, second, third], axis=1)

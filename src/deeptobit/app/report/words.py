@@ -10,6 +10,7 @@ import pandas as pd
 from deeptobit.app.report.privacy import count
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.arrays import FloatArray
+from deeptobit.estimators import AutoTobitRegressor, MixedTobitRegressor, TobitRegressor
 
 UNKNOWN = "–"
 _OFTEN = 0.1  # share of the values at a bound
@@ -110,32 +111,29 @@ def the_study(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST)
     """What was predicted from what, and on which rows it was measured."""
     n_columns, n_features = len(fitted.encoder.columns), len(fitted.encoder.features)
     encoded = "" if n_columns == n_features else f" ({plural(n_features, 'number')} once encoded)"
-    ends = table[["lower", "upper"]]
-    bounded = (np.isfinite(ends) | ends.isna()).any(axis=1)  # NaN: bounds differ from row to row
-    often = (table["at_lower"] + table["at_upper"]) >= _OFTEN
     about = "from these held-out predictions. The model itself was then refitted to all rows."
     about = "about them." if fitted.streamed else about
     return (
         f"The study predicts {plural(len(table), 'outcome')} from "
         f"{plural(n_columns, 'feature')}{encoded} in {count(fitted.n_rows, min_count)} rows. "
-        f"{_bounds(len(table), int(bounded.sum()), int(often.sum()))}"
+        f"{_bounds(table)}"
         f"{held_out_rows(fitted, min_count)}; every number below is {about}"
     )
 
 
-def _bounds(n_outcomes: int, bounded: int, often: int) -> str:
+def _bounds(table: pd.DataFrame) -> str:
+    ends = table[["lower", "upper"]]
+    bounded = int((np.isfinite(ends) | ends.isna()).any(axis=1).sum())  # NaN: they differ by row
+    often = int((table["at_lower"] + table["at_upper"] >= _OFTEN).sum())
     if bounded == 0:
         return ""
-    if bounded == 1:
-        subject = "It is" if n_outcomes == 1 else f"1 of the {n_outcomes} is"
-        at_bound = f"{'10 % or more' if often else 'less than 10 %'} of its values are"
-    else:
-        subject = "All are" if bounded == n_outcomes else f"{bounded} of the {n_outcomes} are"
-        verb = "have" if often > 1 else "has"
-        at_bound = f"{often or 'none'} of them {verb} 10 % or more of the values"
+    which, share = "The outcome is recorded between bounds", ""
+    if len(table) > 1:
+        which = f"{bounded} of the {len(table)} outcomes are recorded between bounds"
+        share = f", {often or 'none'} of them with {percent(_OFTEN)} or more of the values at one"
     return (
-        f"{subject} recorded between bounds, and {at_bound} at one; the model takes such a value "
-        "as “at least” or “at most”, not as exact. "
+        f"{which}{share}. The model takes a value at a bound as “at least” or “at most”, not as "
+        "exact. "
     )
 
 
@@ -280,4 +278,62 @@ def layer_words(errors: FloatArray) -> str:
     return (
         f"Going from one layer to {len(errors)} {verb} the mean error: {number(first, 3)} after "
         f"the first, {number(last, 3)} after the last."
+    )
+
+
+# A methods section.
+
+
+def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST) -> str:
+    """What was done, as the methods section of a paper says it."""
+    n_columns = len(fitted.encoder.columns)
+    bounded = table[["lower", "upper"]].apply(np.isfinite).any(axis=1)
+    outcomes = plural(len(table), "outcome")
+    model, facts = fitted.model, fitted.facts
+    if isinstance(model, TobitRegressor):
+        fit = "Each outcome was modelled by a Tobit regression on all features"
+    elif isinstance(model, MixedTobitRegressor):
+        effects = " and ".join(f"{effect}s" for effect in model.effects_)
+        fit = "Outcomes were modelled jointly by a mixed Tobit regression on all features with " + (
+            f"random {effects} of people" if effects else "no random effects of people"
+        )
+    elif isinstance(model, AutoTobitRegressor) and model.n_layers_ == 1:
+        fit = (
+            "Outcomes were modelled jointly by a stack of censored linear layers whose prior "
+            "variances were learned from the data (empirical Bayes) and whose weights minimise the "
+            "squared error of inner held-out rows"
+        )
+        if hasattr(model, "trees_"):
+            fit += ", above trees boosted on the censored likelihood"
+    else:
+        fit = (
+            f"Outcomes were modelled jointly by a Subspace Network of "
+            f"{plural(model.n_layers_, 'layer')} and rank {model.rank_}, chosen by "
+            "cross-validation within the training rows"
+        )
+    censored = (
+        " Values at a bound of a scale entered the likelihood as censored, not as exact."
+        if bounded.any()
+        else ""
+    )
+    gaps = (
+        "Missing features were replaced by the mean of the training rows and marked by an indicator"
+        if fitted.encoder.missing != "error"
+        else "Rows with missing features were not allowed"
+    )
+    how = held_out_rows(fitted, min_count)
+    if not fitted.mixed and not fitted.streamed:
+        how += (
+            f" ({facts.get('folds', 'repeated')}-fold cross-validation); all choices were made "
+            "again within the training rows of each fold"
+        )
+    return (
+        f"We predicted {outcomes} from {plural(n_columns, 'feature')} in "
+        f"{count(fitted.n_rows, min_count)} rows. {fit}.{censored} Predictions are the expected "
+        f"value and the central {percent(fitted.held_out.coverage)} interval of the "
+        f"predictive distribution. {gaps}; missing outcomes were left out entry by entry. {how}. "
+        "We report the mean absolute error in points, R², the continuous ranked probability score "
+        "and the coverage of intervals, each beside a censored model without features. Analyses "
+        f"used deeptobit {facts.get('deeptobit', '')} (Python {facts.get('python', '')}, seed "
+        f"{facts.get('seed', '')})."
     )

@@ -1,0 +1,202 @@
+"""What features do to outcomes, in points and by shared directions; errors in parts of the rows."""
+
+from collections.abc import Mapping
+from math import isfinite, isnan
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics.pairwise import cosine_similarity
+
+from deeptobit.app.report.words import UNKNOWN, number, percent, significant
+from deeptobit.app.study import FittedStudy
+from deeptobit.app.study.fitted import StudyModel
+from deeptobit.arrays import FloatArray
+from deeptobit.inspection import canonical_subspaces
+
+_PER_OUTCOME = 8  # effects that are shown of one outcome
+_LEAST = 0.02  # an effect in units of the noise that is shown
+
+
+class Cell(NamedTuple):
+    """The text that is read, what is sorted by (None is always last), and whether it is best."""
+
+    text: str
+    key: float | str | None
+    mark: str = ""
+
+
+# Effects in units.
+
+
+def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]]:
+    """The strongest effects of every outcome: outcome, step in the feature, points, interval.
+
+    Strength is measured in units of the noise. Rare categories are left out, and so is the interval
+    if the model has none.
+    """
+    effects = fitted.effects
+    if effects is None:
+        return []
+    features, sigma = fitted.encoder.features, fitted.model.sigma_
+    strength = np.abs(effects.effect) / sigma[:, None]
+    strength[:, [place for place, name in enumerate(features) if name in rare]] = 0.0
+    strongest = np.argsort(-strength, axis=1, kind="stable")[:, :_PER_OUTCOME]
+    pairs = [(task, place) for task, places in enumerate(strongest) for place in places]
+    has_intervals, rows = np.isfinite(effects.low).any(), []
+    for task, place in sorted(pairs, key=lambda pair: -strength[pair]):
+        if not strength[task, place] >= _LEAST:
+            continue
+        target, feature = fitted.model.target_names_[task], features[place]
+        step = f"+{effects.step[place]:g} {feature}"
+        step = feature.replace("=", ": ") if "=" in feature else step
+        effect, low, high = (
+            float(values[task, place]) for values in (effects.effect, effects.low, effects.high)
+        )
+        cells = [Cell(target, target), Cell(step, feature)]
+        cells.append(Cell(_signed(effect), round(effect, 6)))
+        if has_intervals:
+            interval = f"{_signed(low)} to {_signed(high)}"
+            cells.append(Cell(UNKNOWN if isnan(low) else interval, None))
+        rows.append(cells)
+    return rows
+
+
+def _signed(value: float) -> str:
+    text = significant(value)
+    return text if value < 0.0 or not isfinite(value) else f"+{text}"
+
+
+# Parts of the rows.
+
+
+def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
+    """Errors in parts of the rows against those in all rows, averaged over outcomes.
+
+    Column, part, rows, error relative to all rows, bias in units of the noise, coverage; for a
+    single outcome the error is in points.
+    """
+    parts = fitted.subgroups
+    if parts is None or not len(parts.level):
+        return []
+    alone = len(table) == 1
+    relative = parts.error if alone else parts.error / table["mae"].to_numpy()
+    bias = parts.bias / (1.0 if alone else fitted.model.sigma_)
+    means = (pd.DataFrame(of).mean(axis=1) for of in (relative, bias, parts.coverage))
+    rows = []
+    for column, level, n_rows, error, shift, covered in zip(
+        parts.column, parts.level, parts.rows.tolist(), *means, strict=True
+    ):
+        if isnan(error):
+            continue
+        cells = [Cell(column, column), Cell(level, level), Cell(f"about {n_rows:,.0f}", n_rows)]
+        shown = significant(error) if alone else f"{number(error)} ×"
+        cells.append(Cell(shown, round(error, 4)))
+        cells.append(Cell(_signed(shift) if alone else number(shift), round(shift, 4)))
+        cells.append(Cell(percent(covered), round(covered, 2)))
+        rows.append(cells)
+    return rows
+
+
+# The directions that outcomes share, and which outcomes the features move alike.
+
+_LISTED = 5  # loadings of each kind in a sentence
+_SMALLEST_SHARE = 0.005  # a component below it would be shown as 0 %
+_OPPOSITE = -0.5  # of three outcomes, two have at least this cosine
+
+
+class Directions(NamedTuple):
+    """Loadings by component, strongest first.
+
+    Parameters
+    ----------
+    features : DataFrame of shape (D, R)
+    targets : DataFrame of shape (T, R)
+    shares : list of R str
+        Of the squared effects.
+    """
+
+    features: pd.DataFrame
+    targets: pd.DataFrame
+    shares: list[str]
+
+
+class Component(NamedTuple):
+    """A direction in words."""
+
+    number: str
+    share: str
+    features: list[str]
+    targets: list[str]
+
+
+def shared_directions(
+    model: StudyModel, n_components: int, rare: Mapping[str, str] | None = None
+) -> Directions | None:
+    """Directions of the first layer, which reads the features; None if no feature has an effect.
+
+    Above trees, those of the mean effects of the features over the rows of the fit.
+    ``rare`` maps features to the names that are shown in place of theirs.
+    """
+    sigma = model.layers_[0].sigma if getattr(model, "n_layers_", 1) > 1 else model.sigma_
+    effects, names = _effects(model) / sigma[:, None], tuple(map(str, model.feature_names_in_))
+    strongest = canonical_subspaces(effects, names, tuple(model.target_names_))[:n_components]
+    found = [subspace for subspace in strongest if subspace.share >= _SMALLEST_SHARE]
+    if not found:
+        return None
+    numbers = [str(subspace.number) for subspace in found]
+    features = [(rare or {}).get(name, name) for name in found[0].features]
+    return Directions(
+        pd.DataFrame([one.feature_loadings for one in found], numbers, features).T,
+        pd.DataFrame([one.target_loadings for one in found], numbers, list(found[0].targets)).T,
+        [percent(subspace.share) for subspace in found],
+    )
+
+
+def in_words(directions: Directions) -> list[Component]:
+    """The largest loadings of every component, with their signs."""
+    features, targets, shares = directions
+    return [
+        Component(number, share, _largest(features[number]), _largest(targets[number]))
+        for number, share in zip(features.columns, shares, strict=True)
+    ]
+
+
+def _largest(loadings: "pd.Series[float]") -> list[str]:
+    """Names and signs of loadings of at least a tenth of the largest."""
+    sizes = loadings.abs()
+    order = np.argsort(-sizes.to_numpy(), kind="stable")[:_LISTED]
+    shown = [k for k in order if sizes.iloc[k] > 0.1 * sizes.max()]
+    return [f"{'+' if loadings.iloc[k] > 0 else '−'}\u00a0{loadings.index[k]}" for k in shown]
+
+
+def task_cosines(model: StudyModel) -> pd.DataFrame:
+    """Cosines between the effects of the features on two outcomes, in the first layer, (T, T)."""
+    names = list(model.target_names_)
+    cosines = np.clip(cosine_similarity(_effects(model)), -1.0, 1.0)
+    return pd.DataFrame(cosines, index=names, columns=names)
+
+
+def _effects(model: StudyModel) -> FloatArray:
+    """Effects of one standard deviation of every feature in the first layer, (T, D)."""
+    slopes = model.coef_ if hasattr(model, "coef_") else model.mean_slopes_
+    return np.asarray(slopes * model.feature_scale_)
+
+
+def similarity_words(cosines: pd.DataFrame) -> str:
+    """Which two outcomes are most alike, if any are; empty if there is only one outcome."""
+    values = cosines.to_numpy().copy()
+    if len(values) < 2:
+        return ""
+    np.fill_diagonal(values, -np.inf)
+    first, second = sorted(int(k) for k in np.unravel_index(values.argmax(), values.shape))
+    most = float(values[first, second])
+    both, cosine = f"{cosines.index[first]} and {cosines.index[second]}", f"(cosine {number(most)})"
+    if most < _OPPOSITE:
+        return (
+            f"The features move {both} in opposite directions {cosine}: what raises one lowers the "
+            "other."
+        )
+    if most <= 0.0:
+        return f"The features move no two outcomes alike; {both} come closest {cosine}."
+    return f"The features move {both} most alike {cosine}."
