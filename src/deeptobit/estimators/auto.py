@@ -16,19 +16,16 @@ from deeptobit.auto import (
     EvidenceStack,
     Forest,
     HeldOutScores,
-    Scoring,
     TreeTable,
     fit_error_model,
     fit_stack,
 )
 from deeptobit.estimators.diagnosis import warn_of_censoring, warn_of_repeats
-from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.network import Trees, concatenate, latents
 from deeptobit.runtime import time_left
-from deeptobit.targets import BoundsLike
 
 MEMBERS = ("stack", "trees", "deeper")
 _VARIANCES = {
@@ -42,6 +39,7 @@ _NAMES_SHOWN = 3
 _ROWS_PER_FEATURE = 20  # with which a deeper network is tried first, where rows are many
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AutoTobitRegressor(SearchRegressor):
     r"""Censored layers whose prior, rank, depth and noise are learned from the data.
 
@@ -134,40 +132,9 @@ class AutoTobitRegressor(SearchRegressor):
     0.56
     """
 
-    def __init__(
-        self,
-        *,
-        members: Literal["auto"] | Sequence[str] = "auto",
-        cv: Any = "auto",
-        scoring: Scoring = "r2",
-        noise: str | Noise = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: PredictionKind = "mean",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-    ) -> None:
-        self.members = members
-        self.cv = cv
-        self.scoring = scoring
-        self.noise = noise
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
+    members: Literal["auto"] | Sequence[str] = "auto"
+    cv: Any = "auto"
+    noise: str | Noise = "auto"
 
     def _choose(self, search: Search) -> None:
         """Compare the members, and take the best one, fitted to all rows."""

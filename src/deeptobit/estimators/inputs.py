@@ -1,6 +1,7 @@
 """Inputs and parameters of the estimators, read once and checked; errors say what and where."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -278,6 +279,21 @@ Rows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes and weights
 PredictionKind = Literal["mean", "clip", "latent"]
 KINDS = get_args(PredictionKind)
 _SWITCHES = ("fit_intercept", "standardize", "skip_connection", "prune_layers", "early_stopping")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CommonParameters:
+    """Constructor parameters of every estimator; subclasses add theirs, as further fields."""
+
+    lower: BoundsLike = 0.0
+    upper: BoundsLike = None
+    outside: Literal["raise", "clip"] = "raise"
+    fit_intercept: bool = True
+    standardize: bool = True
+    prediction: PredictionKind = "mean"
+    max_iter: int = 100
+    tol: float = 1e-6
+    verbose: int = 0
 
 
 def check_settings(params: Mapping[str, Any]) -> None:

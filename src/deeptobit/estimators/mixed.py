@@ -1,7 +1,7 @@
 """Repeated visits of people: many bounded outcomes at once, and where they go next."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from time import perf_counter
 from types import SimpleNamespace
@@ -12,19 +12,18 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import mixed
 from deeptobit.arrays import FloatArray, check_count, listed
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import INTERCEPT, LOG_SIGMA, _wald, estimate_table
-from deeptobit.estimators.inputs import Limits, PredictionKind, feature_names
+from deeptobit.estimators.inputs import Limits, feature_names
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.visits import PersonRows, VisitRegressor
 from deeptobit.exceptions import warn
 from deeptobit.inspection import Reference
 from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import CensoredTargets
 
 RandomEffects = Literal["none", "intercept", "slope", "auto"]
 Method = Literal["ep", "quadrature"]
@@ -33,6 +32,7 @@ _MANY_PEOPLE, _FEW_PEOPLE = 10, 3  # per feature: coefficients are then not shru
 _FEW_FEATURES = 3  # for which the smaller number is enough
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MixedTobitRegressor(VisitRegressor):
     r"""Mixed Tobit regression: repeated visits of people, for all outcomes at once.
 
@@ -123,46 +123,16 @@ class MixedTobitRegressor(VisitRegressor):
     (array([23.25, 24.18]), array([23.07]))
     """
 
-    _trained: mixed.FittedMixed
-
-    def __init__(
-        self,
-        *,
-        random_effects: RandomEffects = "intercept",
-        alpha: float | Literal["auto"] = "auto",
-        person_rank: int | Literal["auto"] = "auto",
-        visit_rank: int | Literal["auto"] = "auto",
-        shrinkage: float | Literal["auto"] = "auto",
-        method: Method = "ep",
-        n_nodes: int = 21,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: PredictionKind = "mean",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.random_effects = random_effects
-        self.alpha = alpha
-        self.person_rank = person_rank
-        self.visit_rank = visit_rank
-        self.shrinkage = shrinkage
-        self.method = method
-        self.n_nodes = n_nodes
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    random_effects: RandomEffects = "intercept"
+    alpha: float | Literal["auto"] = "auto"
+    person_rank: int | Literal["auto"] = "auto"
+    visit_rank: int | Literal["auto"] = "auto"
+    shrinkage: float | Literal["auto"] = "auto"
+    method: Method = "ep"
+    n_nodes: int = 21
+    max_iter: int = 500
+    tol: float = 1e-7
+    random_state: Any = None
 
     @all_or_nothing
     def fit(
@@ -573,22 +543,13 @@ class MixedTobitRegressor(VisitRegressor):
 
     def aic(self) -> float:
         """Akaike's criterion of all outcomes, 2k − 2 log L; meaningful without penalties."""
-        return 2.0 * self._training().n_parameters - 2.0 * self.log_likelihood_
+        return float(2.0 * self._training().n_parameters - 2.0 * self.log_likelihood_)
 
     def bic(self) -> float:
         """Schwarz's criterion, k log n − 2 log L, with n people."""
         trained = self._training()
         n_people = float(trained.solution.problem.visits.weight.sum())
         return float(trained.n_parameters * np.log(n_people) - 2.0 * self.log_likelihood_)
-
-    def _training(self) -> mixed.FittedMixed:
-        check_is_fitted(self)
-        if not hasattr(self, "_trained"):
-            raise ValueError(
-                "inference looks back at the training data, which are never stored with a saved "
-                "model; fit again, or keep summary() beside the model"
-            )
-        return self._trained
 
     def _reference(self, small_sample: bool) -> Reference:
         """The t distribution with as many degrees of freedom as people are left."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import compress, islice, product
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import delayed
@@ -27,7 +27,6 @@ from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import latents
 from deeptobit.runtime import one_blas_thread, run_jobs, show_line
-from deeptobit.targets import BoundsLike
 
 RANKS = (2, 5, 10)
 N_ALPHAS = 10
@@ -48,8 +47,15 @@ _SHARED = (
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SearchRegressor(LayeredRegressor):
     """Layers that are chosen on held-out rows; a subclass compares candidates (``_choose``)."""
+
+    cv: Any = 5
+    scoring: Scoring = "r2"
+    noise: str | Noise = "gaussian"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @all_or_nothing
     def fit(
@@ -85,6 +91,7 @@ class SearchRegressor(LayeredRegressor):
         """Compare candidates, and store the best one, fitted to all rows."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SubspaceNetworkCV(SearchRegressor):
     r"""A Subspace Network whose rank, penalty, sparsity and depth are chosen on held-out rows.
 
@@ -145,46 +152,10 @@ class SubspaceNetworkCV(SearchRegressor):
     0.55
     """
 
-    def __init__(
-        self,
-        *,
-        ranks: Any = None,
-        alphas: Any = None,
-        feature_sparsities: Any = None,
-        max_layers: int = 2,
-        cv: Any = 5,
-        scoring: Scoring = "r2",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        noise: str | Noise = "gaussian",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: inputs.PredictionKind = "mean",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-    ) -> None:
-        self.ranks = ranks
-        self.alphas = alphas
-        self.feature_sparsities = feature_sparsities
-        self.max_layers = max_layers
-        self.cv = cv
-        self.scoring = scoring
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.noise = noise
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
+    ranks: Any = None
+    alphas: Any = None
+    feature_sparsities: Any = None
+    max_layers: int = 2
 
     def _choose(self, search: "Search") -> None:
         """Compare the candidates, and fit the best one to all rows."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
 from numbers import Real
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive
 from deeptobit.network import NetworkLayer, latents
 from deeptobit.runtime import show_line
 from deeptobit.scale import predict_lazily
-from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
+from deeptobit.targets import CensoredTargets, by_name, check_order, entry_bounds
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -66,7 +66,7 @@ def all_or_nothing(fit: Fit) -> Fit:
     return cast(Fit, whole)
 
 
-class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
+class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.BaseEstimator):
     """Predictions of a fitted censored model.
 
     A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
@@ -76,13 +76,7 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
     row, as detection limits do; results drop the task axis if Y was 1-d.
     """
 
-    lower: BoundsLike
-    upper: BoundsLike
-    outside: Literal["raise", "clip"]
     noise: str | Noise
-    prediction: PredictionKind
-    verbose: int
-
     lower_: FloatArray
     upper_: FloatArray
     coef_: FloatArray

@@ -6,7 +6,7 @@ What a layer and a network have in common comes first: inputs, settings, and how
 import os
 from abc import abstractmethod
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, Self
@@ -27,7 +27,7 @@ from deeptobit.estimators.resampling import Refits, ResampledRegressor, refit_la
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
-from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
+from deeptobit.network import NetworkLayer, latents
 from deeptobit.online import (
     OnlineResult,
     OnlineSettings,
@@ -38,7 +38,7 @@ from deeptobit.online import (
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
 from deeptobit.scale import DaskRows, DataSummary, RowSource
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import CensoredTargets
 
 
 class SubspaceEstimator(SubspaceMixin, ResampledRegressor):
@@ -67,7 +67,24 @@ class SubspaceEstimator(SubspaceMixin, ResampledRegressor):
         self._n_features_out = self.rank_
 
 
-class LowRankRegressor(SubspaceEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LowRankParameters(inputs.CommonParameters):
+    """Constructor parameters that a layer and a network share."""
+
+    rank: int = field(default=5, kw_only=False)
+    alpha: float | Literal["auto"] = "auto"
+    penalty: str | Penalty = "ridge"
+    feature_sparsity: float = 0.0
+    solver: inputs.SolverName = "auto"
+    n_passes: int = 1
+    batch_size: int = 1
+    noise: str | Noise = "gaussian"
+    sigma: Any = "mle"
+    random_state: Any = None
+    n_jobs: int | None = None
+
+
+class LowRankRegressor(LowRankParameters, SubspaceEstimator):
     """Reads X, Y and the parameters that a layer and a network share, and learns from rows.
 
     A subclass fits rows in memory (``_fit``) and beyond (``_fit_source``), and says how a stream
@@ -78,7 +95,7 @@ class LowRankRegressor(SubspaceEstimator):
     n_features_in_: int
     n_iter_: int
     _rows_behind: RowsBehind
-    _stream: OnlineSolver | RecursiveTobit | NetworkStream | ContinuedNetwork
+    _stream: Any  # what learns from rows that are still to come
     _words_for_sigma: tuple[str, ...] = ("mle",)
 
     @all_or_nothing
@@ -269,6 +286,7 @@ class LowRankRegressor(SubspaceEstimator):
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     r"""Low-rank Tobit :math:`y = \mathrm{clip}(UVx + b + \sigma\varepsilon)`, a layer of the paper.
 
@@ -370,54 +388,6 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     x1    0.041    0.042    0.331
     """
 
-    _stream: OnlineSolver | RecursiveTobit
-    _trained: FittedLayer
-
-    def __init__(
-        self,
-        rank: int = 5,
-        *,
-        alpha: float | Literal["auto"] = "auto",
-        penalty: str | Penalty = "ridge",
-        feature_sparsity: float = 0.0,
-        solver: inputs.SolverName = "auto",
-        n_passes: int = 1,
-        batch_size: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        noise: str | Noise = "gaussian",
-        sigma: Any = "mle",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: inputs.PredictionKind = "mean",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-    ) -> None:
-        self.rank = rank
-        self.alpha = alpha
-        self.penalty = penalty
-        self.feature_sparsity = feature_sparsity
-        self.solver = solver
-        self.n_passes = n_passes
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.noise = noise
-        self.sigma = sigma
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
-
     @property
     def layers_(self) -> tuple[NetworkLayer, ...]:
         """The one layer, as networks have several."""
@@ -472,13 +442,14 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         >>> too_small.rank_test()["p_value"].item(), right.rank_test()["p_value"].round(2).item()
         (0.0005, 0.18)
         """
-        self._training()
+        trained: FittedLayer = self._training()
         if not self._read_penalty().rotation_invariant:
             raise ValueError("rank_test needs penalty='ridge' and feature_sparsity=0")
         check_count("n_draws", n_draws)
-        statistic, p_value = self._trained.rank_tail(n_draws, check_random_state(random_state))
-        rank = self._trained.layer.U.shape[1]
-        return pd.Series({"rank": rank, "statistic": statistic, "p_value": p_value})
+        statistic, p_value = trained.rank_tail(n_draws, check_random_state(random_state))
+        return pd.Series(
+            {"rank": trained.layer.U.shape[1], "statistic": statistic, "p_value": p_value}
+        )
 
     def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         shape, penalty = matrix.shape, self._read_penalty()
