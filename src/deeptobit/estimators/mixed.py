@@ -99,9 +99,10 @@ class MixedTobitRegressor(VisitRegressor):
     Notes
     -----
     ``time`` acts through random slopes alone; put it into X too, so that people change on average.
-    ``predict`` and its relatives take ``groups`` and ``time``: what is known of a person is used,
-    anybody else, and every row without ``groups``, is predicted as one of whom nothing is known. A
-    row is a visit of its own. Visits that are missing are taken as missing at random given those
+    ``predict`` and its relatives take ``groups``, the person of every row, and ``time``, which is
+    needed where there are slopes, each (N,). What is known of a person is used; anybody else, and
+    every row without ``groups``, is predicted as one of whom nothing is known. A row is a visit of
+    its own. Visits that are missing are taken as missing at random given those
     that are there; :meth:`sensitivity` shows what if not.
 
     References

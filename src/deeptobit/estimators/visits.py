@@ -1,8 +1,11 @@
 """Predictions at visits of people: of those who are known, and of anybody else."""
 
 import os
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import wraps
+from inspect import signature
 from typing import Any, NamedTuple, Self
 from zlib import crc32
 
@@ -16,7 +19,7 @@ from deeptobit import mixed
 from deeptobit.arrays import FloatArray, check_count, in_precision_of, refuse_dates
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
-from deeptobit.estimators.inputs import Limits, PredictionKind
+from deeptobit.estimators.inputs import Limits
 from deeptobit.files import models
 from deeptobit.inspection import Reference
 from deeptobit.likelihood import Gaussian, Noise, Predictive
@@ -123,6 +126,21 @@ def _read_time(time: Any, n_rows: int) -> FloatArray | None:
     if wrong.any():
         raise ValueError(f"time is missing or infinite in row {int(wrong.argmax())}")
     return when
+
+
+def _at_visits(method: Callable[..., Any]) -> Any:
+    """The same method with ``groups`` and ``time`` of the rows: what is known of people is used."""
+
+    @wraps(method)
+    def at_visits(
+        self: Any, X: Any, *args: Any, groups: Any = None, time: Any = None, **others: Any
+    ) -> Any:
+        return method(self._at(X, groups, time), X, *args, **others)
+
+    own = signature(at_visits, follow_wrapped=False).parameters
+    given = [*signature(method).parameters.values(), own["groups"], own["time"]]
+    at_visits.__signature__ = signature(method).replace(parameters=given)  # type: ignore[attr-defined]
+    return at_visits
 
 
 class VisitRegressor(CensoredRegressor):
@@ -233,104 +251,18 @@ class VisitRegressor(CensoredRegressor):
         asked._asked = groups, time
         return asked
 
-    def predict(
-        self,
-        X: Any,
-        kind: PredictionKind | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> FloatArray:
-        """Predict Y at visits, (N, T), given what is known of the people.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (N, D)
-        kind : {"mean", "clip", "latent"}, optional
-            As in :meth:`TobitRegressor.predict`.
-        groups : array of shape (N,), optional
-            The person of every row. Without it, and for people of whom nothing is known, the
-            prediction is that of the population.
-        time : array of shape (N,), optional
-            Needed where there are slopes.
-        lower, upper : arrays of shape (N, T), optional
-            Bounds per entry.
-        """
-        asked = self._at(X, groups, time)
-        return CensoredRegressor.predict(asked, X, kind, lower=lower, upper=upper)
-
-    def predict_bound_proba(
-        self,
-        X: Any,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """P(y at its lower bound) and P(y at its upper bound), each (N, T)."""
-        asked = self._at(X, groups, time)
-        return CensoredRegressor.predict_bound_proba(asked, X, lower=lower, upper=upper)
-
-    def predict_quantile(
-        self,
-        X: Any,
-        q: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> FloatArray:
-        """Quantiles of y: (N, T) for a scalar q, (Q, N, T) for a vector."""
-        asked = self._at(X, groups, time)
-        return CensoredRegressor.predict_quantile(asked, X, q, lower=lower, upper=upper)
-
-    def predict_interval(
-        self,
-        X: Any,
-        coverage: float = 0.9,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Central intervals that hold y with the given probability, each end (N, T)."""
-        asked = self._at(X, groups, time)
-        return CensoredRegressor.predict_interval(asked, X, coverage, lower=lower, upper=upper)
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> float:
-        """R² of E[y], averaged over outcomes."""
-        asked, limits = self._at(X, groups, time), {"lower": lower, "upper": upper}
-        return CensoredRegressor.score(asked, X, y, sample_weight, **limits)
-
-    def score_log(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> float:
-        """Mean log density per entry, averaged over outcomes; every row is taken by itself."""
-        asked, limits = self._at(X, groups, time), {"lower": lower, "upper": upper}
-        return CensoredRegressor.score_log(asked, X, y, sample_weight, **limits)
+    predict = _at_visits(CensoredRegressor.predict)
+    """Predict Y at visits, (N, T), given what is known of the people (see Notes)."""
+    predict_bound_proba = _at_visits(CensoredRegressor.predict_bound_proba)
+    """P(y at its lower bound) and P(y at its upper bound), each (N, T)."""
+    predict_quantile = _at_visits(CensoredRegressor.predict_quantile)
+    """Quantiles of y: (N, T) for a scalar q, (Q, N, T) for a vector."""
+    predict_interval = _at_visits(CensoredRegressor.predict_interval)
+    """Central intervals that hold y with the given probability, each end (N, T)."""
+    score = _at_visits(CensoredRegressor.score)
+    """R² of E[y], averaged over outcomes."""
+    score_log = _at_visits(CensoredRegressor.score_log)
+    """Mean log density per entry, averaged over outcomes; every row is taken by itself."""
 
     def sample_y(
         self,
