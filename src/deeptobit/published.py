@@ -590,7 +590,7 @@ class PublishedSubspaceNetwork(_AsPrinted):
 
 def _dense(matrix: Any) -> FloatArray:
     """Rows as they are learned from, in double precision."""
-    return np.asarray(matrix.toarray() if inputs.is_sparse(matrix) else matrix, dtype=np.float64)
+    return np.asarray(inputs.dense(matrix), dtype=np.float64)
 
 
 def _number(name: str, value: Any) -> float:

@@ -275,8 +275,7 @@ class InferenceRegressor(CensoredRegressor):
 
     def _with_intercept(self, X: Any) -> FloatArray:
         """Features and a column of ones, (n, D + 1)."""
-        matrix = self._read_features(X)
-        dense = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        dense = inputs.dense(self._read_features(X))
         return np.column_stack([dense, np.ones(len(dense))])
 
     def _covariance(

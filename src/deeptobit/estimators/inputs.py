@@ -241,6 +241,11 @@ def is_sparse(matrix: Any) -> bool:
     return bool(issparse(matrix))
 
 
+def dense(matrix: Any) -> Any:
+    """A matrix as an array, whether it is sparse or not."""
+    return matrix.toarray() if is_sparse(matrix) else matrix
+
+
 def _stored(matrix: Any) -> Any:
     """The numbers of a matrix, dense or sparse."""
     return matrix.data if is_sparse(matrix) else matrix

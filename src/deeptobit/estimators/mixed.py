@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, product
 from numbers import Integral
 from time import perf_counter
 from types import SimpleNamespace
@@ -167,7 +168,7 @@ class MixedTobitRegressor(VisitRegressor):
         started = perf_counter()
         wanted = self._read_settings()
         matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
-        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        matrix = inputs.dense(matrix)
         rows = PersonRows.read(groups, time, targets, weight)
         diagnosis.check_determined(targets, weight)
         self._check_effects(wanted, targets, rows)
@@ -313,52 +314,36 @@ class MixedTobitRegressor(VisitRegressor):
         numbers: Any,
     ) -> tuple[mixed.Solution, mixed.Structure, list[dict[str, Any]]]:
         """Choose what is to be chosen, then go to the maximum."""
-
-        def with_effects(problem: mixed.MixedProblem, n_effects: int) -> mixed.MixedProblem:
-            z = np.ascontiguousarray(problem.visits.z[:, :n_effects])
-            return replace(problem, visits=replace(problem.visits, z=z))
-
         if not problem.shape[1]:  # every outcome is at a bound throughout
             self.alpha_, structure = 0.0, mixed.Structure(0, 0, 0, 0.0)
-            return mixed.Solution.empty(with_effects(problem, 0)), structure, []
-        most = problem.visits.z.shape[1] if wanted["effects"] is None else wanted["effects"]
-        problem, norms = with_effects(problem, most), features.squared_norms
-        crossed, effects_of = None, problem
+            return mixed.Solution.empty(problem.with_effects(0)), structure, []
+        if wanted["effects"] is not None:
+            problem = problem.with_effects(wanted["effects"])
+        norms, watch, crossed = features.squared_norms, self._show_progress, None
         if alpha is None:
-            few = with_effects(problem, min(most, 1))
-            watch = self._show_progress
+            few = problem.with_effects(min(problem.shape[2], 1))
             crossed = mixed.cross_fit(few, norms, numbers, max_iter=100, watch=watch)
-            alpha, effects_of = crossed.alpha, problem.around(crossed.mean)
-        problem = replace(problem, ridge=alpha * norms)
-        self.alpha_ = alpha
+            alpha = crossed.alpha
+        self.alpha_, problem = alpha, replace(problem, ridge=alpha * norms)
+        # Random effects are found around the fixed effects of people left out, if there are any.
+        around = problem if crossed is None else problem.around(crossed.mean)
+        settings: dict[str, Any] = {"max_iter": self.max_iter, "watch": watch}
         tried: list[dict[str, Any]] = []
-        if any(value is None for value in wanted.values()):
+        if None in wanted.values():
             seed = check_random_state(0 if self.random_state is None else self.random_state)
-            structure, tried = mixed.choose_structure(
-                effects_of if crossed else problem,
-                wanted,
-                seed=int(seed.randint(np.iinfo(np.int32).max)),
-                max_iter=self.max_iter,
-                watch=self._show_progress,
-            )
+            seed = int(seed.randint(np.iinfo(np.int32).max))
+            structure, tried = mixed.choose_structure(around, wanted, seed=seed, **settings)
         else:
             structure = mixed.Structure(**wanted)
-        settings: dict[str, Any] = {
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "watch": self._show_progress,
-        }
-        problem = with_effects(problem, structure.effects)
-        if crossed is None:
-            return mixed.fit_structure(problem, structure, **settings), structure, tried
-        # Random effects around the fixed effects of people left out, then coefficients given them.
-        rest = mixed.fit_structure(
-            with_effects(effects_of, structure.effects), structure, **settings
-        )
-        joint = problem.with_factors(*structure[1:])
-        none = np.zeros((problem.shape[1], len(norms)))
-        at = mixed.Point(none, rest.point.intercept, rest.point.effects)
-        return mixed.solve(joint, at, **settings, hold_effects=True), structure, tried
+        settings["tol"] = self.tol
+        around = around.with_effects(structure.effects)
+        solution = mixed.fit_structure(around, structure, **settings)
+        if crossed is not None:  # then the coefficients given them
+            joint = problem.with_effects(structure.effects).with_factors(*structure[1:])
+            none = np.zeros((problem.shape[1], len(norms)))
+            at = mixed.Point(none, solution.point.intercept, solution.point.effects)
+            solution = mixed.solve(joint, at, **settings, hold_effects=True)
+        return solution, structure, tried
 
     def _store(
         self,
@@ -445,37 +430,30 @@ class MixedTobitRegressor(VisitRegressor):
         trained = self._training()
         estimate = trained.report(trained.solution.point)
         variance = trained.reported_covariance(cov_type).diagonal()
-        table = estimate_table(
-            [""] * len(estimate), estimate, variance, confidence, self._reference(small_sample)
-        )
         names = self._reported_names()
-        table.index = pd.MultiIndex.from_tuples(
-            [name or ("", "") for name in names], names=["target", "term"]
-        )
+        terms = [term for _, term in names]
+        reference = self._reference(small_sample)
+        table = estimate_table(terms, estimate, variance, confidence, reference)
+        table.index = pd.MultiIndex.from_tuples(names, names=["target", "term"])
         order = {name: place for place, name in enumerate(self.target_names_)}
-        kept = [place for place, name in enumerate(names) if name is not None]
-        kept.sort(key=lambda place: order.get(names[place][0], len(order)))  # type: ignore[index]
-        return table.iloc[kept]
+        n_coef, n_targets = len(self._active) * self.n_features_in_, len(self._active)
+        fixed = range(n_coef, n_coef + (0 if self.fit_intercept else n_targets))  # intercepts at 0
+        kept = [place for place in range(len(names)) if place not in fixed]
+        return table.iloc[sorted(kept, key=lambda place: order.get(names[place][0], len(order)))]
 
-    def _reported_names(self) -> list[tuple[str, str] | None]:
-        """Target and term of every number that :class:`mixed.MixedUnits` reports, or None."""
+    def _reported_names(self) -> list[tuple[str, str]]:
+        """Target and term of every number that :class:`mixed.MixedUnits` reports."""
         targets = [self.target_names_[task] for task in self._active]
-        terms, effects = feature_names(self), self.effects_
-        names: list[tuple[str, str] | None] = [(t, term) for t in targets for term in terms]
-        names += [(t, INTERCEPT) if self.fit_intercept else None for t in targets]
-        names += [(t, LOG_SIGMA) for t in targets]
-        places = [(t, effect) for t in targets for effect in effects]
-        for what in ("covariance", "correlation"):
-            for i, (one, of_one) in enumerate(places):
-                for j, (two, of_two) in enumerate(places):
-                    name: tuple[str, str] | None = None
-                    if what == "covariance" and one == two and i <= j:
-                        term = f"var({of_one})" if i == j else f"cov({of_one}, {of_two})"
-                        name = one, term
-                    elif what == "correlation" and one != two and i < j:
-                        name = f"{one}, {two}", f"cor({of_one}, {of_two})"
-                    names.append(name)
-        return names
+        names = [(target, term) for target in targets for term in feature_names(self)]
+        names += [(target, term) for term in (INTERCEPT, LOG_SIGMA) for target in targets]
+        effects = product(range(len(targets)), self.effects_)
+        between = []
+        for (one, a), (two, b) in combinations_with_replacement(effects, 2):
+            if one == two:
+                names.append((targets[one], f"var({a})" if a == b else f"cov({a}, {b})"))
+            else:
+                between.append((f"{targets[one]}, {targets[two]}", f"cor({a}, {b})"))
+        return names + between
 
     def wald_test(
         self,

@@ -97,8 +97,7 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
                 "AutoTobitRegressor has where it chose no deeper network; use "
                 "feature_importance(X, y, kind='permutation') for others"
             )
-        matrix, layer = self._read_features(X), self.layers_[0]
-        rows = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        rows, layer = inputs.dense(self._read_features(X)), self.layers_[0]
         coef, base, trees = layer.coef, layer.intercept, vars(self).get("trees_")
         n_below = 0 if trees is None else len(trees.start)
         linear = coef[:, n_below:]

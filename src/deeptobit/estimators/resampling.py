@@ -414,7 +414,7 @@ def _read_scores(model: ResampledRegressor, layer: int, X: Any) -> FloatArray:
     """Inputs of the layer in standard units, (n, D_k)."""
     depth = inputs.read_layer(layer, len(model.layers_))
     below = model._below(X, depth)
-    dense = np.asarray(X.toarray() if inputs.is_sparse(X) else X)
+    dense = inputs.dense(X)
     seen = dense if below is None else np.column_stack([below, dense])
     seen = seen[:, : model.layers_[depth].V.shape[1]]
     centred = seen - seen.mean(axis=0)

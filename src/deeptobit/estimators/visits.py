@@ -46,30 +46,23 @@ class PersonRows(NamedTuple):
     @classmethod
     def read(cls, groups: Any, time: Any, targets: CensoredTargets, weight: FloatArray) -> Self:
         """Check groups, time and weights, and sort."""
-        n_rows = len(targets)
-        when = _read_time(time, n_rows)
-        labels = _read_labels(groups, n_rows)
-        names, parts = zip(*mixed.by_person(labels), strict=True)
-        twice = moving = False
+        when = _read_time(time, len(targets))
+        person, names = pd.factorize(_read_labels(groups, len(targets)))
+        order = np.argsort(person, kind="stable") if when is None else np.lexsort((when, person))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(person))])
+        first = order[starts[:-1]]
+        for row in np.flatnonzero(weight != weight[first][person]).tolist():
+            raise ValueError(
+                f"person {_plain(names[person[row]])!r} has rows of different sample_weight; "
+                "weights are those of people, the same in all rows of one"
+            )
         known = ~targets.missing.all(axis=1) & (weight > 0.0)
-        order = []
-        for name, rows in zip(names, parts, strict=True):
-            if np.ptp(weight[rows]) > 0.0:
-                raise ValueError(
-                    f"person {_plain(name)!r} has rows of different sample_weight; weights are "
-                    "those of people, the same in all rows of one"
-                )
-            seen = rows[known[rows]]
-            twice = twice or len(seen) > 1
-            if when is not None:
-                moving = moving or (len(seen) > 1 and float(np.ptp(when[seen])) > 0.0)
-                rows = rows[np.argsort(when[rows], kind="stable")]
-            order.append(rows)
-        starts = np.concatenate([[0], np.cumsum([len(rows) for rows in order])]).astype(np.int64)
-        n_people = float(sum(weight[rows[0]] for rows in order))
-        names = tuple(map(_plain, names))
-        every = np.concatenate(order)
-        return cls(names, every, starts, when, n_people, groups is not None, twice, moving)
+        twice, moving = bool((np.bincount(person[known]) > 1).any()), False
+        if when is not None:
+            times = pd.Series(when[known]).groupby(person[known])
+            moving = bool((times.max() > times.min()).any())
+        labels, n_people = tuple(map(_plain, names)), float(weight[first].sum())
+        return cls(labels, order, starts, when, n_people, groups is not None, twice, moving)
 
     def numbers(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> Any:
         """Numbers of people, (n,), that depend on what is known of them: twins share theirs."""
@@ -177,9 +170,12 @@ class VisitRegressor(CensoredRegressor):
         found = mixed.KnownPeople(rows.labels, rows.starts, low, high, mean, z, time, tau, nu)
         return nobody.with_visits(found, self._effects)
 
+    def _read_features(self, X: Any) -> FloatArray:
+        found: FloatArray = inputs.dense(super()._read_features(X))
+        return found
+
     def _predictive_at(self, matrix: Any, lower: Any, upper: Any) -> Predictive:
         """Predictive distributions at visits of the people who were asked for."""
-        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
         z, known = self._asked_rows(matrix.shape[0])
         scale, shift = self._units.scale, np.zeros((len(z), len(self.target_names_)))
         variance = self._effects.variances(z)
@@ -279,7 +275,6 @@ class VisitRegressor(CensoredRegressor):
         check_count("n_samples", n_samples)
         check_is_fitted(self)
         matrix, asked = self._read_features(X), self._at(X, groups, time)
-        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         rng, n_rows = np.random.default_rng(seed), matrix.shape[0]
         z, known = asked._asked_rows(n_rows)
@@ -317,9 +312,7 @@ class VisitRegressor(CensoredRegressor):
         X, y, groups, time, lower, upper
             As in :meth:`fit`.
         """
-        targets = self._read_again(y, lower, upper)
-        matrix = self._read_features(X)
-        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        targets, matrix = self._read_again(y, lower, upper), self._read_features(X)
         inputs.check_lengths(matrix, targets)
         groups, time = self._at(X, groups, time)._asked
         if groups is None:
@@ -518,13 +511,6 @@ class VisitRegressor(CensoredRegressor):
             "a mixed model is not written as ONNX, because its predictions depend on the visits of "
             "a person; save it, or export a TobitRegressor"
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the training data that inference looks back at."""
-        state = dict(super().__getstate__())
-        for name in ("_trained", "_asked"):
-            state.pop(name, None)
-        return state
 
     def _layer_noise(self) -> Noise:
         return Gaussian()

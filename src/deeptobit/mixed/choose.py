@@ -1,14 +1,15 @@
 """Which random effects pay: fits without the last visits of some people, who are then forecast."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import Gaussian, Predictive
-from deeptobit.mixed.evidence import MixedProblem, Visits
+from deeptobit.mixed.evidence import MixedProblem
 from deeptobit.mixed.people import person_loads, posterior
 from deeptobit.mixed.solve import Solution, add_factors, solve, start
 from deeptobit.targets import recorded_values
@@ -44,73 +45,48 @@ def fit_structure(
 
 @dataclass(frozen=True)
 class HiddenVisits:
-    """A fold: the problem without the last visits of some people, and these visits.
+    """A fold: the last visits of some people are hidden.
 
     Parameters
     ----------
     problem : MixedProblem
         With all effects per person that may be asked for.
-    z, features, low, high : arrays
-        Of the hidden rows.
-    person : array
-        The person of every hidden row, counted in ``problem``.
+    hidden : bool array of shape (N,)
+        Nobody loses all rows.
     """
 
     problem: MixedProblem
-    z: FloatArray
-    features: FloatArray
-    low: FloatArray
-    high: FloatArray
-    person: Any
+    hidden: BoolArray
 
-    @classmethod
-    def of(cls, problem: MixedProblem, hidden: BoolArray) -> "HiddenVisits":
-        """The fold that hides some rows; nobody may lose all."""
-        visits, kept = problem.visits, ~hidden
-        people = visits.of_rows(np.arange(len(visits.weight)))
-        counts = np.bincount(people[kept], minlength=len(visits.weight))
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        known = visits.low[kept], visits.high[kept], visits.z[kept]
-        rest = Visits(starts, *known, visits.weight)
-        return cls(
-            replace(problem, visits=rest, features=problem.features[kept]),
-            *(visits.z[hidden], problem.features[hidden], visits.low[hidden], visits.high[hidden]),
-            people[hidden],
-        )
-
-    def with_effects(self, n_effects: int) -> MixedProblem:
-        """The problem with the first of the effects per person."""
-        visits = self.problem.visits
-        z = np.ascontiguousarray(visits.z[:, :n_effects])
-        return replace(self.problem, visits=replace(visits, z=z))
+    @cached_property
+    def rest(self) -> MixedProblem:
+        """The problem without the hidden rows."""
+        return self.problem.where(~self.hidden)
 
     def scores(self, found: Solution) -> FloatArray:
         """Mean ranked probability score of every hidden visit, weighted by nobody, (n,).
 
         Bounds are where entries are censored, which costs what lies beyond them alone.
         """
-        effects, visits = found.point.effects, found.problem.visits
-        z = self.z[:, : effects.own.shape[1]]
-        latent = self.features @ found.point.coef.T + found.point.intercept
-        loads, spread = person_loads(z, effects), np.empty(latent.shape)
-        for row, person in enumerate(self.person):
+        effects, visits, every = found.point.effects, found.problem.visits, self.problem.visits
+        low, high, z = (each[self.hidden] for each in (every.low, every.high, every.z))
+        people = every.of_rows(np.arange(len(every.weight)))[self.hidden]
+        latent = self.problem.features[self.hidden] @ found.point.coef.T + found.point.intercept
+        loads = person_loads(z[:, : effects.own.shape[1]], effects)
+        spread = np.empty(latent.shape)
+        for row, person in enumerate(people):
             rows = slice(visits.starts[person], visits.starts[person + 1])
-            known = posterior(visits.z[rows], *_sites(found, rows), effects)
-            shift, spread[row] = known.at(loads[row])
+            sites = found.sites.tau[rows], found.sites.nu[rows]
+            shift, spread[row] = posterior(visits.z[rows], *sites, effects).at(loads[row])
             latent[row] += shift
         spread += np.square(effects.visit).sum(axis=1) + np.square(effects.sigma)
-        values = recorded_values(self.low, self.high)
+        values = recorded_values(low, high)
         missing = np.isnan(values)
-        lower = np.where(np.isneginf(self.low), self.high, -np.inf)
-        upper = np.where(np.isposinf(self.high), self.low, np.inf)
-        lower, upper = (_whole(end, pick) for end, pick in ((lower, np.fmax), (upper, np.fmin)))
+        lower = _whole(np.where(np.isneginf(low), high, -np.inf), np.fmax)
+        upper = _whole(np.where(np.isposinf(high), low, np.inf), np.fmin)
         y = Predictive(Gaussian(), latent, np.sqrt(spread), lower, upper)
         score = np.where(missing, 0.0, y.crps(np.where(missing, latent, values)))
         return np.asarray(score.sum(axis=1) / np.maximum((~missing).sum(axis=1), 1))
-
-
-def _sites(found: Solution, rows: slice) -> tuple[FloatArray, FloatArray]:
-    return found.sites.tau[rows], found.sites.nu[rows]
 
 
 def _whole(ends: FloatArray, pick: Any) -> FloatArray:
@@ -122,21 +98,16 @@ def _whole(ends: FloatArray, pick: Any) -> FloatArray:
 def hide_last_visits(problem: MixedProblem, seed: int) -> list[HiddenVisits]:
     """Folds that each hide the last known visit of some of the people who have two."""
     visits = problem.visits
-    known = np.asarray(~np.isnan(visits.low).all(axis=1))
-    rng, folds = np.random.default_rng(seed), []
-    last = [
-        int(rows[-1])
-        for first, end, weight in zip(
-            visits.starts[:-1], visits.starts[1:], visits.weight, strict=True
-        )
-        if weight > 0.0 and len(rows := first + np.flatnonzero(known[first:end])) > 1
-    ]
-    order = rng.permutation(last)
-    for part in np.array_split(order, _FOLDS):
-        hidden = np.zeros(len(known), dtype=np.bool_)
+    known = ~np.isnan(visits.low).all(axis=1)
+    rows = np.flatnonzero(known & (visits.of_rows(visits.weight) > 0.0))
+    person = visits.of_rows(np.arange(len(visits.weight)))[rows]
+    last = rows[(person != np.append(person[1:], -1)) & (np.bincount(person)[person] > 1)]
+    folds = []
+    for part in np.array_split(np.random.default_rng(seed).permutation(last), _FOLDS):
+        hidden = np.zeros(len(visits.low), dtype=np.bool_)
         hidden[part] = True
         if len(part):
-            folds.append(HiddenVisits.of(problem, hidden))
+            folds.append(HiddenVisits(problem, hidden))
     return folds
 
 
@@ -165,7 +136,7 @@ def choose_structure(
         scores, schwarz = [], 0.0
         for number, fold in enumerate(folds):
             key = structure.effects, number
-            at = fold.with_effects(structure.effects)
+            at = fold.rest.with_effects(structure.effects)
             if key not in alone:
                 alone[key] = fit_structure(
                     at, structure._replace(person_rank=0, visit_rank=0), **settings
@@ -194,12 +165,8 @@ def choose_structure(
         return best, at
 
     n_tasks, most = problem.shape[1], problem.shape[2]
-    first = Structure(
-        given("effects", min(1, most)),
-        given("person_rank", 0),
-        given("visit_rank", 0),
-        given("shrinkage", 0.0),
-    )
+    least = Structure(min(1, most), 0, 0, 0.0)
+    first = Structure(*(given(*each) for each in least._asdict().items()))
     best, at = first, score(first)
     slopes = range(first.effects + 1, most + 1) if wanted["effects"] is None else ()
     ranks = {

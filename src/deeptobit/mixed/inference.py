@@ -48,15 +48,8 @@ class FittedMixed:
                 f"standard errors of {len(theta)} parameters would take too long; fit the outcomes "
                 "of interest alone, or fewer features"
             )
-        sites, rows = self.solution.sites.copy(), []
-        for place in range(len(theta)):
-            ends = []
-            for sign in (1.0, -1.0):
-                moved = theta.copy()
-                moved[place] += sign * _STEP
-                ends.append(problem.evaluate(moved, sites)[1])
-            rows.append((ends[0] - ends[1]) * (0.5 / _STEP))
-        matrix = np.array(rows) * problem.total
+        sites = self.solution.sites.copy()
+        matrix = _slopes(lambda at: problem.evaluate(at, sites)[1], theta) * problem.total
         return np.asarray(0.5 * (matrix + matrix.T))
 
     @cached_property
@@ -98,14 +91,7 @@ class FittedMixed:
         """Covariance of the reported numbers, (K, K), NaN for those that are not determined."""
         problem = self.solution.problem
         theta = problem.pack(self.solution.point)
-        columns = []
-        for place in range(len(theta)):
-            moved, back = theta.copy(), theta.copy()
-            moved[place] += _STEP
-            back[place] -= _STEP
-            ends = self.report(problem.unpack(moved)), self.report(problem.unpack(back))
-            columns.append((ends[0] - ends[1]) * (0.5 / _STEP))
-        jacobian = np.column_stack(columns)
+        jacobian = _slopes(lambda at: self.report(problem.unpack(at)), theta).T
         found = jacobian @ self.covariance(kind) @ jacobian.T
         scale, _, axes, known = self._spectrum
         scaled = jacobian / scale
@@ -136,3 +122,10 @@ class FittedMixed:
             tail = float(chdtrc(left, value)) if left > 0 else float(value == 0.0)
             p_value += comb(at_end, b) * 0.5**at_end * tail
         return {"statistic": statistic, "df": df, "p_value": p_value}
+
+
+def _slopes(function: Callable[[FloatArray], FloatArray], theta: FloatArray) -> FloatArray:
+    """Derivatives of a function (P,) → (K,) by central differences, (P, K)."""
+    steps = _STEP * np.eye(len(theta))
+    ends = [(function(theta + step), function(theta - step)) for step in steps]
+    return np.array([(after - before) * (0.5 / _STEP) for after, before in ends])

@@ -198,7 +198,7 @@ def cross_fit(
         watch(f"the ridge on coefficients, alpha = {alpha:.2g}")
         shrunk, mean = replace(problem, ridge=alpha * norms), np.empty(mean.shape)
         for number in np.unique(fold).tolist():
-            inside = shrunk.of_people(fold != number)
+            inside = shrunk.where(problem.visits.of_rows(fold != number))
             at = Point(coef[number], rest.point.intercept, rest.point.effects)
             found = solve(inside, at, **settings, hold_effects=True).point
             rows, coef[number] = problem.visits.of_rows(fold == number), found.coef

@@ -63,13 +63,19 @@ class MixedUnits(EffectUnits):
         return U @ V, intercept, sigma
 
     def report(self, point: Point) -> FloatArray:
-        """Coefficients, intercepts, log σ, covariances and correlations of effects in a row."""
+        """Coefficients, intercepts, log σ, and covariances and correlations of effects, in a row.
+
+        Covariances are those within an outcome, correlations those between two.
+        """
         coef, intercept, sigma = self.fixed(point)
         total = self.of_active.covariance(point.effects)
         sd = np.sqrt(np.maximum(total.diagonal(), 0.0))
         correlation = total / np.outer(*2 * (np.where(sd > 0.0, sd, 1.0),))
-        parts = coef, intercept, np.log(sigma), total, correlation
-        return np.concatenate([part.ravel() for part in parts])
+        i, j = np.triu_indices(len(total))
+        n_effects = max(point.effects.own.shape[1], 1)
+        same = i // n_effects == j // n_effects  # outcome
+        within, between = total[i[same], j[same]], correlation[i[~same], j[~same]]
+        return np.concatenate([coef.ravel(), intercept, np.log(sigma), within, between])
 
     def log_scale(self, targets: CensoredTargets, weight: FloatArray) -> float:
         """What densities in the user's units lose against standard ones."""
