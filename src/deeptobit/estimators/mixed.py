@@ -15,9 +15,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from deeptobit import mixed
-from deeptobit.arrays import FloatArray, check_count, listed
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.inference import INTERCEPT, LOG_SIGMA, _wald, estimate_table
+from deeptobit.estimators.inference import (
+    INTERCEPT,
+    LOG_SIGMA,
+    estimate_table,
+    read_chosen,
+    wald_row,
+)
 from deeptobit.estimators.inputs import Limits, feature_names
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.visits import PersonRows, VisitRegressor
@@ -466,20 +472,14 @@ class MixedTobitRegressor(VisitRegressor):
 
         Returns ``statistic``, ``df`` and ``p_value`` by F, or by χ² if not ``small_sample``.
         """
-        trained, names = self._training(), feature_names(self)
-        features = [features] if isinstance(features, str) else features
-        features = names if features is None else list(features)
-        unknown = [name for name in features if name not in names]
-        if unknown:
-            raise ValueError(f"unknown feature(s) {listed(unknown)}; there are {listed(names, 20)}")
-        covariance, reference = trained.reported_covariance(cov_type), self._reference(small_sample)
-        chosen, rows = np.array([names.index(name) for name in features]), []
+        covariance = self._training().reported_covariance(cov_type)
+        chosen, rows = np.array(read_chosen(self, features)), []
         for number, task in enumerate(self._active):
-            places = number * len(names) + chosen
-            among = covariance[np.ix_(places, places)]
-            rows.append(_wald(self.coef_[task, chosen], among, reference))
+            places = number * self.n_features_in_ + chosen
+            among, reference = covariance[np.ix_(places, places)], self._reference(small_sample)
+            rows.append(wald_row(self.coef_[task, chosen], among, reference))
         index = pd.Index([self.target_names_[task] for task in self._active], name="target")
-        return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
+        return pd.DataFrame(rows, index=index)
 
     def likelihood_ratio_test(self, restricted: Any) -> pd.Series:
         r"""Compare with a nested model that was fitted to the same visits.

@@ -1,7 +1,6 @@
 """Rank, penalty, feature sparsity and depth of a Subspace Network by cross-validation."""
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, islice, product
@@ -49,7 +48,10 @@ _SHARED = (
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SearchRegressor(LayeredRegressor):
-    """Layers that are chosen on held-out rows; a subclass compares candidates (``_choose``)."""
+    """Layers that are chosen on held-out rows.
+
+    A subclass compares candidates, and stores the best one, fitted to all rows (``_choose``).
+    """
 
     cv: Any = 5
     scoring: Scoring = "r2"
@@ -85,10 +87,6 @@ class SearchRegressor(LayeredRegressor):
         self._choose(search)
         self.feature_scale_ = inputs.feature_scale(search.X, search.held_out.weight)
         return self
-
-    @abstractmethod
-    def _choose(self, search: "Search") -> None:
-        """Compare candidates, and store the best one, fitted to all rows."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

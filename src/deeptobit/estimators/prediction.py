@@ -199,14 +199,16 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
 
         Tasks whose known outcomes do not vary in these rows have no R² and are left out.
         """
-        inputs.check_labels(X, y)
-        targets = self._read_again(y, lower, upper)
+        targets, predictive = self._compared(X, y, lower, upper)
         weight = inputs.read_weights(sample_weight, len(targets))
         # Tasks that have two different outcomes of some weight.
         known = targets.has_value & (weight > 0.0)[:, None]
         least = np.where(known, targets.values, np.inf).min(axis=0)
         tasks = np.flatnonzero(least < np.where(known, targets.values, -np.inf).max(axis=0))
-        mean = _as_recorded(self._predictive_for(X, targets), targets).mean()
+        # An entry that is censored at a limit of its own is predicted as if bounded there.
+        lower = np.where(targets.at_lower, targets.values, predictive.lower)
+        upper = np.where(targets.at_upper, targets.values, predictive.upper)
+        mean = replace(predictive, lower=lower, upper=upper).mean()
         if tasks.size:
             targets, mean = some_targets(targets, tasks.tolist()), mean[:, tasks]
         return 1.0 - float(centred_anmse(targets, mean, sample_weight=weight))
@@ -225,11 +227,9 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         A censored entry counts with the log probability of its interval. Tasks of which nothing
         is known in these rows are left out.
         """
-        inputs.check_labels(X, y)
-        targets = self._read_again(y, lower, upper)
+        targets, predictive = self._compared(X, y, lower, upper)
         weight = inputs.read_weights(sample_weight, len(targets))
         tasks = np.flatnonzero(weight @ ~targets.missing)
-        predictive = self._predictive_for(X, targets)
         if tasks.size:
             targets = some_targets(targets, tasks.tolist())
             predictive = some_predictive(predictive, tasks.tolist())
@@ -323,14 +323,21 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         self.lower_, self.upper_ = targets.lower, targets.upper
         self._one_dimensional = targets.one_dimensional
 
-    def _predictive_for(self, X: Any, targets: CensoredTargets) -> Predictive:
-        """Predictive distributions of outcomes, each within the bounds it was recorded with."""
-        matrix = self._read_features(X)
+    def _compared(
+        self, X: Any, y: Any, lower: Limits = None, upper: Limits = None
+    ) -> tuple[CensoredTargets, Predictive]:
+        """Outcomes under the model's names, and their predictive distributions.
+
+        Each is within the bounds it was recorded with.
+        """
+        inputs.check_labels(X, y)
+        targets, matrix = self._read_again(y, lower, upper), self._read_features(X)
         inputs.check_lengths(matrix, targets)
-        lower, upper = targets.lower_bounds, targets.upper_bounds
-        lower = np.where(np.isneginf(lower), self.lower_, lower)
-        upper = np.where(np.isposinf(upper), self.upper_, upper)
-        return self._predictive_at(matrix, *np.broadcast_arrays(lower, upper, targets.low)[:2])
+        low, high = targets.lower_bounds, targets.upper_bounds
+        low = np.where(np.isneginf(low), self.lower_, low)
+        high = np.where(np.isposinf(high), self.upper_, high)
+        bounds = np.broadcast_arrays(low, high, targets.low)[:2]
+        return targets, self._predictive_at(matrix, *bounds)
 
     def _drop_task_axis(self, result: FloatArray, X: Any) -> FloatArray:
         """Drop the task axis if Y was 1-d, and answer single precision in single precision."""
@@ -355,15 +362,6 @@ def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
     if kind == "clip":
         return np.clip(predictive.latent, predictive.lower, predictive.upper)
     return predictive.mean()
-
-
-def _as_recorded(predictive: Predictive, targets: CensoredTargets) -> Predictive:
-    """The same outcomes if an entry that is censored at a limit of its own is bounded there."""
-    return replace(
-        predictive,
-        lower=np.where(targets.at_lower, targets.values, predictive.lower),
-        upper=np.where(targets.at_upper, targets.values, predictive.upper),
-    )
 
 
 def _all_non_negative(lower: Any) -> bool:

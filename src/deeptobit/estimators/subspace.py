@@ -4,7 +4,6 @@ What a layer and a network have in common comes first: inputs, settings, and how
 """
 
 import os
-from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -88,7 +87,8 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
     """Reads X, Y and the parameters that a layer and a network share, and learns from rows.
 
     A subclass fits rows in memory (``_fit``) and beyond (``_fit_source``), and says how a stream
-    begins, goes on and is stored.
+    begins (``_begun``), goes on from a fitted model (``_continued``) and is stored
+    (``_store_stream``).
     """
 
     alpha_: float
@@ -185,26 +185,6 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
         before = RowsBehind(0.0, np.zeros(matrix.shape[1])) if first else self._rows_behind
         self._rows_behind = before.more(matrix, weight)
         return self
-
-    @abstractmethod
-    def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
-        """Fit to rows in memory."""
-
-    @abstractmethod
-    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
-        """Fit to rows beyond memory."""
-
-    @abstractmethod
-    def _begun(self, targets: CensoredTargets) -> Any:
-        """A stream for an unfitted model."""
-
-    @abstractmethod
-    def _continued(self) -> Any:
-        """A stream that goes on from the fitted model."""
-
-    @abstractmethod
-    def _store_stream(self, targets: CensoredTargets) -> None:
-        """Keep what the stream has learned."""
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any, *, reset: bool
