@@ -423,7 +423,7 @@ def test_a_variance_of_zero_is_a_result() -> None:
         ({"random_effects": "slope"}, {"time": None}, "random slopes are slopes in time"),
         ({"random_effects": "slope"}, {"time": np.ones(240)}, "visits at different times"),
         ({"random_effects": "both"}, {}, "random_effects must be"),
-        ({"visit_rank": 3}, {}, "visit_rank must be 'auto', 0, 1 or 2"),
+        ({"visit_rank": 3}, {}, "visit_rank must be 'auto' or 0, 1 or 2"),
         ({"person_rank": 1.5}, {}, "person_rank must be 'auto' or a whole number"),
         ({"shrinkage": -1}, {}, "shrinkage must be 'auto' or at least 0"),
         ({"method": "quadrature"}, {}, "for models without factors"),

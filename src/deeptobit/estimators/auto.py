@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, listed
 from deeptobit.auto import (
     MANY_ROWS,
     TAILS,
@@ -146,11 +146,11 @@ class AutoTobitRegressor(SearchRegressor):
             )
         stack = self._fit_stack(search, search.X) if "stack" in members else None
         trees = self._try_trees(search, stack) if "trees" in members else None
-        took_trees = trees is not None and trees.beats(stack)
-        if trees is not None and stack is None and not took_trees:
-            stack = self._fit_stack(search, search.X)  # no tree was worth growing
-        best = trees.stack if trees is not None and took_trees else stack
-        deeper = None
+        forest, best, deeper = None, stack, None
+        if trees is not None and trees.beats(stack):
+            forest, best = trees.forest, trees.stack
+        elif trees is not None and stack is None:
+            best = stack = self._fit_stack(search, search.X)  # no tree was worth growing
         if "deeper" in members and search.bounded:
             deeper = self._try_network(search, best)
         if best is None and deeper is None:
@@ -160,13 +160,12 @@ class AutoTobitRegressor(SearchRegressor):
             )
         rival = -np.inf if best is None else float(best.scores.mean())
         took_network = deeper is not None and bool(deeper.scores.mean() > rival)
-        taken = "network" if took_network else "trees" if took_trees else "stack"
+        taken = "network" if took_network else "stack" if forest is None else "trees"
         self._members = _tabulate(stack, trees, deeper, taken, search.held_out.targets.names)
         (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
         if deeper is not None and took_network:
             self._take_network(search, deeper)
         elif best is not None:
-            forest = trees.forest if trees is not None and took_trees else None
             self._take_stack(search, best, None if forest is None else forest.trees)
         share = search.held_out.weight / search.held_out.weight.sum()
         self.feature_mean_ = np.asarray(share @ search.X)
@@ -343,19 +342,9 @@ def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str,
         nothing, result = np.full(1, np.nan), "given up: they explain nothing that the stack leaves"
         return _row("trees below the stack", nothing, nothing, result)
     names = [targets[task] for task in trees.forest.trees.tasks]
-    which = "all targets" if len(names) == len(targets) else ", ".join(names[:_NAMES_SHOWN])
-    which += (
-        f" and {len(names) - _NAMES_SHOWN} more"
-        if "," in which and len(names) > _NAMES_SHOWN
-        else ""
-    )
-    result = (
-        "taken"
-        if taken == "trees"
-        else "behind the network"
-        if taken == "network"
-        else "behind the stack, or not clearly ahead"
-    )
+    which = "all targets" if len(names) == len(targets) else listed(names, _NAMES_SHOWN)
+    outcomes = {"trees": "taken", "network": "behind the network"}
+    result = outcomes.get(taken, "behind the stack, or not clearly ahead")
     seconds = np.full(len(trees.stack.scores), trees.seconds / len(trees.stack.scores))
     row = _row(f"trees below the stack, for {which}", trees.stack.scores, seconds, result)
     return row | {"layers": 2}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
-from numbers import Integral
+from numbers import Integral, Real
 from time import perf_counter
 from types import SimpleNamespace
 from typing import Any, Literal, Self, get_args
@@ -34,7 +34,11 @@ from deeptobit.targets import CensoredTargets
 
 RandomEffects = Literal["none", "intercept", "slope", "auto"]
 Method = Literal["ep", "quadrature"]
-_CHOSEN = ("person_rank", "visit_rank", "shrinkage")
+_CHOSEN: dict[str, tuple[Any, float, str]] = {
+    "person_rank": (Integral, np.inf, "a whole number, at least 0"),
+    "visit_rank": (Integral, 2, "0, 1 or 2"),
+    "shrinkage": (Real, np.finfo(float).max, "at least 0, and finite"),
+}
 _MANY_PEOPLE, _FEW_PEOPLE = 10, 3  # per feature: coefficients are then not shrunk
 _FEW_FEATURES = 3  # for which the smaller number is enough
 
@@ -254,22 +258,16 @@ class MixedTobitRegressor(VisitRegressor):
     def _read_settings(self) -> dict[str, Any]:
         """The fields of :class:`mixed.Structure` as they are asked for; None is to be chosen."""
         params = self.get_params(deep=False)
-        automatic = {name for name, value in params.items() if isinstance(value, str)}
-        automatic = {name for name in automatic if params[name] == "auto"}
-        inputs.check_settings(params | {name: 0.0 for name in automatic if name == "alpha"})
+        words = {name for name, value in params.items() if isinstance(value, str)}
+        automatic = {name for name in words if params[name] == "auto"}
+        inputs.check_settings(params | dict.fromkeys(automatic & {"alpha"}, 0.0))
         inputs.check_choice("random_effects", self.random_effects, get_args(RandomEffects))
         inputs.check_choice("method", self.method, get_args(Method))
         check_count("n_nodes", self.n_nodes)
-        for name in {"person_rank", "visit_rank"} - automatic:
-            if not (isinstance(params[name], Integral) and params[name] >= 0):
-                raise ValueError(
-                    f"{name} must be 'auto' or a whole number, at least 0; got {params[name]!r}"
-                )
-        if "visit_rank" not in automatic and params["visit_rank"] > 2:
-            raise ValueError(f"visit_rank must be 'auto', 0, 1 or 2; got {self.visit_rank!r}")
-        shrinkage = 0.0 if "shrinkage" in automatic else self.shrinkage
-        if not (isinstance(shrinkage, int | float) and 0.0 <= shrinkage < np.inf):
-            raise ValueError(f"shrinkage must be 'auto' or at least 0; got {self.shrinkage!r}")
+        for name in {*_CHOSEN} - automatic:
+            (kind, most, expected), value = _CHOSEN[name], params[name]
+            if not (isinstance(value, kind) and 0 <= value <= most):
+                raise ValueError(f"{name} must be 'auto' or {expected}; got {value!r}")
         n_effects = {"none": 0, "intercept": 1, "slope": 2, "auto": None}[self.random_effects]
         wanted = {name: None if name in automatic else params[name] for name in _CHOSEN}
         if self.method == "quadrature":

@@ -242,18 +242,13 @@ def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
     for fold, column in enumerate(scores.T):
         table[f"split{fold}_test_score"] = column
     table["mean_test_score"] = scores.mean(axis=1)
-    table["std_test_score"] = np.array([_deviation(row) for row in scores])
+    size = np.maximum(np.abs(scores).max(axis=1, keepdims=True), 1.0)  # squares would overflow
+    table["std_test_score"] = np.ravel(size) * (scores / size).std(axis=1)
     means = np.nan_to_num(table["mean_test_score"], nan=-np.inf)
     table["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
     table["mean_fit_time"] = np.nanmean(times, axis=1)
     table["std_fit_time"] = np.nanstd(times, axis=1)
     return table
-
-
-def _deviation(scores: FloatArray) -> float:
-    """Standard deviation of scores that may be so low that their squares overflow."""
-    size = max(float(np.abs(scores).max()), 1.0)
-    return size * float((scores / size).std())
 
 
 @dataclass(frozen=True)

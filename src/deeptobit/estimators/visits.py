@@ -421,18 +421,11 @@ class VisitRegressor(CensoredRegressor):
             raise ValueError(f"shifts must be finite numbers; got {shifts!r}")
         y = self._at(X, groups, time)._predictive(X)
         when, people = np.asarray(time, dtype=np.float64), self._people
-        last = {
-            label: float(people.time[people.rows(person)].max())
-            for person, label in enumerate(people.labels)
-        }
-        left = np.array(
-            [
-                when[row] > last.get(_plain(label), -np.inf)
-                for row, label in enumerate(np.asarray(groups))
-            ]
-        )
-        if np.isnan(list(last.values())).any():
+        if np.isnan(people.time).any():
             raise ValueError("the times of known visits are not known: fit with time")
+        latest = np.maximum.reduceat(people.time, people.starts[:-1]) if people.labels else ()
+        last = dict(zip(people.labels, latest, strict=True))
+        left = when > [last.get(label, -np.inf) for label in np.asarray(groups)]
         away = when - when.mean()
         rows = {}
         for amount in amounts.tolist():

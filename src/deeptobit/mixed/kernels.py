@@ -100,6 +100,15 @@ def _backward(root: FloatArray, vector: FloatArray, size: int) -> None:
 
 
 @jit
+def _times(z: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
+    """zᵀ times a matrix, into ``out``."""
+    for j in range(out.size):
+        out[j] = 0.0
+        for i in range(z.size):
+            out[j] += matrix[i, j] * z[i]
+
+
+@jit
 def propagate(
     starts: IntArray,
     low: FloatArray,
@@ -168,14 +177,8 @@ def propagate(
                     tau[row, t] = nu[row, t] = 0.0
                 else:
                     n_censored += 1
-                for j in range(n_own):
-                    load[v, t, j] = 0.0
-                    for i in range(n_own):
-                        load[v, t, j] += own[t, i, j] * z[row, i]
-                for j in range(n_shared):
-                    factor[v, t, j] = 0.0
-                    for i in range(n_own):
-                        factor[v, t, j] += shared[t, i, j] * z[row, i]
+                _times(z[row], own[t], load[v, t])
+                _times(z[row], shared[t], factor[v, t])
         step, change, sweep = 1.0, math.inf, 0
         while True:
             # The posterior of all effects, given the sites.
@@ -373,10 +376,7 @@ def integrate(
         first, n_visits = starts[person], starts[person + 1] - starts[person]
         for t in range(n_tasks):
             for v in range(n_visits):
-                for j in range(n_own):
-                    load[v, j] = 0.0
-                    for i in range(n_own):
-                        load[v, j] += own[t, i, j] * z[first + v, i]
+                _times(z[first + v], own[t], load[v])
                 pull[first + v, t] = 0.0
             u[:] = 0.0
             before = -math.inf
