@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import compress, islice, product
 from numbers import Integral, Real
 from time import perf_counter
@@ -40,10 +40,7 @@ _GRID: dict[str, tuple[str, type, Callable[[Any], bool]]] = {
     ),
     "feature_sparsities": ("numbers from 0 to 1", Real, lambda share: 0.0 <= float(share) <= 1.0),
 }
-_SHARED = (
-    *("lower", "upper", "outside", "fit_intercept", "standardize", "prediction"),
-    *("max_iter", "tol"),
-)
+_SHARED = {each.name for each in fields(inputs.CommonParameters)} - {"verbose"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
