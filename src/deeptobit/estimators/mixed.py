@@ -180,16 +180,15 @@ class MixedTobitRegressor(VisitRegressor):
         matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
         matrix = inputs.dense(matrix)
         rows = PersonRows.read(groups, time, targets, weight)
-        diagnosis.check_determined(targets, weight)
+        alpha = self._read_alpha(rows.n_people)
+        needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
+        diagnosis.check_determined(targets, weight, needed)
         self._check_effects(wanted, targets, rows)
         if rows.moving and not rows.vary(matrix):
             warn(
                 "no feature changes between visits of a person, so that people do not change on "
                 "average; put time into X"
             )
-        alpha = self._read_alpha(rows.n_people)
-        needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
-        diagnosis.check_determined(targets, weight, needed)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
         units, problem = self._pose(matrix, targets, weight, rows, kinds, alpha)

@@ -81,10 +81,8 @@ class PersonRows(NamedTuple):
         """Mean and standard deviation of time."""
         if self.time is None:
             return np.array([0.0, 1.0])
-        share = weight / weight.sum()
-        mean = share @ self.time
-        spread = float(np.sqrt(share @ np.square(self.time - mean)))
-        return np.array([mean, spread if spread > 0.0 else 1.0])
+        (spread,) = inputs.feature_scale(self.time[:, None], weight)
+        return np.array([np.average(self.time, weights=weight), spread or 1.0])
 
 
 def _plain(label: Any) -> Any:
