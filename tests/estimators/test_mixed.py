@@ -427,7 +427,7 @@ def test_a_variance_of_zero_is_a_result() -> None:
         ({"person_rank": 1.5}, {}, "person_rank must be 'auto' or a whole number"),
         ({"shrinkage": -1}, {}, "shrinkage must be 'auto' or at least 0"),
         ({"method": "quadrature"}, {}, "for models without factors"),
-        ({}, {"groups": np.arange(3)}, "groups must name a person per row"),
+        ({}, {"groups": np.arange(3)}, "groups must hold one label per row"),
         ({}, {"groups": [None] * 240}, "groups is missing in row 0"),
         ({}, {"time": np.full(240, np.nan)}, "time is missing or infinite in row 0"),
         ({}, {"time": pd.date_range("2026-01-01", periods=240)}, "dates or durations"),

@@ -142,6 +142,22 @@ def read_weights(
     return weight
 
 
+def read_groups(groups: ArrayLike | None, n_rows: int) -> Any:
+    """Labels of shape (N,), one person per row; None: each row is a person of its own."""
+    if groups is None:
+        return np.arange(n_rows)
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"groups must hold one label per row ({n_rows}); got shape {labels.shape}")
+    missing = pd.isna(labels)
+    if missing.any():
+        raise ValueError(
+            f"groups is missing in row {int(missing.argmax())} ({int(missing.sum())} such rows); "
+            "every row needs its person"
+        )
+    return labels
+
+
 def check_lengths(X: Any, targets: CensoredTargets) -> None:
     """X and Y must have the same rows."""
     if X.shape[0] != len(targets):

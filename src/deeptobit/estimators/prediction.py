@@ -30,7 +30,7 @@ _STATE_OF_A_FIT = {
     "sigma_": ("_calibration", "_trained"),
     "n_features_in_": (
         *("feature_scale_", "feature_mean_", "formula_", "_chosen_noise"),
-        *("trees_", "mean_slopes_"),
+        *("trees_", "mean_slopes_", "U_", "V_", "coef_"),
     ),
 }
 

@@ -184,10 +184,7 @@ class ResampledRegressor(CensoredRegressor):
 
     def _set_layers(self, layers: Layers) -> None:
         first, last = layers[0], layers[-1]
-        if "trees_" in vars(self):  # whose first layer is not one of features
-            for name in ("U_", "V_", "coef_"):
-                self.__dict__.pop(name, None)
-        else:
+        if "trees_" not in vars(self):  # above them the first layer is not one of features alone
             self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
         self.intercept_, self.sigma_ = first.intercept, last.sigma
 
@@ -328,12 +325,7 @@ def _members(n_rows: int, groups: ArrayLike | None) -> NDArray[np.intp]:
     """The number of the person of every training row."""
     if groups is None:
         return np.arange(n_rows)
-    labels = np.asarray(groups)
-    if labels.shape != (n_rows,):
-        raise ValueError(
-            f"groups must hold one label per training row ({n_rows}); got {labels.shape}"
-        )
-    return np.unique(labels, return_inverse=True)[1]
+    return np.unique(inputs.read_groups(groups, n_rows), return_inverse=True)[1]
 
 
 def split_people(

@@ -47,7 +47,7 @@ class PersonRows(NamedTuple):
     def read(cls, groups: Any, time: Any, targets: CensoredTargets, weight: FloatArray) -> Self:
         """Check groups, time and weights, and sort."""
         when = _read_time(time, len(targets))
-        person, names = pd.factorize(_read_labels(groups, len(targets)))
+        person, names = pd.factorize(inputs.read_groups(groups, len(targets)))
         order = np.argsort(person, kind="stable") if when is None else np.lexsort((when, person))
         starts = np.concatenate([[0], np.cumsum(np.bincount(person))])
         first = order[starts[:-1]]
@@ -87,22 +87,6 @@ class PersonRows(NamedTuple):
 
 def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
-
-
-def _read_labels(groups: Any, n_rows: int) -> Any:
-    """Names of people, one per row."""
-    if groups is None:
-        return np.arange(n_rows)
-    labels = np.asarray(groups)
-    if labels.shape != (n_rows,):
-        raise ValueError(f"groups must name a person per row ({n_rows}); got shape {labels.shape}")
-    missing = pd.isna(labels)
-    if missing.any():
-        raise ValueError(
-            f"groups is missing in row {int(missing.argmax())} ({int(missing.sum())} such rows); "
-            "every row needs its person"
-        )
-    return labels
 
 
 def _read_time(time: Any, n_rows: int) -> FloatArray | None:
@@ -195,7 +179,7 @@ class VisitRegressor(CensoredRegressor):
         z = self._units.z(when, n_rows, q)
         if groups is None:
             return z, []
-        places, labels = self._people.places(), _read_labels(groups, n_rows)
+        places, labels = self._people.places(), inputs.read_groups(groups, n_rows)
         if not places and vars(self).get("_people_left_out", False):
             raise ValueError(
                 "this model was saved without what it knew of people: pass their visits to "
@@ -280,7 +264,7 @@ class VisitRegressor(CensoredRegressor):
         visit = rng.standard_normal((n_samples, n_rows, effects.visit.shape[1])) @ effects.visit.T
         noise = rng.standard_normal((n_samples, n_rows, len(effects.sigma))) * effects.sigma
         draws = visit + noise
-        labels = _read_labels(asked._asked[0], n_rows)
+        labels = inputs.read_groups(asked._asked[0], n_rows)
         for _, rows in mixed.by_person(labels):
             loads = mixed.person_loads(z[rows], effects)
             u = rng.standard_normal((n_samples, loads.shape[2]))
@@ -347,7 +331,7 @@ class VisitRegressor(CensoredRegressor):
         check_is_fitted(self)
         asked, n_tasks = self._at(X, groups, time), len(self.target_names_)
         y = asked._predictive(X)
-        labels = _read_labels(asked._asked[0], len(y.latent))
+        labels = inputs.read_groups(asked._asked[0], len(y.latent))
         changes = np.broadcast_to(np.asarray(change, dtype=np.float64), n_tasks)
         if not (np.isfinite(changes) & (changes != 0.0)).all():
             raise ValueError(
