@@ -196,7 +196,8 @@ class MixedTobitRegressor(VisitRegressor):
         solution, structure, tried = self._solve(problem, units.features, alpha, wanted, numbers)
         self._store(solution, structure, units, targets, weight)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
-        self._people = self._remember(matrix, targets, rows)
+        nobody = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
+        self._people = self._remember(nobody, matrix, targets, rows)
         self._trained = mixed.FittedMixed(solution, units.report)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(kinds, targets)

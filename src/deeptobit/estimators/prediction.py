@@ -182,9 +182,15 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
         check_count("n_samples", n_samples)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
+        draws = self._draws(X, n_samples, np.random.default_rng(seed), lower, upper)
         draws = draws[:, 0] if self._one_dimensional else draws
         return in_precision_of(X, draws)
+
+    def _draws(
+        self, X: Any, n_samples: int, rng: np.random.Generator, lower: Limits, upper: Limits
+    ) -> FloatArray:
+        """Draws of y given x, (N, T, S)."""
+        return self._predictive(X, lower, upper).sample(rng, n_samples)
 
     def score(
         self,

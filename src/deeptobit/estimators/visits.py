@@ -12,11 +12,10 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import mixed
-from deeptobit.arrays import FloatArray, check_count, in_precision_of, refuse_dates
+from deeptobit.arrays import FloatArray, refuse_dates
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Limits
@@ -134,23 +133,21 @@ class VisitRegressor(CensoredRegressor):
     _people_left_out: bool
 
     def _remember(
-        self, matrix: Any, targets: CensoredTargets, rows: PersonRows
+        self, known: mixed.KnownPeople, matrix: Any, targets: CensoredTargets, rows: PersonRows
     ) -> mixed.KnownPeople:
-        """People with these visits and no others; sites are found."""
-        n_tasks, q = len(self.target_names_), len(self.effects_)
-        nobody = mixed.KnownPeople.nobody(n_tasks, q)
+        """What is known of people, with these visits; sites are found."""
         if not rows.named:
-            return nobody
+            return known
         units, order = self._units, rows.order
         low, high, mean = (
             (each[order] - units.location) / units.scale
             for each in (targets.low, targets.high, self._latent(matrix))
         )
         time = np.full(len(order), np.nan) if rows.time is None else rows.time[order]
-        z = units.z(rows.time, len(order), q)[order]
+        z = units.z(rows.time, len(order), len(self.effects_))[order]
         tau, nu = np.zeros((2, *targets.shape))
         found = mixed.KnownPeople(rows.labels, rows.starts, low, high, mean, z, time, tau, nu)
-        return nobody.with_visits(found, self._effects)
+        return known.with_visits(found, self._effects)
 
     def _read_features(self, X: Any) -> FloatArray:
         found: FloatArray = inputs.dense(super()._read_features(X))
@@ -242,30 +239,21 @@ class VisitRegressor(CensoredRegressor):
     score_log = _at_visits(CensoredRegressor.score_log)
     """Mean log density per entry, averaged over outcomes; every row is taken by itself."""
 
-    def sample_y(
-        self,
-        X: Any,
-        n_samples: int = 1,
-        random_state: Any = None,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
+    sample_y = _at_visits(CensoredRegressor.sample_y)
+    """Draws of y, (N, T, S): joint over outcomes, and over the rows of one person."""
+
+    def _draws(
+        self, X: Any, n_samples: int, rng: np.random.Generator, lower: Limits, upper: Limits
     ) -> FloatArray:
-        """Draws of y, (N, T, S): joint over outcomes, and over the rows of one person."""
-        check_count("n_samples", n_samples)
         check_is_fitted(self)
-        matrix, asked = self._read_features(X), self._at(X, groups, time)
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        rng, n_rows = np.random.default_rng(seed), matrix.shape[0]
-        z, known = asked._asked_rows(n_rows)
+        matrix = self._read_features(X)
+        n_rows = len(matrix)
+        z, known = self._asked_rows(n_rows)
         effects, places = self._effects, {int(rows[0]): person for person, rows in known}
         visit = rng.standard_normal((n_samples, n_rows, effects.visit.shape[1])) @ effects.visit.T
         noise = rng.standard_normal((n_samples, n_rows, len(effects.sigma))) * effects.sigma
         draws = visit + noise
-        labels = inputs.read_groups(asked._asked[0], n_rows)
-        for _, rows in mixed.by_person(labels):
+        for _, rows in mixed.by_person(inputs.read_groups(self._asked[0], n_rows)):
             loads = mixed.person_loads(z[rows], effects)
             u = rng.standard_normal((n_samples, loads.shape[2]))
             if int(rows[0]) in places:
@@ -274,8 +262,7 @@ class VisitRegressor(CensoredRegressor):
             draws[:, rows] += np.einsum("ntk,sk->snt", loads, u)
         latent = self._latent(matrix) + self._units.scale * draws
         y = self._predictive_of(latent[0], self.sigma_, Gaussian(), lower, upper)
-        recorded = np.moveaxis(y.recorded(latent), 0, -1)
-        return in_precision_of(X, recorded[:, 0] if self._one_dimensional else recorded)
+        return np.moveaxis(y.recorded(latent), 0, -1)
 
     def condition(
         self,
@@ -303,19 +290,12 @@ class VisitRegressor(CensoredRegressor):
         if len(self.effects_) > 1 and rows.time is None:
             raise ValueError("this model has random slopes: pass time, one number per row")
         model = copy(self)
-        model._people = self._people.with_visits(
-            self._remember(matrix, targets, rows), self._effects
-        )
+        model._people = self._remember(self._people, matrix, targets, rows)
         return model
 
+    @_at_visits
     def predict_change_proba(
-        self,
-        X: Any,
-        change: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        reference: ArrayLike | None = None,
+        self, X: Any, change: ArrayLike, *, reference: ArrayLike | None = None
     ) -> FloatArray:
         """Probability that y has changed by at least ``change``, (N, T).
 
@@ -328,10 +308,8 @@ class VisitRegressor(CensoredRegressor):
         reference : array of shape (T,) or (N, T), optional
             What is compared with; by default the last recorded score of the person.
         """
-        check_is_fitted(self)
-        asked, n_tasks = self._at(X, groups, time), len(self.target_names_)
-        y = asked._predictive(X)
-        labels = inputs.read_groups(asked._asked[0], len(y.latent))
+        y, n_tasks = self._predictive(X), len(self.target_names_)
+        labels = inputs.read_groups(self._asked[0], len(y.latent))
         changes = np.broadcast_to(np.asarray(change, dtype=np.float64), n_tasks)
         if not (np.isfinite(changes) & (changes != 0.0)).all():
             raise ValueError(
@@ -473,8 +451,7 @@ class VisitRegressor(CensoredRegressor):
         """The same model, which knows nobody."""
         model = copy(self)
         if hasattr(self, "_people"):
-            n_tasks, q = self._effects.own.shape[:2]
-            model._people = mixed.KnownPeople.nobody(n_tasks, q)
+            model._people = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
             model._people_left_out = bool(self._people.labels)
         return model
 
