@@ -18,6 +18,7 @@ Algorithm 3                            :func:`grow`, :class:`PublishedSubspaceNe
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Self
 
@@ -31,7 +32,7 @@ from deeptobit.estimators.network import LayeredRegressor
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.exceptions import DivergenceError
 from deeptobit.network import NetworkLayer
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import CensoredTargets
 
 Form = Literal["gradient", "argmin"]
 Factors = tuple[FloatArray, FloatArray]  # U (T, R) and V (R, D)
@@ -299,25 +300,32 @@ def grow(
 # The two estimators.
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _AsPrinted(LayeredRegressor):
     """Reads the parameters that both share; predicts, saves and draws as all estimators do."""
 
-    outside: Literal["raise", "clip"] = "raise"
-    noise = "gaussian"
-    prediction: inputs.PredictionKind = "mean"
-    standardize = False
-    verbose = 0
-
-    n_layers: int = 1
-    skip_connection: bool = True
-    calibrate: bool = False
-    rank: int
+    rank: int = field(kw_only=False)
     alpha: float
+    step_size_V: Any  # noqa: N815  (of the matrix V)
+    step_size_U: Any  # noqa: N815
     sigma: Any
-    form: Form
-    init: Any
-    n_passes: int
-    random_state: Any
+    form: Form = "gradient"
+    init: Any = "random"
+    n_passes: int = 1
+    random_state: Any = None
+
+    # What other estimators let one choose.
+    outside: Literal["raise", "clip"] = field(default="raise", init=False)
+    fit_intercept: bool = field(default=False, init=False)
+    standardize: bool = field(default=False, init=False)
+    prediction: inputs.PredictionKind = field(default="mean", init=False)
+    max_iter: int = field(default=1, init=False)
+    tol: float = field(default=0.0, init=False)
+    verbose: int = field(default=0, init=False)
+    noise = "gaussian"
+    n_layers = 1
+    skip_connection = True
+    calibrate = False
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, *, lower: Limits = None, upper: Limits = None) -> Self:
@@ -416,6 +424,7 @@ class _AsPrinted(LayeredRegressor):
         return U, V
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PublishedSubspaceTobit(_AsPrinted):
     r"""Algorithm 1 of Sun et al. 2018 as printed, for :math:`y = \mathrm{ReLU}(UVx + \epsilon)`.
 
@@ -468,33 +477,6 @@ class PublishedSubspaceTobit(_AsPrinted):
     0.774
     """
 
-    def __init__(
-        self,
-        rank: int,
-        *,
-        alpha: float,
-        step_size_V: float,
-        step_size_U: float,
-        sigma: Any,
-        form: Form = "gradient",
-        init: Any = "random",
-        n_passes: int = 1,
-        random_state: Any = None,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-    ) -> None:
-        self.rank = rank
-        self.alpha = alpha
-        self.step_size_V = step_size_V
-        self.step_size_U = step_size_U
-        self.sigma = sigma
-        self.form = form
-        self.init = init
-        self.n_passes = n_passes
-        self.random_state = random_state
-        self.lower = lower
-        self.upper = upper
-
     def partial_fit(self, X: Any, y: Any, *, lower: Limits = None, upper: Limits = None) -> Self:
         """Learn from some more rows: calls on consecutive pieces give what one call gives."""
         if "sigma_" not in vars(self):
@@ -507,6 +489,7 @@ class PublishedSubspaceTobit(_AsPrinted):
         return self
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PublishedSubspaceNetwork(_AsPrinted):
     r"""Algorithm 3 of Sun et al. 2018 as printed: layers of Algorithm 1 on top of one another.
 
@@ -554,43 +537,14 @@ class PublishedSubspaceNetwork(_AsPrinted):
     [(3, 30), (3, 50), (3, 50)]
     """
 
-    def __init__(
-        self,
-        rank: int,
-        n_layers: int,
-        *,
-        alpha: float,
-        step_size_V: Any,
-        step_size_U: Any,
-        sigma: Any,
-        form: Form = "gradient",
-        init: Any = "random",
-        n_passes: int = 1,
-        random_state: Any = None,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        skip_connection: bool = True,
-        calibrate: bool = False,
-    ) -> None:
-        self.rank = rank
-        self.n_layers = n_layers
-        self.alpha = alpha
-        self.step_size_V = step_size_V
-        self.step_size_U = step_size_U
-        self.sigma = sigma
-        self.form = form
-        self.init = init
-        self.n_passes = n_passes
-        self.random_state = random_state
-        self.lower = lower
-        self.upper = upper
-        self.skip_connection = skip_connection
-        self.calibrate = calibrate
+    n_layers: int = field(kw_only=False)
+    skip_connection: bool = True
+    calibrate: bool = False
 
 
 def _dense(matrix: Any) -> FloatArray:
     """Rows as they are learned from, in double precision."""
-    return np.asarray(matrix.toarray() if inputs.is_sparse(matrix) else matrix, dtype=np.float64)
+    return np.asarray(inputs.dense(matrix), dtype=np.float64)
 
 
 def _number(name: str, value: Any) -> float:

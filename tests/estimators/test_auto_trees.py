@@ -41,7 +41,7 @@ def test_trees_are_taken_where_they_pay() -> None:
     assert model.trees_.tasks.tolist() == [0]
     assert not hasattr(model, "coef_")
     taken = model.members_[model.members_["taken"]].iloc[0]
-    assert taken["member"] == "trees below the stack, for y0"
+    assert taken["member"] == "trees below the stack, for 'y0'"
     assert taken["score"] == model.best_score_
     stack = AutoTobitRegressor(members=("stack",), random_state=0, noise="gaussian")
     stack.fit(X[:N_TRAIN], Y[:N_TRAIN])

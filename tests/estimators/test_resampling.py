@@ -87,7 +87,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         model.marginal_effects(X)
     model = SubspaceNetworkRegressor(2, 1).fit(X, Y)
     assert "_trained" not in model.__getstate__()
-    with pytest.raises(ValueError, match=r"one label per training row \(200\)"):
+    with pytest.raises(ValueError, match=r"one label per row \(200\)"):
         model.marginal_effects(X, groups=[1, 2])
     with pytest.raises(ValueError, match="n_boot must be"):
         model.marginal_effects(X, n_boot=1)

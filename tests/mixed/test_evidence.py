@@ -9,7 +9,7 @@ from scipy.stats import truncnorm
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian
-from deeptobit.mixed import Effects, Visits, evidence
+from deeptobit.mixed import Effects, Sites, Visits, evidence
 from deeptobit.mixed.kernels import interval_moments
 from tests.mixed.problems import dense_log_density, make_problem
 
@@ -143,8 +143,7 @@ def test_far_tails_still_teach() -> None:
         np.ones(1),
     )
     effects = Effects(np.ones((1, 1, 1)), np.zeros((1, 1, 0)), np.zeros((1, 0)), np.ones(1))
-    sites = make_problem()[0].sites()
-    sites.tau, sites.nu = np.zeros((2, 2, 1))
+    sites = Sites(*np.zeros((2, 2, 1)))
     found = evidence(visits, np.zeros((2, 1)), effects, sites)
     exact = evidence(visits, np.zeros((2, 1)), effects, sites, n_nodes=60)
     assert found.unconverged == 0

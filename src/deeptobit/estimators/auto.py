@@ -9,26 +9,23 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, listed
 from deeptobit.auto import (
     MANY_ROWS,
     TAILS,
     EvidenceStack,
     Forest,
     HeldOutScores,
-    Scoring,
     TreeTable,
     fit_error_model,
     fit_stack,
 )
 from deeptobit.estimators.diagnosis import warn_of_censoring, warn_of_repeats
-from deeptobit.estimators.inputs import PredictionKind
 from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.network import Trees, concatenate, latents
 from deeptobit.runtime import time_left
-from deeptobit.targets import BoundsLike
 
 MEMBERS = ("stack", "trees", "deeper")
 _VARIANCES = {
@@ -42,6 +39,7 @@ _NAMES_SHOWN = 3
 _ROWS_PER_FEATURE = 20  # with which a deeper network is tried first, where rows are many
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AutoTobitRegressor(SearchRegressor):
     r"""Censored layers whose prior, rank, depth and noise are learned from the data.
 
@@ -134,40 +132,9 @@ class AutoTobitRegressor(SearchRegressor):
     0.56
     """
 
-    def __init__(
-        self,
-        *,
-        members: Literal["auto"] | Sequence[str] = "auto",
-        cv: Any = "auto",
-        scoring: Scoring = "r2",
-        noise: str | Noise = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: PredictionKind = "mean",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-    ) -> None:
-        self.members = members
-        self.cv = cv
-        self.scoring = scoring
-        self.noise = noise
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
+    members: Literal["auto"] | Sequence[str] = "auto"
+    cv: Any = "auto"
+    noise: str | Noise = "auto"
 
     def _choose(self, search: Search) -> None:
         """Compare the members, and take the best one, fitted to all rows."""
@@ -179,11 +146,11 @@ class AutoTobitRegressor(SearchRegressor):
             )
         stack = self._fit_stack(search, search.X) if "stack" in members else None
         trees = self._try_trees(search, stack) if "trees" in members else None
-        took_trees = trees is not None and trees.beats(stack)
-        if trees is not None and stack is None and not took_trees:
-            stack = self._fit_stack(search, search.X)  # no tree was worth growing
-        best = trees.stack if trees is not None and took_trees else stack
-        deeper = None
+        forest, best, deeper = None, stack, None
+        if trees is not None and trees.beats(stack):
+            forest, best = trees.forest, trees.stack
+        elif trees is not None and stack is None:
+            best = stack = self._fit_stack(search, search.X)  # no tree was worth growing
         if "deeper" in members and search.bounded:
             deeper = self._try_network(search, best)
         if best is None and deeper is None:
@@ -193,13 +160,12 @@ class AutoTobitRegressor(SearchRegressor):
             )
         rival = -np.inf if best is None else float(best.scores.mean())
         took_network = deeper is not None and bool(deeper.scores.mean() > rival)
-        taken = "network" if took_network else "trees" if took_trees else "stack"
+        taken = "network" if took_network else "stack" if forest is None else "trees"
         self._members = _tabulate(stack, trees, deeper, taken, search.held_out.targets.names)
         (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
         if deeper is not None and took_network:
             self._take_network(search, deeper)
         elif best is not None:
-            forest = trees.forest if trees is not None and took_trees else None
             self._take_stack(search, best, None if forest is None else forest.trees)
         share = search.held_out.weight / search.held_out.weight.sum()
         self.feature_mean_ = np.asarray(share @ search.X)
@@ -376,19 +342,9 @@ def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str,
         nothing, result = np.full(1, np.nan), "given up: they explain nothing that the stack leaves"
         return _row("trees below the stack", nothing, nothing, result)
     names = [targets[task] for task in trees.forest.trees.tasks]
-    which = "all targets" if len(names) == len(targets) else ", ".join(names[:_NAMES_SHOWN])
-    which += (
-        f" and {len(names) - _NAMES_SHOWN} more"
-        if "," in which and len(names) > _NAMES_SHOWN
-        else ""
-    )
-    result = (
-        "taken"
-        if taken == "trees"
-        else "behind the network"
-        if taken == "network"
-        else "behind the stack, or not clearly ahead"
-    )
+    which = "all targets" if len(names) == len(targets) else listed(names, _NAMES_SHOWN)
+    outcomes = {"trees": "taken", "network": "behind the network"}
+    result = outcomes.get(taken, "behind the stack, or not clearly ahead")
     seconds = np.full(len(trees.stack.scores), trees.seconds / len(trees.stack.scores))
     row = _row(f"trees below the stack, for {which}", trees.stack.scores, seconds, result)
     return row | {"layers": 2}

@@ -90,8 +90,8 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         >>> (moved.predict(X[:3]) - model.predict(X[:3])).round(1)
         array([3., 3., 3.])
         """
-        targets = self._read_again(y, lower, upper)
-        change, noise, _ = fit_recalibration(self, self._predictive_for(X, targets), targets)
+        targets, predictive = self._compared(X, y, lower, upper)
+        change, noise, _ = fit_recalibration(self, predictive, targets)
         model = copy(self)
         model._apply(change)
         model._chosen_noise = noise
@@ -464,11 +464,6 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             names, steps = self.target_names_, history["n_iter"]
             return plots.draw_steps(names, steps, history["converged"], ax=ax)
         return plots.draw_convergence(history, ax=ax)
-
-    def _compared(self, X: Any, y: Any) -> tuple[CensoredTargets, Predictive]:
-        """Outcomes under the model's names, and their predictive distributions."""
-        targets = self._read_again(y, None, None)
-        return targets, self._predictive_for(X, targets)
 
     def _read_target(self, target: str | int | None) -> list[int]:
         """The numbers of the targets to draw."""

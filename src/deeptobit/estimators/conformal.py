@@ -330,8 +330,7 @@ class ConformalMixin(PredictiveRegressor):
                0.90          400  0.682      0.905        0.992
                0.95          400  0.832      0.952        1.000
         """
-        targets = self._read_again(y, lower, upper)
-        scores = score_targets(targets, self._predictive_for(X, targets))
+        scores = score_targets(*self._compared(X, y, lower, upper))
         self._calibration = IntervalCalibration(dict(zip(self.target_names_, scores, strict=True)))
         return self
 

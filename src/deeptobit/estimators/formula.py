@@ -30,6 +30,7 @@ NUMPY_FUNCTIONS = frozenset(
         *("log", "log1p", "log2", "log10", "exp", "expm1", "sin", "cos", "arctan", "tanh"),
     }
 )
+_KNOWN = FUNCTIONS | {f"np.{name}" for name in NUMPY_FUNCTIONS}
 _HARMLESS = (
     *(ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Load, ast.keyword),
     *(ast.UnaryOp, ast.Compare, ast.unaryop, ast.cmpop),
@@ -85,9 +86,14 @@ def _read(node: ast.AST, expression: str, columns: Container[str]) -> Iterator[s
             parts = [first, *(part for each in others for part in _within_contrast(each))]
         case ast.Call(func=ast.Name(id=name)) if name in CONTRASTS:
             raise _refusal(expression, f"{name} says how C encodes categories: C(column, {name})")
+        case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str(name))]) if (
+            name in columns and '"' not in name
+        ):
+            yield name
         case ast.Call(func=ast.Name(id="Q")):
-            yield _quoted(node, expression, columns)
-        case ast.Call() if _is_known(node.func):
+            why = 'Q takes the name of one column, in quotes, without " in it'
+            raise _refusal(expression, why)
+        case ast.Call() if ast.unparse(node.func) in _KNOWN:
             _check_columns_made(node, expression)
             parts = [*node.args, *node.keywords]
         case ast.BinOp():
@@ -153,20 +159,6 @@ def _literal(node: ast.AST) -> Any:
         case ast.Constant(value=value):
             return value
     return None
-
-
-def _is_known(function: ast.AST) -> bool:
-    if isinstance(function, ast.Attribute):
-        of_numpy = isinstance(function.value, ast.Name) and function.value.id == "np"
-        return of_numpy and function.attr in NUMPY_FUNCTIONS
-    return isinstance(function, ast.Name) and function.id in FUNCTIONS
-
-
-def _quoted(call: ast.Call, expression: str, columns: Container[str]) -> str:
-    match call.args:
-        case [ast.Constant(value=str(name))] if name in columns and '"' not in name:
-            return name
-    raise _refusal(expression, 'Q takes the name of one column, in quotes, without " in it')
 
 
 def _refusal(expression: str, reason: str) -> ValueError:

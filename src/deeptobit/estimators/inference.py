@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, listed
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Limits, feature_names
@@ -75,10 +75,9 @@ class InferenceRegressor(CensoredRegressor):
         terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
         parts = []
         for task in range(len(self.target_names_)):
-            covariance = self._covariance(task, cov_type, groups)
+            covariance, reference = self._moments(task, cov_type, groups, small_sample)
             estimate = np.r_[self.coef_[task], self.intercept_[task], np.log(self.sigma_[task])]
             variance = covariance.diagonal()
-            reference = self._reference(task, cov_type, groups, small_sample)
             table = estimate_table(terms, estimate, variance, confidence, reference)
             if small_sample and problem.free_sigma[task]:
                 ends = self._training().sigma_interval(task, variance[-1], confidence)
@@ -124,7 +123,7 @@ class InferenceRegressor(CensoredRegressor):
         check_is_fitted(self)
         (task,) = self._read_target(target)
         terms = [*feature_names(self), INTERCEPT, LOG_SIGMA]
-        covariance = self._covariance(task, cov_type, groups)
+        covariance, _ = self._moments(task, cov_type, groups)
         return pd.DataFrame(covariance, index=terms, columns=terms)
 
     def wald_test(
@@ -144,22 +143,11 @@ class InferenceRegressor(CensoredRegressor):
             ``small_sample`` (see ``summary``).
         """
         check_is_fitted(self)
-        names = feature_names(self)
-        features = [features] if isinstance(features, str) else features
-        features = names if features is None else features
-        unknown = [name for name in features if name not in names]
-        if unknown:
-            raise ValueError(
-                f"unknown feature(s) {', '.join(map(repr, unknown))}; the features are "
-                f"{', '.join(map(repr, names))}"
-            )
-        chosen, rows = [names.index(name) for name in features], []
+        chosen, rows = read_chosen(self, features), []
         for task, beta in enumerate(self.coef_[:, chosen]):
-            covariance = self._covariance(task, cov_type, groups)
-            reference = self._reference(task, cov_type, groups, small_sample)
-            rows.append(_wald(beta, covariance[np.ix_(chosen, chosen)], reference))
-        index = pd.Index(self.target_names_, name="target")
-        return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
+            covariance, reference = self._moments(task, cov_type, groups, small_sample)
+            rows.append(wald_row(beta, covariance[np.ix_(chosen, chosen)], reference))
+        return pd.DataFrame(rows, index=pd.Index(self.target_names_, name="target"))
 
     def marginal_effects(
         self,
@@ -216,9 +204,8 @@ class InferenceRegressor(CensoredRegressor):
             slope = np.r_[by_latent[:, task] @ x / len(x), by_log_sigma[:, task].mean()]
             jacobian = np.outer(beta, slope)
             jacobian[:, : len(beta)] += level * np.eye(len(beta))
-            covariance = self._covariance(task, cov_type, groups)
+            covariance, reference = self._moments(task, cov_type, groups, small_sample)
             variance = np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian)
-            reference = self._reference(task, cov_type, groups, small_sample)
             effect = beta * level
             table = estimate_table(feature_names(self), effect, variance, confidence, reference)
             parts.append(table.rename(columns={"coef": "effect"}))
@@ -266,25 +253,27 @@ class InferenceRegressor(CensoredRegressor):
         reach = np.empty_like(by_latent)
         for task in range(reach.shape[1]):
             gradient = np.column_stack([x, by_log_sigma[:, task]])
-            covariance = self._covariance(task, cov_type, groups)
+            covariance, reference = self._moments(task, cov_type, groups, small_sample)
             variance = np.einsum("ij,jk,ik->i", gradient, covariance, gradient)
-            reference = self._reference(task, cov_type, groups, small_sample)
             reach[:, task] = reference.half_width(confidence) * np.sqrt(variance)
         low, high = (replace(predictive, latent=predictive.latent + by) for by in (-reach, reach))
         return self._drop_task_axis(low.mean(), X), self._drop_task_axis(high.mean(), X)
 
     def _with_intercept(self, X: Any) -> FloatArray:
         """Features and a column of ones, (n, D + 1)."""
-        matrix = self._read_features(X)
-        dense = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        dense = inputs.dense(self._read_features(X))
         return np.column_stack([dense, np.ones(len(dense))])
 
-    def _covariance(
-        self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None
-    ) -> FloatArray:
-        """Covariance of (β, intercept, log σ), NaN with a warning where it is not determined."""
+    def _moments(
+        self, task: int, cov_type: CovarianceKind, groups: Any, small_sample: bool = True
+    ) -> tuple[FloatArray, Reference]:
+        """Covariance of (β, intercept, log σ), NaN with a warning where it is not determined.
+
+        The distribution that estimates are referred to comes with it.
+        """
         inputs.check_choice("cov_type", cov_type, get_args(CovarianceKind))
-        covariance: FloatArray = self._training().covariance(task, cov_type, groups)
+        trained = self._training()
+        covariance = trained.covariance(task, cov_type, groups)
         if np.isnan(covariance).any():
             light = self.alpha == 0.0
             advice = "set alpha > 0, or drop the target" if light else "drop the target"
@@ -293,12 +282,21 @@ class InferenceRegressor(CensoredRegressor):
                 f"so its standard errors are NaN; {advice}",
                 CensoringWarning,
             )
-        return covariance
+        reference = trained.reference(task, cov_type, groups) if small_sample else Reference()
+        return covariance, reference
 
-    def _reference(
-        self, task: int, cov_type: CovarianceKind, groups: ArrayLike | None, small_sample: bool
-    ) -> Reference:
-        return self._training().reference(task, cov_type, groups) if small_sample else Reference()
+
+def read_chosen(model: Any, features: Sequence[str] | str | None) -> list[int]:
+    """Numbers of the features of a test, which are all by default."""
+    names = feature_names(model)
+    chosen = [features] if isinstance(features, str) else features
+    chosen = names if chosen is None else chosen
+    unknown = [name for name in chosen if name not in names]
+    if unknown:
+        raise ValueError(
+            f"unknown feature(s) {listed(unknown)}; the features are {listed(names, 20)}"
+        )
+    return [names.index(name) for name in chosen]
 
 
 def estimate_table(
@@ -326,18 +324,16 @@ def estimate_table(
     )
 
 
-def _wald(
-    beta: FloatArray, covariance: FloatArray, reference: Reference
-) -> tuple[float, int, float]:
+def wald_row(beta: FloatArray, covariance: FloatArray, reference: Reference) -> dict[str, float]:
     """Statistic of β = 0, its degrees of freedom and p; NaN where β is not determined."""
     if not np.isfinite(covariance).all():
-        return np.nan, 0, np.nan
+        return {"statistic": np.nan, "df": 0, "p_value": np.nan}
     scale = np.sqrt(covariance.diagonal())
     scale = np.where(scale > 0.0, scale, 1.0)  # the test must not depend on the features' units
     beta, correlation = beta / scale, covariance / np.outer(scale, scale)
     df = int(np.linalg.matrix_rank(correlation, hermitian=True))
     statistic = float(beta @ np.linalg.pinv(correlation, hermitian=True) @ beta)
-    return statistic, df, reference.tail(statistic, df)
+    return {"statistic": statistic, "df": df, "p_value": reference.tail(statistic, df)}
 
 
 def _effect_factor(

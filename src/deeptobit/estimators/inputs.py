@@ -1,6 +1,7 @@
 """Inputs and parameters of the estimators, read once and checked; errors say what and where."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -141,6 +142,22 @@ def read_weights(
     return weight
 
 
+def read_groups(groups: ArrayLike | None, n_rows: int) -> Any:
+    """Labels of shape (N,), one person per row; None: each row is a person of its own."""
+    if groups is None:
+        return np.arange(n_rows)
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"groups must hold one label per row ({n_rows}); got shape {labels.shape}")
+    missing = pd.isna(labels)
+    if missing.any():
+        raise ValueError(
+            f"groups is missing in row {int(missing.argmax())} ({int(missing.sum())} such rows); "
+            "every row needs its person"
+        )
+    return labels
+
+
 def check_lengths(X: Any, targets: CensoredTargets) -> None:
     """X and Y must have the same rows."""
     if X.shape[0] != len(targets):
@@ -240,6 +257,11 @@ def is_sparse(matrix: Any) -> bool:
     return bool(issparse(matrix))
 
 
+def dense(matrix: Any) -> Any:
+    """A matrix as an array, whether it is sparse or not."""
+    return matrix.toarray() if is_sparse(matrix) else matrix
+
+
 def _stored(matrix: Any) -> Any:
     """The numbers of a matrix, dense or sparse."""
     return matrix.data if is_sparse(matrix) else matrix
@@ -278,6 +300,21 @@ Rows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes and weights
 PredictionKind = Literal["mean", "clip", "latent"]
 KINDS = get_args(PredictionKind)
 _SWITCHES = ("fit_intercept", "standardize", "skip_connection", "prune_layers", "early_stopping")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CommonParameters:
+    """Constructor parameters of every estimator; subclasses add theirs, as further fields."""
+
+    lower: BoundsLike = 0.0
+    upper: BoundsLike = None
+    outside: Literal["raise", "clip"] = "raise"
+    fit_intercept: bool = True
+    standardize: bool = True
+    prediction: PredictionKind = "mean"
+    max_iter: int = 100
+    tol: float = 1e-6
+    verbose: int = 0
 
 
 def check_settings(params: Mapping[str, Any]) -> None:

@@ -1,8 +1,9 @@
 """Repeated visits of people: many bounded outcomes at once, and where they go next."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from numbers import Integral
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, product
+from numbers import Integral, Real
 from time import perf_counter
 from types import SimpleNamespace
 from typing import Any, Literal, Self, get_args
@@ -12,27 +13,37 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import mixed
-from deeptobit.arrays import FloatArray, check_count, listed
+from deeptobit.arrays import FloatArray, check_count
 from deeptobit.estimators import diagnosis, inputs
-from deeptobit.estimators.inference import INTERCEPT, LOG_SIGMA, _wald, estimate_table
-from deeptobit.estimators.inputs import Limits, PredictionKind, feature_names
+from deeptobit.estimators.inference import (
+    INTERCEPT,
+    LOG_SIGMA,
+    estimate_table,
+    read_chosen,
+    wald_row,
+)
+from deeptobit.estimators.inputs import Limits, feature_names
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.visits import PersonRows, VisitRegressor
 from deeptobit.exceptions import warn
 from deeptobit.inspection import Reference
 from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import CensoredTargets
 
 RandomEffects = Literal["none", "intercept", "slope", "auto"]
 Method = Literal["ep", "quadrature"]
-_CHOSEN = ("person_rank", "visit_rank", "shrinkage")
+_CHOSEN: dict[str, tuple[Any, float, str]] = {
+    "person_rank": (Integral, np.inf, "a whole number, at least 0"),
+    "visit_rank": (Integral, 2, "0, 1 or 2"),
+    "shrinkage": (Real, np.finfo(float).max, "at least 0, and finite"),
+}
 _MANY_PEOPLE, _FEW_PEOPLE = 10, 3  # per feature: coefficients are then not shrunk
 _FEW_FEATURES = 3  # for which the smaller number is enough
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MixedTobitRegressor(VisitRegressor):
     r"""Mixed Tobit regression: repeated visits of people, for all outcomes at once.
 
@@ -99,9 +110,10 @@ class MixedTobitRegressor(VisitRegressor):
     Notes
     -----
     ``time`` acts through random slopes alone; put it into X too, so that people change on average.
-    ``predict`` and its relatives take ``groups`` and ``time``: what is known of a person is used,
-    anybody else, and every row without ``groups``, is predicted as one of whom nothing is known. A
-    row is a visit of its own. Visits that are missing are taken as missing at random given those
+    ``predict`` and its relatives take ``groups``, the person of every row, and ``time``, which is
+    needed where there are slopes, each (N,). What is known of a person is used; anybody else, and
+    every row without ``groups``, is predicted as one of whom nothing is known. A row is a visit of
+    its own. Visits that are missing are taken as missing at random given those
     that are there; :meth:`sensitivity` shows what if not.
 
     References
@@ -123,46 +135,16 @@ class MixedTobitRegressor(VisitRegressor):
     (array([23.25, 24.18]), array([23.07]))
     """
 
-    _trained: mixed.FittedMixed
-
-    def __init__(
-        self,
-        *,
-        random_effects: RandomEffects = "intercept",
-        alpha: float | Literal["auto"] = "auto",
-        person_rank: int | Literal["auto"] = "auto",
-        visit_rank: int | Literal["auto"] = "auto",
-        shrinkage: float | Literal["auto"] = "auto",
-        method: Method = "ep",
-        n_nodes: int = 21,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: PredictionKind = "mean",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.random_effects = random_effects
-        self.alpha = alpha
-        self.person_rank = person_rank
-        self.visit_rank = visit_rank
-        self.shrinkage = shrinkage
-        self.method = method
-        self.n_nodes = n_nodes
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    random_effects: RandomEffects = "intercept"
+    alpha: float | Literal["auto"] = "auto"
+    person_rank: int | Literal["auto"] = "auto"
+    visit_rank: int | Literal["auto"] = "auto"
+    shrinkage: float | Literal["auto"] = "auto"
+    method: Method = "ep"
+    n_nodes: int = 21
+    max_iter: int = 500
+    tol: float = 1e-7
+    random_state: Any = None
 
     @all_or_nothing
     def fit(
@@ -196,18 +178,17 @@ class MixedTobitRegressor(VisitRegressor):
         started = perf_counter()
         wanted = self._read_settings()
         matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
-        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        matrix = inputs.dense(matrix)
         rows = PersonRows.read(groups, time, targets, weight)
-        diagnosis.check_determined(targets, weight)
+        alpha = self._read_alpha(rows.n_people)
+        needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
+        diagnosis.check_determined(targets, weight, needed)
         self._check_effects(wanted, targets, rows)
         if rows.moving and not rows.vary(matrix):
             warn(
                 "no feature changes between visits of a person, so that people do not change on "
                 "average; put time into X"
             )
-        alpha = self._read_alpha(rows.n_people)
-        needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
-        diagnosis.check_determined(targets, weight, needed)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
         units, problem = self._pose(matrix, targets, weight, rows, kinds, alpha)
@@ -215,7 +196,8 @@ class MixedTobitRegressor(VisitRegressor):
         solution, structure, tried = self._solve(problem, units.features, alpha, wanted, numbers)
         self._store(solution, structure, units, targets, weight)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
-        self._people = self._remember(matrix, targets, rows)
+        nobody = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
+        self._people = self._remember(nobody, matrix, targets, rows)
         self._trained = mixed.FittedMixed(solution, units.report)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(kinds, targets)
@@ -276,22 +258,16 @@ class MixedTobitRegressor(VisitRegressor):
     def _read_settings(self) -> dict[str, Any]:
         """The fields of :class:`mixed.Structure` as they are asked for; None is to be chosen."""
         params = self.get_params(deep=False)
-        automatic = {name for name, value in params.items() if isinstance(value, str)}
-        automatic = {name for name in automatic if params[name] == "auto"}
-        inputs.check_settings(params | {name: 0.0 for name in automatic if name == "alpha"})
+        words = {name for name, value in params.items() if isinstance(value, str)}
+        automatic = {name for name in words if params[name] == "auto"}
+        inputs.check_settings(params | dict.fromkeys(automatic & {"alpha"}, 0.0))
         inputs.check_choice("random_effects", self.random_effects, get_args(RandomEffects))
         inputs.check_choice("method", self.method, get_args(Method))
         check_count("n_nodes", self.n_nodes)
-        for name in {"person_rank", "visit_rank"} - automatic:
-            if not (isinstance(params[name], Integral) and params[name] >= 0):
-                raise ValueError(
-                    f"{name} must be 'auto' or a whole number, at least 0; got {params[name]!r}"
-                )
-        if "visit_rank" not in automatic and params["visit_rank"] > 2:
-            raise ValueError(f"visit_rank must be 'auto', 0, 1 or 2; got {self.visit_rank!r}")
-        shrinkage = 0.0 if "shrinkage" in automatic else self.shrinkage
-        if not (isinstance(shrinkage, int | float) and 0.0 <= shrinkage < np.inf):
-            raise ValueError(f"shrinkage must be 'auto' or at least 0; got {self.shrinkage!r}")
+        for name in {*_CHOSEN} - automatic:
+            (kind, most, expected), value = _CHOSEN[name], params[name]
+            if not (isinstance(value, kind) and 0 <= value <= most):
+                raise ValueError(f"{name} must be 'auto' or {expected}; got {value!r}")
         n_effects = {"none": 0, "intercept": 1, "slope": 2, "auto": None}[self.random_effects]
         wanted = {name: None if name in automatic else params[name] for name in _CHOSEN}
         if self.method == "quadrature":
@@ -342,52 +318,36 @@ class MixedTobitRegressor(VisitRegressor):
         numbers: Any,
     ) -> tuple[mixed.Solution, mixed.Structure, list[dict[str, Any]]]:
         """Choose what is to be chosen, then go to the maximum."""
-
-        def with_effects(problem: mixed.MixedProblem, n_effects: int) -> mixed.MixedProblem:
-            z = np.ascontiguousarray(problem.visits.z[:, :n_effects])
-            return replace(problem, visits=replace(problem.visits, z=z))
-
         if not problem.shape[1]:  # every outcome is at a bound throughout
             self.alpha_, structure = 0.0, mixed.Structure(0, 0, 0, 0.0)
-            return mixed.Solution.empty(with_effects(problem, 0)), structure, []
-        most = problem.visits.z.shape[1] if wanted["effects"] is None else wanted["effects"]
-        problem, norms = with_effects(problem, most), features.squared_norms
-        crossed, effects_of = None, problem
+            return mixed.Solution.empty(problem.with_effects(0)), structure, []
+        if wanted["effects"] is not None:
+            problem = problem.with_effects(wanted["effects"])
+        norms, watch, crossed = features.squared_norms, self._show_progress, None
         if alpha is None:
-            few = with_effects(problem, min(most, 1))
-            watch = self._show_progress
+            few = problem.with_effects(min(problem.shape[2], 1))
             crossed = mixed.cross_fit(few, norms, numbers, max_iter=100, watch=watch)
-            alpha, effects_of = crossed.alpha, problem.around(crossed.mean)
-        problem = replace(problem, ridge=alpha * norms)
-        self.alpha_ = alpha
+            alpha = crossed.alpha
+        self.alpha_, problem = alpha, replace(problem, ridge=alpha * norms)
+        # Random effects are found around the fixed effects of people left out, if there are any.
+        around = problem if crossed is None else problem.around(crossed.mean)
+        settings: dict[str, Any] = {"max_iter": self.max_iter, "watch": watch}
         tried: list[dict[str, Any]] = []
-        if any(value is None for value in wanted.values()):
+        if None in wanted.values():
             seed = check_random_state(0 if self.random_state is None else self.random_state)
-            structure, tried = mixed.choose_structure(
-                effects_of if crossed else problem,
-                wanted,
-                seed=int(seed.randint(np.iinfo(np.int32).max)),
-                max_iter=self.max_iter,
-                watch=self._show_progress,
-            )
+            seed = int(seed.randint(np.iinfo(np.int32).max))
+            structure, tried = mixed.choose_structure(around, wanted, seed=seed, **settings)
         else:
             structure = mixed.Structure(**wanted)
-        settings: dict[str, Any] = {
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "watch": self._show_progress,
-        }
-        problem = with_effects(problem, structure.effects)
-        if crossed is None:
-            return mixed.fit_structure(problem, structure, **settings), structure, tried
-        # Random effects around the fixed effects of people left out, then coefficients given them.
-        rest = mixed.fit_structure(
-            with_effects(effects_of, structure.effects), structure, **settings
-        )
-        joint = problem.with_factors(*structure[1:])
-        none = np.zeros((problem.shape[1], len(norms)))
-        at = mixed.Point(none, rest.point.intercept, rest.point.effects)
-        return mixed.solve(joint, at, **settings, hold_effects=True), structure, tried
+        settings["tol"] = self.tol
+        around = around.with_effects(structure.effects)
+        solution = mixed.fit_structure(around, structure, **settings)
+        if crossed is not None:  # then the coefficients given them
+            joint = problem.with_effects(structure.effects).with_factors(*structure[1:])
+            none = np.zeros((problem.shape[1], len(norms)))
+            at = mixed.Point(none, solution.point.intercept, solution.point.effects)
+            solution = mixed.solve(joint, at, **settings, hold_effects=True)
+        return solution, structure, tried
 
     def _store(
         self,
@@ -474,37 +434,30 @@ class MixedTobitRegressor(VisitRegressor):
         trained = self._training()
         estimate = trained.report(trained.solution.point)
         variance = trained.reported_covariance(cov_type).diagonal()
-        table = estimate_table(
-            [""] * len(estimate), estimate, variance, confidence, self._reference(small_sample)
-        )
         names = self._reported_names()
-        table.index = pd.MultiIndex.from_tuples(
-            [name or ("", "") for name in names], names=["target", "term"]
-        )
+        terms = [term for _, term in names]
+        reference = self._reference(small_sample)
+        table = estimate_table(terms, estimate, variance, confidence, reference)
+        table.index = pd.MultiIndex.from_tuples(names, names=["target", "term"])
         order = {name: place for place, name in enumerate(self.target_names_)}
-        kept = [place for place, name in enumerate(names) if name is not None]
-        kept.sort(key=lambda place: order.get(names[place][0], len(order)))  # type: ignore[index]
-        return table.iloc[kept]
+        n_coef, n_targets = len(self._active) * self.n_features_in_, len(self._active)
+        fixed = range(n_coef, n_coef + (0 if self.fit_intercept else n_targets))  # intercepts at 0
+        kept = [place for place in range(len(names)) if place not in fixed]
+        return table.iloc[sorted(kept, key=lambda place: order.get(names[place][0], len(order)))]
 
-    def _reported_names(self) -> list[tuple[str, str] | None]:
-        """Target and term of every number that :class:`mixed.MixedUnits` reports, or None."""
+    def _reported_names(self) -> list[tuple[str, str]]:
+        """Target and term of every number that :class:`mixed.MixedUnits` reports."""
         targets = [self.target_names_[task] for task in self._active]
-        terms, effects = feature_names(self), self.effects_
-        names: list[tuple[str, str] | None] = [(t, term) for t in targets for term in terms]
-        names += [(t, INTERCEPT) if self.fit_intercept else None for t in targets]
-        names += [(t, LOG_SIGMA) for t in targets]
-        places = [(t, effect) for t in targets for effect in effects]
-        for what in ("covariance", "correlation"):
-            for i, (one, of_one) in enumerate(places):
-                for j, (two, of_two) in enumerate(places):
-                    name: tuple[str, str] | None = None
-                    if what == "covariance" and one == two and i <= j:
-                        term = f"var({of_one})" if i == j else f"cov({of_one}, {of_two})"
-                        name = one, term
-                    elif what == "correlation" and one != two and i < j:
-                        name = f"{one}, {two}", f"cor({of_one}, {of_two})"
-                    names.append(name)
-        return names
+        names = [(target, term) for target in targets for term in feature_names(self)]
+        names += [(target, term) for term in (INTERCEPT, LOG_SIGMA) for target in targets]
+        effects = product(range(len(targets)), self.effects_)
+        between = []
+        for (one, a), (two, b) in combinations_with_replacement(effects, 2):
+            if one == two:
+                names.append((targets[one], f"var({a})" if a == b else f"cov({a}, {b})"))
+            else:
+                between.append((f"{targets[one]}, {targets[two]}", f"cor({a}, {b})"))
+        return names + between
 
     def wald_test(
         self,
@@ -517,20 +470,14 @@ class MixedTobitRegressor(VisitRegressor):
 
         Returns ``statistic``, ``df`` and ``p_value`` by F, or by χ² if not ``small_sample``.
         """
-        trained, names = self._training(), feature_names(self)
-        features = [features] if isinstance(features, str) else features
-        features = names if features is None else list(features)
-        unknown = [name for name in features if name not in names]
-        if unknown:
-            raise ValueError(f"unknown feature(s) {listed(unknown)}; there are {listed(names, 20)}")
-        covariance, reference = trained.reported_covariance(cov_type), self._reference(small_sample)
-        chosen, rows = np.array([names.index(name) for name in features]), []
+        covariance = self._training().reported_covariance(cov_type)
+        chosen, rows = np.array(read_chosen(self, features)), []
         for number, task in enumerate(self._active):
-            places = number * len(names) + chosen
-            among = covariance[np.ix_(places, places)]
-            rows.append(_wald(self.coef_[task, chosen], among, reference))
+            places = number * self.n_features_in_ + chosen
+            among, reference = covariance[np.ix_(places, places)], self._reference(small_sample)
+            rows.append(wald_row(self.coef_[task, chosen], among, reference))
         index = pd.Index([self.target_names_[task] for task in self._active], name="target")
-        return pd.DataFrame(rows, columns=["statistic", "df", "p_value"], index=index)
+        return pd.DataFrame(rows, index=index)
 
     def likelihood_ratio_test(self, restricted: Any) -> pd.Series:
         r"""Compare with a nested model that was fitted to the same visits.
@@ -573,22 +520,13 @@ class MixedTobitRegressor(VisitRegressor):
 
     def aic(self) -> float:
         """Akaike's criterion of all outcomes, 2k − 2 log L; meaningful without penalties."""
-        return 2.0 * self._training().n_parameters - 2.0 * self.log_likelihood_
+        return float(2.0 * self._training().n_parameters - 2.0 * self.log_likelihood_)
 
     def bic(self) -> float:
         """Schwarz's criterion, k log n − 2 log L, with n people."""
         trained = self._training()
         n_people = float(trained.solution.problem.visits.weight.sum())
         return float(trained.n_parameters * np.log(n_people) - 2.0 * self.log_likelihood_)
-
-    def _training(self) -> mixed.FittedMixed:
-        check_is_fitted(self)
-        if not hasattr(self, "_trained"):
-            raise ValueError(
-                "inference looks back at the training data, which are never stored with a saved "
-                "model; fit again, or keep summary() beside the model"
-            )
-        return self._trained
 
     def _reference(self, small_sample: bool) -> Reference:
         """The t distribution with as many degrees of freedom as people are left."""

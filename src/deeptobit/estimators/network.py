@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -22,13 +22,12 @@ from deeptobit.estimators.source import SourceTraining
 from deeptobit.estimators.subspace import LowRankRegressor, SubspaceEstimator
 from deeptobit.exceptions import warn
 from deeptobit.layer import Design, TargetScaling
-from deeptobit.likelihood import Noise, evaluate, one_family
+from deeptobit.likelihood import evaluate, one_family
 from deeptobit.network import NetworkLayer, NetworkProblem, NetworkStream, TrainedNetwork, Trees
 from deeptobit.online import OnlineSettings
-from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
 from deeptobit.scale import DataSummary
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import CensoredTargets
 
 _CHUNK_ROWS = 8192
 _ROWS_OF_SLOPES = 500  # over which slopes of trees are averaged
@@ -98,8 +97,7 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
                 "AutoTobitRegressor has where it chose no deeper network; use "
                 "feature_importance(X, y, kind='permutation') for others"
             )
-        matrix, layer = self._read_features(X), self.layers_[0]
-        rows = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        rows, layer = inputs.dense(self._read_features(X)), self.layers_[0]
         coef, base, trees = layer.coef, layer.intercept, vars(self).get("trees_")
         n_below = 0 if trees is None else len(trees.start)
         linear = coef[:, n_below:]
@@ -187,6 +185,7 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
         return result
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     r"""The Subspace Network of Sun et al. 2018, a stack of censored low-rank layers.
 
@@ -265,65 +264,14 @@ class SubspaceNetworkRegressor(LayeredRegressor, LowRankRegressor):
     True
     """
 
-    _stream: NetworkStream | networks.ContinuedNetwork
     _words_for_sigma = ("mle", "calibrate")
 
-    def __init__(
-        self,
-        rank: int = 5,
-        n_layers: int = 3,
-        *,
-        alpha: float | Literal["auto"] = "auto",
-        penalty: str | Penalty = "ridge",
-        feature_sparsity: float = 0.0,
-        skip_connection: bool = True,
-        joint_tuning: networks.JointTuning = "auto",
-        prune_layers: bool = True,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        solver: inputs.SolverName = "auto",
-        n_passes: int = 1,
-        batch_size: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        noise: str | Noise = "gaussian",
-        sigma: Any = "mle",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: PredictionKind = "mean",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-    ) -> None:
-        self.rank = rank
-        self.n_layers = n_layers
-        self.alpha = alpha
-        self.penalty = penalty
-        self.feature_sparsity = feature_sparsity
-        self.skip_connection = skip_connection
-        self.joint_tuning = joint_tuning
-        self.prune_layers = prune_layers
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.solver = solver
-        self.n_passes = n_passes
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.noise = noise
-        self.sigma = sigma
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
+    n_layers: int = field(default=3, kw_only=False)
+    skip_connection: bool = True
+    joint_tuning: networks.JointTuning = "auto"
+    prune_layers: bool = True
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
 
     def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         online = self._check_network(targets)

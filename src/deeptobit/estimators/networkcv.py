@@ -1,13 +1,12 @@
 """Rank, penalty, feature sparsity and depth of a Subspace Network by cross-validation."""
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import compress, islice, product
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import delayed
@@ -27,7 +26,6 @@ from deeptobit.layer import NullLayer, solve_path, to_user
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import latents
 from deeptobit.runtime import one_blas_thread, run_jobs, show_line
-from deeptobit.targets import BoundsLike
 
 RANKS = (2, 5, 10)
 N_ALPHAS = 10
@@ -42,14 +40,21 @@ _GRID: dict[str, tuple[str, type, Callable[[Any], bool]]] = {
     ),
     "feature_sparsities": ("numbers from 0 to 1", Real, lambda share: 0.0 <= float(share) <= 1.0),
 }
-_SHARED = (
-    *("lower", "upper", "outside", "fit_intercept", "standardize", "prediction"),
-    *("max_iter", "tol"),
-)
+_SHARED = {each.name for each in fields(inputs.CommonParameters)} - {"verbose"}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SearchRegressor(LayeredRegressor):
-    """Layers that are chosen on held-out rows; a subclass compares candidates (``_choose``)."""
+    """Layers that are chosen on held-out rows.
+
+    A subclass compares candidates, and stores the best one, fitted to all rows (``_choose``).
+    """
+
+    cv: Any = 5
+    scoring: Scoring = "r2"
+    noise: str | Noise = "gaussian"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @all_or_nothing
     def fit(
@@ -80,11 +85,8 @@ class SearchRegressor(LayeredRegressor):
         self.feature_scale_ = inputs.feature_scale(search.X, search.held_out.weight)
         return self
 
-    @abstractmethod
-    def _choose(self, search: "Search") -> None:
-        """Compare candidates, and store the best one, fitted to all rows."""
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class SubspaceNetworkCV(SearchRegressor):
     r"""A Subspace Network whose rank, penalty, sparsity and depth are chosen on held-out rows.
 
@@ -145,46 +147,10 @@ class SubspaceNetworkCV(SearchRegressor):
     0.55
     """
 
-    def __init__(
-        self,
-        *,
-        ranks: Any = None,
-        alphas: Any = None,
-        feature_sparsities: Any = None,
-        max_layers: int = 2,
-        cv: Any = 5,
-        scoring: Scoring = "r2",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        noise: str | Noise = "gaussian",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: inputs.PredictionKind = "mean",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-    ) -> None:
-        self.ranks = ranks
-        self.alphas = alphas
-        self.feature_sparsities = feature_sparsities
-        self.max_layers = max_layers
-        self.cv = cv
-        self.scoring = scoring
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.noise = noise
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
+    ranks: Any = None
+    alphas: Any = None
+    feature_sparsities: Any = None
+    max_layers: int = 2
 
     def _choose(self, search: "Search") -> None:
         """Compare the candidates, and fit the best one to all rows."""
@@ -273,18 +239,13 @@ def tabulate(candidates: Sequence[Candidate]) -> dict[str, Any]:
     for fold, column in enumerate(scores.T):
         table[f"split{fold}_test_score"] = column
     table["mean_test_score"] = scores.mean(axis=1)
-    table["std_test_score"] = np.array([_deviation(row) for row in scores])
+    size = np.maximum(np.abs(scores).max(axis=1, keepdims=True), 1.0)  # squares would overflow
+    table["std_test_score"] = np.ravel(size) * (scores / size).std(axis=1)
     means = np.nan_to_num(table["mean_test_score"], nan=-np.inf)
     table["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
     table["mean_fit_time"] = np.nanmean(times, axis=1)
     table["std_fit_time"] = np.nanstd(times, axis=1)
     return table
-
-
-def _deviation(scores: FloatArray) -> float:
-    """Standard deviation of scores that may be so low that their squares overflow."""
-    size = max(float(np.abs(scores).max()), 1.0)
-    return size * float((scores / size).std())
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
 from numbers import Real
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from deeptobit.metrics import censored_log_score, centred_anmse, some_predictive
 from deeptobit.network import NetworkLayer, latents
 from deeptobit.runtime import show_line
 from deeptobit.scale import predict_lazily
-from deeptobit.targets import BoundsLike, CensoredTargets, by_name, check_order, entry_bounds
+from deeptobit.targets import CensoredTargets, by_name, check_order, entry_bounds
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -30,7 +30,7 @@ _STATE_OF_A_FIT = {
     "sigma_": ("_calibration", "_trained"),
     "n_features_in_": (
         *("feature_scale_", "feature_mean_", "formula_", "_chosen_noise"),
-        *("trees_", "mean_slopes_"),
+        *("trees_", "mean_slopes_", "U_", "V_", "coef_"),
     ),
 }
 
@@ -66,7 +66,7 @@ def all_or_nothing(fit: Fit) -> Fit:
     return cast(Fit, whole)
 
 
-class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
+class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.BaseEstimator):
     """Predictions of a fitted censored model.
 
     A subclass sets ``lower_``, ``upper_``, ``sigma_``, ``target_names_`` and
@@ -76,13 +76,7 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
     row, as detection limits do; results drop the task axis if Y was 1-d.
     """
 
-    lower: BoundsLike
-    upper: BoundsLike
-    outside: Literal["raise", "clip"]
     noise: str | Noise
-    prediction: PredictionKind
-    verbose: int
-
     lower_: FloatArray
     upper_: FloatArray
     coef_: FloatArray
@@ -188,9 +182,15 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
         """Draws of y given x, (N, T, S), or (N, S) if Y was 1-d."""
         check_count("n_samples", n_samples)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        draws = self._predictive(X, lower, upper).sample(np.random.default_rng(seed), n_samples)
+        draws = self._draws(X, n_samples, np.random.default_rng(seed), lower, upper)
         draws = draws[:, 0] if self._one_dimensional else draws
         return in_precision_of(X, draws)
+
+    def _draws(
+        self, X: Any, n_samples: int, rng: np.random.Generator, lower: Limits, upper: Limits
+    ) -> FloatArray:
+        """Draws of y given x, (N, T, S)."""
+        return self._predictive(X, lower, upper).sample(rng, n_samples)
 
     def score(
         self,
@@ -205,14 +205,16 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
 
         Tasks whose known outcomes do not vary in these rows have no R² and are left out.
         """
-        inputs.check_labels(X, y)
-        targets = self._read_again(y, lower, upper)
+        targets, predictive = self._compared(X, y, lower, upper)
         weight = inputs.read_weights(sample_weight, len(targets))
         # Tasks that have two different outcomes of some weight.
         known = targets.has_value & (weight > 0.0)[:, None]
         least = np.where(known, targets.values, np.inf).min(axis=0)
         tasks = np.flatnonzero(least < np.where(known, targets.values, -np.inf).max(axis=0))
-        mean = _as_recorded(self._predictive_for(X, targets), targets).mean()
+        # An entry that is censored at a limit of its own is predicted as if bounded there.
+        lower = np.where(targets.at_lower, targets.values, predictive.lower)
+        upper = np.where(targets.at_upper, targets.values, predictive.upper)
+        mean = replace(predictive, lower=lower, upper=upper).mean()
         if tasks.size:
             targets, mean = some_targets(targets, tasks.tolist()), mean[:, tasks]
         return 1.0 - float(centred_anmse(targets, mean, sample_weight=weight))
@@ -231,11 +233,9 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
         A censored entry counts with the log probability of its interval. Tasks of which nothing
         is known in these rows are left out.
         """
-        inputs.check_labels(X, y)
-        targets = self._read_again(y, lower, upper)
+        targets, predictive = self._compared(X, y, lower, upper)
         weight = inputs.read_weights(sample_weight, len(targets))
         tasks = np.flatnonzero(weight @ ~targets.missing)
-        predictive = self._predictive_for(X, targets)
         if tasks.size:
             targets = some_targets(targets, tasks.tolist())
             predictive = some_predictive(predictive, tasks.tolist())
@@ -329,29 +329,26 @@ class PredictiveRegressor(base.RegressorMixin, base.BaseEstimator):
         self.lower_, self.upper_ = targets.lower, targets.upper
         self._one_dimensional = targets.one_dimensional
 
-    def _predictive_for(self, X: Any, targets: CensoredTargets) -> Predictive:
-        """Predictive distributions of outcomes, each within the bounds it was recorded with."""
-        matrix = self._read_features(X)
+    def _compared(
+        self, X: Any, y: Any, lower: Limits = None, upper: Limits = None
+    ) -> tuple[CensoredTargets, Predictive]:
+        """Outcomes under the model's names, and their predictive distributions.
+
+        Each is within the bounds it was recorded with.
+        """
+        inputs.check_labels(X, y)
+        targets, matrix = self._read_again(y, lower, upper), self._read_features(X)
         inputs.check_lengths(matrix, targets)
-        lower, upper = targets.lower_bounds, targets.upper_bounds
-        lower = np.where(np.isneginf(lower), self.lower_, lower)
-        upper = np.where(np.isposinf(upper), self.upper_, upper)
-        return self._predictive_at(matrix, *np.broadcast_arrays(lower, upper, targets.low)[:2])
+        low, high = targets.lower_bounds, targets.upper_bounds
+        low = np.where(np.isneginf(low), self.lower_, low)
+        high = np.where(np.isposinf(high), self.upper_, high)
+        bounds = np.broadcast_arrays(low, high, targets.low)[:2]
+        return targets, self._predictive_at(matrix, *bounds)
 
     def _drop_task_axis(self, result: FloatArray, X: Any) -> FloatArray:
         """Drop the task axis if Y was 1-d, and answer single precision in single precision."""
         result = result[..., 0] if self._one_dimensional else result
         return in_precision_of(X, result)
-
-
-class SubspaceMixin(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin):
-    """For an estimator whose tasks share a subspace, in which ``transform`` gives R coordinates."""
-
-    def __sklearn_tags__(self) -> Any:
-        """Coordinates in single precision for features in single precision."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
@@ -361,15 +358,6 @@ def of_kind(predictive: Predictive, kind: PredictionKind) -> FloatArray:
     if kind == "clip":
         return np.clip(predictive.latent, predictive.lower, predictive.upper)
     return predictive.mean()
-
-
-def _as_recorded(predictive: Predictive, targets: CensoredTargets) -> Predictive:
-    """The same outcomes if an entry that is censored at a limit of its own is bounded there."""
-    return replace(
-        predictive,
-        lower=np.where(targets.at_lower, targets.values, predictive.lower),
-        upper=np.where(targets.at_upper, targets.values, predictive.upper),
-    )
 
 
 def _all_non_negative(lower: Any) -> bool:

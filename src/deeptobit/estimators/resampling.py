@@ -1,9 +1,9 @@
 """Effects of features and stability of subspaces, by a bootstrap over rows or groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import FloatArray, check_count
-from deeptobit.auto import Recalibration
+from deeptobit.auto import Recalibration, StackDraws
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inference import estimate_table
@@ -29,33 +29,12 @@ _DRAWS_PER_JOB = 5
 _STEP = 1e-3  # of the latent score, in units of σ, for the slope of the mean
 
 
-class Redraw(Protocol):
-    """Fits a model again with its choices fixed: prior, penalty, rank, depth, error model."""
-
-    @property
-    def rows(self) -> Rows:
-        """The rows that the model was fitted to."""
-
-    def draw(
-        self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
-    ) -> Layers:
-        """Layers that may be the truth, given the training rows with these weights.
-
-        ``learned``: what was learned of a prior moves with the rows, too.
-        """
-
-    def refit(
-        self,
-        X: Any,
-        targets: CensoredTargets,
-        weight: FloatArray,
-        random: np.random.RandomState,
-    ) -> Layers:
-        """Layers estimated from other rows."""
-
-
 class Refits(NamedTuple):
-    """A model whose layers are fitted again from where they are; a draw is such a fit."""
+    """A model whose layers are fitted again from where they are; a draw is such a fit.
+
+    What the model has chosen stays: penalty, rank, depth, error model. Those of a learned prior are
+    :class:`deeptobit.auto.StackDraws`.
+    """
 
     rows: Rows
     fit: Callable[[Rows], Layers]
@@ -76,6 +55,9 @@ class Refits(NamedTuple):
     ) -> Layers:
         """Layers fitted to other rows."""
         return self.fit((X, targets, weight))
+
+
+Redraw = Refits | StackDraws
 
 
 def refit_layer(model: Any, rows: Rows) -> Layers:
@@ -202,10 +184,7 @@ class ResampledRegressor(CensoredRegressor):
 
     def _set_layers(self, layers: Layers) -> None:
         first, last = layers[0], layers[-1]
-        if "trees_" in vars(self):  # whose first layer is not one of features
-            for name in ("U_", "V_", "coef_"):
-                self.__dict__.pop(name, None)
-        else:
+        if "trees_" not in vars(self):  # above them the first layer is not one of features alone
             self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
         self.intercept_, self.sigma_ = first.intercept, last.sigma
 
@@ -335,30 +314,41 @@ def random_weights(
     >>> weight.round(2)
     array([0.78, 0.78, 1.22, 1.22])
     """
-    member, random = np.arange(len(given)), check_random_state(random_state)
-    if groups is not None:
-        labels = np.asarray(groups)
-        if labels.shape != given.shape:
-            raise ValueError(
-                f"groups must hold one label per training row ({len(given)}); got {labels.shape}"
-            )
-        member = np.unique(labels, return_inverse=True)[1]
-    draws = []
+    member, random, draws = _members(len(given), groups), check_random_state(random_state), []
     for _ in range(n_draws):
         weight = given * random.exponential(size=member.max() + 1)[member]
         draws.append((weight * (given.sum() / weight.sum()), random.randint(2**31 - 1)))
     return draws
 
 
+def _members(n_rows: int, groups: ArrayLike | None) -> NDArray[np.intp]:
+    """The number of the person of every training row."""
+    if groups is None:
+        return np.arange(n_rows)
+    return np.unique(inputs.read_groups(groups, n_rows), return_inverse=True)[1]
+
+
 def split_people(
     n_rows: int, groups: ArrayLike | None, random: np.random.RandomState
 ) -> tuple[NDArray[np.intp], int]:
     """Which quarter of the people each row belongs to, (N,), and a seed."""
-    member = np.arange(n_rows)
-    if groups is not None:
-        member = np.unique(np.asarray(groups), return_inverse=True)[1]
+    member = _members(n_rows, groups)
     n_people = int(member.max()) + 1
     return (random.permutation(n_people) % 4)[member], random.randint(2**31 - 1)
+
+
+def _drawn(
+    model: ResampledRegressor,
+    redraw: Redraw,
+    weights: list[tuple[FloatArray, int]],
+    *,
+    learned: bool = False,
+) -> Iterator[ResampledRegressor]:
+    """Models that may be the truth, one for every draw of weights."""
+    with one_blas_thread():
+        for weight, seed in weights:
+            random = np.random.RandomState(seed)
+            yield model._with_layers(redraw.draw(weight, random, learned=learned))
 
 
 def _aligned_draws(
@@ -368,14 +358,10 @@ def _aligned_draws(
     layer: int,
     n_components: int,
 ) -> list[Draw]:
-    X, draws = model._named(model._own_features(redraw.rows[0])), []
+    X = model._named(model._own_features(redraw.rows[0]))
     effects = model._layer_effects(layer, X)[1]
-    with one_blas_thread():
-        for weight, seed in weights:
-            random = np.random.RandomState(seed)
-            drawn = model._with_layers(redraw.draw(weight, random, learned=True))
-            draws.append(align(effects, drawn._layer_effects(layer, X)[1], n_components))
-    return draws
+    models = _drawn(model, redraw, weights, learned=True)
+    return [align(effects, one._layer_effects(layer, X)[1], n_components) for one in models]
 
 
 def _agreements(
@@ -414,7 +400,7 @@ def _read_scores(model: ResampledRegressor, layer: int, X: Any) -> FloatArray:
     """Inputs of the layer in standard units, (n, D_k)."""
     depth = inputs.read_layer(layer, len(model.layers_))
     below = model._below(X, depth)
-    dense = np.asarray(X.toarray() if inputs.is_sparse(X) else X)
+    dense = inputs.dense(X)
     seen = dense if below is None else np.column_stack([below, dense])
     seen = seen[:, : model.layers_[depth].V.shape[1]]
     centred = seen - seen.mean(axis=0)
@@ -430,9 +416,7 @@ def _effect_moments(
 ) -> FloatArray:
     """Sums over draws of the differences from the estimated effects, and of squares, (2, T, D)."""
     total = np.zeros((2, *effect.shape))
-    with one_blas_thread():
-        for weight, seed in weights:
-            drawn = model._with_layers(redraw.draw(weight, np.random.RandomState(seed)))
-            difference = drawn._mean_effects(*rows) - effect
-            total += np.stack([difference, np.square(difference)])
+    for drawn in _drawn(model, redraw, weights):
+        difference = drawn._mean_effects(*rows) - effect
+        total += np.stack([difference, np.square(difference)])
     return total

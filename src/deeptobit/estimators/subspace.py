@@ -4,9 +4,8 @@ What a layer and a network have in common comes first: inputs, settings, and how
 """
 
 import os
-from abc import abstractmethod
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, Self
@@ -14,6 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn import base
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,12 +22,12 @@ from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceRegressor
 from deeptobit.estimators.inputs import Rows, RowsBehind
-from deeptobit.estimators.prediction import SubspaceMixin, all_or_nothing
+from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.resampling import Refits, ResampledRegressor, refit_layer
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
-from deeptobit.network import ContinuedNetwork, NetworkLayer, NetworkStream, latents
+from deeptobit.network import NetworkLayer, latents
 from deeptobit.online import (
     OnlineResult,
     OnlineSettings,
@@ -38,13 +38,21 @@ from deeptobit.online import (
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
 from deeptobit.scale import DaskRows, DataSummary, RowSource
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import CensoredTargets
 
 
-class SubspaceEstimator(SubspaceMixin, ResampledRegressor):
+class SubspaceEstimator(
+    base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, ResampledRegressor
+):
     """Stores the layers that share a subspace, and gives the coordinates of rows in it."""
 
     rank_: int
+
+    def __sklearn_tags__(self) -> Any:
+        """Coordinates in single precision for features in single precision."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
         """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
@@ -67,18 +75,36 @@ class SubspaceEstimator(SubspaceMixin, ResampledRegressor):
         self._n_features_out = self.rank_
 
 
-class LowRankRegressor(SubspaceEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LowRankParameters(inputs.CommonParameters):
+    """Constructor parameters that a layer and a network share."""
+
+    rank: int = field(default=5, kw_only=False)
+    alpha: float | Literal["auto"] = "auto"
+    penalty: str | Penalty = "ridge"
+    feature_sparsity: float = 0.0
+    solver: inputs.SolverName = "auto"
+    n_passes: int = 1
+    batch_size: int = 1
+    noise: str | Noise = "gaussian"
+    sigma: Any = "mle"
+    random_state: Any = None
+    n_jobs: int | None = None
+
+
+class LowRankRegressor(LowRankParameters, SubspaceEstimator):
     """Reads X, Y and the parameters that a layer and a network share, and learns from rows.
 
     A subclass fits rows in memory (``_fit``) and beyond (``_fit_source``), and says how a stream
-    begins, goes on and is stored.
+    begins (``_begun``), goes on from a fitted model (``_continued``) and is stored
+    (``_store_stream``).
     """
 
     alpha_: float
     n_features_in_: int
     n_iter_: int
     _rows_behind: RowsBehind
-    _stream: OnlineSolver | RecursiveTobit | NetworkStream | ContinuedNetwork
+    _stream: Any  # what learns from rows that are still to come
     _words_for_sigma: tuple[str, ...] = ("mle",)
 
     @all_or_nothing
@@ -169,26 +195,6 @@ class LowRankRegressor(SubspaceEstimator):
         self._rows_behind = before.more(matrix, weight)
         return self
 
-    @abstractmethod
-    def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
-        """Fit to rows in memory."""
-
-    @abstractmethod
-    def _fit_source(self, training: SourceTraining, checkpoint: Any, resume: bool) -> DataSummary:
-        """Fit to rows beyond memory."""
-
-    @abstractmethod
-    def _begun(self, targets: CensoredTargets) -> Any:
-        """A stream for an unfitted model."""
-
-    @abstractmethod
-    def _continued(self) -> Any:
-        """A stream that goes on from the fitted model."""
-
-    @abstractmethod
-    def _store_stream(self, targets: CensoredTargets) -> None:
-        """Keep what the stream has learned."""
-
     def _read(
         self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any, *, reset: bool
     ) -> inputs.Rows:
@@ -269,6 +275,7 @@ class LowRankRegressor(SubspaceEstimator):
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     r"""Low-rank Tobit :math:`y = \mathrm{clip}(UVx + b + \sigma\varepsilon)`, a layer of the paper.
 
@@ -370,54 +377,6 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
     x1    0.041    0.042    0.331
     """
 
-    _stream: OnlineSolver | RecursiveTobit
-    _trained: FittedLayer
-
-    def __init__(
-        self,
-        rank: int = 5,
-        *,
-        alpha: float | Literal["auto"] = "auto",
-        penalty: str | Penalty = "ridge",
-        feature_sparsity: float = 0.0,
-        solver: inputs.SolverName = "auto",
-        n_passes: int = 1,
-        batch_size: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        noise: str | Noise = "gaussian",
-        sigma: Any = "mle",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: inputs.PredictionKind = "mean",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-    ) -> None:
-        self.rank = rank
-        self.alpha = alpha
-        self.penalty = penalty
-        self.feature_sparsity = feature_sparsity
-        self.solver = solver
-        self.n_passes = n_passes
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.noise = noise
-        self.sigma = sigma
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
-
     @property
     def layers_(self) -> tuple[NetworkLayer, ...]:
         """The one layer, as networks have several."""
@@ -472,13 +431,14 @@ class SubspaceTobitRegressor(InferenceRegressor, LowRankRegressor):
         >>> too_small.rank_test()["p_value"].item(), right.rank_test()["p_value"].round(2).item()
         (0.0005, 0.18)
         """
-        self._training()
+        trained: FittedLayer = self._training()
         if not self._read_penalty().rotation_invariant:
             raise ValueError("rank_test needs penalty='ridge' and feature_sparsity=0")
         check_count("n_draws", n_draws)
-        statistic, p_value = self._trained.rank_tail(n_draws, check_random_state(random_state))
-        rank = self._trained.layer.U.shape[1]
-        return pd.Series({"rank": rank, "statistic": statistic, "p_value": p_value})
+        statistic, p_value = trained.rank_tail(n_draws, check_random_state(random_state))
+        return pd.Series(
+            {"rank": trained.layer.U.shape[1], "statistic": statistic, "p_value": p_value}
+        )
 
     def _fit(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> None:
         shape, penalty = matrix.shape, self._read_penalty()

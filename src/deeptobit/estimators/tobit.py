@@ -1,5 +1,6 @@
 """Tobit regression for many outcomes at once, by exact maximum likelihood."""
 
+from dataclasses import dataclass
 from html import escape
 from time import perf_counter
 from typing import Any, Literal, Self
@@ -16,12 +17,13 @@ from deeptobit.estimators.inputs import Limits, feature_names
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.inspection import CovarianceKind, FittedTobit, Reference
 from deeptobit.likelihood import Noise, one_family
-from deeptobit.targets import BoundsLike, CensoredTargets
+from deeptobit.targets import CensoredTargets
 
 # A task is checked for separation if its curvature is small or it took many steps.
 _LITTLE_CURVATURE, _MANY_STEPS = 1e-2, 12
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TobitRegressor(InferenceRegressor):
     r"""Tobit regression :math:`y_t = \mathrm{clip}(x^\top\beta_t + b_t + \sigma_t\varepsilon)`.
 
@@ -108,36 +110,10 @@ class TobitRegressor(InferenceRegressor):
     (array([3.93]), array([5.19]))
     """
 
-    _trained: FittedTobit
-
-    def __init__(
-        self,
-        *,
-        lower: BoundsLike = 0.0,
-        upper: BoundsLike = None,
-        outside: Literal["raise", "clip"] = "raise",
-        noise: str | Noise = "gaussian",
-        alpha: float = 0.0,
-        sigma: Any = "mle",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        prediction: inputs.PredictionKind = "mean",
-        max_iter: int = 100,
-        tol: float = 1e-8,
-        verbose: int = 0,
-    ) -> None:
-        self.lower = lower
-        self.upper = upper
-        self.outside = outside
-        self.noise = noise
-        self.alpha = alpha
-        self.sigma = sigma
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
+    noise: str | Noise = "gaussian"
+    alpha: float = 0.0
+    sigma: Any = "mle"
+    tol: float = 1e-8
 
     @all_or_nothing
     def fit(
@@ -236,7 +212,7 @@ class TobitRegressor(InferenceRegressor):
         inputs.check_choice("style", style, ("text", "html", "latex"))
         options: Any = {"cov_type": cov_type, "groups": groups, "small_sample": small_sample}
         table = self.summary(confidence=confidence, **options)
-        shares = self._trained.problem.targets.describe()
+        shares = self._training().problem.targets.describe()
         aic, bic, explained = self.aic(), self.bic(), self.pseudo_r2()
         tests = self.wald_test(**options)
         for task, name in enumerate(self.target_names_):
@@ -255,13 +231,12 @@ class TobitRegressor(InferenceRegressor):
 
     def aic(self) -> FloatArray:
         """Akaike's criterion per task, 2k − 2 log L, (T,); meaningful for alpha = 0."""
-        self._training()
-        return np.asarray(2.0 * self._trained.n_parameters() - 2.0 * self.log_likelihood_)
+        return np.asarray(2.0 * self._training().n_parameters() - 2.0 * self.log_likelihood_)
 
     def bic(self) -> FloatArray:
         """Schwarz's criterion per task, k log n − 2 log L with n the known entries, (T,)."""
-        self._training()
-        penalty = self._trained.n_parameters() * np.log(self._trained.n_entries())
+        trained: FittedTobit = self._training()
+        penalty = trained.n_parameters() * np.log(trained.n_entries())
         return np.asarray(penalty - 2.0 * self.log_likelihood_)
 
     def pseudo_r2(self) -> FloatArray:
@@ -280,7 +255,7 @@ class TobitRegressor(InferenceRegressor):
         >>> TobitRegressor().fit(X, y).pseudo_r2().round(2)
         array([0.5])
         """
-        trained: Any = self._training()
+        trained: FittedTobit = self._training()
         # In the whitened basis the second moments and the ridge add up to the identity.
         moments = 1.0 - trained.problem.features.ridge[:, None]
         explained = (moments * np.square(trained.point[:-2])).sum(axis=0)  # in units of σ²
@@ -306,8 +281,7 @@ class TobitRegressor(InferenceRegressor):
             Per target: ``statistic`` (twice the difference of log likelihoods), ``df``, ``p_value``
             and the log likelihood of the restricted model.
         """
-        self._training()
-        trained = self._trained
+        trained: FittedTobit = self._training()
         if not isinstance(restricted, TobitRegressor | None):
             raise ValueError(f"restricted must be a fitted TobitRegressor; got {restricted!r}")
         if self.alpha != 0.0 or (restricted is not None and restricted.alpha != 0.0):
@@ -315,8 +289,7 @@ class TobitRegressor(InferenceRegressor):
         if restricted is None:
             other, extra = trained.without_features(tol=self.tol, max_iter=self.max_iter), set()
         else:
-            restricted._training()
-            other = restricted._trained
+            other = restricted._training()
             extra = {*feature_names(restricted)} - {*feature_names(self)}
         _check_nested(trained, other)
         if extra:

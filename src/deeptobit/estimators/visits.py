@@ -1,22 +1,24 @@
 """Predictions at visits of people: of those who are known, and of anybody else."""
 
 import os
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import wraps
+from inspect import signature
 from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import mixed
-from deeptobit.arrays import FloatArray, check_count, in_precision_of, refuse_dates
+from deeptobit.arrays import FloatArray, refuse_dates
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
-from deeptobit.estimators.inputs import Limits, PredictionKind
+from deeptobit.estimators.inputs import Limits
 from deeptobit.files import models
 from deeptobit.inspection import Reference
 from deeptobit.likelihood import Gaussian, Noise, Predictive
@@ -43,30 +45,23 @@ class PersonRows(NamedTuple):
     @classmethod
     def read(cls, groups: Any, time: Any, targets: CensoredTargets, weight: FloatArray) -> Self:
         """Check groups, time and weights, and sort."""
-        n_rows = len(targets)
-        when = _read_time(time, n_rows)
-        labels = _read_labels(groups, n_rows)
-        names, parts = zip(*mixed.by_person(labels), strict=True)
-        twice = moving = False
+        when = _read_time(time, len(targets))
+        person, names = pd.factorize(inputs.read_groups(groups, len(targets)))
+        order = np.argsort(person, kind="stable") if when is None else np.lexsort((when, person))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(person))])
+        first = order[starts[:-1]]
+        for row in np.flatnonzero(weight != weight[first][person]).tolist():
+            raise ValueError(
+                f"person {_plain(names[person[row]])!r} has rows of different sample_weight; "
+                "weights are those of people, the same in all rows of one"
+            )
         known = ~targets.missing.all(axis=1) & (weight > 0.0)
-        order = []
-        for name, rows in zip(names, parts, strict=True):
-            if np.ptp(weight[rows]) > 0.0:
-                raise ValueError(
-                    f"person {_plain(name)!r} has rows of different sample_weight; weights are "
-                    "those of people, the same in all rows of one"
-                )
-            seen = rows[known[rows]]
-            twice = twice or len(seen) > 1
-            if when is not None:
-                moving = moving or (len(seen) > 1 and float(np.ptp(when[seen])) > 0.0)
-                rows = rows[np.argsort(when[rows], kind="stable")]
-            order.append(rows)
-        starts = np.concatenate([[0], np.cumsum([len(rows) for rows in order])]).astype(np.int64)
-        n_people = float(sum(weight[rows[0]] for rows in order))
-        names = tuple(map(_plain, names))
-        every = np.concatenate(order)
-        return cls(names, every, starts, when, n_people, groups is not None, twice, moving)
+        twice, moving = bool((np.bincount(person[known]) > 1).any()), False
+        if when is not None:
+            times = pd.Series(when[known]).groupby(person[known])
+            moving = bool((times.max() > times.min()).any())
+        labels, n_people = tuple(map(_plain, names)), float(weight[first].sum())
+        return cls(labels, order, starts, when, n_people, groups is not None, twice, moving)
 
     def numbers(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> Any:
         """Numbers of people, (n,), that depend on what is known of them: twins share theirs."""
@@ -85,30 +80,12 @@ class PersonRows(NamedTuple):
         """Mean and standard deviation of time."""
         if self.time is None:
             return np.array([0.0, 1.0])
-        share = weight / weight.sum()
-        mean = share @ self.time
-        spread = float(np.sqrt(share @ np.square(self.time - mean)))
-        return np.array([mean, spread if spread > 0.0 else 1.0])
+        (spread,) = inputs.feature_scale(self.time[:, None], weight)
+        return np.array([np.average(self.time, weights=weight), spread or 1.0])
 
 
 def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
-
-
-def _read_labels(groups: Any, n_rows: int) -> Any:
-    """Names of people, one per row."""
-    if groups is None:
-        return np.arange(n_rows)
-    labels = np.asarray(groups)
-    if labels.shape != (n_rows,):
-        raise ValueError(f"groups must name a person per row ({n_rows}); got shape {labels.shape}")
-    missing = pd.isna(labels)
-    if missing.any():
-        raise ValueError(
-            f"groups is missing in row {int(missing.argmax())} ({int(missing.sum())} such rows); "
-            "every row needs its person"
-        )
-    return labels
 
 
 def _read_time(time: Any, n_rows: int) -> FloatArray | None:
@@ -123,6 +100,21 @@ def _read_time(time: Any, n_rows: int) -> FloatArray | None:
     if wrong.any():
         raise ValueError(f"time is missing or infinite in row {int(wrong.argmax())}")
     return when
+
+
+def _at_visits(method: Callable[..., Any]) -> Any:
+    """The same method with ``groups`` and ``time`` of the rows: what is known of people is used."""
+
+    @wraps(method)
+    def at_visits(
+        self: Any, X: Any, *args: Any, groups: Any = None, time: Any = None, **others: Any
+    ) -> Any:
+        return method(self._at(X, groups, time), X, *args, **others)
+
+    own = signature(at_visits, follow_wrapped=False).parameters
+    given = [*signature(method).parameters.values(), own["groups"], own["time"]]
+    at_visits.__signature__ = signature(method).replace(parameters=given)  # type: ignore[attr-defined]
+    return at_visits
 
 
 class VisitRegressor(CensoredRegressor):
@@ -141,27 +133,28 @@ class VisitRegressor(CensoredRegressor):
     _people_left_out: bool
 
     def _remember(
-        self, matrix: Any, targets: CensoredTargets, rows: PersonRows
+        self, known: mixed.KnownPeople, matrix: Any, targets: CensoredTargets, rows: PersonRows
     ) -> mixed.KnownPeople:
-        """People with these visits and no others; sites are found."""
-        n_tasks, q = len(self.target_names_), len(self.effects_)
-        nobody = mixed.KnownPeople.nobody(n_tasks, q)
+        """What is known of people, with these visits; sites are found."""
         if not rows.named:
-            return nobody
+            return known
         units, order = self._units, rows.order
         low, high, mean = (
             (each[order] - units.location) / units.scale
             for each in (targets.low, targets.high, self._latent(matrix))
         )
         time = np.full(len(order), np.nan) if rows.time is None else rows.time[order]
-        z = units.z(rows.time, len(order), q)[order]
+        z = units.z(rows.time, len(order), len(self.effects_))[order]
         tau, nu = np.zeros((2, *targets.shape))
         found = mixed.KnownPeople(rows.labels, rows.starts, low, high, mean, z, time, tau, nu)
-        return nobody.with_visits(found, self._effects)
+        return known.with_visits(found, self._effects)
+
+    def _read_features(self, X: Any) -> FloatArray:
+        found: FloatArray = inputs.dense(super()._read_features(X))
+        return found
 
     def _predictive_at(self, matrix: Any, lower: Any, upper: Any) -> Predictive:
         """Predictive distributions at visits of the people who were asked for."""
-        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
         z, known = self._asked_rows(matrix.shape[0])
         scale, shift = self._units.scale, np.zeros((len(z), len(self.target_names_)))
         variance = self._effects.variances(z)
@@ -183,7 +176,7 @@ class VisitRegressor(CensoredRegressor):
         z = self._units.z(when, n_rows, q)
         if groups is None:
             return z, []
-        places, labels = self._people.places(), _read_labels(groups, n_rows)
+        places, labels = self._people.places(), inputs.read_groups(groups, n_rows)
         if not places and vars(self).get("_people_left_out", False):
             raise ValueError(
                 "this model was saved without what it knew of people: pass their visits to "
@@ -233,130 +226,34 @@ class VisitRegressor(CensoredRegressor):
         asked._asked = groups, time
         return asked
 
-    def predict(
-        self,
-        X: Any,
-        kind: PredictionKind | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
+    predict = _at_visits(CensoredRegressor.predict)
+    """Predict Y at visits, (N, T), given what is known of the people (see Notes)."""
+    predict_bound_proba = _at_visits(CensoredRegressor.predict_bound_proba)
+    """P(y at its lower bound) and P(y at its upper bound), each (N, T)."""
+    predict_quantile = _at_visits(CensoredRegressor.predict_quantile)
+    """Quantiles of y: (N, T) for a scalar q, (Q, N, T) for a vector."""
+    predict_interval = _at_visits(CensoredRegressor.predict_interval)
+    """Central intervals that hold y with the given probability, each end (N, T)."""
+    score = _at_visits(CensoredRegressor.score)
+    """R² of E[y], averaged over outcomes."""
+    score_log = _at_visits(CensoredRegressor.score_log)
+    """Mean log density per entry, averaged over outcomes; every row is taken by itself."""
+
+    sample_y = _at_visits(CensoredRegressor.sample_y)
+    """Draws of y, (N, T, S): joint over outcomes, and over the rows of one person."""
+
+    def _draws(
+        self, X: Any, n_samples: int, rng: np.random.Generator, lower: Limits, upper: Limits
     ) -> FloatArray:
-        """Predict Y at visits, (N, T), given what is known of the people.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame of shape (N, D)
-        kind : {"mean", "clip", "latent"}, optional
-            As in :meth:`TobitRegressor.predict`.
-        groups : array of shape (N,), optional
-            The person of every row. Without it, and for people of whom nothing is known, the
-            prediction is that of the population.
-        time : array of shape (N,), optional
-            Needed where there are slopes.
-        lower, upper : arrays of shape (N, T), optional
-            Bounds per entry.
-        """
-        asked = self._at(X, groups, time)
-        return CensoredRegressor.predict(asked, X, kind, lower=lower, upper=upper)
-
-    def predict_bound_proba(
-        self,
-        X: Any,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """P(y at its lower bound) and P(y at its upper bound), each (N, T)."""
-        asked = self._at(X, groups, time)
-        return CensoredRegressor.predict_bound_proba(asked, X, lower=lower, upper=upper)
-
-    def predict_quantile(
-        self,
-        X: Any,
-        q: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> FloatArray:
-        """Quantiles of y: (N, T) for a scalar q, (Q, N, T) for a vector."""
-        asked = self._at(X, groups, time)
-        return CensoredRegressor.predict_quantile(asked, X, q, lower=lower, upper=upper)
-
-    def predict_interval(
-        self,
-        X: Any,
-        coverage: float = 0.9,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Central intervals that hold y with the given probability, each end (N, T)."""
-        asked = self._at(X, groups, time)
-        return CensoredRegressor.predict_interval(asked, X, coverage, lower=lower, upper=upper)
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> float:
-        """R² of E[y], averaged over outcomes."""
-        asked, limits = self._at(X, groups, time), {"lower": lower, "upper": upper}
-        return CensoredRegressor.score(asked, X, y, sample_weight, **limits)
-
-    def score_log(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> float:
-        """Mean log density per entry, averaged over outcomes; every row is taken by itself."""
-        asked, limits = self._at(X, groups, time), {"lower": lower, "upper": upper}
-        return CensoredRegressor.score_log(asked, X, y, sample_weight, **limits)
-
-    def sample_y(
-        self,
-        X: Any,
-        n_samples: int = 1,
-        random_state: Any = None,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        lower: Limits = None,
-        upper: Limits = None,
-    ) -> FloatArray:
-        """Draws of y, (N, T, S): joint over outcomes, and over the rows of one person."""
-        check_count("n_samples", n_samples)
         check_is_fitted(self)
-        matrix, asked = self._read_features(X), self._at(X, groups, time)
-        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        rng, n_rows = np.random.default_rng(seed), matrix.shape[0]
-        z, known = asked._asked_rows(n_rows)
+        matrix = self._read_features(X)
+        n_rows = len(matrix)
+        z, known = self._asked_rows(n_rows)
         effects, places = self._effects, {int(rows[0]): person for person, rows in known}
         visit = rng.standard_normal((n_samples, n_rows, effects.visit.shape[1])) @ effects.visit.T
         noise = rng.standard_normal((n_samples, n_rows, len(effects.sigma))) * effects.sigma
         draws = visit + noise
-        labels = _read_labels(asked._asked[0], n_rows)
-        for _, rows in mixed.by_person(labels):
+        for _, rows in mixed.by_person(inputs.read_groups(self._asked[0], n_rows)):
             loads = mixed.person_loads(z[rows], effects)
             u = rng.standard_normal((n_samples, loads.shape[2]))
             if int(rows[0]) in places:
@@ -365,8 +262,7 @@ class VisitRegressor(CensoredRegressor):
             draws[:, rows] += np.einsum("ntk,sk->snt", loads, u)
         latent = self._latent(matrix) + self._units.scale * draws
         y = self._predictive_of(latent[0], self.sigma_, Gaussian(), lower, upper)
-        recorded = np.moveaxis(y.recorded(latent), 0, -1)
-        return in_precision_of(X, recorded[:, 0] if self._one_dimensional else recorded)
+        return np.moveaxis(y.recorded(latent), 0, -1)
 
     def condition(
         self,
@@ -385,9 +281,7 @@ class VisitRegressor(CensoredRegressor):
         X, y, groups, time, lower, upper
             As in :meth:`fit`.
         """
-        targets = self._read_again(y, lower, upper)
-        matrix = self._read_features(X)
-        matrix = matrix.toarray() if inputs.is_sparse(matrix) else matrix
+        targets, matrix = self._read_again(y, lower, upper), self._read_features(X)
         inputs.check_lengths(matrix, targets)
         groups, time = self._at(X, groups, time)._asked
         if groups is None:
@@ -396,19 +290,12 @@ class VisitRegressor(CensoredRegressor):
         if len(self.effects_) > 1 and rows.time is None:
             raise ValueError("this model has random slopes: pass time, one number per row")
         model = copy(self)
-        model._people = self._people.with_visits(
-            self._remember(matrix, targets, rows), self._effects
-        )
+        model._people = self._remember(self._people, matrix, targets, rows)
         return model
 
+    @_at_visits
     def predict_change_proba(
-        self,
-        X: Any,
-        change: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        time: ArrayLike | None = None,
-        reference: ArrayLike | None = None,
+        self, X: Any, change: ArrayLike, *, reference: ArrayLike | None = None
     ) -> FloatArray:
         """Probability that y has changed by at least ``change``, (N, T).
 
@@ -421,10 +308,8 @@ class VisitRegressor(CensoredRegressor):
         reference : array of shape (T,) or (N, T), optional
             What is compared with; by default the last recorded score of the person.
         """
-        check_is_fitted(self)
-        asked, n_tasks = self._at(X, groups, time), len(self.target_names_)
-        y = asked._predictive(X)
-        labels = _read_labels(asked._asked[0], len(y.latent))
+        y, n_tasks = self._predictive(X), len(self.target_names_)
+        labels = inputs.read_groups(self._asked[0], len(y.latent))
         changes = np.broadcast_to(np.asarray(change, dtype=np.float64), n_tasks)
         if not (np.isfinite(changes) & (changes != 0.0)).all():
             raise ValueError(
@@ -496,18 +381,11 @@ class VisitRegressor(CensoredRegressor):
             raise ValueError(f"shifts must be finite numbers; got {shifts!r}")
         y = self._at(X, groups, time)._predictive(X)
         when, people = np.asarray(time, dtype=np.float64), self._people
-        last = {
-            label: float(people.time[people.rows(person)].max())
-            for person, label in enumerate(people.labels)
-        }
-        left = np.array(
-            [
-                when[row] > last.get(_plain(label), -np.inf)
-                for row, label in enumerate(np.asarray(groups))
-            ]
-        )
-        if np.isnan(list(last.values())).any():
+        if np.isnan(people.time).any():
             raise ValueError("the times of known visits are not known: fit with time")
+        latest = np.maximum.reduceat(people.time, people.starts[:-1]) if people.labels else ()
+        last = dict(zip(people.labels, latest, strict=True))
+        left = when > [last.get(label, -np.inf) for label in np.asarray(groups)]
         away = when - when.mean()
         rows = {}
         for amount in amounts.tolist():
@@ -573,8 +451,7 @@ class VisitRegressor(CensoredRegressor):
         """The same model, which knows nobody."""
         model = copy(self)
         if hasattr(self, "_people"):
-            n_tasks, q = self._effects.own.shape[:2]
-            model._people = mixed.KnownPeople.nobody(n_tasks, q)
+            model._people = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
             model._people_left_out = bool(self._people.labels)
         return model
 
@@ -586,13 +463,6 @@ class VisitRegressor(CensoredRegressor):
             "a mixed model is not written as ONNX, because its predictions depend on the visits of "
             "a person; save it, or export a TobitRegressor"
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the training data that inference looks back at."""
-        state = dict(super().__getstate__())
-        for name in ("_trained", "_asked"):
-            state.pop(name, None)
-        return state
 
     def _layer_noise(self) -> Noise:
         return Gaussian()

@@ -6,7 +6,6 @@ The prediction of a fitted model is written as a graph of array operations, whic
 
 import json
 import os
-from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +22,7 @@ from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
 from deeptobit.files.container import write_whole
 from deeptobit.files.models import ESTIMATORS
-from deeptobit.likelihood import Predictive, mills_excess
+from deeptobit.likelihood import Predictive
 from deeptobit.network import Trees
 
 Kind = Literal["mean", "clip", "latent"]
@@ -38,8 +37,8 @@ _TREE_DOMAIN, _TREE_OPERATOR_SET = "ai.onnx.ml", 3
 FLOAT, DOUBLE = 1, 11  # element types, numbered by the ONNX standard
 _ACCURACY = 1e-5  # of a target's range, promised in single precision
 _CENTRE = 4.0  # t = 0 there; of 2, 3, 4 and 5 the one that needs the lowest degree
-_DEGREE = 16  # an error of g below 1e-12
-_FARTHEST = 40.0  # g is 0 in double precision beyond, and open ends are infinitely far
+_DEGREE = 16  # an error of the tail below 1e-12
+_FARTHEST = 40.0  # the tail is 0 in double precision beyond, and open ends are infinitely far
 
 
 # A graph of array operations.
@@ -124,16 +123,11 @@ def censored_mean(
     mean = clip(graph, score, lower, upper)
     for end, raise_or_lower in ((lower, "Add"), (upper, "Sub")):
         if not np.isinf(end).all():
-            excess = graph.add("Mul", _excess(graph, score, sigma, end), sigma)
+            distance = graph.add("Abs", graph.add("Div", graph.add("Sub", score, end), sigma))
+            excess = graph.add("Mul", _tail(graph, distance, excess=True), sigma)
             mean = graph.add(raise_or_lower, mean, excess)
     # Rounding must not carry a prediction beyond its bounds.
     return clip(graph, mean, lower, upper)
-
-
-def _excess(graph: Graph, score: str, sigma: FloatArray, end: FloatArray) -> str:
-    """g(|score − end|/σ), and 0 where the end is infinite."""
-    distance = graph.add("Abs", graph.add("Div", graph.add("Sub", score, end), sigma))
-    return _smooth_tail(graph, distance, smooth_factor())
 
 
 def bound_proba(
@@ -142,42 +136,30 @@ def bound_proba(
     """P(score + σε beyond a bound) for standard normal ε, (N, T); 0 where the bound is open."""
     terms = (score, end) if upper else (end, score)
     beyond = graph.add("Div", graph.add("Sub", *terms), sigma)
-    tail = _smooth_tail(graph, graph.add("Abs", beyond), tail_factor())
+    tail = _tail(graph, graph.add("Abs", beyond))
     sign = graph.add("Max", graph.add("Min", graph.add("Mul", beyond, 1e200), 1.0), -1.0)
     half = graph.add("Mul", sign, graph.add("Sub", 0.5, tail))
     return graph.add("Mul", graph.add("Add", half, 0.5), np.isfinite(end).astype(np.float64))
 
 
-def _smooth_tail(graph: Graph, distance: str, factor: FloatArray) -> str:
-    """exp(−z²/2) p(t) at distances z ≥ 0, for coefficients of p."""
+def _tail(graph: Graph, distance: str, *, excess: bool = False) -> str:
+    """Φ(−z) at distances z ≥ 0, or the mean excess over z, φ(z) − zΦ(−z); 0 for open ends."""
     z = graph.add("Min", distance, _FARTHEST)
     half_square = graph.add("Mul", graph.add("Mul", z, z), -0.5)
     t = graph.add("Div", graph.add("Sub", _CENTRE, z), graph.add("Add", z, _CENTRE))
-    constant, *between, last = factor.tolist()
+    constant, *between, last = tail_factor().tolist()
     value = graph.add("Mul", t, last)
     for coefficient in reversed(between):  # Horner's scheme
         value = graph.add("Mul", graph.add("Add", value, coefficient), t)
     value = graph.add("Add", value, constant)
+    if excess:
+        value = graph.add("Sub", norm.pdf(0.0), graph.add("Mul", z, value))
     return graph.add("Mul", graph.add("Exp", half_square), value)
 
 
 @cache
-def smooth_factor() -> FloatArray:
-    r"""Coefficients of p, lowest power first: :math:`p(t) = e^{z^2/2} g(z)` for all z ≥ 0.
-
-    Examples
-    --------
-    >>> z = np.array([0.0, 1.0, 3.0])
-    >>> p = np.polynomial.Polynomial(smooth_factor())
-    >>> (np.exp(-z * z / 2) * p((4 - z) / (4 + z))).round(6).tolist()
-    [0.398942, 0.083315, 0.000382]
-    """
-    return _polynomial(lambda z: 0.5 * erfcx(z / np.sqrt(2.0)) * mills_excess(-z))
-
-
-@cache
 def tail_factor() -> FloatArray:
-    r"""The same for the normal tail: :math:`p(t) = e^{z^2/2} \Phi(-z)`.
+    r"""Coefficients of p, lowest power first: :math:`p(t) = e^{z^2/2} \Phi(-z)` for all z ≥ 0.
 
     Examples
     --------
@@ -186,12 +168,8 @@ def tail_factor() -> FloatArray:
     >>> (np.exp(-z * z / 2) * p((4 - z) / (4 + z))).round(6).tolist()
     [0.5, 0.158655, 0.00135]
     """
-    return _polynomial(lambda z: 0.5 * erfcx(z / np.sqrt(2.0)))
-
-
-def _polynomial(function: Callable[[FloatArray], FloatArray]) -> FloatArray:
     t = chebyshev.chebpts1(_DEGREE + 1)
-    values = function(_CENTRE * (1.0 - t) / (1.0 + t))
+    values = 0.5 * erfcx(_CENTRE * (1.0 - t) / (1.0 + t) / np.sqrt(2.0))
     return np.asarray(chebyshev.cheb2poly(chebyshev.chebfit(t, values, _DEGREE)), dtype=np.float64)
 
 

@@ -315,8 +315,7 @@ def crps_scorer(estimator: Any, X: Any, y: Any) -> float:
     -0.83
     """
     model, X = _last_step(estimator, X)
-    targets = model._read_again(y)
-    found = model._predictive_for(X, targets)
+    targets, found = model._compared(X, y)
     return -float(crps(targets, found.latent, found.sigma, noise=found.noise))
 
 

@@ -1,14 +1,18 @@
 """Repeated visits: evidence of people under random effects, its maximum, and what it predicts."""
 
-from deeptobit.mixed.choose import Structure, choose_structure, fit_structure
 from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites, Visits, evidence
-from deeptobit.mixed.inference import FittedMixed
-from deeptobit.mixed.people import KnownPeople, Posterior, by_person, person_loads, posterior
-from deeptobit.mixed.solve import SIGMA_FLOOR, Solution, cross_fit, solve, start
-from deeptobit.mixed.units import EffectUnits, MixedUnits, beyond_the_bound
+from deeptobit.mixed.inference import EffectUnits, FittedMixed, MixedUnits, beyond_the_bound
+from deeptobit.mixed.people import KnownPeople, by_person, person_loads
+from deeptobit.mixed.solve import (
+    Solution,
+    Structure,
+    choose_structure,
+    cross_fit,
+    fit_structure,
+    solve,
+)
 
 __all__ = [
-    "SIGMA_FLOOR",
     "EffectUnits",
     "Effects",
     "FittedMixed",
@@ -16,7 +20,6 @@ __all__ = [
     "MixedProblem",
     "MixedUnits",
     "Point",
-    "Posterior",
     "Sites",
     "Solution",
     "Structure",
@@ -28,7 +31,5 @@ __all__ = [
     "evidence",
     "fit_structure",
     "person_loads",
-    "posterior",
     "solve",
-    "start",
 ]

@@ -86,6 +86,13 @@ class Visits:
         """A number per person, row by row."""
         return np.repeat(per_person, self.counts)
 
+    def where(self, rows: BoolArray) -> "Visits":
+        """Some of the rows (N,), without people who have none of them."""
+        counts = np.add.reduceat(rows.astype(np.int64), self.starts[:-1])
+        kept = counts > 0
+        starts = np.concatenate([[0], np.cumsum(counts[kept])])
+        return Visits(starts, self.low[rows], self.high[rows], self.z[rows], self.weight[kept])
+
     def chunks(self) -> Iterator[tuple[slice, slice]]:
         """People in chunks, with their rows."""
         n_people = len(self.weight)
@@ -94,17 +101,15 @@ class Visits:
             yield slice(first, last), slice(self.starts[first], self.starts[last])
 
 
-class Sites:
+class Sites(NamedTuple):
     """Gaussian sites of the entries, τ and ν of shape (N, T), kept between evaluations."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self.tau, self.nu = np.zeros(shape), np.zeros(shape)
+    tau: FloatArray
+    nu: FloatArray
 
     def copy(self) -> "Sites":
         """The same sites, free to move."""
-        other = Sites((0, 0))
-        other.tau, other.nu = self.tau.copy(), self.nu.copy()
-        return other
+        return Sites(self.tau.copy(), self.nu.copy())
 
 
 class Evidence(NamedTuple):
@@ -225,7 +230,7 @@ class MixedProblem:
 
     def sites(self) -> Sites:
         """Sites that say nothing."""
-        return Sites(self.shape[:2])
+        return Sites(*np.zeros((2, *self.shape[:2])))
 
     def with_factors(self, n_shared: int, n_visit: int, shrinkage: float) -> "MixedProblem":
         """The same people with other factors."""
@@ -237,14 +242,14 @@ class MixedProblem:
         none = np.zeros((len(mean), 0))
         return replace(self, visits=visits, features=none, ridge=np.zeros(0))
 
-    def of_people(self, chosen: BoolArray) -> "MixedProblem":
-        """The problem of some people (n,)."""
-        visits = self.visits
-        rows, counts = visits.of_rows(chosen), visits.counts[chosen]
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        known = visits.low[rows], visits.high[rows], visits.z[rows]
-        some = Visits(starts, *known, visits.weight[chosen])
-        return replace(self, visits=some, features=self.features[rows])
+    def with_effects(self, n_effects: int) -> "MixedProblem":
+        """The same with the first of the effects per person."""
+        z = np.ascontiguousarray(self.visits.z[:, :n_effects])
+        return replace(self, visits=replace(self.visits, z=z))
+
+    def where(self, rows: BoolArray) -> "MixedProblem":
+        """The problem of some rows (N,)."""
+        return replace(self, visits=self.visits.where(rows), features=self.features[rows])
 
     def mean(self, point: Point) -> FloatArray:
         """Fixed effects of the rows, (N, T)."""
@@ -259,20 +264,15 @@ class MixedProblem:
         """Objective, gradient, and how many people's sites did not settle."""
         point = self.unpack(theta)
         found = self.evidence(point, sites)
-        row_weight = self.visits.of_rows(self.visits.weight)[:, None]
-        pull = found.pull * row_weight
-        gradient = self._join(
-            pull.T @ self.features, pull.sum(axis=0) * self.fit_intercept, found.slopes
-        )
-        value = -float(self.visits.weight @ found.log_z)
-        value += 0.5 * self.shrinkage * float(np.square(point.effects.shared).sum())
-        shrunk = self._join_effects(*(0.0 * part for part in point.effects))
-        shrunk[self._places[1]] = self.shrinkage * point.effects.shared.ravel()
-        gradient = -gradient
-        gradient[-len(shrunk) :] += shrunk
-        value, gradient = value / self.total, gradient / self.total
+        pull = found.pull * self.visits.of_rows(self.visits.weight)[:, None]
+        by_coef, by_intercept = pull.T @ self.features, pull.sum(axis=0) * self.fit_intercept
+        by_effects, shared = self.effect_slopes(found.slopes), point.effects.shared
+        by_effects[self._places[1]] -= self.shrinkage * shared.ravel()
+        gradient = np.concatenate([by_coef.ravel(), by_intercept, by_effects]) / -self.total
+        gradient[: by_coef.size] += (self.ridge * point.coef).ravel()
+        value = 0.5 * self.shrinkage * float(np.square(shared).sum())
+        value = (value - float(self.visits.weight @ found.log_z)) / self.total
         value += 0.5 * float((self.ridge * np.square(point.coef)).sum())
-        gradient[: point.coef.size] += (self.ridge * point.coef).ravel()
         return value, gradient, found.unconverged
 
     # Parameters as one vector: coefficients, intercepts, lower triangles of C, L, γ and log σ.
@@ -296,8 +296,9 @@ class MixedProblem:
 
     def pack(self, point: Point) -> FloatArray:
         """A point as one vector."""
-        effects = self._join_effects(*point.effects._replace(sigma=np.log(point.effects.sigma)))
-        return np.concatenate([point.coef.ravel(), point.intercept, effects])
+        (coef, intercept, (own, *factors, sigma)) = point
+        parts = coef, intercept, own[(slice(None), *self._lower)], *factors, np.log(sigma)
+        return np.concatenate([part.ravel() for part in parts])
 
     def unpack(self, theta: FloatArray) -> Point:
         """The point of a vector."""
@@ -315,10 +316,6 @@ class MixedProblem:
         )
         return Point(coef, intercept, effects)
 
-    def _join(self, coef: FloatArray, intercept: FloatArray, slopes: FloatArray) -> FloatArray:
-        """The gradient by the vector, from the slopes that the kernels have."""
-        return np.concatenate([coef.ravel(), intercept, self.effect_slopes(slopes)])
-
     def effect_slopes(self, slopes: FloatArray) -> FloatArray:
         """Slopes (..., K) by the parameters of the random effects, from those by C, L, γ, log σ."""
         _, n_tasks, q = self.shape
@@ -328,7 +325,3 @@ class MixedProblem:
         rest = slopes[..., n_own:].copy()
         rest[..., -n_tasks:] *= np.broadcast_to(self.free_sigma, n_tasks)
         return np.concatenate([lower, rest], axis=-1)
-
-    def _join_effects(self, own: Any, shared: Any, visit: Any, log_sigma: Any) -> FloatArray:
-        lower = own[(slice(None), *self._lower)]
-        return np.concatenate([each.ravel() for each in (lower, shared, visit, log_sigma)])

@@ -100,6 +100,15 @@ def _backward(root: FloatArray, vector: FloatArray, size: int) -> None:
 
 
 @jit
+def _times(z: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
+    """zᵀ times a matrix, into ``out``."""
+    for j in range(out.size):
+        out[j] = 0.0
+        for i in range(z.size):
+            out[j] += matrix[i, j] * z[i]
+
+
+@jit
 def propagate(
     starts: IntArray,
     low: FloatArray,
@@ -143,9 +152,7 @@ def propagate(
     """
     n_people, (n_tasks, n_own) = len(starts) - 1, own.shape[:2]
     n_shared, n_visit = shared.shape[2], visit.shape[1]
-    longest = 0
-    for person in range(n_people):
-        longest = max(longest, starts[person + 1] - starts[person])
+    longest = np.diff(starts).max()
     wide = n_shared + longest * n_visit
     load = np.zeros((longest, n_tasks, n_own))
     factor = np.zeros((longest, n_tasks, n_shared))
@@ -170,14 +177,8 @@ def propagate(
                     tau[row, t] = nu[row, t] = 0.0
                 else:
                     n_censored += 1
-                for j in range(n_own):
-                    load[v, t, j] = 0.0
-                    for i in range(n_own):
-                        load[v, t, j] += own[t, i, j] * z[row, i]
-                for j in range(n_shared):
-                    factor[v, t, j] = 0.0
-                    for i in range(n_own):
-                        factor[v, t, j] += shared[t, i, j] * z[row, i]
+                _times(z[row], own[t], load[v, t])
+                _times(z[row], shared[t], factor[v, t])
         step, change, sweep = 1.0, math.inf, 0
         while True:
             # The posterior of all effects, given the sites.
@@ -365,9 +366,7 @@ def integrate(
         As in :func:`propagate`.
     """
     n_people, (n_tasks, n_own) = len(starts) - 1, own.shape[:2]
-    longest = 0
-    for person in range(n_people):
-        longest = max(longest, starts[person + 1] - starts[person])
+    longest = np.diff(starts).max()
     load, shares = np.zeros((longest, n_own)), np.zeros(len(weights))
     root, u, moved = np.zeros((n_own, n_own)), np.zeros(n_own), np.zeros(n_own)
     place_S = n_tasks * n_own * n_own
@@ -377,10 +376,8 @@ def integrate(
         first, n_visits = starts[person], starts[person + 1] - starts[person]
         for t in range(n_tasks):
             for v in range(n_visits):
-                for j in range(n_own):
-                    load[v, j] = 0.0
-                    for i in range(n_own):
-                        load[v, j] += own[t, i, j] * z[first + v, i]
+                _times(z[first + v], own[t], load[v])
+                pull[first + v, t] = 0.0
             u[:] = 0.0
             before = -math.inf
             for turn in range(100):
@@ -420,13 +417,9 @@ def integrate(
                         value += entry(low[first + v, t], high[first + v, t], at, sigma[t])[0]
                 shares[k] = value + math.log(weights[k])
                 top = max(top, shares[k])
-            total = 0.0
-            for k in range(len(weights)):
-                shares[k] = math.exp(shares[k] - top)
-                total += shares[k]
+            shares[:] = np.exp(shares - top)
+            total = shares.sum()
             log_z[person] += top + math.log(total) - half_log_det - n_own * _LOG_SQRT_2PI
-            for v in range(n_visits):
-                pull[first + v, t] = 0.0
             for k in range(len(weights)):
                 share = shares[k] / total
                 moved[:] = nodes[k]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
 
 from deeptobit.arrays import FloatArray, IntArray
@@ -61,35 +62,27 @@ class KnownPeople:
 
     def with_visits(self, others: KnownPeople, effects: Effects) -> KnownPeople:
         """These people with further visits, others too; sites of those concerned are found."""
-        places = self.places()
-        added = {label: rows for rows, label in zip(others._slices(), others.labels, strict=True)}
-        new = [label for label in others.labels if label not in places]
-        parts: list[tuple[KnownPeople, slice]] = []
-        counts, touched = [], []
-        for label in (*self.labels, *new):
-            own = [(self, self.rows(places[label]))] if label in places else []
-            further = [(others, added[label])] if label in added else []
-            parts += own + further
-            counts.append(sum(rows.stop - rows.start for _, rows in own + further))
-            touched.append(bool(further))
+        labels = tuple(dict.fromkeys((*self.labels, *others.labels)))
+        places = {label: place for place, label in enumerate(labels)}
+        person = np.concatenate([part._person(places) for part in (self, others)])
+        order = np.argsort(person, kind="stable")
+        fields = {
+            name: np.concatenate([getattr(self, name), getattr(others, name)])[order]
+            for name in ("low", "high", "mean", "z", "time", "tau", "nu")
+        }
+        starts = np.concatenate([[0], np.cumsum(np.bincount(person))])
+        concerned = np.isin(person, person[len(self.time) :])[order]
+        known = fields["low"], fields["high"], fields["z"]
+        visits = Visits(starts, *known, np.ones(len(labels))).where(concerned)
+        sites = Sites(fields["tau"][concerned], fields["nu"][concerned])
+        evidence(visits, fields["mean"][concerned], effects, sites)
+        fields["tau"][concerned], fields["nu"][concerned] = sites
+        return KnownPeople(labels=labels, starts=starts, **fields)
 
-        def joined(name: str) -> FloatArray:
-            return np.concatenate([getattr(source, name)[rows] for source, rows in parts])
-
-        fields = {name: joined(name) for name in ("low", "high", "mean", "z", "time", "tau", "nu")}
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        (chosen,) = np.nonzero(np.array(touched))
-        at = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in chosen])
-        some = np.concatenate([[0], np.cumsum(np.asarray(counts)[chosen])]).astype(np.int64)
-        low, high, z = (np.ascontiguousarray(fields[name][at]) for name in ("low", "high", "z"))
-        visits, sites = Visits(some, low, high, z, np.ones(len(chosen))), Sites((0, 0))
-        sites.tau, sites.nu = fields["tau"][at], fields["nu"][at]
-        evidence(visits, fields["mean"][at], effects, sites)
-        fields["tau"][at], fields["nu"][at] = sites.tau, sites.nu
-        return KnownPeople(labels=(*self.labels, *new), starts=starts, **fields)
-
-    def _slices(self) -> list[slice]:
-        return [self.rows(person) for person in range(len(self.labels))]
+    def _person(self, places: dict[Any, int]) -> IntArray:
+        """The place of the person of every row, (N,)."""
+        found = np.array([places[label] for label in self.labels], dtype=np.int64)
+        return np.repeat(found, np.diff(self.starts))
 
     def posterior(self, person: int, effects: Effects) -> Posterior:
         """Of the effects that a person keeps."""
@@ -99,22 +92,10 @@ class KnownPeople:
     def last_recorded(self, names: Any, location: FloatArray, scale: FloatArray) -> FloatArray:
         """The latest known scores of people in the user's units, NaN where none is, (N, T)."""
         values = recorded_values(self.low, self.high) * scale + location
-        places = self.places()
-        last = np.full((len(names), values.shape[1]), np.nan)
-        for name, rows in by_person(names):
-            if name in places:
-                last[rows] = self.last_values(places[name], values)
-        return last
-
-    def last_values(self, person: int, values: FloatArray) -> FloatArray:
-        """The latest of the values (N, T) that is known of every outcome, NaN if none is."""
-        rows = self.rows(person)
-        order = np.argsort(self.time[rows], kind="stable")
-        ordered = values[rows][order]
-        last = np.full(values.shape[1], np.nan)
-        for row in ordered:
-            last = np.where(np.isnan(row), last, row)
-        return last
+        places, order = self.places(), np.argsort(self.time, kind="stable")
+        by_person = pd.DataFrame(values[order]).groupby(self._person(places)[order])
+        found = by_person.last().reindex([places.get(name, -1) for name in names])
+        return np.asarray(found, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -167,8 +148,6 @@ def posterior(z: FloatArray, tau: FloatArray, nu: FloatArray, effects: Effects) 
 
 def by_person(labels: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """Names in the order of their first row, each with its rows."""
-    import pandas as pd
-
     codes, names = pd.factorize(np.asarray(labels), use_na_sentinel=True)
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))
