@@ -4,7 +4,7 @@ from functools import cache
 from inspect import signature
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import normal
@@ -42,7 +42,7 @@ class Gaussian(SymmetricNoise):
 
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Log Φ(z)."""
-        return normal.log_ndtr(z)
+        return np.asarray(log_ndtr(z))
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Φ⁻¹(q)."""
@@ -71,7 +71,7 @@ class Gaussian(SymmetricNoise):
         ratio, excess = normal.mills(z), normal.mills_excess(z)
         bend = ratio * (1.0 - z * excess)
         return Derivatives(
-            nll=-normal.log_ndtr(z),
+            nll=-log_ndtr(z),
             latent=sign * ratio,
             log_sigma=z * ratio,
             latent_latent=ratio * excess,
