@@ -371,14 +371,15 @@ class StackDraws:
         around_zero: bool,
         learned: bool,
     ) -> tuple[NetworkLayer, ...]:
+        X, targets, weight = rows
         share = np.array([each.weight for each in self.priors])
         prior, strength, _, state = self.priors[random.choice(len(share), p=share / share.sum())]
         units = {"fit_intercept": self.fit_intercept, "standardize": self.standardize}
         with one_blas_thread():
-            problem = EvidenceProblem.build(*rows, **units)
+            problem = EvidenceProblem.build(X, targets, weight, **units)
             variance = state.spectrum.feature_variance
             if not around_zero:  # a feature that has left may have effects too small to be seen
-                variance = np.maximum(variance, min(variance.mean(), 1.0 / rows[2].sum()))
+                variance = np.maximum(variance, min(variance.mean(), 1.0 / weight.sum()))
             state = replace(state, spectrum=Spectrum.build(problem, variance))
             if learned:
                 one_width = prior._replace(feature_variance="shared")
@@ -396,8 +397,8 @@ def _draw_centre(
     problem: EvidenceProblem, state: EvidenceState, prior: Prior, random: np.random.RandomState
 ) -> FloatArray:
     """Δ₀ from the prior, (D, T)."""
-    _, expected = path.expect(problem, state, correlated=prior.sharing.correlated)
-    values, axes = np.linalg.eigh(path.task_prior(state, expected, prior.sharing.shrinkage))
+    _, expected = path.expect(problem, state, prior)
+    values, axes = np.linalg.eigh(path.task_prior(state, expected, prior))
     draws = random.normal(size=state.coef.shape) * np.sqrt(np.maximum(values, 0.0))
     return np.asarray(np.sqrt(state.spectrum.feature_variance)[:, None] * draws @ axes.T)
 
@@ -408,9 +409,9 @@ def _fit_around(
     """EM to its end under a prior with this mean, (D, T)."""
     of_centre = problem.weighted_matrix.T @ (problem.matrix @ centre)
     for _ in range(_MOST_STEPS):
-        state, expected = path.expect(problem, state, correlated=prior.sharing.correlated)
+        state, expected = path.expect(problem, state, prior)
         left = Expectation(expected.noise, expected.moments - of_centre, expected.intercept)
-        fitted, _ = path.maximise(state, left, prior.sharing.shrinkage)
+        fitted, _ = path.maximise(state, left, prior)
         before, state = state.coef, replace(fitted, coef=fitted.coef + centre)
         if np.abs(state.coef - before).max() <= _SETTLED * np.abs(state.coef).max():
             break
