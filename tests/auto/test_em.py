@@ -13,14 +13,13 @@ from deeptobit.auto.evidence import EvidenceProblem, Spectrum, impute, noise_cor
 from deeptobit.auto.path import EvidenceState, Prior, em_step, learn
 from tests.auto.problems import begun, linear, posed
 
-_SEPARATE = Prior("shared", 1.0, None)
 _ALONE = Prior("shared", 1.0, None)
 _OWN = Prior("own", 1.0, None)
 
 
 def _repeat(problem: EvidenceProblem, state: EvidenceState, n_steps: int) -> EvidenceState:
     for _ in range(n_steps):
-        state, _ = em_step(problem, state, _SEPARATE)
+        state, _ = em_step(problem, state, _ALONE)
     return state
 
 

@@ -74,12 +74,8 @@ def mills(z: FloatArray) -> FloatArray:
 
 
 def _mills_left(z: FloatArray) -> FloatArray:
-    # erfcx reaches 0 near 1e308, long after λ(z) and −z have become the same number.
-    return piecewise(z, z < -1e150, np.negative, _mills_middle)
-
-
-def _mills_middle(z: FloatArray) -> FloatArray:
-    return np.asarray(_SQRT_2_OVER_PI / erfcx(-z / _SQRT_2))
+    with np.errstate(divide="ignore", over="ignore"):  # erfcx is 0 at −inf
+        return np.asarray(_SQRT_2_OVER_PI / erfcx(-z / _SQRT_2))
 
 
 def _mills_right(z: FloatArray) -> FloatArray:
@@ -99,11 +95,7 @@ def mills_excess(z: FloatArray) -> FloatArray:
     array([1.00000000e-08, 2.49688472e-02, 7.97884561e-01])
     """
     z = np.asarray(z, dtype=np.float64)
-    return piecewise(z, z < _FAR_TAIL, _excess_far_out, _excess_near)
-
-
-def _excess_near(z: FloatArray) -> FloatArray:
-    return piecewise(z, z <= 0.0, _mills_middle, _mills_right) + z
+    return piecewise(z, z < _FAR_TAIL, _excess_far_out, lambda z: mills(z) + z)
 
 
 def _excess_far_out(z: FloatArray) -> FloatArray:
