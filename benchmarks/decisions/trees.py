@@ -15,7 +15,7 @@ from benchmarks.race.real import REAL
 from deeptobit.app.study import EvaluationData
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import Fold, HeldOut, TreeTable
-from deeptobit.auto.boosting import TREES
+from deeptobit.auto.trees import TREES
 from deeptobit.datasets import make_subspace
 from deeptobit.likelihood import Gaussian, Predictive, evaluate, truncated_moments
 from deeptobit.targets import CensoredTargets

@@ -10,17 +10,16 @@ from sklearn.linear_model import BayesianRidge, Ridge
 from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.auto.evidence import EvidenceProblem, Spectrum, impute, noise_correlation
-from deeptobit.auto.path import EvidenceState, Prior, Sharing, em_step, learn
+from deeptobit.auto.path import EvidenceState, Prior, em_step, learn
 from tests.auto.problems import begun, linear, posed
 
-_SEPARATE = Sharing(1.0)
-_ALONE = Prior("shared", _SEPARATE, None)
-_OWN = Prior("own", _SEPARATE, None)
+_ALONE = Prior("shared", 1.0, None)
+_OWN = Prior("own", 1.0, None)
 
 
 def _repeat(problem: EvidenceProblem, state: EvidenceState, n_steps: int) -> EvidenceState:
     for _ in range(n_steps):
-        state, _ = em_step(problem, state, _SEPARATE)
+        state, _ = em_step(problem, state, _ALONE)
     return state
 
 
@@ -139,7 +138,7 @@ def test_noise_taken_for_the_independent_it_is_pays_at_a_floor_alone(
     separate = learn(problem, begun(problem), _ALONE, 15)
     errors = []
     for correlated in (True, False):
-        state = learn(problem, separate, Prior("shared", Sharing(0.1, correlated), 0), 20)
+        state = learn(problem, separate, Prior("shared", 0.1, 0, correlated), 20)
         coef = state.coef * state.sigma * problem.scaling.scale
         errors.append(np.linalg.norm(coef - truth))
     assert low < errors[1] / errors[0] < high

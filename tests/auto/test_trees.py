@@ -8,15 +8,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import Fold, HeldOut, TreeTable, make_folds
-from deeptobit.auto.boosting import (
-    TREES,
-    Bins,
-    Entries,
-    Growth,
-    Room,
-    boost,
-)
 from deeptobit.auto.kernels import add_tree, grow_tree
+from deeptobit.auto.trees import TREES, Bins, Entries, Growth, boost, tree_memory
 from deeptobit.likelihood import Gaussian, Logistic, evaluate
 from deeptobit.targets import CensoredTargets
 
@@ -34,13 +27,12 @@ def draw(n_rows: int = 300, seed: int = 0) -> tuple[FloatArray, FloatArray]:
 def grow(X: FloatArray, gradient: FloatArray, curvature: FloatArray, growth: Growth) -> Any:
     """Values of one tree at the rows it was grown on, and its nodes."""
     bins = Bins.build(X)
-    room = Room.build(len(X), bins.edges, growth)
+    *_, node, number = memory = tree_memory(len(X), bins.edges, growth)
     rows = np.arange(len(X), dtype=np.int32)
-    settings = growth.least, growth.ridge, growth.leaves
-    n = grow_tree(bins.codes, bins.n_bins, rows, gradient, curvature, *settings, *room)
+    n = grow_tree(bins.codes, bins.n_bins, rows, gradient, curvature, growth, memory)
     values = np.zeros(len(X))
-    add_tree(bins.codes, bins.n_bins, room.node[:n], room.number[:n], growth.rate, values)
-    return values, room.node[:n].copy()
+    add_tree(bins.codes, bins.n_bins, node[:n], number[:n], growth.rate, values)
+    return values, node[:n]
 
 
 def entries_of(X: FloatArray, targets: CensoredTargets, weight: FloatArray | None = None) -> Any:

@@ -9,9 +9,9 @@ from deeptobit import SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
 from deeptobit.estimators.subspace import null_of
-from deeptobit.layer import NullLayer, degrees_of_freedom, solve_subspace, spectral_start
+from deeptobit.layer import NullLayer, solve_subspace, spectral_start
 from deeptobit.layer import alpha as alpha_module
-from deeptobit.layer.alpha import corrected_akaike, score_correlation
+from deeptobit.layer.alpha import corrected_akaike, degrees_of_freedom, score_correlation
 from deeptobit.layer.problem import SubspaceEvaluation
 from deeptobit.penalties import Ridge
 

@@ -58,19 +58,21 @@ def test_derivatives_in_olsens_coordinates_are_finite_differences(noise: Noise) 
     low, high = ETA + SIGMA * a, ETA + SIGMA * b
     u, theta = ETA / SIGMA, 1.0 / SIGMA
 
-    def at(by_u: float, by_theta: float) -> FloatArray:
-        near_u, near_theta = np.full_like(a, u + by_u), np.full_like(a, theta * (1.0 + by_theta))
-        return np.array(evaluate_olsen(noise, low, high, near_u, near_theta))
+    def at(by_u: float, tau: float) -> FloatArray:
+        near_u, near_theta = u * (1.0 + tau) + by_u, theta * (1.0 + tau)
+        return np.array(
+            evaluate_olsen(noise, low, high, np.full_like(a, near_u), np.full_like(a, near_theta))
+        )
 
-    _, u_slope, theta_slope, u_u, u_theta, theta_theta = at(0.0, 0.0)
-    along_u = slope(lambda step: at(step, 0.0))
-    along_theta = slope(lambda step: at(0.0, step)) / theta
+    _, u_slope, tau_slope, u_u, u_tau, tau_tau = at(0.0, 0.0)
+    along_u, along_tau = slope(lambda step: at(step, 0.0)), slope(lambda step: at(0.0, step))
     assert_close(along_u[0], u_slope)
     assert_close(along_u[1], u_u)
-    assert_close(along_u[2], u_theta)
-    assert_close(along_theta[0], theta_slope)
-    assert_close(along_theta[1], u_theta)
-    assert_close(along_theta[2], theta_theta)
+    assert_close(along_tau[0], tau_slope)
+    assert_close(along_tau[1], u_tau)
+    assert_close(
+        along_tau[2], tau_tau + tau_slope
+    )  # a second step is a share of what the first left
 
 
 @pytest.mark.parametrize("noise", LOG_CONCAVE, ids=repr)
@@ -93,7 +95,7 @@ def test_olsens_coordinates_make_log_concave_noise_convex(
     at = evaluate_olsen(
         noise, (a + u) / theta, (b + u) / theta, np.full_like(a, u), np.full_like(a, theta)
     )
-    hessians = np.stack([at.u_u, at.u_theta, at.u_theta, at.theta_theta], axis=-1)
+    hessians = np.stack([at.u_u, at.u_tau, at.u_tau, at.tau_tau], axis=-1)
     least, largest = np.linalg.eigvalsh(hessians.reshape(-1, 2, 2)).T
     assert (least > -1e-11 * (1.0 + largest)).all()
 

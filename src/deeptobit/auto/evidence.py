@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from deeptobit import layer, likelihood
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.layer import CensoringKinds, Design, TargetScaling
+from deeptobit.layer.features import eigenpairs, wide_spectrum
 from deeptobit.targets import CensoredTargets
 
 _MAX_DENSE = 2e8  # entries of X that may be stored densely
@@ -142,7 +143,6 @@ def _dense(X: Any) -> Any:
 
 # The features in the metric of their prior variances, diagonalised on the smaller side.
 
-_RELATIVE_RANK = 1e-11  # of the largest eigenvalue
 _NOT_DETERMINED = 1e-6  # share of a coefficient below which the data say nothing about it
 _LEAST_RELEVANCE = 1e-3
 _LEAST_VARIANCE = 1e-12  # of a feature, from which its effects can come back
@@ -180,11 +180,9 @@ class Spectrum:
         feature_variance = np.maximum(feature_variance, _LEAST_VARIANCE)
         root = np.sqrt(feature_variance)
         if problem.matrix.shape[1] <= problem.matrix.shape[0]:
-            values, vectors = _non_zero(problem.gram * np.outer(root, root))
-            return cls(feature_variance, values, vectors)
+            return cls(feature_variance, *eigenpairs(problem.gram * np.outer(root, root)))
         rows = np.sqrt(problem.weight)[:, None] * problem.matrix * root
-        values, vectors = _non_zero(rows @ rows.T)
-        return cls(feature_variance, values, rows.T @ vectors / np.sqrt(values))
+        return cls(feature_variance, *wide_spectrum(rows))
 
     def scaled(self, factor: float) -> Self:
         """The same directions with all prior variances multiplied by a factor."""
@@ -193,13 +191,6 @@ class Spectrum:
     def without_directions(self) -> Self:
         """The variances alone, from which a spectrum can be built again."""
         return type(self)(self.feature_variance, self.values[:0], self.directions[:, :0])
-
-
-def _non_zero(products: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenpairs of a positive semidefinite matrix whose values are not rounding alone."""
-    values, vectors = np.linalg.eigh(products)
-    keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
-    return values[keep], vectors[:, keep]
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,9 @@ def _fill(codes: Any, rows: Any, gradient: Any, curvature: Any, sums: Any) -> An
 
 
 @jit
-def _find(
-    sums: Any, n_bins: Any, gradient: float, curvature: float, least: float, ridge: float
-) -> Any:
+def _find(sums: Any, n_bins: Any, gradient: float, curvature: float, growth: Any) -> Any:
     """The best split of a leaf: gain, feature, last bin on the left, side of missing values."""
+    least, ridge = growth.least, growth.ridge
     best, feature, cut, missing_left = 0.0, -1, 0, 0
     whole = gradient * gradient / (curvature + ridge)
     for column in range(len(n_bins)):
@@ -55,29 +54,18 @@ def _find(
 
 @jit
 def grow_tree(
-    codes: Any,
-    n_bins: Any,
-    rows: Any,
-    gradient: Any,
-    curvature: Any,
-    least: float,
-    ridge: float,
-    leaves: int,
-    histograms: Any,
-    order: Any,
-    spare: Any,
-    node: Any,
-    number: Any,
+    codes: Any, n_bins: Any, rows: Any, gradient: Any, curvature: Any, growth: Any, memory: Any
 ) -> int:
     """Grow a tree for some rows into ``node`` and ``number``; returns its number of nodes."""
+    histograms, order, spare, node, number = memory
     n_nodes, n_leaves = 1, 1
     order[: len(rows)] = rows
     node[0, 3], node[0, 5], node[0, 6], node[0, 7] = 0, 0, len(rows), 0
     number[0, 0], number[0, 1] = _fill(codes, rows, gradient, curvature, histograms[0])
     number[0, 2], node[0, 0], node[0, 1], node[0, 2] = _find(
-        histograms[0], n_bins, number[0, 0], number[0, 1], least, ridge
+        histograms[0], n_bins, number[0, 0], number[0, 1], growth
     )
-    while n_leaves < leaves:
+    while n_leaves < growth.leaves:
         parent, best = -1, 1e-12
         for at in range(n_nodes):
             if node[at, 3] == 0 and number[at, 2] > best:
@@ -111,17 +99,13 @@ def grow_tree(
         n_leaves, n_nodes = n_leaves + 1, n_nodes + 2
         for child in (left, right):
             node[child, 3], number[child, 2] = 0, 0.0
-            if n_leaves < leaves:
+            if n_leaves < growth.leaves:
+                sums = histograms[node[child, 7]]
                 number[child, 2], node[child, 0], node[child, 1], node[child, 2] = _find(
-                    histograms[node[child, 7]],
-                    n_bins,
-                    number[child, 0],
-                    number[child, 1],
-                    least,
-                    ridge,
+                    sums, n_bins, number[child, 0], number[child, 1], growth
                 )
     for at in range(n_nodes):
-        number[at, 3] = -number[at, 0] / (number[at, 1] + ridge)
+        number[at, 3] = -number[at, 0] / (number[at, 1] + growth.ridge)
         if node[at, 3] == 0:
             node[at, 0], node[at, 4] = -1, 0
     return n_nodes

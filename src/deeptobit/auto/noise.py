@@ -104,7 +104,7 @@ def _fall_back(
     if not tasks.any():
         return scores, noise, found
     some, one_sigma = scores.of_tasks(tasks), scores.of_tasks(tasks).without_growth()
-    theirs = Recalibration(*(part[tasks] for part in found))
+    theirs = Recalibration(*np.array(found)[:, tasks])
     before, _ = recalibrate(one_sigma, plain)
     degenerate = (theirs.sigma < _NARROWEST * before.sigma) | (abs(theirs.growth) > _MOST_GROWTH)
     losses = _held_out_losses(
@@ -119,10 +119,9 @@ def _fall_back(
         [plain if worse[task] else family for task, family in enumerate(families)]
     )
     scores = scores.without_growth(worse)
-    start = Recalibration(*(part.copy() for part in found))
-    for part, values in zip(start, before, strict=True):
-        part[worse] = values[worse[tasks]]
-    return scores, noise, recalibrate(scores, noise, start)[0]
+    start = np.array(found)
+    start[:, worse] = np.array(before)[:, worse[tasks]]
+    return scores, noise, recalibrate(scores, noise, Recalibration(*start))[0]
 
 
 def _held_out_losses(scores: HeldOutScores, noise: Noise, found: Recalibration) -> FloatArray:
@@ -191,17 +190,13 @@ class _Selection:
 
     def _try(self, families: list[Noise], tasks: BoolArray) -> tuple[Recalibration, FloatArray]:
         """Recalibration and loss of some tasks; the loss of the others is inf."""
-        start = match_quartiles(self.found, self.families, families)
+        found = np.array(match_quartiles(self.found, self.families, families))
         loss = np.full(len(tasks), np.inf)
-        if not tasks.any():
-            return start, loss
-        some = Recalibration(*(part[tasks] for part in start))
-        noise = likelihood.join_families(list(compress(families, tasks)))
-        some, loss[tasks] = recalibrate(self._scores.of_tasks(tasks), noise, some, _ROUGHLY)
-        found = Recalibration(*(part.copy() for part in start))
-        for part, values in zip(found, some, strict=True):
-            part[tasks] = values
-        return found, loss
+        if tasks.any():
+            start, scores = Recalibration(*found[:, tasks]), self._scores.of_tasks(tasks)
+            noise = likelihood.join_families(list(compress(families, tasks)))
+            found[:, tasks], loss[tasks] = recalibrate(scores, noise, start, _ROUGHLY)
+        return Recalibration(*found), loss
 
     def _take(self, families: list[Noise], found: Recalibration, loss: FloatArray) -> None:
         skews = np.array([_skew(family) for family in families])
@@ -209,8 +204,7 @@ class _Selection:
         better = self._free & (loss < self._loss)
         triples = zip(better.tolist(), families, self.families, strict=True)
         self.families = [new if is_better else old for is_better, new, old in triples]
-        pairs = zip(found, self.found, strict=True)
-        self.found = Recalibration(*(np.where(better, *pair) for pair in pairs))
+        self.found = Recalibration(*np.where(better, found, self.found))
         self._loss = np.where(better, loss, self._loss)
 
 

@@ -41,22 +41,41 @@ class EvidenceState:
     freedom: FloatArray
 
 
-class Sharing(NamedTuple):
-    """What tasks are assumed to have in common.
+class Prior(NamedTuple):
+    """A prior of the path, and the one whose estimates it starts from.
 
     Parameters
     ----------
+    feature_variance : {"shared", "own", "sparse"}
+        One variance ω for all features (dense effects), one for each, or one for each that is 0
+        for most (few features matter).
     shrinkage : float
         ρ: from 0, effects as related between tasks as the data say, to 1, a separate ridge
         regression for each task.
+    after : int or None
+        Position of the prior before it; None starts from the intercept-only model.
     correlated : bool
         Whether the noise R of a row may be correlated between tasks. A censored entry is imputed
         from its own interval alone, which is exact for independent noise. Where much is censored,
         a correlated R takes shared effects for noise.
     """
 
+    feature_variance: str
     shrinkage: float
+    after: int | None
     correlated: bool = True
+
+
+PATH = (
+    Prior("shared", 1.0, None),
+    Prior("shared", 0.3, 0),
+    Prior("shared", 0.1, 1),
+    Prior("shared", 0.03, 0, correlated=False),
+    Prior("shared", 0.001, 3, correlated=False),
+    Prior("own", 1.0, None),
+    Prior("sparse", 0.3, 5),
+    Prior("sparse", 0.03, 5, correlated=False),
+)
 
 
 def start(problem: EvidenceProblem, spectrum: Spectrum) -> EvidenceState:
@@ -91,7 +110,7 @@ class Expectation(NamedTuple):
 
 
 def expect(
-    problem: EvidenceProblem, state: EvidenceState, *, correlated: bool
+    problem: EvidenceProblem, state: EvidenceState, prior: Prior
 ) -> tuple[EvidenceState, Expectation]:
     """The state with σ re-estimated, and the E-step there.
 
@@ -102,7 +121,7 @@ def expect(
     latents = evidence.impute(problem, state.coef, state.intercept, state.sigma)
     factor = _sigma_factor(problem, state, latents)
     noise, errors = np.eye(len(factor)), latents.residual
-    if correlated:
+    if prior.correlated:
         noise = evidence.noise_correlation(latents, problem.weight)
     if problem.missing.any():
         errors = factor * likelihood.missing_noise(errors / factor, problem.missing, noise)
@@ -120,14 +139,14 @@ def expect(
 
 
 def maximise(
-    state: EvidenceState, expected: Expectation, shrinkage: float
+    state: EvidenceState, expected: Expectation, prior: Prior
 ) -> tuple[EvidenceState, Posterior]:
     r"""The M-step for Δ and intercepts under the prior of the state.
 
     The covariance of the tasks is :math:`(1 - \rho) K + \rho R`. With ρ = 1 it is that of the
     noise, and each task is a separate ridge regression.
     """
-    covariance = task_prior(state, expected, shrinkage)
+    covariance = task_prior(state, expected, prior)
     posterior = Posterior.infer(state.spectrum, expected.moments, covariance, expected.noise)
     fitted = replace(
         state, coef=posterior.mean, intercept=expected.intercept, freedom=posterior.freedom
@@ -135,17 +154,17 @@ def maximise(
     return fitted, posterior
 
 
-def task_prior(state: EvidenceState, expected: Expectation, shrinkage: float) -> FloatArray:
+def task_prior(state: EvidenceState, expected: Expectation, prior: Prior) -> FloatArray:
     """Prior covariance of the effects between tasks, (1 − ρ)K + ρR, (T, T)."""
-    return (1.0 - shrinkage) * state.task_covariance + shrinkage * expected.noise
+    return (1.0 - prior.shrinkage) * state.task_covariance + prior.shrinkage * expected.noise
 
 
 def em_step(
-    problem: EvidenceProblem, state: EvidenceState, sharing: Sharing
+    problem: EvidenceProblem, state: EvidenceState, prior: Prior
 ) -> tuple[EvidenceState, Posterior]:
     """One EM step for Δ, intercepts and σ under a given prior."""
-    state, expected = expect(problem, state, correlated=sharing.correlated)
-    return maximise(state, expected, sharing.shrinkage)
+    state, expected = expect(problem, state, prior)
+    return maximise(state, expected, prior)
 
 
 def _sigma_factor(problem: EvidenceProblem, state: EvidenceState, latents: Latents) -> FloatArray:
@@ -161,37 +180,6 @@ def _sigma_factor(problem: EvidenceProblem, state: EvidenceState, latents: Laten
     factor = np.sqrt(left / np.where(known > 0.0, known, 1.0))
     factor = np.where(problem.free_sigma & (known > 0.0), factor, 1.0)
     return np.maximum(factor, SIGMA_FLOOR / state.sigma)
-
-
-class Prior(NamedTuple):
-    """A prior of the path, and the one whose estimates it starts from.
-
-    Parameters
-    ----------
-    feature_variance : {"shared", "own", "sparse"}
-        One variance ω for all features (dense effects), one for each, or one for each that is 0
-        for most (few features matter).
-    sharing : Sharing
-    after : int or None
-        Position of the prior before it; None starts from the intercept-only model.
-    """
-
-    feature_variance: str
-    sharing: Sharing
-    after: int | None
-
-
-_SEPARATE = Sharing(1.0)  # where the path begins
-PATH = (
-    Prior("shared", _SEPARATE, None),
-    Prior("shared", Sharing(0.3), 0),
-    Prior("shared", Sharing(0.1), 1),
-    Prior("shared", Sharing(0.03, correlated=False), 0),
-    Prior("shared", Sharing(0.001, correlated=False), 3),
-    Prior("own", _SEPARATE, None),
-    Prior("sparse", Sharing(0.3), 5),
-    Prior("sparse", Sharing(0.03, correlated=False), 5),
-)
 
 
 @dataclass(frozen=True)
@@ -259,7 +247,7 @@ def learn(
 ) -> EvidenceState:
     """EM over the layer and its prior."""
     for _ in range(n_steps):
-        state, posterior = em_step(problem, state, prior.sharing)
+        state, posterior = em_step(problem, state, prior)
         if prior.feature_variance == "shared":
             spectrum = state.spectrum.scaled(float(posterior.growth().mean()))
         else:
@@ -277,24 +265,24 @@ def fit_members(
 
     The data determine the shape of the prior better than its width.
     """
-    sharing, members = prior.sharing, []
-    state, expected = expect(problem, state, correlated=sharing.correlated)
+    members = []
+    state, expected = expect(problem, state, prior)
     for strength in strengths:
         layer = replace(state, spectrum=state.spectrum.scaled(strength))
-        layer, _ = maximise(layer, expected, sharing.shrinkage)
+        layer, _ = maximise(layer, expected, prior)
         for _ in range(_POLISH_STEPS - 1):
-            layer, _ = em_step(problem, layer, sharing)
+            layer, _ = em_step(problem, layer, prior)
         members.append(to_user(problem, layer, settings(prior, strength)))
     return members
 
 
 def settings(prior: Prior, strength: float) -> dict[str, Any]:
     """What a member is, as ``EvidenceMember.settings`` shows it."""
-    noise = "correlated" if prior.sharing.correlated else "independent"
+    noise = "correlated" if prior.correlated else "independent"
     return {
         "feature_variance": prior.feature_variance,
         "noise": "either" if prior.after is None else noise,  # the branches differ further on
-        "shrinkage": prior.sharing.shrinkage,
+        "shrinkage": prior.shrinkage,
         "strength": strength,
     }
 

@@ -11,23 +11,17 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.optimize import nnls
 
 from deeptobit.arrays import FloatArray
-from deeptobit.auto.evidence import EvidenceProblem
+from deeptobit.auto import path
+from deeptobit.auto.evidence import EvidenceProblem, Spectrum
 from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring
 from deeptobit.auto.noise import fit_error_model
-from deeptobit.auto.path import (
-    PATH,
-    EvidenceMember,
-    EvidenceState,
-    fit_members,
-    learn_path,
-    mean_state,
-)
-from deeptobit.auto.recalibration import HeldOutScores
-from deeptobit.auto.redraw import StackDraws, WeighedPrior
+from deeptobit.auto.path import PATH, EvidenceMember, EvidenceState, Expectation, Prior
+from deeptobit.auto.recalibration import HeldOutScores, Recalibration
 from deeptobit.layer import CensoringKinds
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.network import NetworkLayer
 from deeptobit.runtime import one_blas_thread
+from deeptobit.targets import CensoredTargets
 
 STRENGTHS = (0.3, 0.6, 1.2)  # c, the widths of priors relative to the one learned
 _PER_FEATURE = 50  # rows beyond which the width of the prior does not matter, if they are many
@@ -74,7 +68,7 @@ class EvidenceStack:
     fit_times: FloatArray
     kinds: CensoringKinds
     latents: list[FloatArray]
-    draws: StackDraws
+    draws: "StackDraws"
 
     @property
     def scores(self) -> FloatArray:
@@ -120,11 +114,11 @@ def fit_stack(
         for fold, each in zip(folds, watches, strict=True)
     )
     moments = [
-        error_moments(held_out, fold, X[fold.test], path.members)
-        for fold, path in zip(folds, paths, strict=True)
+        error_moments(held_out, fold, X[fold.test], done.members)
+        for fold, done in zip(folds, paths, strict=True)
     ]
     weights = stacking_weights(np.sum(moments, axis=0))
-    layers = [average(path.members, weights) for path in paths]
+    layers = [average(done.members, weights) for done in paths]
     latents = [layer.latent(X[fold.test]) for fold, layer in zip(folds, layers, strict=True)]
     problem = EvidenceProblem.build(X, targets, weight, **units)
     layer, priors = _fit_again(problem, paths, weights, strengths)
@@ -144,7 +138,7 @@ def fit_stack(
         settings=[member.settings for member in paths[0].members],
         member_scores=_member_scores(held_out, X, paths, moments, scoring),
         row_scores=[held_out.row_scores(f, z, mean.sigma, scoring) for f, z, mean in scored],
-        fit_times=np.array([path.seconds for path in paths]),
+        fit_times=np.array([done.seconds for done in paths]),
         kinds=problem.kinds,
         latents=latents,
         draws=StackDraws((X, targets, weight), priors, recalibration, **units),
@@ -173,9 +167,9 @@ def _fit_path(
         problem = EvidenceProblem.build(
             X[rows], held_out.targets[rows], held_out.weight[rows], **units, overwrite=True
         )
-        states = learn_path(problem, watch)
+        states = path.learn_path(problem, watch)
         members = [
-            fit_members(problem, state, prior, strengths)
+            path.fit_members(problem, state, prior, strengths)
             for prior, state in zip(PATH, states, strict=True)
         ]
     return _Path(states, list(chain.from_iterable(members)), perf_counter() - started)
@@ -186,7 +180,7 @@ def _fit_again(
     paths: list[_Path],
     weights: FloatArray,
     strengths: tuple[float, ...],
-) -> tuple[EvidenceMember, list[WeighedPrior]]:
+) -> tuple[EvidenceMember, list["WeighedPrior"]]:
     """The average of the members that have weight, fitted to all rows, and their priors.
 
     Their priors are those of the folds, averaged.
@@ -195,12 +189,12 @@ def _fit_again(
     table = weights.reshape(len(PATH), len(strengths))
     with one_blas_thread():
         for prior, row, states in zip(
-            PATH, table, zip(*(path.states for path in paths), strict=True), strict=True
+            PATH, table, zip(*(done.states for done in paths), strict=True), strict=True
         ):
             wanted = list(compress(strengths, row > 0.0))
             if wanted:
-                state = mean_state(problem, states)
-                members += fit_members(problem, state, prior, wanted)
+                state = path.mean_state(problem, states)
+                members += path.fit_members(problem, state, prior, wanted)
                 state = replace(state, spectrum=state.spectrum.without_directions())
                 shares = compress(row.tolist(), row > 0.0)
                 found = zip(wanted, shares, strict=True)
@@ -263,13 +257,13 @@ def _member_scores(
 ) -> FloatArray:
     """Scores of every member on every fold, (K, n_folds)."""
     columns = []
-    for fold, path, products in zip(held_out.folds, paths, moments, strict=True):
+    for fold, done, products in zip(held_out.folds, paths, moments, strict=True):
         if scoring == "r2":
             column = [held_out.r2(fold, error) for error in np.diag(products).tolist()]
         else:
             column = [
                 held_out.score(fold, member.latent(X[fold.test]), member.sigma, scoring)
-                for member in path.members
+                for member in done.members
             ]
         columns.append(column)
     return np.array(columns).T
@@ -303,3 +297,122 @@ def truncate_rank(
     U, V = axes * scale[:, None], axes.T @ (member.coef / scale[:, None])
     intercept = member.intercept + (member.coef - U @ V) @ centre
     return NetworkLayer(U, V, intercept, member.sigma)
+
+
+# Layers that the data and the learned priors leave possible, and those of the next sample.
+
+_STEPS = 5  # of learning the prior again
+_MOST_STEPS = 40
+_SETTLED = 1e-3  # change of the coefficients in one step of EM, relative to the largest
+
+
+class WeighedPrior(NamedTuple):
+    """A prior of the stack with its weight, and the state of the layer that was fitted under it."""
+
+    prior: Prior
+    strength: float
+    weight: float
+    state: EvidenceState
+
+
+@dataclass(frozen=True)
+class StackDraws:
+    r"""Draws of the averaged layer; the weights of the priors and the error model stay.
+
+    A bootstrap of a layer that is shrunken towards 0 tells how it varies from sample to sample, not
+    how far it is from the truth. Here the centre of the prior moves as well. With weights g of the
+    rows and :math:`\Delta_0` drawn from the prior,
+
+    .. math:: \Delta^* = \Delta_0 + \hat\Delta_g(Z - X\Delta_0),
+
+    where :math:`\hat\Delta_g` is the fit to rows weighted by g. Without censoring, and with
+    Gaussian noise in place of g, this is a draw from the posterior: its mean is the fit, and its
+    variance has the squared bias of shrinkage in it (randomise, then optimise). Weights take errors
+    of one row, or of one group of rows, as they are.
+
+    Every draw takes one prior with the probability of its weight: priors that disagree widen the
+    distribution. Where it is ``learned`` again, in a few steps from what it is, its width and the
+    covariance between tasks move with the rows. Effects are held often enough without that;
+    the directions that tasks share would look more certain than they are.
+
+    Parameters
+    ----------
+    rows : tuple
+        The features (N, D), outcomes (N, T) and weights (N,) that the layer was fitted to.
+    priors : sequence of WeighedPrior
+    recalibration : Recalibration
+    fit_intercept, standardize : bool
+    """
+
+    rows: tuple[Any, CensoredTargets, FloatArray]
+    priors: Sequence[WeighedPrior]
+    recalibration: Recalibration
+    fit_intercept: bool
+    standardize: bool
+
+    def draw(
+        self, weight: FloatArray, random: np.random.RandomState, *, learned: bool = False
+    ) -> tuple[NetworkLayer, ...]:
+        """A layer that may be the truth, given rows with these weights, (N,)."""
+        rows = *self.rows[:2], weight
+        return self._fit(rows, random, around_zero=False, learned=learned)
+
+    def refit(
+        self, X: Any, targets: CensoredTargets, weight: FloatArray, random: np.random.RandomState
+    ) -> tuple[NetworkLayer, ...]:
+        """The estimate from other rows."""
+        return self._fit((X, targets, weight), random, around_zero=True, learned=True)
+
+    def _fit(
+        self,
+        rows: tuple[Any, CensoredTargets, FloatArray],
+        random: np.random.RandomState,
+        *,
+        around_zero: bool,
+        learned: bool,
+    ) -> tuple[NetworkLayer, ...]:
+        X, targets, weight = rows
+        share = np.array([each.weight for each in self.priors])
+        prior, strength, _, state = self.priors[random.choice(len(share), p=share / share.sum())]
+        units = {"fit_intercept": self.fit_intercept, "standardize": self.standardize}
+        with one_blas_thread():
+            problem = EvidenceProblem.build(X, targets, weight, **units)
+            variance = state.spectrum.feature_variance
+            if not around_zero:  # a feature that has left may have effects too small to be seen
+                variance = np.maximum(variance, min(variance.mean(), 1.0 / weight.sum()))
+            state = replace(state, spectrum=Spectrum.build(problem, variance))
+            if learned:
+                one_width = prior._replace(feature_variance="shared")
+                state = path.learn(problem, state, one_width, _STEPS)
+            state = replace(state, spectrum=state.spectrum.scaled(strength))
+            centre = np.zeros_like(state.coef)
+            if not around_zero:
+                centre = _draw_centre(problem, state, prior, random)
+            found = path.to_user(problem, _fit_around(problem, state, prior, centre), {})
+        U, intercept = self.recalibration.apply(np.eye(len(found.sigma)), found.intercept)
+        return (NetworkLayer(U, found.coef, intercept, self.recalibration.sigma),)
+
+
+def _draw_centre(
+    problem: EvidenceProblem, state: EvidenceState, prior: Prior, random: np.random.RandomState
+) -> FloatArray:
+    """Δ₀ from the prior, (D, T)."""
+    _, expected = path.expect(problem, state, prior)
+    values, axes = np.linalg.eigh(path.task_prior(state, expected, prior))
+    draws = random.normal(size=state.coef.shape) * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(np.sqrt(state.spectrum.feature_variance)[:, None] * draws @ axes.T)
+
+
+def _fit_around(
+    problem: EvidenceProblem, state: EvidenceState, prior: Prior, centre: FloatArray
+) -> EvidenceState:
+    """EM to its end under a prior with this mean, (D, T)."""
+    of_centre = problem.weighted_matrix.T @ (problem.matrix @ centre)
+    for _ in range(_MOST_STEPS):
+        state, expected = path.expect(problem, state, prior)
+        left = Expectation(expected.noise, expected.moments - of_centre, expected.intercept)
+        fitted, _ = path.maximise(state, left, prior)
+        before, state = state.coef, replace(fitted, coef=fitted.coef + centre)
+        if np.abs(state.coef - before).max() <= _SETTLED * np.abs(state.coef).max():
+            break
+    return state

@@ -1,4 +1,8 @@
-"""Trees as the layer below the stack: which outcomes want them, and their scores out of fold."""
+"""Trees boosted on the censored likelihood, as the layer below the stack.
+
+Features are cut into bins, and trees grown on gradients and curvatures. Held-out rows decide which
+outcomes want trees; the stack sees their scores out of fold.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,24 +11,270 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
-from deeptobit.arrays import FloatArray
-from deeptobit.auto.boosting import (
-    BINS,
-    LARGER,
-    PROBE,
-    TREES,
-    Bins,
-    Boosted,
-    Entries,
-    Growth,
-    Rows,
-    boost,
-)
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.auto.evidence import EvidenceProblem
 from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, make_folds
 from deeptobit.auto.stack import EvidenceStack
+from deeptobit.layer import SIGMA_FLOOR
+from deeptobit.likelihood import Noise, evaluate
 from deeptobit.network import Trees
+
+Codes = NDArray[np.uint8]
+Rows = NDArray[np.intp]
+
+BINS = 63  # of a feature
+_LEAST_CURVATURE = 0.01  # of an entry, in units of an observed one: few families are log-concave
+_LONGEST_STEP = 0.3  # of log σ
+_FIRST_STEPS = 5
+_LARGEST = np.finfo(np.float64).max  # a threshold that only missing values exceed
+
+
+class Growth(NamedTuple):
+    """How trees are grown: their size, their number, and when to stop.
+
+    Parameters
+    ----------
+    leaves : int
+        Of a tree at most.
+    rate : float
+        By which a tree's values are multiplied.
+    rounds, patience : int
+        Trees of a task at most, and without gain on the rows that judge.
+    least : float
+        Weight of the rows of a leaf at least, observed ones counting 1 and censored ones less.
+    ridge : float
+        Rows with value 0 that every leaf has beside its own.
+    """
+
+    leaves: int = 8
+    rate: float = 0.08
+    rounds: int = 600
+    patience: int = 30
+    least: float = 10.0
+    ridge: float = 1.0
+
+
+TREES = Growth()
+LARGER = Growth(leaves=24, rate=0.1, rounds=1000, least=20.0, ridge=5.0)
+PROBE = Growth(leaves=6, rate=0.15, rounds=60, patience=8, least=10.0, ridge=10.0)
+
+
+# Features in bins.
+
+
+class Bins(NamedTuple):
+    """Features by the quantile they lie in.
+
+    Parameters
+    ----------
+    codes : array of shape (N, D)
+        Bin of every value, the number of edges below it; ``n_bins`` where it is missing.
+    n_bins : array of shape (D,)
+        Bins of known values.
+    edges : array of shape (D, B)
+        A value lies in bin b or below if it is at most edge b.
+    """
+
+    codes: Codes
+    n_bins: NDArray[np.int32]
+    edges: FloatArray
+
+    @classmethod
+    def build(cls, X: Any, most: int = BINS) -> "Bins":
+        """Cut every feature between its values, at quantiles where these are many.
+
+        Examples
+        --------
+        >>> bins = Bins.build(np.array([[0.0], [1.0], [np.nan], [1.0], [5.0]]))
+        >>> bins.codes.ravel(), bins.n_bins, bins.edges[0, :2]
+        (array([0, 1, 3, 1, 2], dtype=uint8), array([3], dtype=int32), array([0.5, 3. ]))
+        """
+        n_rows, n_features = X.shape
+        codes = np.empty((n_rows, n_features), dtype=np.uint8)
+        n_bins, edges = np.empty(n_features, np.int32), np.full((n_features, most), _LARGEST)
+        shares = np.linspace(0.0, 1.0, most + 1)[1:-1]
+        for feature in range(n_features):
+            column = X[:, [feature]].toarray() if hasattr(X, "toarray") else X[:, feature]
+            column = np.asarray(column, dtype=np.float64).ravel()
+            known = np.sort(column[~np.isnan(column)])
+            values = known[np.append(True, known[1:] > known[:-1])[: len(known)]]
+            if len(values) > most:
+                values = np.unique(known[(shares * len(known)).astype(np.intp)])
+            else:
+                values = values[:-1]
+            above = known[np.minimum(np.searchsorted(known, values, "right"), len(known) - 1)]
+            cuts = 0.5 * values + 0.5 * above
+            cuts = np.where(cuts < above, cuts, values)[values < above]  # as rounding may have it
+            n_bins[feature], edges[feature, : len(cuts)] = len(cuts) + 1, cuts
+            place = np.searchsorted(cuts, column, "left")
+            codes[:, feature] = np.where(np.isnan(column), len(cuts) + 1, place)
+        return cls(codes, n_bins, edges)
+
+
+def tree_memory(n_rows: int, edges: FloatArray, growth: Growth) -> tuple[Any, ...]:
+    """Memory in which trees are grown, one after the other; the last two hold the tree."""
+    (n_features, n_bins), n_nodes = edges.shape, 2 * growth.leaves - 1
+    order, spare = np.empty((2, n_rows), dtype=np.int32)
+    histograms = np.empty((growth.leaves, n_features, n_bins + 1, 2))
+    return histograms, order, spare, np.zeros((n_nodes, 8), np.int32), np.empty((n_nodes, 4))
+
+
+# Boosting: one tree after the other for every task, on the likelihood's derivatives at the score.
+
+
+class Entries(NamedTuple):
+    """Some rows: bins of their features, intervals and first scores in standard units."""
+
+    codes: Codes
+    low: FloatArray
+    high: FloatArray
+    weight: FloatArray
+    start: FloatArray
+
+    def of(self, rows: Any) -> "Entries":
+        """Some of the rows."""
+        return Entries(*(np.ascontiguousarray(part[rows]) for part in self))
+
+
+class Boosted(NamedTuple):
+    """Trees of every task, and how they did on the rows that judge.
+
+    Parameters
+    ----------
+    grown : list of lists
+        Of every task: ``node`` and ``number`` of its trees.
+    rounds : int array of shape (T,)
+        With how many of them the judging rows are most likely.
+    sigma : array of shape (rounds, T)
+        σ at every round.
+    loss : array of shape (T,)
+        Their negative log likelihood there.
+    losses : list of arrays of shape (n, T)
+        Negative log likelihood of the judging rows at every round, if it was kept.
+    """
+
+    grown: list[list[tuple[NDArray[np.int32], FloatArray]]]
+    rounds: Rows
+    sigma: FloatArray
+    loss: FloatArray
+    losses: list[FloatArray]
+
+
+def boost(
+    bins: Bins,
+    learn: Entries,
+    judge: Entries | None,
+    sigma: FloatArray,
+    free: BoolArray,
+    growth: Growth,
+    noise: Noise,
+    rounds: Rows | None = None,
+) -> Boosted:
+    r"""Trees that lower the negative log likelihood, each fitted to its derivatives at the score.
+
+    With gradients g and curvatures h of the entries, a tree splits where
+    :math:`G_l^2/(H_l + \lambda) + G_r^2/(H_r + \lambda)` is largest, and a leaf adds
+    :math:`-\mathrm{rate} \cdot G/(H + \lambda)`. A missing entry has no part in it.
+
+    Parameters
+    ----------
+    bins : Bins
+        Whose codes are not used: ``learn`` and ``judge`` have those of their rows.
+    learn, judge : Entries
+        Rows to grow trees on, and to stop by: σ and the number of trees are estimated there, as
+        trees fit the rows they were grown on too well. Without ``judge`` both are given.
+    sigma : array of shape (T,), or (rounds, T) without ``judge``
+    free : bool array of shape (T,)
+        Tasks whose σ is estimated.
+    rounds : int array of shape (T,), optional
+        How many trees each task gets, without ``judge``.
+    """
+    from deeptobit.auto.kernels import add_tree, grow_tree
+
+    n_tasks, memory = learn.low.shape[1], tree_memory(len(learn.codes), bins.edges, growth)
+    scores = np.array(learn.start, order="F")
+    known = [np.flatnonzero(~np.isnan(each)).astype(np.int32) for each in learn.low.T]
+    grown: list[list[Any]] = [[] for _ in range(n_tasks)]
+    judging = None if judge is None else _Judge(judge, sigma, free, growth, noise)
+    given, path = np.zeros(n_tasks, dtype=np.intp) if rounds is None else rounds, []
+    for number in range(growth.rounds if rounds is None else int(given.max(initial=0))):
+        if judging is None:
+            going, here = number < given, sigma[number]
+        else:
+            going, here = judging.look(number), judging.sigma
+        tasks = np.flatnonzero(going)
+        if not len(tasks):
+            break
+        path.append(here)
+        ends = learn.low[:, tasks], learn.high[:, tasks]
+        at = evaluate(noise, *ends, scores[:, tasks], here[tasks])
+        square = np.square(here[tasks])
+        gradient = np.asfortranarray(learn.weight[:, None] * at.latent * square)
+        curvature = np.maximum(at.latent_latent * square, _LEAST_CURVATURE)
+        curvature = np.asfortranarray(learn.weight[:, None] * curvature)
+        for place, task in enumerate(tasks.tolist()):
+            slopes = gradient[:, place], curvature[:, place]
+            n = grow_tree(learn.codes, bins.n_bins, known[task], *slopes, growth, memory)
+            tree = memory[-2][:n].copy(), memory[-1][:n].copy()
+            grown[task].append(tree)
+            add_tree(learn.codes, bins.n_bins, *tree, growth.rate, scores[:, task])
+            if judging is not None:
+                judged = judging.scores[:, task]
+                add_tree(judging.rows.codes, bins.n_bins, *tree, growth.rate, judged)
+    if judging is None:
+        return Boosted(grown, given, np.array(path), np.zeros(n_tasks), [])
+    sigmas = np.array(path).reshape(-1, n_tasks)
+    return Boosted(grown, judging.best, sigmas, judging.least, judging.losses)
+
+
+class _Judge:
+    """Rows that stop the boosting, and tell σ: trees fit the rows they were grown on too well."""
+
+    def __init__(
+        self, rows: Entries, sigma: FloatArray, free: BoolArray, growth: Growth, noise: Noise
+    ) -> None:
+        self.rows, self.noise, self.patience = rows, noise, growth.patience
+        self.scores, self.sigma, self.free = np.array(rows.start, order="F"), sigma, free
+        self.going = np.ones(len(sigma), dtype=np.bool_)
+        self.losses: list[FloatArray] = []
+        self.keep = growth.rounds <= PROBE.rounds
+        for _ in range(_FIRST_STEPS):
+            self._evaluate()
+        self.best, self.least = np.zeros(len(sigma), dtype=np.intp), np.full(len(sigma), np.inf)
+
+    def look(self, number: int) -> BoolArray:
+        """Tasks that may still gain after so many rounds."""
+        nll = self._evaluate()
+        loss = self.rows.weight @ nll
+        better = self.going & (loss < self.least)
+        if self.keep:
+            self.losses.append(nll)
+        self.least = np.where(better, loss, self.least)
+        self.best = np.where(better, number, self.best)
+        self.going = self.going & (number - self.best < self.patience)
+        return self.going
+
+    def _evaluate(self) -> FloatArray:
+        """Negative log likelihood of the entries, and a Newton step in log σ after it."""
+        rows, tasks = self.rows, np.flatnonzero(self.going)
+        nll = self.losses[-1].copy() if self.losses else np.zeros_like(rows.low)
+        if not len(tasks):
+            return nll
+        ends = rows.low[:, tasks], rows.high[:, tasks]
+        at = evaluate(self.noise, *ends, self.scores[:, tasks], self.sigma[tasks])
+        slope, bend = rows.weight @ at.log_sigma, rows.weight @ at.log_sigma_log_sigma
+        floor = 0.1 * (rows.weight @ ~np.isnan(ends[0]))
+        step = -slope / np.maximum(np.maximum(bend, floor), np.finfo(np.float64).tiny)
+        step = np.where(self.free[tasks], np.clip(step, -_LONGEST_STEP, _LONGEST_STEP), 0.0)
+        self.sigma = self.sigma.copy()
+        self.sigma[tasks] = np.maximum(self.sigma[tasks] * np.exp(step), SIGMA_FLOOR)
+        nll[:, tasks] = at.nll
+        return nll
+
+
+# Which outcomes want trees, and their scores out of fold.
 
 _MORE_BINS = 254  # where rows are many
 _ROWS_OF_LARGER = 1000  # from which on larger trees are tried
@@ -132,11 +382,11 @@ class TreeTable:
             tasks = np.flatnonzero(gain > (_AGAINST if few else 0.0))
         first, *others = self._parts()
         sizes = (TREES, LARGER) if len(first.train) > _ROWS_OF_LARGER else (TREES,)
-        trials = [(self._grow_part(tasks, *first, growth), growth) for growth in sizes]
+        trials = [(self._boost(tasks, growth, *first), growth) for growth in sizes]
         begun, growth = min(trials, key=lambda trial: trial[0].loss.sum())
         if stack is not None and not self._adds(stack, begun, growth, tasks, first.test):
             return None
-        jobs = [delayed(self._grow_part)(tasks, *part, growth) for part in others]
+        jobs = [delayed(self._boost)(tasks, growth, *part) for part in others]
         done = [begun, *Parallel(n_jobs=n_jobs, prefer="threads")(jobs)]
         rounds = np.rint(np.mean([each.rounds for each in done], axis=0)).astype(np.intp)
         if not rounds.any():
@@ -146,8 +396,7 @@ class TreeTable:
             scores[part.test] = self._to_trees(each, rounds, tasks, growth)(self.X[part.test])
         steps = np.arange(rounds.max())
         paths = [each.sigma[np.minimum(steps, len(each.sigma) - 1)] for each in done]
-        entries, sigma = self._entries(tasks), np.mean(paths, axis=0)
-        whole = self._boost(entries, None, sigma, tasks, growth, rounds)
+        whole = self._boost(tasks, growth, sigma=np.mean(paths, axis=0), rounds=rounds)
         return Forest(self._to_trees(whole, rounds, tasks, growth), scores)
 
     def _adds(
@@ -195,27 +444,24 @@ class TreeTable:
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
         return make_folds(len(rows), number, groups, 0)
 
-    def _entries(self, tasks: Rows) -> Entries:
+    def _boost(
+        self,
+        tasks: Rows,
+        growth: Growth,
+        learn: Any = slice(None),
+        judge: Rows | None = None,
+        sigma: FloatArray | None = None,
+        rounds: Rows | None = None,
+    ) -> Boosted:
+        """Boost some tasks on rows that learn; σ starts at that of the intercept-only model."""
         problem = self.problem
         ends = problem.low[:, tasks], problem.high[:, tasks]
         start = np.broadcast_to(problem.intercept[tasks], ends[0].shape)
-        return Entries(self.bins.codes, *ends, problem.weight, start)
-
-    def _grow_part(self, tasks: Rows, learn: Rows, judge: Rows, growth: Growth = TREES) -> Boosted:
-        entries, sigma = self._entries(tasks), self.problem.sigma[tasks]
-        return self._boost(entries.of(learn), entries.of(judge), sigma, tasks, growth)
-
-    def _boost(
-        self,
-        learn: Entries,
-        judge: Entries | None,
-        sigma: FloatArray,
-        tasks: Rows,
-        growth: Growth,
-        rounds: Rows | None = None,
-    ) -> Boosted:
-        free, noise = self.problem.free_sigma[tasks], self.held_out.noise
-        return boost(self.bins, learn, judge, sigma, free, growth, noise, rounds)
+        entries = Entries(self.bins.codes, *ends, problem.weight, start)
+        judges = None if judge is None else entries.of(judge)
+        sigma = problem.sigma[tasks] if sigma is None else sigma
+        free, noise = problem.free_sigma[tasks], self.held_out.noise
+        return boost(self.bins, entries.of(learn), judges, sigma, free, growth, noise, rounds)
 
     def _to_trees(
         self, boosted: Boosted, rounds: Rows, tasks: Rows, growth: Growth = TREES

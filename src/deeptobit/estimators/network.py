@@ -118,9 +118,8 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
             return networks.mean_slopes(self.layers_, matrix, *bounds)
         coef, n_below = self.layers_[0].coef, len(trees.start)
         some = matrix[:: -(-matrix.shape[0] // _ROWS_OF_SLOPES)]
-        width = inputs.feature_scale(matrix)
-        changes = coef[:, :n_below] @ trees.mean_changes(some, width)
-        return np.asarray(coef[:, n_below:] + changes / np.where(width > 0.0, width, 1.0))
+        changes = trees.changes(some, inputs.feature_scale(matrix)).mean(axis=0)
+        return np.asarray(coef[:, n_below:] + coef[:, :n_below] @ changes)
 
     def _effects_per_deviation(self, X: Any) -> FloatArray:
         """Mean effect of one standard deviation of each feature on the last score, (T, D)."""

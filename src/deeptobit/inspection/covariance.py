@@ -285,13 +285,11 @@ class FittedTobit(FittedModel):
             high = (problem.targets.high[rows, task] - location) / scale
             weight = problem.weight[rows]
             at = likelihood.evaluate_olsen(problem.noise, low, high, u, np.full_like(u, theta))
-            cross = u * at.u_u + theta * at.u_theta
-            stretch = u * (cross + theta * at.u_theta) + theta**2 * at.theta_theta
             hessian[:-1, :-1] += x.T @ (x * (weight * at.u_u)[:, None])
-            hessian[:-1, -1] += x.T @ (weight * cross)
-            hessian[-1, -1] += weight @ stretch
+            hessian[:-1, -1] += x.T @ (weight * at.u_tau)
+            hessian[-1, -1] += weight @ at.tau_tau
             scores[rows, :-1] = x * (weight * at.u)[:, None]
-            scores[rows, -1] = weight * (u * at.u + theta * at.theta)
+            scores[rows, -1] = weight * at.tau
         hessian[-1, :-1] = hessian[:-1, -1]
         return hessian, scores
 

@@ -1,6 +1,6 @@
 """One low-rank Tobit layer to the optimum: problem, null model, start, Newton–CG, certificate."""
 
-from deeptobit.layer.alpha import AlphaChoice, choose_alpha, degrees_of_freedom
+from deeptobit.layer.alpha import choose_alpha
 from deeptobit.layer.features import (
     BasisFeatures,
     Design,
@@ -31,7 +31,6 @@ from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit
 
 __all__ = [
     "SIGMA_FLOOR",
-    "AlphaChoice",
     "BasisFeatures",
     "CensoringKinds",
     "Design",
@@ -47,7 +46,6 @@ __all__ = [
     "TargetScaling",
     "choose_alpha",
     "column_moments",
-    "degrees_of_freedom",
     "features_for",
     "fit_tobit",
     "minimize_each",

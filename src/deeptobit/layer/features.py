@@ -157,12 +157,16 @@ class BasisFeatures:
     ridge : array of shape (r,)
         α‖B_j‖², the penalty on each z_j.
     matrix : array of shape (N, r), or None where the design is sparse
+    rotated : BasisFeatures, optional
+        The same features in their whitened basis, where this one is their own, B = I, for
+        penalties that treat features one by one.
     """
 
     design: Design
     basis: FloatArray
     ridge: FloatArray
     matrix: FloatArray | None
+    rotated: "BasisFeatures | None" = None
 
     @classmethod
     def whitened(cls, design: Design, alpha: float) -> Self:
@@ -229,7 +233,13 @@ class BasisFeatures:
     @property
     def in_whitened_basis(self) -> "BasisFeatures":
         """The same features in their whitened basis."""
-        return self
+        return self.rotated or self
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """Weighted second moments of features in their own basis, (D, D)."""
+        matrix = self.design.matrix if self.matrix is None else self.matrix
+        return replace(self.design, matrix=matrix).gram()
 
     def coefficients(self, z: FloatArray) -> FloatArray:
         """γ = Bz of the standardised features, (D, A)."""
@@ -258,41 +268,17 @@ class BasisFeatures:
         if self.matrix is not None:
             matrix = self._single if single else self.matrix
             for rows in row_blocks(self.n_samples, sparse=False):
-                yield rows, DenseRows(matrix[rows])
+                yield rows, Rows(matrix[rows])
             return
         to_raw = (self.basis.T / self.design.scale).T
         shift = self.design.mean * to_raw if to_raw.ndim == 1 else self.design.mean @ to_raw
         for rows in row_blocks(self.n_samples, sparse=True):
-            yield rows, SparseRows(self.design.matrix[rows], to_raw, shift)
+            yield rows, Rows(self.design.matrix[rows], to_raw, shift)
 
     @cached_property
     def _single(self) -> Any:
         assert self.matrix is not None
         return self.matrix.astype(np.float32)
-
-
-@dataclass(frozen=True)
-class AlignedFeatures(BasisFeatures):
-    """Features in their own basis, B = I, for penalties that treat features one by one.
-
-    Parameters
-    ----------
-    rotated : BasisFeatures
-        The same in the whitened basis.
-    """
-
-    rotated: BasisFeatures
-
-    @property
-    def in_whitened_basis(self) -> BasisFeatures:
-        """The same features in their whitened basis."""
-        return self.rotated
-
-    @cached_property
-    def gram(self) -> FloatArray:
-        """Weighted second moments of the features, (D, D)."""
-        matrix = self.design.matrix if self.matrix is None else self.matrix
-        return replace(self.design, matrix=matrix).gram()
 
 
 def features_for(design: Design, penalty: Penalty) -> BasisFeatures:
@@ -303,57 +289,46 @@ def features_for(design: Design, penalty: Penalty) -> BasisFeatures:
     >>> from deeptobit.penalties import Group, Ridge
     >>> X = np.random.default_rng(0).normal(size=(20, 3))
     >>> design = Design.build(X, np.full(20, 1 / 20), center=True, standardize=True)
-    >>> type(features_for(design, Ridge())).__name__, type(features_for(design, Group())).__name__
-    ('BasisFeatures', 'AlignedFeatures')
+    >>> features_for(design, Ridge()).basis.ndim, features_for(design, Group()).basis
+    (2, array([1., 1., 1.]))
     """
-    whitened, own = BasisFeatures.whitened(design, BASIS_RIDGE), BasisFeatures.own(design)
+    whitened = BasisFeatures.whitened(design, BASIS_RIDGE)
     if penalty.rotation_invariant:
         return whitened
-    return AlignedFeatures(whitened.design, own.basis, own.ridge, own.matrix, whitened)
+    return replace(BasisFeatures.own(design), design=whitened.design, rotated=whitened)
 
 
 @dataclass(frozen=True)
-class DenseRows:
-    """Some rows of a dense matrix."""
+class Rows:
+    """Some rows of the features; sparse ones are centred, scaled and rotated on the fly.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, r), or CSR matrix of shape (n, D)
+    to_raw, shift : arrays, optional
+        Of sparse rows: the basis over the scales of the features, and the mean in that basis.
+    """
 
     matrix: Any
+    to_raw: FloatArray | None = None
+    shift: Any = None
 
     def __matmul__(self, z: FloatArray) -> Any:
         """Rows times z (r, A)."""
-        return self.matrix @ z.astype(self.matrix.dtype, copy=False)
-
-    def adjoint(self, values: Any) -> Any:
-        """Transposed rows times values (n, A)."""
-        return self.matrix.T @ values
-
-    def dense(self) -> FloatArray:
-        """The rows themselves, (n, r)."""
-        return np.asarray(self.matrix)
-
-
-@dataclass(frozen=True)
-class SparseRows:
-    """Some rows of a sparse matrix, centred, scaled and rotated on the fly."""
-
-    matrix: Any
-    to_raw: FloatArray
-    shift: FloatArray
-
-    def __matmul__(self, z: FloatArray) -> Any:
-        """Rows times z (r, A)."""
+        if self.to_raw is None:
+            return self.matrix @ z.astype(self.matrix.dtype, copy=False)
         return self.matrix @ _apply(self.to_raw, z) - self.shift @ z
 
     def adjoint(self, values: Any) -> Any:
         """Transposed rows times values (n, A)."""
-        centre = np.outer(self.shift, values.sum(axis=0))
-        return _apply(self.to_raw.T, self.matrix.T @ values) - centre
+        product = self.matrix.T @ values
+        if self.to_raw is None:
+            return product
+        return _apply(self.to_raw.T, product) - np.outer(self.shift, values.sum(axis=0))
 
     def dense(self) -> FloatArray:
         """The rows themselves, (n, r)."""
-        return np.asarray(self @ np.eye(len(self.shift)))
-
-
-Rows = DenseRows | SparseRows
+        return np.asarray(self.matrix if self.to_raw is None else self @ np.eye(len(self.shift)))
 
 
 def _apply(basis: FloatArray, vectors: FloatArray) -> FloatArray:
@@ -364,7 +339,8 @@ def _apply(basis: FloatArray, vectors: FloatArray) -> FloatArray:
 def _find_basis(design: Design, alpha: float) -> tuple[FloatArray, FloatArray]:
     n_samples, n_features = design.shape
     if n_features > n_samples and n_samples <= _MAX_GRAM and not design.is_sparse:
-        return _whitened_basis(*_wide_spectrum(design), alpha)
+        root = np.sqrt(design.weight)[:, None] * design.matrix
+        return _whitened_basis(*wide_spectrum(root), alpha)
     if n_features <= _MAX_GRAM:
         values, vectors = np.linalg.eigh(design.gram())
         basis, ridge = _whitened_basis(values, vectors, alpha)
@@ -392,13 +368,17 @@ def _whitened_basis(
     return vectors / np.sqrt(values + alpha), alpha / (values + alpha)
 
 
-def _wide_spectrum(design: Design) -> tuple[FloatArray, FloatArray]:
-    """Eigenpairs of the Gram matrix with non-zero values, from the smaller N × N matrix."""
-    root = np.sqrt(design.weight)[:, None] * design.matrix
-    values, rows = np.linalg.eigh(root @ root.T)
+def wide_spectrum(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenpairs of RᵀR with non-zero values, (r,) and (D, r), from RRᵀ of rows R (N, D), N < D."""
+    values, vectors = eigenpairs(rows @ rows.T)
+    return values, rows.T @ vectors / np.sqrt(values)
+
+
+def eigenpairs(products: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenpairs of a positive semidefinite matrix whose values are not rounding alone."""
+    values, vectors = np.linalg.eigh(products)
     keep = values > _RELATIVE_RANK * values.max(initial=np.finfo(np.float64).tiny)
-    values, rows = values[keep], rows[:, keep]
-    return values, root.T @ rows / np.sqrt(values)
+    return values[keep], vectors[:, keep]
 
 
 Factors = tuple[FloatArray, FloatArray, FloatArray, FloatArray]

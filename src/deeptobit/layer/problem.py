@@ -14,7 +14,7 @@ import numpy as np
 
 from deeptobit import likelihood
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.layer.features import AlignedFeatures, BasisFeatures, Layer, TargetScaling
+from deeptobit.layer.features import BasisFeatures, Layer, TargetScaling
 from deeptobit.layer.newton import Tasks
 from deeptobit.penalties import Penalty, Ridge, balance, least_subgradient
 from deeptobit.targets import CensoredTargets
@@ -73,7 +73,7 @@ class LayerProblem(ABC):
 
     def __post_init__(self) -> None:
         """Refuse a basis that the penalty does not know."""
-        if not (self.penalty.rotation_invariant or isinstance(self.features, AlignedFeatures)):
+        if not self.penalty.rotation_invariant and self.features.rotated is None:
             raise ValueError(f"{self.penalty} needs features in their own basis: use features_for")
 
     @abstractmethod
@@ -385,7 +385,7 @@ def _z_block(
     across, along = (problem.alpha * each for each in problem.penalty.stiffness(V))
     present = np.flatnonzero(~problem.penalty.zeros(V))
     factorise = problem.alpha > 0.0 and 0 < len(present) <= _MAX_FACTOR
-    if not (isinstance(features, AlignedFeatures) and factorise):
+    if features.rotated is None or not factorise:
         curvature = task_values * (1.0 - features.ridge[:, None])
         curvature = curvature + (across * features.squared_norms)[:, None]
         curvature = np.maximum(curvature, _LEAST * curvature.max(initial=0.0))

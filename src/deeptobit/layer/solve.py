@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deeptobit.arrays import FloatArray
-from deeptobit.layer.features import AlignedFeatures, BasisFeatures, Layer
+from deeptobit.layer.features import BasisFeatures, Layer
 from deeptobit.layer.newton import NewtonResult, solve_newton
 from deeptobit.layer.problem import LayerEvaluation, LayerProblem, SubspaceProblem
 from deeptobit.layer.tobit import SIGMA_FLOOR, CensoringKinds, OlsenProblem, fit_tobit
@@ -111,7 +111,7 @@ def sigma_floors(problem: LayerProblem, entries: FloatArray) -> FloatArray:
 def spectral_start(null: NullLayer) -> Layer:
     """The leading directions of one Newton step for every task from W = 0."""
     problem, features = null.problem, null.problem.features
-    aligned = isinstance(features, AlignedFeatures)
+    aligned = features.rotated is not None
     whitened = features.in_whitened_basis
     gradient = null.gradient * features.norms[:, None]
     if aligned:

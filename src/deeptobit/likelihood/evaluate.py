@@ -7,7 +7,7 @@ import numpy as np
 from deeptobit.arrays import BoolArray, FloatArray, SingleArray
 from deeptobit.likelihood.gaussian import Gaussian
 from deeptobit.likelihood.noise import Derivatives, Noise, Places, fill, observed_entry
-from deeptobit.likelihood.tasks import NoiseOfEntries, at_scores
+from deeptobit.likelihood.tasks import NoiseByTask, at_scores
 
 
 def reference_evaluate(
@@ -63,7 +63,7 @@ def reference_evaluate(
         return np.asarray((value - latent[where]) / sigma[where])
 
     def noise_at(where: Places) -> Noise:
-        return noise.at(where % shape[-1]) if isinstance(noise, NoiseOfEntries) else noise
+        return noise.at(where % shape[-1]) if isinstance(noise, NoiseByTask) else noise
 
     at = Derivatives(*np.zeros((len(Derivatives._fields), latent.size)))
     fill(at, exact, observed_entry(noise_at(exact), standard(exact, low[exact])))
@@ -96,20 +96,23 @@ def _is_narrow(
 
 
 class OlsenDerivatives(NamedTuple):
-    """Negative log likelihood of entries and its derivatives by u and by θ."""
+    """Negative log likelihood of entries and its derivatives by u and by τ.
+
+    τ is the change of log θ at a fixed regression line: it moves u by uτ and θ by θτ.
+    """
 
     nll: FloatArray
     u: FloatArray
-    theta: FloatArray
+    tau: FloatArray
     u_u: FloatArray
-    u_theta: FloatArray
-    theta_theta: FloatArray
+    u_tau: FloatArray
+    tau_tau: FloatArray
 
 
 def evaluate_olsen(
     noise: Noise, low: FloatArray, high: FloatArray, u: FloatArray, theta: FloatArray
 ) -> OlsenDerivatives:
-    """Entry-wise nll with first and second derivatives by u = η/σ and θ = 1/σ.
+    """Entry-wise nll with first and second derivatives by u = η/σ and by τ.
 
     Parameters
     ----------
@@ -123,24 +126,19 @@ def evaluate_olsen(
     >>> from deeptobit.likelihood import Gaussian
     >>> y, u, theta = np.ones((1, 1)), np.zeros((1, 1)), np.full(1, 2.0)
     >>> at = evaluate_olsen(Gaussian(), y, y, u, theta)
-    >>> at.u.round(6), at.theta.round(6)  # θy − u = 2, so −2 and 2y − 1/θ
-    (array([[-2.]]), array([[1.5]]))
+    >>> at.u.round(6), at.tau.round(6)  # θy − u = 2, so −2 and 2² − 1
+    (array([[-2.]]), array([[3.]]))
     """
     sigma = 1.0 / theta
-    latent = u * sigma
-    at = reference_evaluate(noise, low, high, latent, sigma)
-    # The chain rule from (η, log σ) to (u, θ), where η = u/θ and log σ = −log θ.
-    square = sigma**2
-    pull = latent * at.latent
-    bend = latent * at.latent_latent + at.latent_log_sigma
-    stretch = latent * (bend + at.latent_log_sigma) + at.log_sigma_log_sigma
+    at = reference_evaluate(noise, low, high, u * sigma, sigma)
+    # At a fixed line η stays, and log σ falls by τ.
     return OlsenDerivatives(
         nll=at.nll,
         u=sigma * at.latent,
-        theta=-sigma * (pull + at.log_sigma),
-        u_u=square * at.latent_latent,
-        u_theta=-square * (at.latent + bend),
-        theta_theta=square * (2.0 * pull + at.log_sigma + stretch),
+        tau=-at.log_sigma,
+        u_u=sigma**2 * at.latent_latent,
+        u_tau=-sigma * (at.latent + at.latent_log_sigma),
+        tau_tau=at.log_sigma + at.log_sigma_log_sigma,
     )
 
 
@@ -268,15 +266,11 @@ def reference_olsen_rows(
     """NumPy reference of :func:`olsen_rows`, for every noise family and kind of entry."""
     at = evaluate_olsen(noise, low, high, u, theta)
     share = weight[:, None]
-    # A change τ of log θ at a fixed line moves u by uτ and θ by θτ.
-    by_tau = u * at.u + theta * at.theta
-    u_tau = u * at.u_u + theta * at.u_theta
-    tau_tau = u * (u_tau + theta * at.u_theta) + theta**2 * at.theta_theta
     return OlsenRows(
         share * at.u,
         (share * at.u_u).astype(np.float32),
-        (share * u_tau).astype(np.float32),
-        np.stack([weight @ at.nll, weight @ by_tau, weight @ tau_tau]),
+        (share * at.u_tau).astype(np.float32),
+        np.stack([weight @ at.nll, weight @ at.tau, weight @ at.tau_tau]),
     )
 
 

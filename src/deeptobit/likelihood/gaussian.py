@@ -4,12 +4,18 @@ from functools import cache
 from inspect import signature
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import normal
 from deeptobit.likelihood.logistic import Logistic
-from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
+from deeptobit.likelihood.noise import (
+    Derivatives,
+    Noise,
+    StandardNoise,
+    SymmetricNoise,
+    with_one_end,
+)
 from deeptobit.likelihood.skewed import TwoPiece
 from deeptobit.likelihood.student import StudentT
 
@@ -42,7 +48,7 @@ class Gaussian(SymmetricNoise):
 
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Log Φ(z)."""
-        return normal.log_ndtr(z)
+        return np.asarray(log_ndtr(z))
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Φ⁻¹(q)."""
@@ -68,16 +74,8 @@ class Gaussian(SymmetricNoise):
 
     def _one_sided(self, end: FloatArray, sign: float) -> Derivatives:
         z = sign * end
-        ratio, excess = normal.mills(z), normal.mills_excess(z)
-        bend = ratio * (1.0 - z * excess)
-        return Derivatives(
-            nll=-normal.log_ndtr(z),
-            latent=sign * ratio,
-            log_sigma=z * ratio,
-            latent_latent=ratio * excess,
-            latent_log_sigma=-sign * bend,
-            log_sigma_log_sigma=-z * bend,
-        )
+        ratio = normal.mills(z)
+        return with_one_end(end, -log_ndtr(z), sign * ratio, ratio * normal.mills_excess(z))
 
     def _log_mass(self, a: FloatArray, b: FloatArray) -> FloatArray:
         return normal.log_diff_ndtr(a, b)

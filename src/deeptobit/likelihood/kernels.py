@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from deeptobit.arrays import BoolArray, FloatArray, SingleArray
 from deeptobit.likelihood import normal
@@ -86,7 +87,7 @@ def _cell_polynomials() -> FloatArray:
     half = 0.5 / TABLE_CELLS_PER_UNIT
     inverse = np.linalg.inv(np.vander(points, increasing=True)).T
     mills = normal.mills(centres[:, None] + points * half)
-    return np.column_stack([normal.log_ndtr(centres), half * mills @ inverse])
+    return np.column_stack([log_ndtr(centres), half * mills @ inverse])
 
 
 TABLE = _cell_polynomials()
@@ -129,11 +130,34 @@ def log_ndtr_mills_excess(z: float) -> tuple[float, float, float]:
     return log_pdf - math.log(mills), mills, excess
 
 
+@jit_inside
+def open_entry(a: float, b: float) -> tuple[float, float, float, float, float]:
+    """An entry with ends a and b in units of σ around its score, unless both are finite and differ.
+
+    Returns the distance z of its end, its nll at σ = 1 with slope and curvature by the score, and
+    1 if it is observed, else 0; everything is 0 if it is missing. Derivatives by log σ follow, as
+    σ stretches z.
+    """
+    if a == b:
+        return a, 0.5 * a * a + _LOG_SQRT_2PI, -a, 1.0, 1.0
+    if math.isnan(a):
+        return 0.0, 0.0, 0.0, 0.0, 0.0
+    sign, z = (1.0, b) if math.isinf(a) else (-1.0, a)
+    log_cdf, mills, excess = log_ndtr_mills_excess(sign * z)
+    return z, -log_cdf, sign * mills, mills * excess, 0.0
+
+
+@jit_inside
+def _is_closed(start: float, end: float) -> bool:
+    """Whether an interval has two finite ends: rare, so the NumPy path serves them."""
+    return start < end and not math.isinf(start) and not math.isinf(end)
+
+
 @jit
 def fill_latent(
     low: FloatArray, high: FloatArray, latent: FloatArray, sigma: FloatArray, out: FloatArray
 ) -> int:
-    """Write nll and its derivatives by η and log σ; count the closed intervals, left at 0.
+    """Write nll and its derivatives by η and log σ; count the closed intervals, left as they are.
 
     Parameters
     ----------
@@ -147,29 +171,20 @@ def fill_latent(
     for row in range(latent.shape[0]):
         for task in range(latent.shape[1]):
             start, end, eta = low[row, task], high[row, task], latent[row, task]
-            precision = 1.0 / sigma[task]
-            out[:, row, task] = 0.0
-            if start == end:
-                z = (start - eta) * precision
-                out[0, row, task] = 0.5 * z * z + _LOG_SQRT_2PI + log_sigma[task]
-                out[1, row, task] = -z * precision
-                out[2, row, task] = 1.0 - z * z
-                out[3, row, task] = precision * precision
-                out[4, row, task] = 2.0 * z * precision
-                out[5, row, task] = 2.0 * z * z
-            elif math.isinf(start) or math.isinf(end):
-                sign = 1.0 if math.isinf(start) else -1.0
-                z = (end - eta) * precision if math.isinf(start) else (eta - start) * precision
-                log_cdf, mills, excess = log_ndtr_mills_excess(z)
-                bend = mills * (1.0 - z * excess)
-                out[0, row, task] = -log_cdf
-                out[1, row, task] = sign * mills * precision
-                out[2, row, task] = z * mills
-                out[3, row, task] = mills * excess * precision * precision
-                out[4, row, task] = -sign * bend * precision
-                out[5, row, task] = -z * bend
-            elif not math.isnan(start):
+            if _is_closed(start, end):
                 closed += 1
+                continue
+            precision = 1.0 / sigma[task]
+            z, nll, slope, curvature, observed = open_entry(
+                (start - eta) * precision, (end - eta) * precision
+            )
+            bend = z * curvature - slope
+            out[0, row, task] = nll + observed * log_sigma[task]
+            out[1, row, task] = slope * precision
+            out[2, row, task] = observed + z * slope
+            out[3, row, task] = curvature * precision * precision
+            out[4, row, task] = bend * precision
+            out[5, row, task] = z * bend
     return closed
 
 
@@ -196,18 +211,13 @@ def fill_moments(
     for row in range(latent.shape[0]):
         for task in range(latent.shape[1]):
             start, end, eta = low[row, task], high[row, task], latent[row, task]
-            if start == end:
-                mean[row, task], variance[row, task] = start * precision[task] - eta, 0.0
-            elif math.isnan(start):
-                mean[row, task], variance[row, task] = 0.0, 1.0
-            elif math.isinf(start) or math.isinf(end):
-                sign, edge = (1.0, end) if math.isinf(start) else (-1.0, start)
-                z = sign * (edge * precision[task] - eta)
-                _, mills, excess = log_ndtr_mills_excess(z)
-                mean[row, task] = -sign * mills
-                variance[row, task] = max(1.0 - mills * excess, 0.0)
-            else:
+            if _is_closed(start, end):
                 closed += 1
+                continue
+            _, _, slope, curvature, _ = open_entry(
+                start * precision[task] - eta, end * precision[task] - eta
+            )
+            mean[row, task], variance[row, task] = 0.0 - slope, max(1.0 - curvature, 0.0)
     return closed
 
 
@@ -223,7 +233,7 @@ def add_olsen(
     u_tau: SingleArray,
     sums: FloatArray,
 ) -> int:
-    """Gaussian twin of ``reference_olsen``; counts the closed intervals, which it leaves at 0.
+    """Gaussian twin of ``reference_olsen_rows``; counts the closed intervals, which it leaves at 0.
 
     An entry with one end e depends on (u, θ) through z = θe − u alone, and moving log θ at a fixed
     regression line stretches z.
@@ -234,26 +244,18 @@ def add_olsen(
         share = weight[row]
         for task in range(u.shape[1]):
             start, end = low[row, task], high[row, task]
-            if start == end:
-                z = theta[task] * end - u[row, task]
-                nll = 0.5 * z * z + _LOG_SQRT_2PI - log_theta[task]
-                by_u, by_u_u, by_log_theta = -z, 1.0, 1.0
-            elif math.isinf(start) or math.isinf(end):
-                sign = 1.0 if math.isinf(start) else -1.0
-                edge = end if math.isinf(start) else start
-                z = theta[task] * edge - u[row, task]
-                log_cdf, mills, excess = log_ndtr_mills_excess(sign * z)
-                nll, by_u, by_u_u, by_log_theta = -log_cdf, sign * mills, mills * excess, 0.0
-            else:
-                pull[row, task] = u_u[row, task] = u_tau[row, task] = 0.0
-                closed += 0 if math.isnan(start) else 1
-                continue
-            pull[row, task] = share * by_u
-            u_u[row, task] = share * by_u_u
-            u_tau[row, task] = -share * by_u_u * z
-            sums[0, task] += share * nll
-            sums[1, task] += share * (-z * by_u - by_log_theta)
-            sums[2, task] += share * (by_u_u * z * z + by_log_theta)
+            if _is_closed(start, end):
+                closed += 1
+                start = end = math.nan
+            z, nll, slope, curvature, observed = open_entry(
+                theta[task] * start - u[row, task], theta[task] * end - u[row, task]
+            )
+            pull[row, task] = share * slope
+            u_u[row, task] = share * curvature
+            u_tau[row, task] = -share * curvature * z
+            sums[0, task] += share * (nll - observed * log_theta[task])
+            sums[1, task] -= share * (z * slope + observed)
+            sums[2, task] += share * (curvature * z * z + observed)
     return closed
 
 

@@ -103,20 +103,20 @@ def fill(out: Derivatives, where: Places, entries: Derivatives) -> None:
         field[where] = values
 
 
-# The likelihood of an entry that is known exactly.
+# The likelihood of an entry with one end, at distance z = (end − η)/σ from the score, at σ = 1.
+
+
+def with_one_end(
+    z: FloatArray, nll: FloatArray, slope: FloatArray, curvature: FloatArray, observed: float = 0.0
+) -> Derivatives:
+    """Derivatives by η and log σ from those by η, as σ stretches z; 1 if ``observed``, else 0."""
+    bend = z * curvature - slope
+    return Derivatives(nll, slope, observed + z * slope, curvature, bend, z * bend)
 
 
 def observed_entry(noise: Noise, z: FloatArray) -> Derivatives:
-    """−log f(z) for z = (y − η)/σ at σ = 1, and its derivatives by η and log σ."""
-    score, slope = noise.score(z), noise.score_slope(z)
-    return Derivatives(
-        nll=-noise.log_pdf(z),
-        latent=-score,
-        log_sigma=1.0 - z * score,
-        latent_latent=slope,
-        latent_log_sigma=score + z * slope,
-        log_sigma_log_sigma=z * (score + z * slope),
-    )
+    """−log f(z) and its derivatives: the entry is known exactly."""
+    return with_one_end(z, -noise.log_pdf(z), -noise.score(z), noise.score_slope(z), 1.0)
 
 
 # Quadrature of a tail function over a half-line.
@@ -200,15 +200,7 @@ class StandardNoise(Noise):
         """−log F(end) for sign 1, −log(1 − F(end)) for sign −1."""
         log_mass = self.log_cdf(end) if sign > 0.0 else self.log_sf(end)
         ratio = sign * np.exp(self.log_pdf(end) - log_mass)
-        curvature = ratio * (ratio + self.score(end))
-        return Derivatives(
-            nll=-log_mass,
-            latent=ratio,
-            log_sigma=end * ratio,
-            latent_latent=curvature,
-            latent_log_sigma=end * curvature - ratio,
-            log_sigma_log_sigma=end * (end * curvature - ratio),
-        )
+        return with_one_end(end, -log_mass, ratio, ratio * (ratio + self.score(end)))
 
     def _wide(self, a: FloatArray, b: FloatArray) -> Derivatives:
         """Chain rule on L(a, b) = −log(F(b) − F(a)), whose gradient is (f(a), −f(b))/mass."""

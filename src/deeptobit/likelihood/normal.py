@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import erfc, erfcx
+from scipy.special import erfc, erfcx, log_ndtr
 
 from deeptobit.arrays import BoolArray, FloatArray
 
@@ -59,34 +59,6 @@ def normal_log_pdf(z: FloatArray) -> FloatArray:
         return np.asarray(-0.5 * np.square(z) - _LOG_SQRT_2PI)
 
 
-def log_ndtr(z: FloatArray) -> FloatArray:
-    r"""Log of the standard normal distribution function, :math:`\log\Phi(z)`.
-
-    Parameters
-    ----------
-    z : array
-        Any shape; infinite values are allowed.
-
-    Returns
-    -------
-    array
-        Same shape, at most 0, relative error below 1e-12 for \|z\| ≤ 40.
-
-    Examples
-    --------
-    >>> log_ndtr([-40.0, 0.0, 8.0])
-    array([-8.04608442e+02, -6.93147181e-01, -6.22096057e-16])
-    """
-    z = np.asarray(z, dtype=np.float64)
-    # Each branch sees only arguments that suit it: log(erfcx) on the left, log1p on the right.
-    left = np.minimum(z, -1.0)
-    right = np.maximum(z, -1.0)
-    with np.errstate(over="ignore", divide="ignore"):  # −inf beyond z = −1e154
-        in_left = np.log(0.5 * erfcx(-left / _SQRT_2)) - 0.5 * np.square(left)
-    in_right = np.log1p(-0.5 * erfc(right / _SQRT_2))
-    return np.asarray(np.where(z < -1.0, in_left, in_right))
-
-
 def mills(z: FloatArray) -> FloatArray:
     r"""Inverse Mills ratio :math:`\lambda(z) = \varphi(z)/\Phi(z) = \frac{d}{dz}\log\Phi(z)`.
 
@@ -102,12 +74,8 @@ def mills(z: FloatArray) -> FloatArray:
 
 
 def _mills_left(z: FloatArray) -> FloatArray:
-    # erfcx reaches 0 near 1e308, long after λ(z) and −z have become the same number.
-    return piecewise(z, z < -1e150, np.negative, _mills_middle)
-
-
-def _mills_middle(z: FloatArray) -> FloatArray:
-    return np.asarray(_SQRT_2_OVER_PI / erfcx(-z / _SQRT_2))
+    with np.errstate(divide="ignore", over="ignore"):  # erfcx is 0 at −inf
+        return np.asarray(_SQRT_2_OVER_PI / erfcx(-z / _SQRT_2))
 
 
 def _mills_right(z: FloatArray) -> FloatArray:
@@ -127,11 +95,7 @@ def mills_excess(z: FloatArray) -> FloatArray:
     array([1.00000000e-08, 2.49688472e-02, 7.97884561e-01])
     """
     z = np.asarray(z, dtype=np.float64)
-    return piecewise(z, z < _FAR_TAIL, _excess_far_out, _excess_near)
-
-
-def _excess_near(z: FloatArray) -> FloatArray:
-    return piecewise(z, z <= 0.0, _mills_middle, _mills_right) + z
+    return piecewise(z, z < _FAR_TAIL, _excess_far_out, lambda z: mills(z) + z)
 
 
 def _excess_far_out(z: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,62 +14,86 @@ from deeptobit.likelihood.normal import piecewise
 from deeptobit.likelihood.spread import ScoreGrid, Spread
 
 
-class NoiseOfEntries:
-    """Noise whose family differs along the last axis of every array.
+def _of_each_family(name: str) -> Callable[[NoiseByTask, FloatArray], FloatArray]:
+    """A method of :class:`Noise` that calls itself on the tasks of every family."""
+
+    def method(self: NoiseByTask, z: FloatArray) -> FloatArray:
+        return self.each(lambda noise, part: getattr(noise, name)(part), z)
+
+    method.__name__, method.__doc__ = name, getattr(Noise, name).__doc__
+    return method
+
+
+class NoiseByTask:
+    """Noise whose family differs from task to task: the last axis of every array is the tasks'.
+
+    It serves predictions. Models are fitted with one family for all tasks.
 
     Parameters
     ----------
-    distinct : tuple of Noise
-    which : int array of shape (K,)
-        The family of each place along the last axis.
+    families : sequence of Noise
+        One for every task.
     spread : Spread, optional
-        Of each place, where the scale of the noise changes with the score. The functions below are
-        those of the standardised noise, whose scale :func:`at_scores` gives.
+        How the scale of the noise changes with the score; by default it does not. The functions
+        below are those of the standardised noise, whose scale :func:`at_scores` gives.
     grid : ScoreGrid, optional
-        Of each place, where outcomes are scores on a grid. It is their noise that is continuous:
-        predictive distributions know the grid, the functions below do not.
+        The possible scores; by default outcomes are continuous. Predictive distributions know the
+        grid, the functions below do not.
+
+    Examples
+    --------
+    >>> from deeptobit.likelihood import Gaussian, Logistic
+    >>> noise = NoiseByTask([Gaussian(), Logistic(), Gaussian()])
+    >>> noise.variance().round(2)
+    array([1.  , 3.29, 1.  ])
+    >>> noise
+    NoiseByTask([Gaussian(), Logistic(), Gaussian()])
     """
 
     name = "task-wise"
 
     def __init__(
-        self,
-        distinct: tuple[Noise, ...],
-        which: NDArray[np.intp],
-        spread: Spread | None = None,
-        grid: ScoreGrid | None = None,
+        self, families: Sequence[Noise], spread: Spread | None = None, grid: ScoreGrid | None = None
     ) -> None:
-        self._distinct, self._which, self.spread, self.grid = distinct, which, spread, grid
+        if any(isinstance(family, NoiseByTask) for family in families):
+            raise TypeError("families must be those of single tasks, not a NoiseByTask")
+        for name, values in (("spread", spread), ("grid", grid)):
+            if values is not None and len(values) != len(families):
+                raise ValueError(
+                    f"{name} is that of {len(values)} task(s), but there are "
+                    f"{len(families)} families"
+                )
+        self._distinct: list[Noise] = []
+        for family in families:
+            if family not in self._distinct:
+                self._distinct.append(family)
+        self._which = np.array([self._distinct.index(each) for each in families], dtype=np.intp)
+        self.spread, self.grid = spread, grid
 
-    def at(self, places: NDArray[np.intp]) -> NoiseOfEntries:
+    @property
+    def families(self) -> tuple[Noise, ...]:
+        """The family of every task."""
+        return tuple(self._distinct[place] for place in self._which.tolist())
+
+    def at(self, places: NDArray[np.intp]) -> NoiseByTask:
         """The noise of some places along the last axis, such as the tasks of single entries."""
-        spread = None if self.spread is None else self.spread.of(places)
-        grid = None if self.grid is None else self.grid.of(places)
-        return NoiseOfEntries(self._distinct, self._which[places], spread, grid)
+        some = copy(self)
+        some._which = self._which[places]
+        some.spread = None if self.spread is None else self.spread.of(places)
+        some.grid = None if self.grid is None else self.grid.of(places)
+        return some
 
-    def with_one_spread(self) -> NoiseOfEntries:
-        """The same families, with the same spread at all scores."""
-        return NoiseOfEntries(self._distinct, self._which, None, self.grid)
-
-    def log_pdf(self, z: FloatArray) -> FloatArray:
-        """Log density log f(z)."""
-        return self.each(lambda noise, part: noise.log_pdf(part), z)
-
-    def score(self, z: FloatArray) -> FloatArray:
-        """−f'(z)/f(z)."""
-        return self.each(lambda noise, part: noise.score(part), z)
-
-    def score_slope(self, z: FloatArray) -> FloatArray:
-        """Derivative of the score."""
-        return self.each(lambda noise, part: noise.score_slope(part), z)
-
-    def log_cdf(self, z: FloatArray) -> FloatArray:
-        """Log F(z)."""
-        return self.each(lambda noise, part: noise.log_cdf(part), z)
-
-    def log_sf(self, z: FloatArray) -> FloatArray:
-        """Log (1 − F(z))."""
-        return self.each(lambda noise, part: noise.log_sf(part), z)
+    log_pdf = _of_each_family("log_pdf")
+    score = _of_each_family("score")
+    score_slope = _of_each_family("score_slope")
+    log_cdf = _of_each_family("log_cdf")
+    log_sf = _of_each_family("log_sf")
+    upper_mean = _of_each_family("upper_mean")
+    lower_mean = _of_each_family("lower_mean")
+    upper_square = _of_each_family("upper_square")
+    lower_square = _of_each_family("lower_square")
+    upper_crps = _of_each_family("upper_crps")
+    lower_crps = _of_each_family("lower_crps")
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Quantile function F⁻¹(q); one q for all tasks is that of each."""
@@ -92,30 +117,6 @@ class NoiseOfEntries:
     def variance(self) -> FloatArray:
         """Var[ε] of every task, (T,)."""
         return np.array([noise.variance() for noise in self._distinct])[self._which]
-
-    def upper_mean(self, z: FloatArray) -> FloatArray:
-        """E[(ε − z)₊]."""
-        return self.each(lambda noise, part: noise.upper_mean(part), z)
-
-    def lower_mean(self, z: FloatArray) -> FloatArray:
-        """E[(z − ε)₊]."""
-        return self.each(lambda noise, part: noise.lower_mean(part), z)
-
-    def upper_square(self, z: FloatArray) -> FloatArray:
-        """E[(ε − z)₊²]."""
-        return self.each(lambda noise, part: noise.upper_square(part), z)
-
-    def lower_square(self, z: FloatArray) -> FloatArray:
-        """E[(z − ε)₊²]."""
-        return self.each(lambda noise, part: noise.lower_square(part), z)
-
-    def upper_crps(self, z: FloatArray) -> FloatArray:
-        """Integral of (1 − F)² above z."""
-        return self.each(lambda noise, part: noise.upper_crps(part), z)
-
-    def lower_crps(self, z: FloatArray) -> FloatArray:
-        """Integral of F² below z."""
-        return self.each(lambda noise, part: noise.lower_crps(part), z)
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         """Independent draws of ε, whose last axis is the tasks'."""
@@ -144,54 +145,6 @@ class NoiseOfEntries:
     def _groups(self) -> list[tuple[Noise, NDArray[np.intp]]]:
         found = [np.flatnonzero(self._which == place) for place in range(len(self._distinct))]
         return [(n, tasks) for n, tasks in zip(self._distinct, found, strict=True) if tasks.size]
-
-
-class NoiseByTask(NoiseOfEntries):
-    """Noise whose family differs from task to task: the last axis of every array is the tasks'.
-
-    It serves predictions. Models are fitted with one family for all tasks.
-
-    Parameters
-    ----------
-    families : sequence of Noise
-        One for every task.
-    spread : Spread, optional
-        How the scale of the noise changes with the score; by default it does not.
-    grid : ScoreGrid, optional
-        The possible scores; by default outcomes are continuous.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> noise = NoiseByTask([Gaussian(), Logistic(), Gaussian()])
-    >>> noise.variance().round(2)
-    array([1.  , 3.29, 1.  ])
-    >>> noise
-    NoiseByTask([Gaussian(), Logistic(), Gaussian()])
-    """
-
-    def __init__(
-        self, families: Sequence[Noise], spread: Spread | None = None, grid: ScoreGrid | None = None
-    ) -> None:
-        self.families = tuple(families)
-        if any(isinstance(family, NoiseByTask) for family in self.families):
-            raise TypeError("families must be those of single tasks, not a NoiseByTask")
-        distinct: list[Noise] = []
-        for family in self.families:
-            if family not in distinct:
-                distinct.append(family)
-        which = [distinct.index(family) for family in self.families]
-        super().__init__(tuple(distinct), np.array(which, dtype=np.intp), spread, grid)
-        for name, values in (("spread", spread), ("grid", grid)):
-            if values is not None and len(values) != len(self.families):
-                raise ValueError(
-                    f"{name} is that of {len(values)} task(s), but there are "
-                    f"{len(self.families)} families"
-                )
-
-    def with_one_spread(self) -> NoiseByTask:
-        """The same families, with the same spread at all scores."""
-        return NoiseByTask(self.families, None, self.grid)
 
     def __repr__(self) -> str:
         """Name the family of every task."""
@@ -226,7 +179,7 @@ def at_entries(noise: Noise, where: BoolArray) -> Noise:
     >>> at_entries(noise, where).variance().round(2)
     array([1.  , 1.  , 3.29])
     """
-    return noise.at(np.nonzero(where)[-1]) if isinstance(noise, NoiseOfEntries) else noise
+    return noise.at(np.nonzero(where)[-1]) if isinstance(noise, NoiseByTask) else noise
 
 
 def of_task(noise: Noise, task: int) -> Noise:
@@ -250,10 +203,7 @@ def of_tasks(noise: Noise, tasks: Sequence[int]) -> Noise:
     >>> of_tasks(NoiseByTask([Gaussian(), Logistic(), Gaussian()]), [1, 0])
     NoiseByTask([Logistic(), Gaussian()])
     """
-    if not isinstance(noise, NoiseByTask):
-        return noise
-    some = noise.at(np.array(tasks, dtype=np.intp))
-    return NoiseByTask([noise.families[task] for task in tasks], some.spread, some.grid)
+    return noise.at(np.array(tasks, dtype=np.intp)) if isinstance(noise, NoiseByTask) else noise
 
 
 def at_scores(noise: Noise, latent: FloatArray, sigma: FloatArray) -> tuple[Noise, FloatArray]:
@@ -267,10 +217,10 @@ def at_scores(noise: Noise, latent: FloatArray, sigma: FloatArray) -> tuple[Nois
     >>> noise, sigma.ravel().round(2)
     (NoiseByTask([Gaussian()]), array([2.  , 3.21]))
     """
-    if not isinstance(noise, NoiseOfEntries) or noise.spread is None:
+    if not isinstance(noise, NoiseByTask) or noise.spread is None:
         return noise, sigma
     noise.check_tasks(np.shape(latent))
-    return noise.with_one_spread(), np.asarray(sigma * noise.spread.factor(latent))
+    return with_one_spread(noise), np.asarray(sigma * noise.spread.factor(latent))
 
 
 def beyond(noise: Noise, z: FloatArray) -> FloatArray:
@@ -284,7 +234,7 @@ def beyond(noise: Noise, z: FloatArray) -> FloatArray:
     """
     if isinstance(noise, SymmetricNoise):
         return noise.upper_mean(np.abs(z))
-    if isinstance(noise, NoiseOfEntries):
+    if isinstance(noise, NoiseByTask):
         return noise.each(beyond, z)
     return piecewise(z, z > 0.0, noise.upper_mean, noise.lower_mean)
 
@@ -298,8 +248,10 @@ def with_one_spread(noise: Noise) -> Noise:
     >>> with_one_spread(Gaussian())
     Gaussian()
     """
-    if isinstance(noise, NoiseOfEntries) and noise.spread is not None:
-        return noise.with_one_spread()
+    if not isinstance(noise, NoiseByTask) or noise.spread is None:
+        return noise
+    noise = copy(noise)
+    noise.spread = None
     return noise
 
 
@@ -325,7 +277,7 @@ def grid_of(noise: Noise) -> ScoreGrid | None:
     >>> from deeptobit.likelihood import Gaussian
     >>> grid_of(Gaussian())
     """
-    return noise.grid if isinstance(noise, NoiseOfEntries) else None
+    return noise.grid if isinstance(noise, NoiseByTask) else None
 
 
 def with_grid(noise: Noise, grid: ScoreGrid | None) -> Noise:

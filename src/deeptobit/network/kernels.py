@@ -1,4 +1,7 @@
-"""Walks through trees, compiled: scores, contributions of features, and what a step changes."""
+"""Walks through trees, compiled: scores, contributions of features, and what a step changes.
+
+``nodes`` are the arrays of :class:`Trees` with one number per node, in its order.
+"""
 
 from typing import Any
 
@@ -13,78 +16,45 @@ def _goes_left(x: float, threshold: float, missing_left: bool) -> bool:
 
 
 @jit
-def add_scores(
-    X: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    right: Any,
-    missing_left: Any,
-    value: Any,
-    first: Any,
-    output: Any,
-    scores: Any,
-) -> None:
+def _value(x: Any, nodes: Any, at: int, moved: int, step: float) -> float:
+    """Value of the leaf that a row reaches from a root, with a step added to one feature."""
+    feature, threshold, left, right, missing_left, value, _ = nodes
+    while feature[at] >= 0:
+        here = x[feature[at]] + (step if feature[at] == moved else 0.0)
+        at = left[at] if _goes_left(here, threshold[at], missing_left[at]) else right[at]
+    return float(value[at])
+
+
+@jit
+def add_scores(X: Any, nodes: Any, first: Any, output: Any, scores: Any) -> None:
     """Add the value of the leaf that each row reaches in each tree."""
     for row in range(len(X)):
         for tree in range(len(output)):
-            at = first[tree]
-            while feature[at] >= 0:
-                x = X[row, feature[at]]
-                at = left[at] if _goes_left(x, threshold[at], missing_left[at]) else right[at]
-            scores[row, output[tree]] += value[at]
+            scores[row, output[tree]] += _value(X[row], nodes, first[tree], -1, 0.0)
 
 
 @jit
-def add_changes(
-    X: Any,
-    width: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    right: Any,
-    missing_left: Any,
-    value: Any,
-    first: Any,
-    output: Any,
-    changes: Any,
-) -> None:
+def add_changes(X: Any, width: Any, nodes: Any, first: Any, output: Any, changes: Any) -> None:
     """Add what the score of each row changes when one feature goes from half a step below."""
     for tree in range(len(output)):
-        for node in range(first[tree], first[tree + 1]):
-            moved = feature[node]
-            for before in range(first[tree], node):  # every feature of the tree once
-                moved = -1 if feature[before] == moved else moved
+        root, k = first[tree], output[tree]
+        feature = nodes[0][root : first[tree + 1]]
+        for node, moved in enumerate(feature):
+            for before in feature[:node]:  # every feature of the tree once
+                moved = -1 if before == moved else moved
             if moved < 0:
                 continue
+            step = 0.5 * width[moved]
             for row in range(len(X)):
-                for sign in (-0.5, 0.5):
-                    at = first[tree]
-                    while feature[at] >= 0:
-                        x = X[row, feature[at]]
-                        if feature[at] == moved:
-                            x += sign * width[moved]
-                        stays = _goes_left(x, threshold[at], missing_left[at])
-                        at = left[at] if stays else right[at]
-                    changes[output[tree], moved] += 2.0 * sign * value[at]
+                changes[row, k, moved] += _value(X[row], nodes, root, moved, step)
+                changes[row, k, moved] -= _value(X[row], nodes, root, moved, -step)
 
 
 @jit
-def add_contributions(
-    X: Any,
-    feature: Any,
-    threshold: Any,
-    left: Any,
-    right: Any,
-    missing_left: Any,
-    value: Any,
-    cover: Any,
-    first: Any,
-    output: Any,
-    deepest: int,
-    found: Any,
-) -> None:
+def add_contributions(X: Any, nodes: Any, first: Any, output: Any, found: Any) -> None:
     """Leaf by leaf, up its path: for every feature on it whether the row follows, and the share."""
+    feature, threshold, left, right, missing_left, value, cover = nodes
+    deepest = np.diff(first).max() // 2 + 1 if len(output) else 1
     path = np.empty(deepest, dtype=np.int64)  # features on the path of a leaf, each once
     known, share = np.empty(deepest), np.empty(deepest)
     poly = np.empty(deepest + 1)
@@ -101,9 +71,7 @@ def add_contributions(
                 while child != first[tree]:
                     at = parent[child]
                     d = feature[at]
-                    follows = _goes_left(X[row, d], threshold[at], missing_left[at]) == (
-                        left[at] == child
-                    )
+                    goes = _goes_left(X[row, d], threshold[at], missing_left[at])
                     part = cover[child] / cover[at] if cover[at] > 0.0 else 0.5
                     place = 0
                     while place < n and path[place] != d:
@@ -111,7 +79,7 @@ def add_contributions(
                     if place == n:
                         path[n], known[n], share[n] = d, 1.0, 1.0
                         n += 1
-                    known[place] *= 1.0 if follows else 0.0
+                    known[place] *= 1.0 if goes == (left[at] == child) else 0.0
                     share[place] *= part
                     child = at
                 for j in range(n):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from deeptobit.arrays import BoolArray, FloatArray
 
 Numbers = NDArray[np.int32]
+_OF_NODES = 7  # fields with one number per node
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class Trees:
 
     def __post_init__(self) -> None:
         """Refuse arrays that are not trees: a walk through them must end, and inside of them."""
-        nodes = [getattr(self, field.name) for field in fields(self)[:7]]
+        nodes = [getattr(self, field.name) for field in fields(self)[:_OF_NODES]]
         n_nodes, inner = len(self.feature), self.feature >= 0
         if any(part.shape != (n_nodes,) for part in nodes) or n_nodes > np.iinfo(np.int32).max:
             raise ValueError("the arrays of nodes differ in length")
@@ -116,14 +117,19 @@ class Trees:
         columns += [np.array(start, dtype=np.float64), np.array(tasks, dtype=np.int32)]
         return cls(*columns)
 
+    @property
+    def _walk(self) -> tuple[Any, Any, Any]:
+        """What walks through the trees need: their nodes, where they begin, and their outputs."""
+        nodes = tuple(getattr(self, field.name) for field in fields(self)[:_OF_NODES])
+        return nodes, self.first, self.output
+
     def __call__(self, X: Any) -> FloatArray:
         """Scores f(x) of the rows of X, (N, K)."""
         from deeptobit.network import kernels
 
         X = _dense(X)
         scores = np.tile(self.start, (len(X), 1))
-        nodes = self.feature, self.threshold, self.left, self.right, self.missing_left, self.value
-        kernels.add_scores(X, *nodes, self.first, self.output, scores)
+        kernels.add_scores(X, *self._walk, scores)
         return scores
 
     def contributions(self, X: Any) -> FloatArray:
@@ -138,9 +144,7 @@ class Trees:
 
         X = _dense(X)
         found = np.zeros((len(X), len(self.start), X.shape[1]))
-        nodes = self.feature, self.threshold, self.left, self.right, self.missing_left, self.value
-        deepest = int(max(np.diff(self.first), default=1)) // 2 + 1
-        kernels.add_contributions(X, *nodes, self.cover, self.first, self.output, deepest, found)
+        kernels.add_contributions(X, *self._walk, found)
         return found
 
     def means(self) -> FloatArray:
@@ -150,24 +154,12 @@ class Trees:
 
     def changes(self, X: Any, width: FloatArray) -> FloatArray:
         """Change of every row per unit of a feature, from x − width/2 to x + width/2, (n, K, D)."""
-        X = _dense(X)
-        changes = np.zeros((len(X), len(self.start), X.shape[1]))
-        for column in np.unique(self.feature[self.feature >= 0]).tolist():
-            if width[column] > 0.0:
-                step = np.zeros(X.shape[1])
-                step[column] = 0.5 * width[column]
-                changes[:, :, column] = (self(X + step) - self(X - step)) / width[column]
-        return changes
-
-    def mean_changes(self, X: Any, width: FloatArray) -> FloatArray:
-        """What a feature changes on average from x − width/2 to x + width/2, (K, D)."""
         from deeptobit.network import kernels
 
         X = _dense(X)
-        changes = np.zeros((len(self.start), X.shape[1]))
-        nodes = self.feature, self.threshold, self.left, self.right, self.missing_left, self.value
-        kernels.add_changes(X, width, *nodes, self.first, self.output, changes)
-        return changes / len(X)
+        changes = np.zeros((len(X), len(self.start), X.shape[1]))
+        kernels.add_changes(X, width, *self._walk, changes)
+        return changes / np.where(width > 0.0, width, 1.0)
 
 
 def _dense(X: Any) -> FloatArray:

@@ -181,9 +181,6 @@ def _bounds_as_floats(bound: object, side: str, open_side: float) -> FloatArray:
         raise ValueError(f"{side} must hold numbers or None; got {bound!r}") from None
 
 
-_PIECE = 256  # rows at a time, so that temporary arrays stay in the processor's cache
-
-
 def censor(
     values: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -195,36 +192,8 @@ def censor(
     >>> low.ravel(), high.ravel()
     (array([-inf,   4.,   9.]), array([ 0.,  4., inf]))
     """
-    low, high = np.empty(values.shape), np.empty(values.shape)
-    for first in range(0, len(values), _PIECE):
-        rows = slice(first, first + _PIECE)
-        floor, ceiling = (bound[rows] if bound.ndim == 2 else bound for bound in (lower, upper))
-        _censor_piece(values[rows], floor, ceiling, low[rows], high[rows])
-    return low, high
-
-
-def _censor_piece(
-    values: FloatArray, lower: FloatArray, upper: FloatArray, low: FloatArray, high: FloatArray
-) -> None:
-    """Write the ends; a side that is open for all tasks costs almost nothing."""
-    starts: FloatArray | float = 0.0
-    ends: FloatArray | float = 0.0
-    top = bottom = values
-    if np.isfinite(lower).any():
-        bottom, starts = np.maximum(values, lower), _infinite_unless(values > lower, -np.inf)
-    if np.isfinite(upper).any():
-        top, ends = np.minimum(values, upper), _infinite_unless(values < upper, np.inf)
-    np.add(top, starts, out=low)
-    np.add(bottom, ends, out=high)
-
-
-def _infinite_unless(inside: BoolArray, infinity: float) -> FloatArray:
-    """``where(inside, 0, infinity)`` without a branch for every entry: three times as fast."""
-    sign = np.copysign(1.0, infinity)
-    with np.errstate(divide="ignore"):
-        result = np.divide(sign, inside)  # ±1 or ±inf
-    result -= sign
-    return np.asarray(result)
+    low = np.where(values <= lower, -np.inf, np.minimum(values, upper))
+    return low, np.where(values >= upper, np.inf, np.maximum(values, lower))
 
 
 def _first_rows(rows: NDArray[np.intp]) -> str:
