@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -11,7 +11,6 @@ from scipy.linalg import eigh
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Noise
 from deeptobit.online import reference, start
-from deeptobit.online.batch import learn_batches
 from deeptobit.online.reference import LEAST_CURVATURE, Block, Iterate, RowPlan
 from deeptobit.online.start import FeatureMetric, OnlineSettings, RunningNull, clip
 
@@ -86,16 +85,21 @@ class Validation:
     rows: float = 0.0
     observed: float = 0.0
 
+    @classmethod
+    def begin(cls, sigma: FloatArray) -> Validation:
+        """Before the first rows."""
+        slope, curvature, *nll = np.zeros((7, len(sigma)))
+        return cls(slope, curvature, sigma.copy(), np.stack(nll[:3]), np.stack(nll[3:]))
+
     def score_lengths(
         self, noise: Noise, block: Block, models: tuple[Iterate, ...], n_threads: int = 1
     ) -> None:
         """Score models of several lengths, because a quadratic in κ is crude for the first rows."""
         rows = float(block.weight.sum())
         share = rows / max(self.rows + rows, 1e-300)
-        for index, model in enumerate(models):
-            sums = reference.validation_sums(noise, block, model, model.sigma, n_threads)
+        for mean, model in zip(self.nll_by_length, models, strict=True):
+            sums = reference.validation_sums(noise, block, model, n_threads)
             nll = (sums[0] + sums[5] * np.log(model.sigma)) / max(rows, 1e-300)
-            mean = self.nll_by_length[index]
             mean += share * (np.minimum(nll, _LARGEST) - mean)
 
     def score(
@@ -115,29 +119,27 @@ class Validation:
         mean nll per known entry, the weight of the known entries, and that of the observed ones
         of each task.
         """
-        sums = reference.validation_sums(noise, block, model, self.sigma, n_threads)
-        rows = float(block.weight.sum())
-        known = float(sums[4].sum())
+        sums = reference.validation_sums(noise, block, model._replace(sigma=self.sigma), n_threads)
+        nll, _, by_log_sigma, known_by_task, bounded, exact, slope, curvature = sums
+        rows, known = float(block.weight.sum()), float(known_by_task.sum())
         if rows == 0.0:
-            return 0.0, 0.0, sums[5]
-        nll = sums[0] + sums[5] * np.log(self.sigma)
+            return 0.0, 0.0, exact
+        nll = nll + exact * np.log(self.sigma)
         # The mean of all rows at first, a moving average later.
         share = max(1.0 - (1.0 - min(forget, 0.5)) ** rows, rows / (self.rows + rows))
-        share = share if self.rows else 1.0
         if null_nll is not None:  # older rows fade
             self.recent_rows = min(self.recent_rows + rows, _RECENT_ROWS)
             recent = rows / self.recent_rows
-            both = np.stack([null_nll[0] + sums[5] * null_nll[1], nll]) / rows
+            both = np.stack([null_nll[0] + exact * null_nll[1], nll]) / rows
             self.recent_nll += recent * (np.minimum(both, _LARGEST) - self.recent_nll)
-        self.slope += share * (sums[1] / rows - self.slope)
-        self.curvature += share * (sums[2] / rows - self.curvature)
+        self.slope += share * (slope / rows - self.slope)
+        self.curvature += share * (curvature / rows - self.curvature)
         # For observed entries this is a running mean of (y − prediction)².
-        ratio = 1.0 - min(forget, 1.0 / rows) * sums[3] / np.maximum(observed_share, 0.05)
+        ratio = 1.0 - min(forget, 1.0 / rows) * by_log_sigma / np.maximum(observed_share, 0.05)
         self.sigma = clip(self.sigma * np.sqrt(clip(ratio, 0.25, 2.25)), *limits)
         self.rows += rows
-        bounded = reference.count_entries(block)[1] if block.closed else sums[5]
         self.observed += float(bounded.sum())
-        return float(nll.sum()) / max(known, 1e-300), known, sums[5]
+        return float(nll.sum()) / max(known, 1e-300), known, exact
 
     def shrinkage(self, n: float, start_rows: float) -> FloatArray:
         r"""Length κ_t in [0, 1] of the linear part: the task's own, or that of all tasks if less.
@@ -229,7 +231,7 @@ _ROWS_PER_AVERAGE = 8
 _SLOPE, _FORGET = 4.0, 6.0
 _NULL_ROWS = 1024
 _REWHITEN, _DRIFT = 1.3, 2.0
-_LONG, _FAR, _NOISY = 1.5, 2.0, 1.2  # limits in units of the null model's noise
+_NOISY = 1.2  # the largest σ in units of the null model's
 
 
 @dataclass(kw_only=True)
@@ -293,16 +295,15 @@ class AdaptiveLearner:
         """From the first rows; the spectral start, if none is given, sees half of them."""
         noise, rank = settings.noise, settings.rank
         rng = np.random.default_rng(settings.random_state)
-        n_features, n_tasks = block.X.shape[1], block.low.shape[1]
         null = RunningNull.fit(
             noise, block, free_mean=settings.fit_intercept, n_threads=settings.n_threads
         )
         metric = FeatureMetric.build(block.X, block.weight, gram)
-        half = reference.first_half(block)
+        half = reference.rows_of(block, slice(0, max(1, len(block.X) // 2)))
         if given is None:
             now, curvature = start.spectral_start(noise, half, null, metric, rank)
         else:
-            now, curvature = given.copy(), start.mean_curvature(noise, half, given)
+            now, (_, curvature, _) = given.copy(), start.working_scores(noise, half, given)
         metric.rebuild()
         start.fill_empty(now, metric, rng)
         if sigma is not None:
@@ -317,14 +318,8 @@ class AdaptiveLearner:
             null=null,
             metric=metric,
             moments=np.stack([curvature, bounded / np.maximum(known, 1.0), known / rows]),
-            validation=Validation(
-                np.zeros(n_tasks),
-                np.zeros(n_tasks),
-                now.sigma.copy(),
-                np.zeros((3, n_tasks)),
-                np.zeros((2, n_tasks)),
-            ),
-            start_rows=float(max(n_features, 2 * rank, 20)),
+            validation=Validation.begin(now.sigma),
+            start_rows=float(max(block.X.shape[1], 2 * rank, 20)),
             inverse=np.eye(rank),
         )
 
@@ -412,50 +407,47 @@ class AdaptiveLearner:
 
     def _guarded_step(self, block: Block) -> tuple[float, float]:
         """Step; if the iterate diverges, go back and halve the step. The loss, and U's change."""
-        moving = ("now", "mean", "averaged", "moments")
-        before = {name: _copied(getattr(self, name)) for name in moving}
-        pace = self.pace
+        before = self.now.copy(), self.mean.copy(), self.moments.copy()
+        pace, size = self.pace, self.settings.batch_size
+        n_updates = -(-len(block.X) // size)
         for _ in range(_MOST_HALVINGS):
-            sums = np.zeros(2)
             with np.errstate(over="ignore", invalid="ignore"):
-                self._step(block, sums)
-                sound = bool(np.isfinite(sums).all()) and self._is_sound()
+                loss, squares = self._step(block)
+                sound = np.isfinite(loss + squares) and self._is_sound()
             if sound:
                 self.pace = min(1.0, _RECOVERY * self.pace)
+                self.averaged += len(block.X) // _ROWS_PER_AVERAGE if size == 1 else n_updates
                 break
-            for name, value in before.items():
-                setattr(self, name, _copied(value))
+            self.now, self.mean = before[0].copy(), before[1].copy()
+            self.moments = before[2].copy()
             self.pace *= 0.5
             self.n_halvings += 1
         else:  # nothing can be learned from this block
-            self.pace, sums = 0.5 * pace, np.zeros(2)
+            self.pace, loss, squares = 0.5 * pace, 0.0, 0.0
             self.n_left_out += 1
         self.n += float(block.weight.sum())
-        updates = -(-len(block.X) // self.settings.batch_size)
-        size = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
-        return float(sums[0]), float(np.sqrt(sums[1] / updates)) / size
+        length = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
+        return loss, float(np.sqrt(squares / n_updates)) / length
 
-    def _step(self, block: Block, sums: FloatArray) -> None:
-        """Move the iterate; add the loss and the squared lengths of the steps of U to ``sums``."""
-        settings, state = self.settings, (self.now, self.mean, self.moments, self.averaged)
-        plan = self._plan(block)
+    def _step(self, block: Block) -> tuple[float, float]:
+        """Move the iterate; the loss, and the squared lengths of the steps of U."""
+        settings, state = self.settings, (self.now, self.mean, self.moments)
         if settings.batch_size == 1:
-            self.averaged = reference.learn_rows(settings.noise, block, plan, *state, sums)
+            sums = reference.learn_rows(settings.noise, block, self._plan(block), *state)
         else:
-            threads = settings.n_threads
-            self.averaged = learn_batches(settings.noise, block, plan, *state, sums, threads)
+            step = settings.noise, block, self._plan(block), *state
+            sums = reference.learn_batches(*step, settings.n_threads)
         if settings.alpha > 0.0:
             pull = float(self._gamma(self.n)) * float(block.weight.sum()) * settings.alpha
             penalty_step(pull, self.now, self.metric, self.inverse, self.moments[0])
+        return sums
 
     def _is_sound(self) -> bool:
         """Keep linear parts and intercepts in their limits; False if the iterate diverged."""
         from deeptobit.online.kernels import restrict
 
-        middle, scale = self.null.mean, self.null.sigma
-        far = _FAR * scale
-        limits = _LONG * scale, middle - far, middle + far
-        return restrict(self._second_moments(), self.now, self.mean, *limits)
+        null = self.null.mean, self.null.sigma
+        return restrict(self._second_moments(), self.now, self.mean, *null)
 
     def _plan(self, block: Block) -> RowPlan:
         lowest, highest = self._limits()
@@ -472,6 +464,7 @@ class AdaptiveLearner:
             float(self.settings.fit_intercept),
             float(self.sigma is None),
             _ROWS_PER_AVERAGE if size == 1 else size,
+            self.averaged,
         )
 
     def _gamma(self, n: FloatArray | float) -> FloatArray | float:
@@ -509,8 +502,3 @@ class AdaptiveLearner:
     def _second_moments(self) -> FloatArray:
         """Second moments of Vx for the iterate and its average, (2R, 2R)."""
         return self.metric.inner(np.concatenate([self.now.V, self.mean.V]))
-
-
-def _copied(value: Any) -> Any:
-    """A copy of an iterate or array; a number is its own."""
-    return value.copy() if isinstance(value, Iterate | np.ndarray) else value

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from deeptobit.arrays import FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
-from deeptobit.online.reference import Block, Iterate, rows_of, task_pieces
+from deeptobit.online.reference import Block, Iterate, map_pieces, rows_of
 from deeptobit.online.start import OnlineSettings, first_gram
 from deeptobit.targets import CensoredTargets, recorded_values
 
@@ -186,8 +186,7 @@ class Standardization:
             out = low, high, edge, sign
             return standard_targets(rows.low, rows.high, tasks.start, location, precision, out)
 
-        with task_pieces(rows.low.shape[1], n_threads) as pieces:
-            closed = sum(pieces.map(work))
+        closed = sum(map_pieces(rows.low.shape[1], n_threads, work))
         return Block(X, low, high, edge, sign, rows.weight / self.weight, closed)
 
     def to_user(self, model: Iterate) -> Iterate:
