@@ -4,7 +4,15 @@ from scipy.optimize import minimize
 from deeptobit.likelihood import Gaussian, evaluate
 from deeptobit.online.adaptive import Validation, penalty_step
 from deeptobit.online.kernels import whitening
-from deeptobit.online.reference import Block, Iterate, RowPlan, learn_batches, learn_rows, rows_of
+from deeptobit.online.reference import (
+    Block,
+    Iterate,
+    RowPlan,
+    learn_batches,
+    learn_rows,
+    rows_of,
+    validation_sums,
+)
 from deeptobit.online.solver import RawRows, Standardization
 from deeptobit.online.start import FeatureMetric, RunningNull, first_gram, is_correlated
 from tests.online.problems import stream
@@ -126,5 +134,6 @@ def test_validation_finds_the_right_length() -> None:
         left, values, right = np.linalg.svd(factor * data.coef, full_matrices=False)
         model = Iterate(values[:2, None] * right[:2], left[:, :2].T.copy(), zero, found.sigma)
         limits = found.sigma, found.sigma
-        found.score(Gaussian(), block, model, 0.0, np.ones(6), limits, None)
+        sums = validation_sums(Gaussian(), block, model)
+        found.score(2000.0, sums, 0.0, np.ones(6), limits, None)
         np.testing.assert_allclose(found.shrinkage(2000.0, 20.0), wanted, atol=0.25)

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Noise
 from deeptobit.online import reference, start
 from deeptobit.online.reference import LEAST_CURVATURE, Block, Iterate, RowPlan
 from deeptobit.online.start import FeatureMetric, OnlineSettings, RunningNull, clip
@@ -91,40 +90,32 @@ class Validation:
         slope, curvature, *nll = np.zeros((7, len(sigma)))
         return cls(slope, curvature, sigma.copy(), np.stack(nll[:3]), np.stack(nll[3:]))
 
-    def score_lengths(
-        self, noise: Noise, block: Block, models: tuple[Iterate, ...], n_threads: int = 1
-    ) -> None:
-        """Score models of several lengths, because a quadratic in κ is crude for the first rows."""
-        rows = float(block.weight.sum())
+    def score_lengths(self, rows: float, nll: FloatArray) -> None:
+        """Take in the nll of a block by models of several lengths, (3, T).
+
+        A quadratic in κ is crude for the first rows.
+        """
         share = rows / max(self.rows + rows, 1e-300)
-        for mean, model in zip(self.nll_by_length, models, strict=True):
-            sums = reference.validation_sums(noise, block, model, n_threads)
-            nll = (sums[0] + sums[5] * np.log(model.sigma)) / max(rows, 1e-300)
-            mean += share * (np.minimum(nll, _LARGEST) - mean)
+        mean = np.minimum(nll / max(rows, 1e-300), _LARGEST)
+        self.nll_by_length += share * (mean - self.nll_by_length)
 
     def score(
         self,
-        noise: Noise,
-        block: Block,
-        model: Iterate,
+        rows: float,
+        sums: FloatArray,
         forget: float,
         observed_share: FloatArray,
         limits: tuple[FloatArray, FloatArray],
         null_nll: tuple[FloatArray, FloatArray] | None,
-        n_threads: int = 1,
-    ) -> tuple[float, float, FloatArray]:
-        """Score a block before anything is learned from it.
+    ) -> float:
+        """Take in the ``validation_sums`` of a block; returns its mean nll per known entry.
 
-        ``null_nll`` is what the null model has kept of the same block as ``scored``. Returns the
-        mean nll per known entry, the weight of the known entries, and that of the observed ones
-        of each task.
+        ``null_nll`` is what the null model has kept of the same block as ``scored``.
         """
-        sums = reference.validation_sums(noise, block, model._replace(sigma=self.sigma), n_threads)
-        nll, _, by_log_sigma, known_by_task, bounded, exact, slope, curvature = sums
-        rows, known = float(block.weight.sum()), float(known_by_task.sum())
         if rows == 0.0:
-            return 0.0, 0.0, exact
-        nll = nll + exact * np.log(self.sigma)
+            return 0.0
+        without_scale, _, by_log_sigma, known, bounded, exact, slope, curvature = sums
+        nll = without_scale + exact * np.log(self.sigma)
         # The mean of all rows at first, a moving average later.
         share = max(1.0 - (1.0 - min(forget, 0.5)) ** rows, rows / (self.rows + rows))
         if null_nll is not None:  # older rows fade
@@ -139,7 +130,7 @@ class Validation:
         self.sigma = clip(self.sigma * np.sqrt(clip(ratio, 0.25, 2.25)), *limits)
         self.rows += rows
         self.observed += float(bounded.sum())
-        return float(nll.sum()) / max(known, 1e-300), known, exact
+        return float(nll.sum()) / max(float(known.sum()), 1e-300)
 
     def shrinkage(self, n: float, start_rows: float) -> FloatArray:
         r"""Length κ_t in [0, 1] of the linear part: the task's own, or that of all tasks if less.
@@ -335,6 +326,7 @@ class AdaptiveLearner:
             Whether null model and metric have seen the rows.
         """
         noise, n_threads = self.settings.noise, self.settings.n_threads
+        validation, rows = self.validation, float(block.weight.sum())
         self.null.scored = None
         if not in_buffer:
             # Each of the first blocks, then one in four: the error of the null model is small.
@@ -343,28 +335,23 @@ class AdaptiveLearner:
             self.n_blocks += 1
             self.metric.add(block.X, block.weight)
         if self.n >= _REWHITEN * self.whitened_at or self.n < 64:
-            self._whiten(float(block.weight.sum()))
+            self._whiten(rows)
         if fresh and in_buffer:
-            lengths = (0.0, 0.5, 1.0)
-            models = tuple(self._of_length(np.full(len(self.null.mean), k)) for k in lengths)
-            self.validation.score_lengths(noise, block, models, n_threads)
+            models = [self._of_length(np.full(len(self.null.mean), k)) for k in (0.0, 0.5, 1.0)]
+            sums = [reference.validation_sums(noise, block, one, n_threads) for one in models]
+            pairs = zip(sums, models, strict=True)
+            nll = [part[0] + part[5] * np.log(one.sigma) for part, one in pairs]
+            validation.score_lengths(rows, np.stack(nll))
         if fresh:
-            objective, known, exact = self.validation.score(
-                noise,
-                block,
-                self.mean,
-                float(self._forget(self.n)),
-                self.moments[1],
-                self._limits(),
-                self.null.scored,
-                n_threads,
-            )
+            model = self.mean._replace(sigma=validation.sigma)
+            found = reference.validation_sums(noise, block, model, n_threads)
+            state = float(self._forget(self.n)), self.moments[1], self._limits(), self.null.scored
+            objective, known, exact = validation.score(rows, found, *state), found[3], found[5]
         else:
-            by_task, _, exact = reference.count_entries(block)
-            objective, known = np.nan, float(by_task.sum())
+            objective, (known, _, exact) = np.nan, reference.count_entries(block)
         log_scales = float(exact @ np.log(self.now.sigma))
         loss, change = self._guarded_step(block)
-        return BlockReport(objective, change, loss + log_scales, known, exact)
+        return BlockReport(objective, change, loss + log_scales, float(known.sum()), exact)
 
     def refit(self, block: Block, gram: FloatArray | None) -> None:
         """One reduced-rank step on all of the first rows, once each of them has been learned.

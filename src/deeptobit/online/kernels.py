@@ -273,16 +273,27 @@ def whiten(
     for part in (now, mean):
         np.dot(there, part.V.copy(), part.V)
         np.dot(back, part.Ut.copy(), part.Ut)
-    turn = np.kron(np.eye(2), there)
-    moments = np.dot(np.dot(turn, both), turn.T)
     for r in range(rank):
+        cross = _form(both, there[r], 0, rank)
         # A nearly singular metric rounds below 0.
-        mine = math.sqrt(max(moments[r, r], 0.0))
-        other = math.sqrt(max(moments[rank + r, rank + r], 0.0))
-        cosine = moments[r, rank + r] / max(mine * other, 1e-150)
+        mine = math.sqrt(max(_form(both, there[r], 0, 0), 0.0))
+        other = math.sqrt(max(_form(both, there[r], rank, rank), 0.0))
+        cosine = cross / max(mine * other, 1e-150)
         if other < 0.1 * mine or other > 10.0 * mine or cosine < 0.3:
-            mean.V[r], mean.Ut[r] = now.V[r], now.Ut[r]
+            for source, out in ((now.V, mean.V), (now.Ut, mean.Ut)):
+                for column in range(source.shape[1]):
+                    out[r, column] = source[r, column]
     return sketch_metric(now.Ut, now.sigma, curvature, damping)
+
+
+@jit_sums
+def _form(matrix: FloatArray, x: FloatArray, row: int, column: int) -> float:
+    """The quadratic form xᵀMx of the block of ``matrix`` that begins there."""
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(len(x)):
+            total += x[i] * matrix[row + i, column + j] * x[j]
+    return total
 
 
 @jit_sums

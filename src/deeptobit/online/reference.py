@@ -269,27 +269,19 @@ def learn_batches(
         return step.learn_batches(block, plan, now, mean, moments)
     loss = squares = 0.0
     for batch, first in enumerate(range(0, len(block.X), plan.every)):
-        rows = slice(first, first + plan.every)
-        gamma, forget = float(plan.step[batch]), float(plan.forget[batch])
-        part, Z = rows_of(block, rows), plan.Z[rows]
-        by_batch = _learn_batch(noise, part, plan, Z, gamma, forget, now, moments, n_threads)
-        loss, squares = loss + by_batch[0], squares + by_batch[1]
+        rows, at = slice(first, first + plan.every), slice(batch, batch + 1)
+        here = plan._replace(Z=plan.Z[rows], step=plan.step[at], forget=plan.forget[at])
+        more = _learn_batch(noise, rows_of(block, rows), here, now, moments, n_threads)
+        loss, squares = loss + more[0], squares + more[1]
         move_towards(mean, now, plan.averaged + batch + 1)
     return loss, squares
 
 
 def _learn_batch(
-    noise: Noise,
-    block: Block,
-    plan: RowPlan,
-    Z: FloatArray,
-    gamma: float,
-    forget: float,
-    now: Iterate,
-    moments: FloatArray,
-    n_threads: int,
+    noise: Noise, block: Block, plan: RowPlan, now: Iterate, moments: FloatArray, n_threads: int
 ) -> tuple[float, float]:
-    n_tasks, weight = len(now.sigma), block.weight
+    n_tasks, weight, Z = len(now.sigma), block.weight, plan.Z
+    gamma, forget = float(plan.step[0]), float(plan.forget[0])
     H = block.X @ now.V.T
 
     def score_piece(piece: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
