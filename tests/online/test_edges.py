@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deeptobit.online import OnlineSettings, OnlineSolver
+from deeptobit.online import OnlineSettings
 from tests.online.problems import is_finite, make, relative_error, solve, stream
 
 BOTH = pytest.mark.parametrize("settings", [{}, {"batch_size": 16}], ids=["rows", "batch"])
@@ -108,34 +108,14 @@ def test_more_features_than_a_full_preconditioner_takes() -> None:
 
 
 def test_errors_say_what_is_wrong() -> None:
-    data = stream(10)
     with pytest.raises(ValueError, match="there is no model yet: call learn"):
-        make(data).result()
-    with pytest.raises(ValueError, match=r"expected X of shape \(n, 8\)"):
-        make(data).learn(data.X[:, :3], data.low, data.high)
-    begun = make(data)
-    begun.learn(data.X, data.low, data.high)
-    with pytest.raises(ValueError, match="a start can only be given before the first rows"):
-        begun.start_from(begun.result())
-    with pytest.raises(ValueError, match="weight must have shape"):
-        make(data).learn(data.X, data.low, data.high, np.ones(3))
-    with pytest.raises(ValueError, match="weights must be finite"):
-        make(data).learn(data.X, data.low, data.high, -np.ones(10))
-    with pytest.raises(ValueError, match="X contains NaN"):
-        make(data).learn(data.X * np.nan, data.low, data.high)
+        make(stream(10)).result()
     with pytest.raises(ValueError, match="rank, batch_size and n_threads must be at least 1"):
         OnlineSettings(rank=0)
-    with pytest.raises(ValueError, match="rank must be at most"):
-        OnlineSolver(OnlineSettings(rank=9), 8, 6)
-    with pytest.raises(ValueError, match="sigma must have shape"):
-        OnlineSolver(OnlineSettings(rank=2, sigma=np.ones(3)), 8, 6)
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"batch_size": 0}, "at least 1"),
-        ({"alpha": -1.0}, "alpha must be"),
-    ]
-    for settings, message in wrong:
-        with pytest.raises(ValueError, match=message):
-            OnlineSettings(rank=1, **settings)
+    with pytest.raises(ValueError, match="at least 1"):
+        OnlineSettings(rank=1, batch_size=0)
+    with pytest.raises(ValueError, match="alpha must be"):
+        OnlineSettings(rank=1, alpha=-1.0)
 
 
 @BOTH

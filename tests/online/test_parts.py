@@ -3,9 +3,16 @@ from scipy.optimize import minimize
 
 from deeptobit.likelihood import Gaussian, evaluate
 from deeptobit.online.adaptive import Validation, penalty_step
-from deeptobit.online.batch import learn_batches
 from deeptobit.online.kernels import whitening
-from deeptobit.online.reference import Block, Iterate, RowPlan, learn_rows, rows_of
+from deeptobit.online.reference import (
+    Block,
+    Iterate,
+    RowPlan,
+    learn_batches,
+    learn_rows,
+    rows_of,
+    validation_sums,
+)
 from deeptobit.online.solver import RawRows, Standardization
 from deeptobit.online.start import FeatureMetric, RunningNull, first_gram, is_correlated
 from tests.online.problems import stream
@@ -51,14 +58,11 @@ def test_a_batch_of_one_is_a_row() -> None:
         now = Iterate(rng.normal(size=(2, 8)), rng.normal(size=(2, 6)), rng.normal(size=6), 2 * one)
         plan = RowPlan(
             1.5 * block.X, np.full(1, 0.1), np.full(1, 0.05), np.eye(2) + 0.2, 1.4,
-            0.1 * one, 5.0 * one, 1.0, 1.0, 1,
+            0.1 * one, 5.0 * one, 1.0, 1.0, 1, 0,
         )  # fmt: skip
-        moments, out = np.full((3, 6), 0.5), np.zeros(2)
-        if batch:
-            learn_batches(Gaussian(), block, plan, now, now.copy(), moments, 0, out, 1)
-        else:
-            learn_rows(Gaussian(), block, plan, now, now.copy(), moments, 0, out)
-        states.append([*now, moments, out])
+        step = Gaussian(), block, plan, now, now.copy(), np.full((3, 6), 0.5)
+        sums = learn_batches(*step, 1) if batch else learn_rows(*step)
+        states.append([*now, step[-1], np.array(sums)])
     for mine, other in zip(*states, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-10)
 
@@ -126,11 +130,10 @@ def test_validation_finds_the_right_length() -> None:
     data = stream(2000)
     for factor, wanted in ((1.0, 1.0), (2.0, 0.5)):
         zero = np.zeros(6)
-        found = Validation(
-            zero, zero.copy(), np.full(6, factor * 3.0), np.zeros((3, 6)), np.zeros((2, 6))
-        )
+        found = Validation.begin(np.full(6, factor * 3.0))
         left, values, right = np.linalg.svd(factor * data.coef, full_matrices=False)
         model = Iterate(values[:2, None] * right[:2], left[:, :2].T.copy(), zero, found.sigma)
         limits = found.sigma, found.sigma
-        found.score(Gaussian(), block, model, 0.0, np.ones(6), limits, None)
+        sums = validation_sums(Gaussian(), block, model)
+        found.score(2000.0, sums, 0.0, np.ones(6), limits, None)
         np.testing.assert_allclose(found.shrinkage(2000.0, 20.0), wanted, atol=0.25)

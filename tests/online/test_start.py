@@ -1,10 +1,8 @@
 """Starting from a given model."""
 
 import numpy as np
-import pytest
 
 from deeptobit.online import OnlineResult, OnlineSettings, OnlineSolver
-from deeptobit.online.reference import Iterate
 from deeptobit.online.solver import RawRows, Standardization
 from tests.online.problems import relative_error, stream
 
@@ -28,20 +26,12 @@ def test_a_good_start_is_better_than_the_first_rows() -> None:
     assert relative_error(found, data.coef) < relative_error(solver.result(), data.coef)
 
 
-def test_a_start_comes_before_the_rows() -> None:
-    data = stream(600)
-    solver = OnlineSolver(OnlineSettings(rank=2), 8, 6)
-    solver.learn(data.X, data.low, data.high)
-    with pytest.raises(ValueError, match="before the first rows"):
-        solver.start_from(solver.result())
-
-
 def test_standard_units_and_back() -> None:
     data, rng = stream(100), np.random.default_rng(0)
     rows = RawRows(5.0 + 3.0 * data.X, data.low, data.high, np.ones(100))
-    units = Standardization.build(rows, center=True, scale_features=True)
-    model = Iterate(
-        rng.normal(size=(2, 8)), rng.normal(size=(2, 6)), rng.normal(size=6), np.ones(6)
-    )
-    for mine, other in zip(units.to_user(units.to_standard(model)), model, strict=True):
-        np.testing.assert_allclose(mine, other, atol=1e-12)
+    units = Standardization.build(rows, OnlineSettings(rank=2))
+    U, V = rng.normal(size=(6, 2)), rng.normal(size=(2, 8))
+    model = OnlineResult(U, V, rng.normal(size=6), np.ones(6), n_seen=100)
+    found = units.to_user(units.to_standard(model), n_seen=100)
+    for name, value in vars(model).items():
+        np.testing.assert_allclose(getattr(found, name), value, atol=1e-12)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from deeptobit.arrays import FloatArray
-from deeptobit.likelihood import Noise
 from deeptobit.online import reference, start
-from deeptobit.online.batch import learn_batches
 from deeptobit.online.reference import LEAST_CURVATURE, Block, Iterate, RowPlan
 from deeptobit.online.start import FeatureMetric, OnlineSettings, RunningNull, clip
 
@@ -86,58 +84,53 @@ class Validation:
     rows: float = 0.0
     observed: float = 0.0
 
-    def score_lengths(
-        self, noise: Noise, block: Block, models: tuple[Iterate, ...], n_threads: int = 1
-    ) -> None:
-        """Score models of several lengths, because a quadratic in κ is crude for the first rows."""
-        rows = float(block.weight.sum())
+    @classmethod
+    def begin(cls, sigma: FloatArray) -> Validation:
+        """Before the first rows."""
+        slope, curvature, *nll = np.zeros((7, len(sigma)))
+        return cls(slope, curvature, sigma.copy(), np.stack(nll[:3]), np.stack(nll[3:]))
+
+    def score_lengths(self, rows: float, nll: FloatArray) -> None:
+        """Take in the nll of a block by models of several lengths, (3, T).
+
+        A quadratic in κ is crude for the first rows.
+        """
         share = rows / max(self.rows + rows, 1e-300)
-        for index, model in enumerate(models):
-            sums = reference.validation_sums(noise, block, model, model.sigma, n_threads)
-            nll = (sums[0] + sums[5] * np.log(model.sigma)) / max(rows, 1e-300)
-            mean = self.nll_by_length[index]
-            mean += share * (np.minimum(nll, _LARGEST) - mean)
+        mean = np.minimum(nll / max(rows, 1e-300), _LARGEST)
+        self.nll_by_length += share * (mean - self.nll_by_length)
 
     def score(
         self,
-        noise: Noise,
-        block: Block,
-        model: Iterate,
+        rows: float,
+        sums: FloatArray,
         forget: float,
         observed_share: FloatArray,
         limits: tuple[FloatArray, FloatArray],
         null_nll: tuple[FloatArray, FloatArray] | None,
-        n_threads: int = 1,
-    ) -> tuple[float, float, FloatArray]:
-        """Score a block before anything is learned from it.
+    ) -> float:
+        """Take in the ``validation_sums`` of a block; returns its mean nll per known entry.
 
-        ``null_nll`` is what the null model has kept of the same block as ``scored``. Returns the
-        mean nll per known entry, the weight of the known entries, and that of the observed ones
-        of each task.
+        ``null_nll`` is what the null model has kept of the same block as ``scored``.
         """
-        sums = reference.validation_sums(noise, block, model, self.sigma, n_threads)
-        rows = float(block.weight.sum())
-        known = float(sums[4].sum())
         if rows == 0.0:
-            return 0.0, 0.0, sums[5]
-        nll = sums[0] + sums[5] * np.log(self.sigma)
+            return 0.0
+        without_scale, _, by_log_sigma, known, bounded, exact, slope, curvature = sums
+        nll = without_scale + exact * np.log(self.sigma)
         # The mean of all rows at first, a moving average later.
         share = max(1.0 - (1.0 - min(forget, 0.5)) ** rows, rows / (self.rows + rows))
-        share = share if self.rows else 1.0
         if null_nll is not None:  # older rows fade
             self.recent_rows = min(self.recent_rows + rows, _RECENT_ROWS)
             recent = rows / self.recent_rows
-            both = np.stack([null_nll[0] + sums[5] * null_nll[1], nll]) / rows
+            both = np.stack([null_nll[0] + exact * null_nll[1], nll]) / rows
             self.recent_nll += recent * (np.minimum(both, _LARGEST) - self.recent_nll)
-        self.slope += share * (sums[1] / rows - self.slope)
-        self.curvature += share * (sums[2] / rows - self.curvature)
+        self.slope += share * (slope / rows - self.slope)
+        self.curvature += share * (curvature / rows - self.curvature)
         # For observed entries this is a running mean of (y − prediction)².
-        ratio = 1.0 - min(forget, 1.0 / rows) * sums[3] / np.maximum(observed_share, 0.05)
+        ratio = 1.0 - min(forget, 1.0 / rows) * by_log_sigma / np.maximum(observed_share, 0.05)
         self.sigma = clip(self.sigma * np.sqrt(clip(ratio, 0.25, 2.25)), *limits)
         self.rows += rows
-        bounded = reference.count_entries(block)[1] if block.closed else sums[5]
         self.observed += float(bounded.sum())
-        return float(nll.sum()) / max(known, 1e-300), known, sums[5]
+        return float(nll.sum()) / max(float(known.sum()), 1e-300)
 
     def shrinkage(self, n: float, start_rows: float) -> FloatArray:
         r"""Length κ_t in [0, 1] of the linear part: the task's own, or that of all tasks if less.
@@ -229,7 +222,7 @@ _ROWS_PER_AVERAGE = 8
 _SLOPE, _FORGET = 4.0, 6.0
 _NULL_ROWS = 1024
 _REWHITEN, _DRIFT = 1.3, 2.0
-_LONG, _FAR, _NOISY = 1.5, 2.0, 1.2  # limits in units of the null model's noise
+_NOISY = 1.2  # the largest σ in units of the null model's
 
 
 @dataclass(kw_only=True)
@@ -293,16 +286,15 @@ class AdaptiveLearner:
         """From the first rows; the spectral start, if none is given, sees half of them."""
         noise, rank = settings.noise, settings.rank
         rng = np.random.default_rng(settings.random_state)
-        n_features, n_tasks = block.X.shape[1], block.low.shape[1]
         null = RunningNull.fit(
             noise, block, free_mean=settings.fit_intercept, n_threads=settings.n_threads
         )
         metric = FeatureMetric.build(block.X, block.weight, gram)
-        half = reference.first_half(block)
+        half = reference.rows_of(block, slice(0, max(1, len(block.X) // 2)))
         if given is None:
             now, curvature = start.spectral_start(noise, half, null, metric, rank)
         else:
-            now, curvature = given.copy(), start.mean_curvature(noise, half, given)
+            now, (_, curvature, _) = given.copy(), start.working_scores(noise, half, given)
         metric.rebuild()
         start.fill_empty(now, metric, rng)
         if sigma is not None:
@@ -317,14 +309,8 @@ class AdaptiveLearner:
             null=null,
             metric=metric,
             moments=np.stack([curvature, bounded / np.maximum(known, 1.0), known / rows]),
-            validation=Validation(
-                np.zeros(n_tasks),
-                np.zeros(n_tasks),
-                now.sigma.copy(),
-                np.zeros((3, n_tasks)),
-                np.zeros((2, n_tasks)),
-            ),
-            start_rows=float(max(n_features, 2 * rank, 20)),
+            validation=Validation.begin(now.sigma),
+            start_rows=float(max(block.X.shape[1], 2 * rank, 20)),
             inverse=np.eye(rank),
         )
 
@@ -340,6 +326,7 @@ class AdaptiveLearner:
             Whether null model and metric have seen the rows.
         """
         noise, n_threads = self.settings.noise, self.settings.n_threads
+        validation, rows = self.validation, float(block.weight.sum())
         self.null.scored = None
         if not in_buffer:
             # Each of the first blocks, then one in four: the error of the null model is small.
@@ -348,28 +335,23 @@ class AdaptiveLearner:
             self.n_blocks += 1
             self.metric.add(block.X, block.weight)
         if self.n >= _REWHITEN * self.whitened_at or self.n < 64:
-            self._whiten(float(block.weight.sum()))
+            self._whiten(rows)
         if fresh and in_buffer:
-            lengths = (0.0, 0.5, 1.0)
-            models = tuple(self._of_length(np.full(len(self.null.mean), k)) for k in lengths)
-            self.validation.score_lengths(noise, block, models, n_threads)
+            models = [self._of_length(np.full(len(self.null.mean), k)) for k in (0.0, 0.5, 1.0)]
+            sums = [reference.validation_sums(noise, block, one, n_threads) for one in models]
+            pairs = zip(sums, models, strict=True)
+            nll = [part[0] + part[5] * np.log(one.sigma) for part, one in pairs]
+            validation.score_lengths(rows, np.stack(nll))
         if fresh:
-            objective, known, exact = self.validation.score(
-                noise,
-                block,
-                self.mean,
-                float(self._forget(self.n)),
-                self.moments[1],
-                self._limits(),
-                self.null.scored,
-                n_threads,
-            )
+            model = self.mean._replace(sigma=validation.sigma)
+            found = reference.validation_sums(noise, block, model, n_threads)
+            state = float(self._forget(self.n)), self.moments[1], self._limits(), self.null.scored
+            objective, known, exact = validation.score(rows, found, *state), found[3], found[5]
         else:
-            by_task, _, exact = reference.count_entries(block)
-            objective, known = np.nan, float(by_task.sum())
+            objective, (known, _, exact) = np.nan, reference.count_entries(block)
         log_scales = float(exact @ np.log(self.now.sigma))
         loss, change = self._guarded_step(block)
-        return BlockReport(objective, change, loss + log_scales, known, exact)
+        return BlockReport(objective, change, loss + log_scales, float(known.sum()), exact)
 
     def refit(self, block: Block, gram: FloatArray | None) -> None:
         """One reduced-rank step on all of the first rows, once each of them has been learned.
@@ -412,50 +394,47 @@ class AdaptiveLearner:
 
     def _guarded_step(self, block: Block) -> tuple[float, float]:
         """Step; if the iterate diverges, go back and halve the step. The loss, and U's change."""
-        moving = ("now", "mean", "averaged", "moments")
-        before = {name: _copied(getattr(self, name)) for name in moving}
-        pace = self.pace
+        before = self.now.copy(), self.mean.copy(), self.moments.copy()
+        pace, size = self.pace, self.settings.batch_size
+        n_updates = -(-len(block.X) // size)
         for _ in range(_MOST_HALVINGS):
-            sums = np.zeros(2)
             with np.errstate(over="ignore", invalid="ignore"):
-                self._step(block, sums)
-                sound = bool(np.isfinite(sums).all()) and self._is_sound()
+                loss, squares = self._step(block)
+                sound = np.isfinite(loss + squares) and self._is_sound()
             if sound:
                 self.pace = min(1.0, _RECOVERY * self.pace)
+                self.averaged += len(block.X) // _ROWS_PER_AVERAGE if size == 1 else n_updates
                 break
-            for name, value in before.items():
-                setattr(self, name, _copied(value))
+            self.now, self.mean = before[0].copy(), before[1].copy()
+            self.moments = before[2].copy()
             self.pace *= 0.5
             self.n_halvings += 1
         else:  # nothing can be learned from this block
-            self.pace, sums = 0.5 * pace, np.zeros(2)
+            self.pace, loss, squares = 0.5 * pace, 0.0, 0.0
             self.n_left_out += 1
         self.n += float(block.weight.sum())
-        updates = -(-len(block.X) // self.settings.batch_size)
-        size = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
-        return float(sums[0]), float(np.sqrt(sums[1] / updates)) / size
+        length = max(float(np.linalg.norm(self.now.Ut)), 1e-300)
+        return loss, float(np.sqrt(squares / n_updates)) / length
 
-    def _step(self, block: Block, sums: FloatArray) -> None:
-        """Move the iterate; add the loss and the squared lengths of the steps of U to ``sums``."""
-        settings, state = self.settings, (self.now, self.mean, self.moments, self.averaged)
-        plan = self._plan(block)
+    def _step(self, block: Block) -> tuple[float, float]:
+        """Move the iterate; the loss, and the squared lengths of the steps of U."""
+        settings, state = self.settings, (self.now, self.mean, self.moments)
         if settings.batch_size == 1:
-            self.averaged = reference.learn_rows(settings.noise, block, plan, *state, sums)
+            sums = reference.learn_rows(settings.noise, block, self._plan(block), *state)
         else:
-            threads = settings.n_threads
-            self.averaged = learn_batches(settings.noise, block, plan, *state, sums, threads)
+            step = settings.noise, block, self._plan(block), *state
+            sums = reference.learn_batches(*step, settings.n_threads)
         if settings.alpha > 0.0:
             pull = float(self._gamma(self.n)) * float(block.weight.sum()) * settings.alpha
             penalty_step(pull, self.now, self.metric, self.inverse, self.moments[0])
+        return sums
 
     def _is_sound(self) -> bool:
         """Keep linear parts and intercepts in their limits; False if the iterate diverged."""
         from deeptobit.online.kernels import restrict
 
-        middle, scale = self.null.mean, self.null.sigma
-        far = _FAR * scale
-        limits = _LONG * scale, middle - far, middle + far
-        return restrict(self._second_moments(), self.now, self.mean, *limits)
+        null = self.null.mean, self.null.sigma
+        return restrict(self._second_moments(), self.now, self.mean, *null)
 
     def _plan(self, block: Block) -> RowPlan:
         lowest, highest = self._limits()
@@ -472,6 +451,7 @@ class AdaptiveLearner:
             float(self.settings.fit_intercept),
             float(self.sigma is None),
             _ROWS_PER_AVERAGE if size == 1 else size,
+            self.averaged,
         )
 
     def _gamma(self, n: FloatArray | float) -> FloatArray | float:
@@ -509,8 +489,3 @@ class AdaptiveLearner:
     def _second_moments(self) -> FloatArray:
         """Second moments of Vx for the iterate and its average, (2R, 2R)."""
         return self.metric.inner(np.concatenate([self.now.V, self.mean.V]))
-
-
-def _copied(value: Any) -> Any:
-    """A copy of an iterate or array; a number is its own."""
-    return value.copy() if isinstance(value, Iterate | np.ndarray) else value

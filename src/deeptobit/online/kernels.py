@@ -1,4 +1,4 @@
-"""Per-task sums over a block of rows, and the entries of a block, for the online solver.
+"""Entries of a block, their sums by task, and small matrices, compiled for the online solver.
 
 Kernels with a ``first`` work on the tasks from there on, as many as they are given σ for.
 """
@@ -190,18 +190,18 @@ def null_sums(block: Block, first: int, mean: FloatArray, sigma: FloatArray) -> 
 
 
 @jit_sums
-def validation_sums(
+def evaluate(
     block: Block, first: int, linear: FloatArray, intercept: FloatArray, sigma: FloatArray
-) -> FloatArray:
-    """Gaussian twin of ``reference.validation_sums``, (6, T)."""
+) -> tuple[FloatArray, FloatArray]:
+    """Gaussian twin of ``reference.evaluate``: (n, T) and (8, T)."""
     _, low, high, edge, sign, weight, closed = block
     n_tasks = len(sigma)
     last = first + n_tasks
     precision = 1.0 / sigma
-    out, z, entry = np.zeros((6, n_tasks)), np.empty(n_tasks), np.empty((4, n_tasks))
-    latent = np.empty(n_tasks)
+    score, sums = np.empty(linear.shape), np.zeros((8, n_tasks))
+    z, latent, entry = np.empty(n_tasks), np.empty(n_tasks), np.empty((4, n_tasks))
     for row in range(len(linear)):
-        share, lifts = weight[row], linear[row]
+        share, lifts, scores = weight[row], linear[row], score[row]
         for task in range(n_tasks):
             latent[task] = lifts[task] + intercept[task]
         edges, sides = edge[row, first:last], sign[row, first:last]
@@ -211,67 +211,28 @@ def validation_sums(
             starts, ends = low[row, first:last], high[row, first:last]
             fill_closed(starts, ends, latent, precision, entry)
         for task in range(n_tasks):
-            start, end, side = starts[task], ends[task], sides[task]
+            start, end, side, g = starts[task], ends[task], sides[task], entry[1, task]
             known = share if start == start else 0.0
             exact = share if start == end else 0.0
             lift = lifts[task] * precision[task]
-            out[0, task] += share * entry[0, task]
-            out[1, task] += share * entry[1, task] * lift
-            out[2, task] += share * entry[2, task] * lift * lift
-            out[3, task] += share * entry[3, task]
-            out[4, task] += known
-            out[5, task] += exact if side == 0.0 else 0.0
-    return out
-
-
-@jit_sums
-def scores(
-    block: Block, first: int, latent: FloatArray, sigma: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Gaussian twin of ``reference.scores``: (n, T) and (5, T)."""
-    _, low, high, edge, sign, weight, closed = block
-    n_tasks = len(sigma)
-    last = first + n_tasks
-    precision = 1.0 / sigma
-    score, out = np.empty(latent.shape), np.zeros((5, n_tasks))
-    z, entry = np.empty(n_tasks), np.empty((4, n_tasks))
-    for row in range(len(latent)):
-        share = weight[row]
-        edges, sides = edge[row, first:last], sign[row, first:last]
-        starts = edges
-        row_entries(edges, sides, latent[row], precision, z, entry)
-        if closed:
-            starts = low[row, first:last]
-            fill_closed(starts, high[row, first:last], latent[row], precision, entry)
-        for task in range(n_tasks):
-            start, side, g = starts[task], sides[task], entry[1, task]
-            known = share if start == start else 0.0
+            sums[0, task] += share * entry[0, task]
+            sums[1, task] += share * entry[2, task]
+            sums[2, task] += share * entry[3, task]
+            sums[3, task] += known
+            sums[4, task] += known if side == 0.0 else 0.0
+            sums[5, task] += exact if side == 0.0 else 0.0
+            sums[6, task] += share * g * lift
+            sums[7, task] += share * entry[2, task] * lift * lift
             g = REACH if g > REACH else (-REACH if g < -REACH else g)
-            score[row, task] = share * g * precision[task]
-            out[0, task] += share * entry[0, task]
-            out[1, task] += share * entry[2, task]
-            out[2, task] += share * entry[3, task]
-            out[3, task] += known
-            out[4, task] += known if side == 0.0 else 0.0
-    return score, out
-
-
-@jit_sums
-def entries(block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Gaussian twin of ``reference.entries``, (n, 4, T)."""
-    _, low, high, edge, sign, _, closed = block
-    out, precision, z = np.empty((len(low), 4, len(sigma))), 1.0 / sigma, np.empty(len(sigma))
-    for row in range(low.shape[0]):
-        row_entries(edge[row], sign[row], latent[row], precision, z, out[row])
-        if closed:
-            fill_closed(low[row], high[row], latent[row], precision, out[row])
-    return out
+            scores[task] = share * g * precision[task]
+    return score, sums
 
 
 # Small matrices of the online solver, compiled: ten by ten numbers are all overhead in NumPy. Loops
 # rather than array expressions, which take three times as long to compile.
 
 _EXPLODED = 1e3  # times the unit variance that Vx has after whitening
+_LONG, _FAR = 1.5, 2.0  # limits in units of the null model's noise
 
 
 @jit_sums
@@ -319,15 +280,10 @@ def whiten(
         other = math.sqrt(max(_form(both, there[r], rank, rank), 0.0))
         cosine = cross / max(mine * other, 1e-150)
         if other < 0.1 * mine or other > 10.0 * mine or cosine < 0.3:
-            _copy_row(now.V, mean.V, r)
-            _copy_row(now.Ut, mean.Ut, r)
+            for source, out in ((now.V, mean.V), (now.Ut, mean.Ut)):
+                for column in range(source.shape[1]):
+                    out[r, column] = source[r, column]
     return sketch_metric(now.Ut, now.sigma, curvature, damping)
-
-
-@jit_sums
-def _copy_row(source: FloatArray, out: FloatArray, row: int) -> None:
-    for column in range(source.shape[1]):
-        out[row, column] = source[row, column]
 
 
 @jit_sums
@@ -372,12 +328,7 @@ def sketch_metric(
 
 @jit_sums
 def restrict(
-    both: FloatArray,
-    now: Iterate,
-    mean: Iterate,
-    most: FloatArray,
-    lowest: FloatArray,
-    highest: FloatArray,
+    both: FloatArray, now: Iterate, mean: Iterate, middle: FloatArray, scale: FloatArray
 ) -> bool:
     """Limit the variance of linear parts and the range of intercepts; False if diverged.
 
@@ -388,10 +339,9 @@ def restrict(
     ----------
     both : array of shape (2R, 2R)
         Second moments of Vx, V of the iterate above V of its average.
-    most : array of shape (T,)
-        Largest deviation of U_tᵀVx.
-    lowest, highest : arrays of shape (T,)
-        Limits of the intercepts.
+    middle, scale : arrays of shape (T,)
+        Of the null model: U_tᵀVx deviates by at most 1.5 of its scale, and an intercept is within
+        2 of it around its mean.
     """
     rank, n_tasks = now.Ut.shape
     total = now.V.sum() + now.Ut.sum() + now.intercept.sum() + now.sigma.sum()
@@ -407,8 +357,9 @@ def restrict(
             variance = 0.0
             for r in range(rank):
                 variance += part.Ut[r, task] * linear[r, task]
-            shrink = min(1.0, most[task] / math.sqrt(max(variance, 1e-300)))
+            shrink = min(1.0, _LONG * scale[task] / math.sqrt(max(variance, 1e-300)))
             for r in range(rank):
                 part.Ut[r, task] *= shrink
-            part.intercept[task] = min(max(part.intercept[task], lowest[task]), highest[task])
+            lowest, highest = middle[task] - _FAR * scale[task], middle[task] + _FAR * scale[task]
+            part.intercept[task] = min(max(part.intercept[task], lowest), highest)
     return True

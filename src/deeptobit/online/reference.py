@@ -7,11 +7,9 @@ here; numba loads on first use, so that importing the package stays quick.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -59,15 +57,6 @@ class Iterate(NamedTuple):
         """The same numbers in other memory, row by row."""
         return Iterate(*(part.copy(order="C") for part in self))
 
-    def set_to(self, other: Iterate) -> None:
-        """Take over the numbers of another iterate."""
-        for mine, theirs in zip(self, other, strict=True):
-            mine[...] = theirs
-
-    def is_finite(self) -> bool:
-        """Whether every number is."""
-        return all(bool(np.isfinite(part.sum())) for part in self)  # NaN and infinity spread
-
 
 class RowPlan(NamedTuple):
     """Steps for the rows of one block.
@@ -88,6 +77,8 @@ class RowPlan(NamedTuple):
         1 or 0.
     every : int
         Rows between two moves of the averages; the size of a batch.
+    averaged : int
+        How often the averages have moved.
     """
 
     Z: FloatArray
@@ -100,6 +91,7 @@ class RowPlan(NamedTuple):
     learns_intercept: float
     learns_sigma: float
     every: int
+    averaged: int
 
 
 def rows_of(block: Block, rows: slice) -> Block:
@@ -113,11 +105,6 @@ def tasks_of(block: Block, tasks: slice) -> Block:
     X, low, high, edge, sign, weight, closed = block
     low, high, edge, sign = (array[:, tasks] for array in (low, high, edge, sign))
     return Block(X, low, high, edge, sign, weight, closed)
-
-
-def first_half(block: Block) -> Block:
-    """The first half of the rows, at least one."""
-    return rows_of(block, slice(0, max(1, len(block.X) // 2)))
 
 
 def count_entries(block: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -222,53 +209,131 @@ def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
 
 
 def learn_rows(
+    noise: Noise, block: Block, plan: RowPlan, now: Iterate, mean: Iterate, moments: FloatArray
+) -> tuple[float, float]:
+    """Sketch and refine for each row in turn: Algorithm 1 with steps of our own.
+
+    Returns the weighted nll, each row by the iterate before its step, infinite if numbers
+    overflowed, and the squared lengths of the steps of U.
+    """
+    if has_kernels(noise):
+        from deeptobit.online import step
+
+        return step.learn_rows(block, plan, now, mean, moments)
+    known, bounded = _kinds(block)
+    loss = squares = 0.0
+    for row, x in enumerate(block.X):
+        weight = float(block.weight[row])
+        gamma, fade = weight * plan.step[row], min(weight * plan.forget[row], 0.5)
+        latent = now.intercept + (now.V @ x) @ now.Ut
+        here = rows_of(block, slice(row, row + 1))
+        entry = _entries(noise, here, latent, now.sigma)[:, 0]
+        loss += weight * float(entry[0].sum())
+        entry[1] = np.clip(entry[1], -REACH, REACH) / now.sigma
+        h = sketch(now, plan, row, x, gamma, entry[1])
+        squares += refine(now, plan, h, gamma, fade, entry, (known[row], bounded[row]), moments)
+        if (row + 1) % plan.every == 0:
+            move_towards(mean, now, plan.averaged + (row + 1) // plan.every)
+    return loss, squares
+
+
+# The same step for several rows at once, as matrix products by pieces of tasks.
+
+
+def learn_batches(
     noise: Noise,
     block: Block,
     plan: RowPlan,
     now: Iterate,
     mean: Iterate,
     moments: FloatArray,
-    averaged: int,
-    out: FloatArray,
-) -> int:
-    """Sketch and refine for each row in turn: Algorithm 1 with steps of our own.
+    n_threads: int,
+) -> tuple[float, float]:
+    r"""Sketch and refine for all rows of a batch together: one step of problems (P:V) and (P:U).
 
-    Parameters
-    ----------
-    averaged : int
-        How often the average has moved.
-    out : array of shape (2,)
-        Gains the weighted nll before each step, and the squared lengths of the steps of U.
+    With K = XPXᵀ and scores g (rows by tasks), the step of V solves the quadratic model of the
+    whole batch,
 
-    Returns
-    -------
-    int
-        The new count of moves of the average.
+    .. math:: V \leftarrow V - \left(\gamma(I+\gamma\rho\,\Omega K)^{-1}\Omega\,g\,U\,G^{-1}
+        \right)^\top XP
+
+    and that of :math:`(U_t, b_t)` solves :math:`(\bar w_t/\gamma + \tilde H^\top\Omega\tilde H)
+    \delta = \tilde H^\top\Omega\,\sigma_t^2 g_t` with :math:`\tilde H = [XV^\top, 1]` after the
+    step of V. For one row both are the steps of :func:`learn_rows`, which returns the same. The
+    average moves after each batch. Gaussian noise has a compiled twin for tasks that are a single
+    piece.
     """
-    if has_kernels(noise):
+    if has_kernels(noise) and len(now.sigma) <= PIECE:
         from deeptobit.online import step
 
-        return step.learn_rows(block, plan, now, mean, moments, averaged, out)
-    kind = _kinds(block)
-    for row, x in enumerate(block.X):
-        weight, fade = block.weight[row], min(block.weight[row] * plan.forget[row], 0.5)
-        entry = _row_entry(noise, block, row, now)
-        out[0] += weight * entry[0].sum()
-        entry[1] = np.clip(entry[1], -REACH, REACH) / now.sigma
-        gamma = weight * plan.step[row]
-        h = sketch(now, plan, row, x, gamma, entry[1])
-        out[1] += refine(now, plan, h, gamma, fade, entry, (kind[0][row], kind[1][row]), moments)
-        if (row + 1) % plan.every == 0:
-            averaged += 1
-            move_towards(mean, now, averaged)
-    return averaged
+        return step.learn_batches(block, plan, now, mean, moments)
+    loss = squares = 0.0
+    for batch, first in enumerate(range(0, len(block.X), plan.every)):
+        rows, at = slice(first, first + plan.every), slice(batch, batch + 1)
+        here = plan._replace(Z=plan.Z[rows], step=plan.step[at], forget=plan.forget[at])
+        more = _learn_batch(noise, rows_of(block, rows), here, now, moments, n_threads)
+        loss, squares = loss + more[0], squares + more[1]
+        move_towards(mean, now, plan.averaged + batch + 1)
+    return loss, squares
 
 
-def _row_entry(noise: Noise, block: Block, row: int, now: Iterate) -> FloatArray:
-    """What :func:`entries` gives for one row, (4, T)."""
-    latent = now.intercept + (now.V @ block.X[row]) @ now.Ut
-    one = rows_of(block, slice(row, row + 1))
-    return np.asarray(entries(noise, one, latent[None], now.sigma)[0])
+def _learn_batch(
+    noise: Noise, block: Block, plan: RowPlan, now: Iterate, moments: FloatArray, n_threads: int
+) -> tuple[float, float]:
+    n_tasks, weight, Z = len(now.sigma), block.weight, plan.Z
+    gamma, forget = float(plan.step[0]), float(plan.forget[0])
+    H = block.X @ now.V.T
+
+    def score_piece(piece: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
+        linear = H @ now.Ut[:, piece]
+        score, sums = evaluate(noise, block, piece, linear, now)
+        return score, sums, score @ now.Ut[:, piece].T
+
+    evaluated = map_pieces(n_tasks, n_threads, score_piece)
+    loss = sum(float(sums[0].sum()) for _, sums, _ in evaluated)
+    pull = sum((pull for _, _, pull in evaluated), np.zeros(()))
+
+    K = Z @ block.X.T
+    system = np.eye(len(H)) + gamma * plan.spread * weight[:, None] * K
+    move = gamma * np.linalg.solve(system, pull @ plan.inverse)
+    now.V[...] -= move.T @ Z
+    H -= K @ move
+    wide = np.column_stack([H, np.full(len(H), plan.learns_intercept)])
+    gram = (wide * weight[:, None]).T @ wide
+    if not np.isfinite(gram).all():
+        return np.inf, 0.0  # the step is then repeated with half its length
+    values, vectors = np.linalg.eigh(gram)
+    turned = (wide @ vectors).T
+
+    def refine_piece(piece: slice) -> float:
+        score, sums, _ = evaluated[piece.start // PIECE]
+        mine, sigma = moments[:, piece], now.sigma[piece]
+        move_moments(mine, sums, float(weight.sum()), min(forget, 0.5))
+        target = turned @ score
+        curvature = np.maximum(mine[0], LEAST_CURVATURE)
+        target *= np.square(sigma) / (curvature / gamma + values[:, None])
+        move = vectors @ target
+        now.Ut[:, piece] -= move[:-1]
+        now.intercept[piece] -= plan.learns_intercept * move[-1]
+        if plan.learns_sigma:
+            sigma *= sigma_factor(forget, sums[2], mine[1])
+            np.clip(sigma, plan.lowest[piece], plan.highest[piece], out=sigma)
+        return float(np.vdot(move[:-1], move[:-1]))
+
+    return loss, sum(map_pieces(n_tasks, n_threads, refine_piece))
+
+
+def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
+    """Move the running means by as much as that many rows would."""
+    known = sums[3]
+    count = np.maximum(known, 1e-300)
+    fade = 1.0 - (1.0 - forget) ** known
+    moments[0] += fade * (sums[1] / count - moments[0])
+    moments[1] += fade * (sums[4] / count - moments[1])
+    moments[2] += (1.0 - (1.0 - forget) ** rows) * (known / max(rows, 1e-300) - moments[2])
+
+
+# The likelihood of a block, and sums over its rows.
 
 
 def _kinds(block: Block) -> tuple[BoolArray, BoolArray]:
@@ -277,18 +342,57 @@ def _kinds(block: Block) -> tuple[BoolArray, BoolArray]:
     return known, known & (block.sign == 0.0)
 
 
-def entries(noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Negative log likelihood, score, curvature and derivative by log σ at σ = 1, (n, 4, T).
+def _entries(noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Negative log likelihood, score, curvature and derivative by log σ at σ = 1, (4, n, T).
 
     The log σ of observed entries is left out, and curvature is taken between 0 and 1.
     """
+    at = _at_unit_scale(noise, block, latent, sigma)
+    return np.stack([at.nll, at.latent, np.clip(at.latent_latent, 0.0, 1.0), at.log_sigma])
+
+
+def _at_unit_scale(
+    noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray
+) -> Derivatives:
+    start, end = (block.low - latent) / sigma, (block.high - latent) / sigma
+    return reference_evaluate(noise, start, end, np.zeros(start.shape), np.ones(1))
+
+
+def _weighted(block: Block, fields: tuple[NDArray[Any], ...]) -> FloatArray:
+    """Weighted sums over the rows, one row of sums for each field."""
+    return np.stack([block.weight @ field.astype(np.float64) for field in fields])
+
+
+def evaluate(
+    noise: Noise, block: Block, piece: slice, linear: FloatArray, model: Iterate
+) -> tuple[FloatArray, FloatArray]:
+    r"""Weighted scores within reach, (n, k), for a piece of k tasks, and sums over rows, (8, k).
+
+    The sums are of nll, curvature and derivative by log σ; of known, bounded and observed entries;
+    and of the derivatives :math:`g\ell` and :math:`w\ell^2` by the length of the linear part ℓ
+    (n, k) of the latent score. The log σ of observed entries is left out of the nll.
+    """
+    intercept, sigma = model.intercept[piece], model.sigma[piece]
     if has_kernels(noise):
         from deeptobit.online import kernels
 
-        return kernels.entries(block, latent, sigma)
-    at = _at_unit_scale(noise, block, latent, sigma)
-    curvature = np.clip(at.latent_latent, 0.0, 1.0)
-    return np.stack([at.nll, at.latent, curvature, at.log_sigma], axis=1)
+        return kernels.evaluate(block, piece.start, linear, intercept, sigma)
+    some, lift = tasks_of(block, piece), linear / sigma
+    nll, score, curvature, by_log_sigma = _entries(noise, some, linear + intercept, sigma)
+    kinds = *_kinds(some), some.low == some.high
+    by_length = score * lift, curvature * lift**2
+    sums = _weighted(block, (nll, curvature, by_log_sigma, *kinds, *by_length))
+    return block.weight[:, None] * np.clip(score, -REACH, REACH) / sigma, sums
+
+
+def validation_sums(noise: Noise, block: Block, model: Iterate, n_threads: int = 1) -> FloatArray:
+    """The sums of :func:`evaluate` over a block that a model has not learned from, (8, T)."""
+    H = block.X @ model.V.T
+
+    def work(piece: slice) -> FloatArray:
+        return evaluate(noise, block, piece, H @ model.Ut[:, piece], model)[1]
+
+    return by_pieces(len(model.sigma), n_threads, work)
 
 
 def null_sums(
@@ -307,62 +411,6 @@ def null_sums(
     return by_pieces(len(sigma), n_threads, work)
 
 
-def validation_sums(
-    noise: Noise, block: Block, model: Iterate, sigma: FloatArray, n_threads: int = 1
-) -> FloatArray:
-    r"""Weighted sums over a block that a model has not learned from, (6, T).
-
-    They are of nll, of the derivatives :math:`g\ell` and :math:`w\ell^2` by the length of the
-    linear part ℓ, of the derivative by log σ, of known and of observed entries.
-    """
-    H = block.X @ model.V.T
-
-    def work(piece: slice) -> FloatArray:
-        shift, scale = model.intercept[piece], sigma[piece]
-        linear = H @ model.Ut[:, piece]
-        if has_kernels(noise):
-            from deeptobit.online import kernels
-
-            return kernels.validation_sums(block, piece.start, linear, shift, scale)
-        some = tasks_of(block, piece)
-        entry, lift = entries(noise, some, linear + shift, scale), linear / scale
-        nll, score, curvature, by_log_sigma = entry.swapaxes(0, 1)
-        known, exact = ~np.isnan(some.low), some.low == some.high
-        fields = nll, score * lift, curvature * lift**2, by_log_sigma, known, exact
-        return _weighted(block, fields)
-
-    return by_pieces(len(sigma), n_threads, work)
-
-
-def scores(
-    noise: Noise, block: Block, piece: slice, latent: FloatArray, sigma: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Weighted scores by the latent within reach, (n, k), for a piece of k tasks, and sums, (5, k).
-
-    The sums are of nll, curvature and derivative by log σ, and of known and of bounded entries.
-    """
-    if has_kernels(noise):
-        from deeptobit.online import kernels
-
-        return kernels.scores(block, piece.start, latent, sigma)
-    some = tasks_of(block, piece)
-    nll, score, curvature, by_log_sigma = entries(noise, some, latent, sigma).swapaxes(0, 1)
-    sums = _weighted(block, (nll, curvature, by_log_sigma, *_kinds(some)))
-    return block.weight[:, None] * np.clip(score, -REACH, REACH) / sigma, sums
-
-
-def _weighted(block: Block, fields: tuple[NDArray[Any], ...]) -> FloatArray:
-    """Weighted sums over the rows, one row of sums for each field."""
-    return np.stack([block.weight @ field.astype(np.float64) for field in fields])
-
-
-def _at_unit_scale(
-    noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray
-) -> Derivatives:
-    start, end = (block.low - latent) / sigma, (block.high - latent) / sigma
-    return reference_evaluate(noise, start, end, np.zeros(start.shape), np.ones(1))
-
-
 # Work that is decoupled by task, in pieces that are shared among threads.
 
 Result = TypeVar("Result")
@@ -370,19 +418,20 @@ Result = TypeVar("Result")
 PIECE = 512  # tasks; fixed, so that results do not depend on the number of threads
 
 
-@dataclass(frozen=True)
-class TaskPieces:
-    """Slices of tasks, and threads to share them, if any."""
+def map_pieces(n_tasks: int, n_threads: int, work: Callable[[slice], Result]) -> list[Result]:
+    """What ``work`` gives for each piece of so many tasks, in their order.
 
-    pieces: list[slice]
-    pool: ThreadPoolExecutor | None
-
-    def map(self, work: Callable[[slice], Result]) -> list[Result]:
-        """Results of the pieces, in their order."""
-        if self.pool is None:
-            return [work(piece) for piece in self.pieces]
+    Examples
+    --------
+    >>> map_pieces(1000, 2, lambda piece: (piece.start, piece.stop))
+    [(0, 512), (512, 1000)]
+    """
+    pieces = [slice(at, min(at + PIECE, n_tasks)) for at in range(0, n_tasks, PIECE)]
+    if n_threads == 1 or len(pieces) == 1:
+        return [work(piece) for piece in pieces]
+    with ThreadPoolExecutor(min(n_threads, len(pieces))) as pool:
         # Each with the caller's context: how NumPy treats an overflow is part of it.
-        waiting = [self.pool.submit(copy_context().run, work, piece) for piece in self.pieces]
+        waiting = [pool.submit(copy_context().run, work, piece) for piece in pieces]
         return [future.result() for future in waiting]
 
 
@@ -394,25 +443,5 @@ def by_pieces(n_tasks: int, n_threads: int, work: Callable[[slice], FloatArray])
     >>> by_pieces(3, 1, lambda piece: np.ones((2, piece.stop - piece.start))).shape
     (2, 3)
     """
-    if n_tasks <= PIECE:
-        return work(slice(0, n_tasks))
-    with task_pieces(n_tasks, n_threads) as tasks:
-        return np.hstack(tasks.map(work))
-
-
-@contextmanager
-def task_pieces(n_tasks: int, n_threads: int) -> Iterator[TaskPieces]:
-    """The pieces of so many tasks, with threads while the context lasts.
-
-    Examples
-    --------
-    >>> with task_pieces(1000, n_threads=2) as tasks:
-    ...     tasks.map(lambda piece: (piece.start, piece.stop))
-    [(0, 512), (512, 1000)]
-    """
-    pieces = [slice(at, min(at + PIECE, n_tasks)) for at in range(0, n_tasks, PIECE)]
-    if n_threads == 1 or len(pieces) == 1:
-        yield TaskPieces(pieces, None)
-        return
-    with ThreadPoolExecutor(min(n_threads, len(pieces))) as pool:
-        yield TaskPieces(pieces, pool)
+    parts = map_pieces(n_tasks, n_threads, work)
+    return parts[0] if len(parts) == 1 else np.hstack(parts)

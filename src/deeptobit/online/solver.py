@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from deeptobit.arrays import FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
-from deeptobit.online.reference import Block, Iterate, rows_of, task_pieces
+from deeptobit.online.reference import Block, Iterate, map_pieces, rows_of
 from deeptobit.online.start import OnlineSettings, first_gram
 from deeptobit.targets import CensoredTargets, recorded_values
 
@@ -151,7 +151,7 @@ class Standardization:
         return cls(zero(n_features), one(n_features), zero(n_tasks), one(n_tasks), 1.0)
 
     @classmethod
-    def build(cls, rows: RawRows, *, center: bool, scale_features: bool) -> Standardization:
+    def build(cls, rows: RawRows, settings: OnlineSettings) -> Standardization:
         """Mean and spread of the first rows; a bound counts as its value."""
         heavy = rows.weight[rows.weight > 0.0]
         unit = float(heavy.mean()) if len(heavy) else 1.0
@@ -163,13 +163,11 @@ class Standardization:
         if not known.all():
             values, share = np.where(known, values, 0.0), share[:, None] * known
         target_mean, target_scale = _moments(values, share)
-        if not center:
-            feature_scale, target_scale = (
-                np.hypot(feature_scale, feature_mean),
-                np.hypot(target_scale, target_mean),
-            )
+        if not settings.fit_intercept:
+            feature_scale = np.hypot(feature_scale, feature_mean)
+            target_scale = np.hypot(target_scale, target_mean)
             feature_mean, target_mean = np.zeros_like(feature_mean), np.zeros_like(target_mean)
-        if not scale_features:
+        if not settings.standardize:
             feature_scale = np.ones_like(feature_scale)
         return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
 
@@ -186,23 +184,21 @@ class Standardization:
             out = low, high, edge, sign
             return standard_targets(rows.low, rows.high, tasks.start, location, precision, out)
 
-        with task_pieces(rows.low.shape[1], n_threads) as pieces:
-            closed = sum(pieces.map(work))
+        closed = sum(map_pieces(rows.low.shape[1], n_threads, work))
         return Block(X, low, high, edge, sign, rows.weight / self.weight, closed)
 
-    def to_user(self, model: Iterate) -> Iterate:
+    def to_user(self, model: Iterate, n_seen: int) -> OnlineResult:
         """Parameters for raw X and raw targets."""
-        V = model.V / self.feature_scale
-        Ut = model.Ut * self.target_scale
+        V, U = model.V / self.feature_scale, (model.Ut * self.target_scale).T
         shift = self.target_mean + model.intercept * self.target_scale
-        return Iterate(V, Ut, shift - (V @ self.feature_mean) @ Ut, model.sigma * self.target_scale)
+        intercept, sigma = shift - U @ (V @ self.feature_mean), model.sigma * self.target_scale
+        return OnlineResult(np.ascontiguousarray(U), V, intercept, sigma, n_seen)
 
-    def to_standard(self, model: Iterate) -> Iterate:
+    def to_standard(self, model: OnlineResult) -> Iterate:
         """What :meth:`to_user` undoes."""
-        V = model.V * self.feature_scale
-        Ut = model.Ut / self.target_scale
-        shift = model.intercept + (model.V @ self.feature_mean) @ model.Ut - self.target_mean
-        return Iterate(V, Ut, shift / self.target_scale, model.sigma / self.target_scale)
+        shift = model.intercept + model.U @ (model.V @ self.feature_mean) - self.target_mean
+        Ut, sigma = model.U.T / self.target_scale, model.sigma / self.target_scale
+        return Iterate(model.V * self.feature_scale, Ut, shift / self.target_scale, sigma)
 
 
 def _moments(values: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -330,13 +326,6 @@ class OnlineSolver:
     """
 
     def __init__(self, settings: OnlineSettings, n_features: int, n_tasks: int) -> None:
-        if settings.rank > min(n_features, n_tasks):
-            raise ValueError(
-                f"rank must be at most min(n_features, n_tasks) = {min(n_features, n_tasks)}; "
-                f"got {settings.rank}"
-            )
-        if settings.sigma is not None and np.shape(settings.sigma) != (n_tasks,):
-            raise ValueError(f"sigma must have shape ({n_tasks},); got {np.shape(settings.sigma)}")
         self.settings = settings
         self.n_features, self.n_tasks = n_features, n_tasks
         batch = settings.batch_size
@@ -371,8 +360,6 @@ class OnlineSolver:
 
     def start_from(self, model: OnlineResult) -> None:
         """Start from a given model instead of the first rows; must come before them."""
-        if self.n_seen:
-            raise ValueError("a start can only be given before the first rows")
         self._given = model
 
     def learn(self, X: Any, low: Any, high: Any, weight: Any = None) -> None:
@@ -387,7 +374,6 @@ class OnlineSolver:
         weight : array of shape (n,), optional
             Weights of rows; their mean over the first rows is the unit.
         """
-        self._check(X, low, high, weight)
         for rows in self._buffer.blocks(X, low, high, weight, self._next_block):
             self._process(rows)
 
@@ -401,10 +387,7 @@ class OnlineSolver:
             solver._process(solver._buffer.take())
         if solver._learner is None:
             raise ValueError("there is no model yet: call learn with at least one row")
-        model = solver._units.to_user(solver._learner.result())
-        return OnlineResult(
-            np.ascontiguousarray(model.Ut.T), model.V, model.intercept, model.sigma, self.n_seen
-        )
+        return solver._units.to_user(solver._learner.result(), self.n_seen)
 
     def _next_block(self) -> int:
         """Rows of the next block: half of those before it, between 64 and 256."""
@@ -414,33 +397,25 @@ class OnlineSolver:
         doublings = max(self._n_processed // (2 * block), 1).bit_length() - 1
         return block * min(1 << doublings, _MOST_BLOCKS)
 
-    def _first_blocks(self, n_rows: int) -> int:
-        """Rows of a block among the first rows: a quarter of them.
-
-        Iterates move far there, so that coordinates and limits have to follow.
-        """
-        return max(_SMALLEST_BLOCK, -(-n_rows // 4))
-
     def _process(self, rows: RawRows) -> None:
         n_rows, settings = len(rows.weight), self.settings
         if self._learner is not None:
             block = self._units.block(rows, settings.n_threads)
             self._learn_block(block, fresh=True, in_buffer=False)
             return
-        self._units = Standardization.build(
-            rows,
-            center=settings.fit_intercept,
-            scale_features=settings.standardize,
+        units = Standardization.build(rows, settings)
+        self._units, block = units, units.block(rows, settings.n_threads)
+        sigma, gram = settings.sigma, first_gram(block.X, block.weight)
+        given, self._given = self._given, None
+        self._learner = AdaptiveLearner.begin(
+            settings,
+            None if sigma is None else sigma / units.target_scale,
+            block,
+            gram,
+            None if given is None else units.to_standard(given),
         )
-        block = self._units.block(rows, settings.n_threads)
-        sigma = None if settings.sigma is None else settings.sigma / self._units.target_scale
-        start = None if self._given is None else self._units.to_standard(_iterate(self._given))
-        gram = first_gram(block.X, block.weight)
-        self._learner, self._given = (
-            AdaptiveLearner.begin(settings, sigma, block, gram, start),
-            None,
-        )
-        size = self._first_blocks(n_rows)
+        # A quarter each: iterates move far there, so that coordinates and limits have to follow.
+        size = max(_SMALLEST_BLOCK, -(-n_rows // 4))
         for first in range(0, n_rows, size):
             part = rows_of(block, slice(first, first + size))
             self._learn_block(part, fresh=first >= n_rows // 2, in_buffer=True)
@@ -462,27 +437,6 @@ class OnlineSolver:
                 online_loss=self._loss / max(self._weight, 1e-300),
             )
         )
-
-    def _check(self, X: Any, low: Any, high: Any, weight: Any) -> None:
-        n_rows = X.shape[0]
-        found = X.shape[1:], np.shape(low), np.shape(high)
-        entries = (n_rows, self.n_tasks)
-        if found != ((self.n_features,), entries, entries):
-            raise ValueError(
-                f"expected X of shape (n, {self.n_features}) and low, high of shape "
-                f"(n, {self.n_tasks}); got {X.shape}, {np.shape(low)} and {np.shape(high)}"
-            )
-        if weight is not None and np.shape(weight) != (n_rows,):
-            raise ValueError(f"weight must have shape ({n_rows},); got {np.shape(weight)}")
-        if weight is not None and not np.all((np.asarray(weight) >= 0) & np.isfinite(weight)):
-            raise ValueError("weights must be finite and not negative")
-        sparse = bool(issparse(X))
-        if not np.isfinite(X.data if sparse else X).all():
-            raise ValueError("X contains NaN or infinity")
-
-
-def _iterate(model: OnlineResult) -> Iterate:
-    return Iterate(model.V, model.U.T, model.intercept, model.sigma)
 
 
 _CHUNK_ROWS = 8192

@@ -14,14 +14,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Noise
 from deeptobit.online import reference
-from deeptobit.online.reference import (
-    LEAST_CURVATURE,
-    REACH,
-    Block,
-    Iterate,
-    count_entries,
-    entries,
-)
+from deeptobit.online.reference import LEAST_CURVATURE, Block, Iterate
 
 
 @dataclass(frozen=True)
@@ -306,18 +299,13 @@ def reduced_rank_step(
 
     XᵀX may be given as ``gram``. Returns the model after the step, and w̄.
     """
-    sigma = model.sigma
-    latent = block.X @ model.V.T @ model.Ut + model.intercept
-    entry = entries(noise, block, latent, sigma)
-    known = np.maximum(count_entries(block)[0], 1.0)
-    curvature = np.maximum(block.weight @ entry[:, 2] / known, LEAST_CURVATURE)
+    score, curvature, known = working_scores(noise, block, model)
     fill = np.maximum(known / max(float(block.weight.sum()), 1.0), 0.2)  # missing counts as 0 in E
-    unit = sigma / np.sqrt(curvature)
-    X, E = block.X, clip(entry[:, 1], -REACH, REACH)
-    E *= -1.0 / (np.sqrt(curvature) * fill)
+    unit = model.sigma / np.sqrt(curvature)
+    X, E = block.X, score * (-unit / fill)
     if not (block.weight == 1.0).all():
         root = np.sqrt(block.weight)[:, None]
-        X, E = root * X, root * E
+        X, E = root * X, E / np.where(root > 0.0, root, 1.0)
     if first:
         ridge = _RIDGE_START * sum(X.shape)
         W = _tuned_ridge(X, E, ridge, metric) if metric.is_full else _RidgeSolver(X, ridge).apply(E)
@@ -333,16 +321,18 @@ def reduced_rank_step(
                 along = solver.moments(V.T)
                 Q = np.linalg.qr(U @ (model.V @ along) + E.T @ solver.adjoint(along))[0]
             V = (model.V.T @ (U.T @ Q) + solver.apply(E @ Q)).T
-    after = Iterate(V, unit * Q.T, model.intercept, sigma)
+    after = Iterate(V, unit * Q.T, model.intercept, model.sigma)
     return after.copy(), curvature  # the copy is in the order that the kernels walk through
 
 
-def mean_curvature(noise: Noise, block: Block, model: Iterate) -> FloatArray:
-    """Mean curvature of a known entry under a model, (T,)."""
-    latent = block.X @ model.V.T @ model.Ut + model.intercept
-    entry = entries(noise, block, latent, model.sigma)
-    known = np.maximum(count_entries(block)[0], 1.0)
-    return np.maximum(block.weight @ entry[:, 2] / known, LEAST_CURVATURE)
+def working_scores(
+    noise: Noise, block: Block, model: Iterate
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weighted scores within reach, (n, T); mean curvature and weight of known entries, (T,)."""
+    all_tasks = slice(0, len(model.sigma))
+    score, sums = reference.evaluate(noise, block, all_tasks, block.X @ model.V.T @ model.Ut, model)
+    known = np.maximum(sums[3], 1.0)
+    return score, np.maximum(sums[1] / known, LEAST_CURVATURE), known
 
 
 def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) -> None:

@@ -99,72 +99,49 @@ def sigma_factor(fade: float, by_log_sigma: float, bounded: float) -> float:
     return 1.0 + change
 
 
-@jit_inside
-def evaluate_row(
-    now: Iterate,
-    x: FloatArray,
-    edges: FloatArray,
-    sides: FloatArray,
-    h: FloatArray,
-    latent: FloatArray,
-    precision: FloatArray,
-    distance: FloatArray,
-    entry: FloatArray,
-) -> None:
-    """Write h = Vx, the latent scores, 1/σ, and what ``row_entries`` gives of them, (4, T)."""
-    V, Ut, intercept, sigma = now
-    rank, n_tasks = Ut.shape
-    for r in range(rank):
-        total = 0.0
-        for j in range(len(x)):
-            total += V[r, j] * x[j]
-        h[r] = total
-    for t in range(n_tasks):
-        latent[t] = intercept[t]
-        precision[t] = 1.0 / sigma[t]
-    for r in range(rank):
-        scale = h[r]
-        for t in range(n_tasks):
-            latent[t] += Ut[r, t] * scale
-    kernels.row_entries(edges, sides, latent, precision, distance, entry)
-
-
 @jit_sums
 def learn_rows(
-    block: Block,
-    plan: RowPlan,
-    now: Iterate,
-    mean: Iterate,
-    moments: FloatArray,
-    averaged: int,
-    out: FloatArray,
-) -> int:
+    block: Block, plan: RowPlan, now: Iterate, mean: Iterate, moments: FloatArray
+) -> tuple[float, float]:
     """Gaussian twin of ``reference.learn_rows``."""
     X, low, high, edge, sign, weight, closed = block
-    rank, n_tasks = now.Ut.shape
+    V, Ut, intercept, sigma = now
+    rank, n_tasks = Ut.shape
     h, pull, entry = np.empty(rank), np.empty(rank), np.empty((4, n_tasks))
     latent, precision = np.empty(n_tasks), np.empty(n_tasks)
     distance, score = np.empty(n_tasks), np.empty(n_tasks)
+    loss = squares = 0.0
     for row in range(len(X)):
         x, starts, sides = X[row], edge[row], sign[row]
         gamma, fade = weight[row] * plan.step[row], min(weight[row] * plan.forget[row], 0.5)
-        evaluate_row(now, x, starts, sides, h, latent, precision, distance, entry)
+        for r in range(rank):
+            total = 0.0
+            for j in range(len(x)):
+                total += V[r, j] * x[j]
+            h[r] = total
+        for t in range(n_tasks):
+            latent[t] = intercept[t]
+            precision[t] = 1.0 / sigma[t]
+        for r in range(rank):
+            scale = h[r]
+            for t in range(n_tasks):
+                latent[t] += Ut[r, t] * scale
+        kernels.row_entries(starts, sides, latent, precision, distance, entry)
         if closed:  # the edge of an interval is NaN, as if it were missing
             starts = low[row]
             kernels.fill_closed(starts, high[row], latent, precision, entry)
-        loss = 0.0
+        nll = 0.0
         for t in range(n_tasks):
-            loss += entry[0, t]
+            nll += entry[0, t]
             g = entry[1, t]
             g = REACH if g > REACH else (-REACH if g < -REACH else g)
             score[t] = g * precision[t]
-        out[0] += weight[row] * loss
+        loss += weight[row] * nll
         sketch(now, plan, row, x, gamma, score, h, pull)
-        out[1] += refine(now, plan, h, gamma, fade, entry, score, starts, sides, moments)
+        squares += refine(now, plan, h, gamma, fade, entry, score, starts, sides, moments)
         if (row + 1) % plan.every == 0:
-            averaged += 1
-            move_towards(mean, now, averaged)
-    return averaged
+            move_towards(mean, now, plan.averaged + (row + 1) // plan.every)
+    return loss, squares
 
 
 @jit_sums
@@ -186,7 +163,7 @@ def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
 
 @jit_sums
 def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
-    """Twin of ``batch.move_moments``."""
+    """Twin of ``reference.move_moments``."""
     fade_rows = 1.0 - (1.0 - forget) ** rows
     for t in range(moments.shape[1]):
         known = sums[3, t]
@@ -199,18 +176,13 @@ def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: flo
 
 @jit_sums
 def learn_batches(
-    block: Block,
-    plan: RowPlan,
-    now: Iterate,
-    mean: Iterate,
-    moments: FloatArray,
-    averaged: int,
-    out: FloatArray,
-) -> int:
-    """Gaussian twin of ``batch.learn_batches``."""
+    block: Block, plan: RowPlan, now: Iterate, mean: Iterate, moments: FloatArray
+) -> tuple[float, float]:
+    """Gaussian twin of ``reference.learn_batches``."""
     X, low, high, edge, sign, weight, closed = block
     V, Ut, intercept, sigma = now
     rank = len(V)
+    loss = squares = 0.0
     for index, first in enumerate(range(0, len(X), plan.every)):
         last = first + plan.every
         x, z, share = X[first:last], plan.Z[first:last], weight[first:last]
@@ -218,16 +190,19 @@ def learn_batches(
         edges, sides = edge[first:last], sign[first:last]
         gamma, fade = plan.step[index], plan.forget[index]
         H = np.dot(x, V.T)
-        latent = np.dot(H, Ut)
-        latent += intercept
         part = Block(x, starts, ends, edges, sides, share, closed)
-        score, sums = kernels.scores(part, 0, latent, sigma)
-        out[0] += sums[0].sum()
+        score, sums = kernels.evaluate(part, 0, np.dot(H, Ut), intercept, sigma)
+        loss += sums[0].sum()
         move_moments(moments, sums, share.sum(), min(fade, 0.5))
 
         K = np.dot(z, x.T)
+        system = gamma * plan.spread * share.reshape(-1, 1) * K
+        for row in range(len(x)):
+            system[row, row] += 1.0
         pull = np.dot(np.dot(score, Ut.T), plan.inverse)
-        move = sketch_batch(K, pull, share, gamma, plan.spread)
+        if not is_finite(system.sum() + pull.sum()):
+            return np.inf, squares  # the step is then repeated with half its length
+        move = gamma * np.linalg.solve(system, pull)
         V -= np.dot(move.T, z)
         H -= np.dot(K, move)
         wide = np.full((len(x), rank + 1), plan.learns_intercept)
@@ -236,8 +211,7 @@ def learn_batches(
                 wide[row, r] = H[row, r]
         gram = np.dot((wide * share.reshape(-1, 1)).T, wide)
         if not is_finite(gram.sum()):
-            V.fill(np.nan)  # the step is then repeated with half its length
-            return averaged
+            return np.inf, squares
         values, vectors = np.linalg.eigh(gram)
         target = np.dot(np.dot(wide, vectors).T, score)
         for k in range(rank + 1):
@@ -245,62 +219,14 @@ def learn_batches(
             for t in range(len(sigma)):
                 damping = max(moments[0, t], LEAST_CURVATURE) / gamma
                 target[k, t] *= sigma[t] * sigma[t] / (damping + value)
-        move, length = np.dot(vectors, target), 0.0
+        step = np.dot(vectors, target)
         for r in range(rank):
             for t in range(len(sigma)):
-                Ut[r, t] -= move[r, t]
-                length += move[r, t] * move[r, t]
-        out[1] += length
+                Ut[r, t] -= step[r, t]
+                squares += step[r, t] * step[r, t]
         for t in range(len(sigma)):
             scale = sigma[t] * sigma_factor(plan.learns_sigma * fade, sums[2, t], moments[1, t])
             sigma[t] = min(max(scale, plan.lowest[t]), plan.highest[t])
-            intercept[t] -= plan.learns_intercept * move[rank, t]
-        averaged += 1
-        move_towards(mean, now, averaged)
-    return averaged
-
-
-@jit_sums
-def sketch_batch(
-    K: FloatArray, pull: FloatArray, weight: FloatArray, gamma: float, spread: float
-) -> FloatArray:
-    """Problem (P:V) of a batch: γ(I + γρΩK)⁻¹ pull, by Cholesky with Ω^{1/2} on both sides.
-
-    The right-hand sides are further rows of the matrix: their part of the factor is half of the
-    solution.
-    """
-    n, rank = pull.shape
-    root = np.sqrt(weight)
-    L = np.empty((n + rank, n))
-    for i in range(n):
-        scale = gamma * spread * root[i]
-        for j in range(i + 1):
-            L[i, j] = scale * root[j] * K[i, j]
-        L[i, i] += 1.0
-        scale = 1.0 / root[i] if root[i] > 0.0 else 1.0
-        for r in range(rank):
-            L[n + r, i] = scale * pull[i, r]
-    sound = True
-    for j in range(n):
-        above, pivot = L[j, :j], L[j, j]
-        for k in range(len(above)):
-            pivot -= above[k] * above[k]
-        sound &= pivot > 0.0
-        scale = 1.0 / np.sqrt(pivot)
-        L[j, j] = scale
-        for i in range(j + 1, n + rank):
-            row, total = L[i, :j], L[i, j]
-            for k in range(len(row)):
-                total -= row[k] * above[k]
-            L[i, j] = scale * total
-    step = np.empty((n, rank))
-    for i in range(n - 1, -1, -1):
-        above = L[i, :i]
-        # Rounding of a nearly singular metric: treat rows as if they were orthogonal.
-        alone = gamma / (1.0 + gamma * spread * weight[i] * max(K[i, i], 0.0))
-        for r in range(rank):
-            value, row = L[n + r, i] * L[i, i], L[n + r, :i]
-            step[i, r] = gamma * root[i] * value if sound else alone * pull[i, r]
-            for k in range(len(row)):
-                row[k] -= value * above[k]
-    return step
+            intercept[t] -= plan.learns_intercept * step[rank, t]
+        move_towards(mean, now, plan.averaged + index + 1)
+    return loss, squares
