@@ -47,32 +47,31 @@ def fit(
 
     Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
     """
-    path = out or common.named(study).with_suffix(".deeptobit")
+    settings = studies.read_study(study)
+    table = data or settings.data_path
+    path = common.output_file(out, study, ".deeptobit", force, table)
     cards = reports.card_files(path)
-    with common.one_sentence(as_json):
-        settings = studies.read_study(study)
-        table = data or settings.data_path
-        for file in (path, *cards):
-            common.check_output(file, force, study, table)
-        if checkpoint is not None:
-            common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
-        limits = studies.memory
-        limit = limits.read_bytes(memory) if memory else limits.available_memory()
-        with Console(stderr=True).status("Opening the table …"):
-            opened = studies.open_data(settings, table)
-        check = studies.check_memory(settings, opened, limit, jobs)
-        if check.enough:
-            fitted = _fit_in_memory(settings, opened, jobs, accept or [])
-        else:
-            why = f"{check.shortage}, so its rows are streamed: {_how_streamed(settings)}"
-            Console(stderr=True).print(escape(why), soft_wrap=True, highlight=False)
-            _examine_some(settings, opened, accept or [])
-            fitted = _fit_streamed(settings, opened, checkpoint)
-        card = reports.study_card(fitted)  # before the model is written: both appear, or neither
-        studies.save_fitted(fitted, path)
-        reports.write_card(card, path)
-        if checkpoint is not None and fitted.streamed:
-            checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
+    for file in cards:
+        common.check_output(file, force, study, table)
+    if checkpoint is not None:
+        common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
+    limits = studies.memory
+    limit = limits.read_bytes(memory) if memory else limits.available_memory()
+    with Console(stderr=True).status("Opening the table …"):
+        opened = studies.open_data(settings, table)
+    check = studies.check_memory(settings, opened, limit, jobs)
+    if check.enough:
+        fitted = _fit_in_memory(settings, opened, jobs, accept or [])
+    else:
+        why = f"{check.shortage}, so its rows are streamed: {_how_streamed(settings)}"
+        Console(stderr=True).print(escape(why), soft_wrap=True, highlight=False)
+        _examine_some(settings, opened, accept or [])
+        fitted = _fit_streamed(settings, opened, checkpoint)
+    card = reports.study_card(fitted)  # before the model is written: both appear, or neither
+    studies.save_fitted(fitted, path)
+    reports.write_card(card, path)
+    if checkpoint is not None and fitted.streamed:
+        checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
     if as_json:
         common.print_json(
             {

@@ -9,6 +9,7 @@ import pandas as pd
 
 from deeptobit.app.study.config import MixedSettings, Study
 from deeptobit.app.study.data import StudyData, as_targets, read_entries, read_groups
+from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import MixedTobitRegressor
@@ -181,18 +182,18 @@ def _crps(y: Predictive, values: FloatArray) -> FloatArray:
 
 
 def forecast_table(
-    model: MixedTobitRegressor,
-    study: Study,
-    encoder: Any,
-    table: Table,
-    at: Sequence[float],
-    coverage: float,
+    fitted: FittedStudy, table: Table, at: Sequence[float], coverage: float
 ) -> pd.DataFrame:
     """Forecasts of the people of a table, each ``at`` so long after their last visit.
 
     One row per person, horizon and target: mean, interval, and probabilities of the bounds. Other
     features stay as they were at the last visit.
     """
+    model, study = fitted.model, fitted.study
+    if not isinstance(model, MixedTobitRegressor):
+        raise StudyError(
+            'this is no model of repeated visits, as fit makes of a study with kind = "mixed"'
+        )
     groups = read_groups(study, table)
     if groups is None or study.data.time is None:
         raise StudyError("forecasts need [data] group and [data] time in the study of the model")
@@ -200,7 +201,7 @@ def forecast_table(
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
     if not at or not np.isfinite(at).all() or min(at) <= 0.0:
         raise StudyError("--at takes positive numbers, such as 6,12,24, in the unit of time")
-    X, targets = encoder.encode(table), as_targets(study, read_entries(study, table))
+    X, targets = fitted.encoder.encode(table), as_targets(study, read_entries(study, table))
     time = read_times(study, X)
     assert time is not None
     known = model.condition(X, targets, groups=groups, time=time)
