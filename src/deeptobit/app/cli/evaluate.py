@@ -80,9 +80,10 @@ def evaluate(
             read = _of_dataset(dataset, path) if study is None else _of_study(study, data)
             problem, protocol, network = read
         common.print_warnings(console, messages)
-        changes: dict[str, Any] = {"repeats": repeats, "train_shares": shares}
-        changes = {name: value for name, value in changes.items() if value is not None}
-        protocol = replace(protocol, **changes, **{"method": "splits"} if changes else {})
+        if repeats is not None:
+            protocol = replace(protocol, method="splits", repeats=repeats)
+        if shares is not None:
+            protocol = replace(protocol, method="splits", train_shares=shares)
         names = None if methods is None else [name.strip() for name in methods.split(",")]
         chosen = studies.make_methods(names, network=network, seed=protocol.seed)
         store = None if out is None else studies.open_store(out, problem, chosen, protocol)

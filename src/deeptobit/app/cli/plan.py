@@ -60,9 +60,9 @@ def plan(
         )
     answer = tried.iloc[-1]
     if as_json:
-        rows = tried.to_dict("records")
+        records = tried.to_dict("records")
         about = {name: getattr(found, name) for name in ("effect", "mean", "sigma", "others")}
-        common.print_json({"people": int(answer["people"]), **about, "tried": rows})
+        common.print_json({"people": int(answer["people"]), **about, "tried": records})
         return
     rows = []
     for _, row in tried.iterrows():
