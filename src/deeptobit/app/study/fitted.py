@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from deeptobit import estimators, files
 from deeptobit.app.study.config import Source, Study, parse_study
@@ -237,14 +238,20 @@ def _from_state(state: Mapping[str, Any]) -> FittedStudy:
 
 
 def predict_rows(
-    model: StudyModel, X: pd.DataFrame, lower: FloatArray, upper: FloatArray
+    model: StudyModel,
+    X: pd.DataFrame,
+    lower: FloatArray,
+    upper: FloatArray,
+    groups: NDArray[Any] | None = None,
 ) -> Predictive:
-    """Predictive distributions of shape (N, T), σ too, within bounds of shape (T,) or (N, T)."""
+    """Predictive distributions of shape (N, T), σ too, within bounds of shape (T,) or (N, T).
+
+    ``groups`` are the people of the rows, if a mixed model is to use what it knows of them.
+    """
     if isinstance(model, estimators.MixedTobitRegressor):
         shape = len(X), len(model.target_names_)
-        return model._at(X, None, None)._predictive(
-            X, *np.broadcast_arrays(lower, upper, np.empty(shape))[:2]
-        )
+        bounds = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
+        return model._at(X, groups, None)._predictive(X, *bounds)
     latent = model.predict(X, kind="latent")
     sigma = np.broadcast_to(model.sigma_, latent.shape)
     return Predictive(model.noise_, latent, sigma, lower, upper)
