@@ -20,14 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import deeptobit
@@ -206,16 +199,20 @@ def target_table(table: Any, columns: Columns) -> Table:
 
 
 @contextmanager
-def progress_bar(label: str, count: ProgressColumn) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on a terminal; it is told how much is done, of how much, and its label."""
+def progress_bar(label: str) -> Iterator[Callable[..., None]]:
+    """A bar on a terminal; it is told how much is done, of how much, and its label if that changes.
+
+    Less than before means that a new pass begins.
+    """
     console = Console(stderr=True)
+    count = MofNCompleteColumn()
     columns = TextColumn("{task.description}"), BarColumn(), count, TimeElapsedColumn()
     quiet = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
         task = bar.add_task(label, total=None)
 
-        def show(done: int, total: int, label: str) -> None:
-            if done < bar.tasks[task].completed:  # a new pass
+        def show(done: int, total: int, label: str = label) -> None:
+            if done < bar.tasks[task].completed:
                 bar.reset(task)
             bar.update(task, completed=done, total=total, description=label)
 
@@ -226,9 +223,8 @@ def examine(
     study: studies.Study, table: studies.Table
 ) -> tuple[list[studies.Finding], studies.StudyData | None]:
     """All findings, and the data; with a bar where it takes long."""
-    label = "Examining the table"
-    with progress_bar(label, MofNCompleteColumn()) as show:
-        return studies.doctor.examine(study, table, lambda done, total: show(done, total, label))
+    with progress_bar("Examining the table") as show:
+        return studies.doctor.examine(study, table, show)
 
 
 def command_line(name: str, file: Path) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn
 from typer import Argument, BadParameter, Option
 
 import deeptobit
@@ -88,7 +87,7 @@ def evaluate(
         chosen = studies.make_methods(names, network=network, seed=protocol.seed)
         store = None if out is None else studies.open_store(out, problem, chosen, protocol)
         try:
-            with common.progress_bar("", MofNCompleteColumn()) as show:
+            with common.progress_bar("") as show:
                 found = studies.evaluate(
                     problem, chosen, protocol, n_jobs=jobs, store=store, progress=progress
                 )
