@@ -154,16 +154,6 @@ def test_groups_are_never_split_between_folds() -> None:
         assert not set(groups[train]) & set(groups[test])
 
 
-def test_blocks_partition_the_tasks() -> None:
-    rng = np.random.default_rng(0)
-    Y = np.where(rng.random((6, 40)) < 0.3, np.nan, 1.0)
-    seen = []
-    for known, tasks in blocks(Y):
-        assert_array_equal(~np.isnan(Y[:, tasks]), np.tile(known[:, None], len(tasks)))
-        seen += tasks.tolist()
-    assert sorted(seen) == list(range(40))
-
-
 def test_filling_keeps_what_is_known_and_predicts_the_rest() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -39,7 +40,7 @@ def export(
     unnamed = [f"x{column}" for column in range(estimator.n_features_in_)]
     features = list(getattr(estimator, "feature_names_in_", unnamed))
     if as_json:
-        encoding = None if study is None else study.encoder.to_state()["columns"]
+        encoding = None if study is None else list(map(asdict, study.encoder.columns))
         about = {"onnx": str(path), "kind": kind, "dtype": dtype, "features": features}
         common.print_json({**about, "targets": estimator.target_names_, "encoding": encoding})
         return

@@ -4,9 +4,8 @@ Both need the rows, which a fitted study does not keep; so they are computed whe
 """
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,21 +23,7 @@ _MOST_FEATURES = 1000  # of a model whose score is not linear; beyond, effects a
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
-    """A part of a fitted study whose fields are what its file holds."""
-
-    def to_state(self) -> dict[str, Any]:
-        """Plain values, from which :meth:`from_state` makes the same object."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """The object that ``to_state`` described."""
-        return cls(**state)
-
-
-@dataclass(frozen=True, eq=False)
-class Effects(Stored):
+class Effects:
     """How many points a step in a feature moves E[y|x], on average over the rows.
 
     Attributes
@@ -149,7 +134,7 @@ _MOST_PARTS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Subgroups(Stored):
+class Subgroups:
     """Held-out errors in parts of the rows: the categories of a column, or a few large groups.
 
     Attributes

@@ -206,33 +206,30 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     >>> network.rank, network.n_layers, network.noise, network.upper
     (1, 2, 'gaussian', {'y': 30.0})
     """
-    settings = study.model
-    rank, n_layers = _RANK, 2
+    settings, in_memory = study.model, None
+    rank, n_layers = min(_RANK, len(study.targets)), 2  # a larger rank is for nothing
     alphas: tuple[float, ...] = ()
-    if isinstance(settings, config.TobitSettings | config.MixedSettings):
-        raise study.source.error(
-            ("model", "kind"),
-            f'kind = "{settings.kind}" needs all rows in memory, and the rows of this table are '
-            "streamed; "
-            'write kind = "network", or allow more --memory',
-        )
     if isinstance(settings, config.NetworkSettings):
-        rank, n_layers = max(settings.ranks or (_RANK,)), settings.max_layers
+        rank, n_layers = max(settings.ranks or (rank,)), settings.max_layers
         alphas = settings.alphas or ()
-        if min(settings.feature_sparsities or (0.0,)) > 0.0:
-            raise study.source.error(
-                ("model", "feature_sparsities"),
-                "feature_sparsities need all rows in memory, and the rows of this table are "
-                "streamed; leave them out, or allow more --memory",
-            )
-    elif settings.members == ("stack",):
-        n_layers = 1
+        sparse = min(settings.feature_sparsities or (0.0,)) > 0.0
+        in_memory = "feature_sparsities" if sparse else None
+    elif isinstance(settings, config.AutoSettings):
+        n_layers = 1 if settings.members == ("stack",) else 2
+    else:
+        in_memory = "kind"
+    if in_memory is not None:
+        raise study.source.error(
+            ("model", in_memory),
+            f"{in_memory} = {config.toml_value(getattr(settings, in_memory))} needs all rows in "
+            'memory, and the rows of this table are streamed; write kind = "network" without it, '
+            "or allow more --memory",
+        )
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
-    most = min(rank, max(len(names), 1)) if rank == _RANK else rank  # more is for nothing
     return estimators.SubspaceNetworkRegressor(
-        rank=most,
+        rank=rank,
         n_layers=n_layers if bounded else 1,  # without bounds any depth is linear
         alpha=alphas[0] if len(alphas) == 1 else "auto",
         noise="gaussian" if settings.noise == "auto" else settings.noise,
@@ -365,7 +362,10 @@ def _fit_all(
     def make(labels: NDArray[Any] | None, n_rows: int, n_jobs: int | None = None) -> StudyModel:
         if mixed:
             return visits.make_mixed(study)
-        return make_model(study, cv=_choosing_folds(study, labels, n_rows), n_jobs=n_jobs)
+        # One held-out part is enough to choose by where rows are many.
+        many = isinstance(study.model, config.AutoSettings) and n_rows > auto.MANY_ROWS
+        cv: Any = "auto" if many else _count_folds(study, labels, n_rows)
+        return make_model(study, cv=cv, n_jobs=n_jobs)
 
     progress(0, len(folds) + 1)
     model = make(groups, n_rows, n_jobs)
@@ -397,15 +397,6 @@ def _fit_all(
 def _count_folds(study: Study, groups: NDArray[Any] | None, n_rows: int) -> int:
     """As many folds as the study asks for, if there are as many rows or groups."""
     return min(study.model.cv, n_rows if groups is None else len(set(groups)))
-
-
-def _choosing_folds(
-    study: Study, groups: NDArray[Any] | None, n_rows: int
-) -> int | Literal["auto"]:
-    """The same number for what a model chooses; one held-out part is enough where rows are many."""
-    automatic = isinstance(study.model, config.AutoSettings)
-    many = automatic and n_rows > auto.MANY_ROWS
-    return "auto" if many else _count_folds(study, groups, n_rows)
 
 
 _TOO_GOOD = 0.98  # R² on held-out rows

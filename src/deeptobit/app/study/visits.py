@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deeptobit import auto
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.data import as_targets, read_entries, read_groups
+from deeptobit.app.study.data import read_groups, read_targets
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray
@@ -145,7 +145,7 @@ def forecast_table(
         raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
     if not at or not np.isfinite(at).all() or min(at) <= 0.0:
         raise StudyError("--at takes positive numbers, such as 6,12,24, in the unit of time")
-    X, targets = fitted.encoder.encode(table), as_targets(study, read_entries(study, table))
+    X, targets = fitted.encoder.encode(table), read_targets(study, table)
     time = read_times(study, X)
     assert time is not None
     known = model.condition(X, targets, groups=groups, time=time)
