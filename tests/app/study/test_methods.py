@@ -13,7 +13,7 @@ from sklearn.linear_model import LassoCV, LinearRegression, MultiTaskLassoCV, Ri
 from deeptobit import CensoredTargets, TobitRegressor
 from deeptobit.app.study import InterceptOnly, Regression, inner_folds, make_methods
 from deeptobit.app.study import methods as _methods
-from deeptobit.app.study.methods import METHODS, Filled, RidgeTobit, Taskwise, among, blocks, fill
+from deeptobit.app.study.methods import METHODS, Filled, RidgeTobit, Taskwise, among, fill
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Predictive
 
