@@ -62,12 +62,10 @@ def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder) -> Effects:
     step, place = np.power(10.0, np.round(np.log10(known)), dtype=np.float64), 0
     levels: dict[int, slice] = {}  # of the category that a feature belongs to
     for column in encoder.columns:
-        own = slice(place, place + len(column.levels))
+        own, end = slice(place, place + len(column.levels)), place + len(column.features)
         levels |= dict.fromkeys(range(own.start, own.stop), own)
-        place += len(column.features)
-    flags = [name in encoder.indicators for name in encoder.features]
-    step[np.flatnonzero(flags)] = 1.0
-    step[list(levels)] = 1.0
+        step[own] = step[end - column.indicator : end] = 1.0
+        place = end
     few = X.shape[1] <= _MOST_WITH_INTERVALS
     if few and isinstance(model, TobitRegressor) and hasattr(model, "_trained"):
         with warnings.catch_warnings():
@@ -101,13 +99,8 @@ def _slope_of_scores(model: Any, rows: pd.DataFrame) -> FloatArray | None:
     linear = rows.to_numpy(dtype=np.float64) @ model.coef_.T + model.intercept_
     if not np.allclose(score, linear, rtol=1e-6, atol=1e-6 * float(model.sigma_.min())):
         return None
-    around = model.noise_, model.lower_, model.upper_
-    reach = 1e-4 * model.sigma_
-    low, high = (
-        Predictive(around[0], score + sign * reach, model.sigma_, *around[1:]).mean()
-        for sign in (-1.0, 1.0)
-    )
-    return np.asarray(((high - low) / (2.0 * reach)).mean(axis=0))
+    y = Predictive(model.noise_, score, model.sigma_, model.lower_, model.upper_)
+    return np.asarray(y.mean_slopes()[0].mean(axis=0))
 
 
 def _difference(
@@ -194,9 +187,7 @@ def measure_parts(
             error, bias, held = (_mean_of_enough(values) for values in measured)
             n_rows = float(np.round(rows.sum(), -1))
             parts.append((name, str(level), n_rows, error, bias, held))
-    if len({name for name, *_ in parts}) == len(
-        parts
-    ):  # each alone in its column: nothing to compare
+    if len({name for name, *_ in parts}) == len(parts):  # each alone: nothing to compare
         parts = []
     n_tasks = point.shape[1]
     columns, levels, counts, *measures = zip(*parts, strict=True) if parts else ((),) * 6
