@@ -17,7 +17,8 @@ from deeptobit.scale.parquet import Frame
 
 _BLOCK_BYTES = 2**24  # of text at a time; each becomes a row group
 _WHOLE = 2**62  # rows: as many as are read at a time
-_KEEPS_ZEROS = r"^\s*[+-]?0[0-9]"  # the id 007 is no number
+# A number with its decimal mark; the id 007 is none.
+_NUMBER = r"^\s*-?((0|[1-9]\d*)([{0}]\d*)?|[{0}]\d+)([eE][+-]?\d+)?\s*$"
 
 
 class _Layout(NamedTuple):
@@ -173,9 +174,8 @@ class TextTable:
             if len(cells) == self._width:  # others are empty, which pyarrow skips
                 lines.append(line)
                 kept.append(any(cell.strip() for cell in cells))
-        found = _Layout(np.array(lines, dtype=np.int64), np.array(kept, dtype=np.bool_))
-        found.kept[np.argmax(found.kept)] = False  # the header
-        return found, 0
+        kept[kept.index(True)] = False  # the header
+        return _Layout(np.array(lines, dtype=np.int64), np.array(kept, dtype=np.bool_)), 0
 
     def _records(self, *, blank: bool = False) -> Iterator[tuple[int, list[str]]]:
         """Line and cells of every record, or of every one that is not blank; the header first."""
@@ -278,64 +278,30 @@ def csv_to_parquet(
     0  007  29.5
     1  012   NaN
     """
-    table, numbers = TextTable(path, separator=separator, blanks=blanks), _Numbers(decimal_comma)
+    arrow, compute = require("pyarrow", "app"), require("pyarrow.compute", "app")
+    table = TextTable(path, separator=separator, blanks=blanks)
+    marks = {name: set(",." if decimal_comma else ".") for name in table.columns}
     for frame in table.frames(None, _WHOLE):
-        numbers.inspect(frame.cells)
-    part, writer, n_rows = Path(f"{os.fspath(out)}.part"), None, 0
+        for name, possible in marks.items():
+            for mark in possible.copy():
+                fits = compute.match_substring_regex(frame.cells[name], _NUMBER.format(mark))
+                if compute.all(fits).as_py() is False:
+                    possible.remove(mark)
+    types = {name: arrow.float64() if marks[name] else arrow.string() for name in marks}
+    schema, part, n_rows = arrow.schema(types), Path(f"{os.fspath(out)}.part"), 0
     try:
-        for frame in table.frames(None, _WHOLE):
-            batch = numbers.convert(frame.cells)
-            writer = writer or require("pyarrow.parquet", "app").ParquetWriter(part, batch.schema)
-            writer.write_batch(batch)
-            n_rows += batch.num_rows
-            progress(n_rows)
-        if writer is not None:
-            writer.close()
-            part.replace(out)
+        with require("pyarrow.parquet", "app").ParquetWriter(part, schema) as writer:
+            for frame in table.frames(None, _WHOLE):
+                columns = []
+                for name, column in zip(table.columns, frame.cells.columns, strict=True):
+                    for mark in marks[name]:  # both, if there are only whole numbers
+                        text = compute.utf8_trim_whitespace(column)
+                        column = compute.replace_substring(text, mark, ".")
+                    columns.append(compute.cast(column, types[name]))
+                writer.write_batch(arrow.record_batch(columns, schema=schema))
+                n_rows += len(frame.lines)
+                progress(n_rows)
+        part.replace(out)
     finally:
         part.unlink(missing_ok=True)
     return n_rows
-
-
-class _Numbers:
-    """The columns that hold numbers and nothing else, found batch by batch."""
-
-    def __init__(self, decimal_comma: bool) -> None:
-        self._arrow, self._compute = require("pyarrow", "app"), require("pyarrow.compute", "app")
-        self._decimal_comma = decimal_comma
-        self._text: set[str] = set()
-        self._signs: set[tuple[str, str]] = set()  # which columns have which of comma and point
-
-    def inspect(self, batch: Any) -> None:
-        names = set(batch.schema.names) - self._text
-        self._text |= {name for name in names if not self._is_number(name, batch.column(name))}
-
-    def convert(self, batch: Any) -> Any:
-        """The batch with numbers as numbers."""
-        columns = [
-            column if name in self._text else self._numbers(column)
-            for name, column in zip(batch.schema.names, batch.columns, strict=True)
-        ]
-        return self._arrow.record_batch(columns, names=batch.schema.names)
-
-    def _is_number(self, name: str, column: Any) -> bool:
-        self._signs |= {(name, sign) for sign in ",." if self._has(column, f"[{sign}]")}
-        if (name, ",") in self._signs and not self._decimal_comma:
-            return False
-        if {(name, ","), (name, ".")} <= self._signs or self._has(column, _KEEPS_ZEROS):
-            return False
-        try:
-            self._numbers(column)
-        except self._arrow.ArrowInvalid:
-            return False
-        return True
-
-    def _has(self, column: Any, pattern: str) -> bool:
-        found = self._compute.match_substring_regex(column, pattern)
-        return bool(self._compute.any(found).as_py())
-
-    def _numbers(self, column: Any) -> Any:
-        text = self._compute.utf8_trim_whitespace(column)
-        if self._decimal_comma:
-            text = self._compute.replace_substring(text, ",", ".")
-        return self._compute.cast(text, self._arrow.float64())

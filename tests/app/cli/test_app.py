@@ -1,4 +1,3 @@
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from typer.testing import CliRunner
 from deeptobit import __version__
 from deeptobit.app import cli
 from deeptobit.app.cli.app import app
+from deeptobit.app.study import load_fitted
 
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib"}
 
@@ -64,31 +64,23 @@ def test_a_missing_extra_is_one_sentence(
     assert "[app]'" in message
 
 
-def test_the_demo_prints_every_score_and_beats_the_model_without_features() -> None:
-    result = CliRunner().invoke(app, ["demo", "--json"])
-    assert result.exit_code == 0, result.output
-    report = json.loads(result.stdout)
-    scores = report["scores"]
-    assert len(scores) == 30
-    assert report["n_train"] == 402
-    gain = [s["log_score_without_features"] - s["log_score"] for s in scores]
-    assert sum(gain) / 30 > 0.04
-    assert sum(s["r2"] for s in scores) / 30 > 0.1
-    assert 0.88 < sum(s["coverage"] for s in scores) / 30 < 0.97
-
-
-def test_the_demo_is_a_readable_table(tmp_path: Path) -> None:
+def test_the_demo_fits_every_score_and_ends_with_a_report(tmp_path: Path) -> None:
     out = tmp_path / "demo"
-    result = CliRunner().invoke(app, ["demo", "--seed", "1", "--out", str(out)])
+    result = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
+    assert "30 bounded scores (seed 0)" in result.output
     assert "MMSE_bl" in result.output
     assert "0 – 30" in result.output
-    assert "coverage" in result.output
     table = result.output.partition("Wrote")[0]
-    assert max(map(len, table.splitlines())) <= 80
+    assert max(len(line) for line in table.splitlines() if " – " in line) <= 80
     assert (out / "cohort.html").read_text().startswith("<!DOCTYPE html>")
     shown = " ".join(result.output.split())
     assert all(f"deeptobit {name} {out}" in shown for name in ("check", "fit", "open"))
+    scores = load_fitted(out / "cohort.deeptobit").held_out.table()
+    assert len(scores) == 30
+    assert (scores["null_crps"] / scores["crps"]).mean() > 1.02
+    assert scores["r2"].mean() > 0.1
+    assert 0.88 < scores["coverage"].mean() < 0.97
 
 
 def test_ctrl_c_while_a_command_loads_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

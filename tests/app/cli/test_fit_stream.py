@@ -44,7 +44,7 @@ def test_fit_says_why_it_streams_and_what_that_means(streamed: tuple[Path, str, 
         "groups of 'person' that it does not see."
     )
     assert "400 rows, 4 features, 3 target(s); streaming them gave 1 layer of rank 3" in shown
-    assert "The 40 rows below were held out: no model has seen them, nor others of" in shown
+    assert "40 were held out at random: the model has not seen them, nor any other row" in shown
     assert "rows/s), and its model card (cohort-card.md and cohort-card.json)" in shown
     table = load_fitted(folder / "cohort.deeptobit").held_out.table()
     assert f"MMSE 0 – 30 40 {table['r2'].iloc[0]:.2f}" in shown

@@ -40,6 +40,7 @@ def visits(n_people: int = 40, seed: int = 0) -> pd.DataFrame:
     ADAS = np.clip(12 + 0.3 * months - 5 * level + 2 * rng.normal(size=len(person)), 0, 70)
     names = [f"P-{each:04d}" for each in person]
     columns = {"subject_id": names, "months": months, "age": rng.integers(60, 85, n_people)[person]}
+    columns["sex"] = np.where(person % 2, "f", "m")
     return pd.DataFrame({**columns, "MMSE": MMSE.round(), "ADAS": ADAS.round()})
 
 

@@ -2,11 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer import Exit
 from typer.testing import CliRunner
 
 from deeptobit.app.cli.app import app
-from deeptobit.app.cli.common import one_sentence
 from tests.app.study.messy import N_ROWS, write_messy_csv
 from tests.app.study.problems import TABLE, TARGET, write_study
 
@@ -107,14 +105,17 @@ def test_a_table_is_no_study(command: str, tmp_path: Path) -> None:
 
 
 def test_what_the_system_says_comes_without_its_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for command in ("report", "export"):
         file = tmp_path / "none.deeptobit"
         assert _run(command, file) == (1, "", f"deeptobit: {file}: there is no such file\n")
-    with pytest.raises(Exit), one_sentence(as_json=False):
+
+    def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", "a.csv")
-    assert capsys.readouterr().err == "deeptobit: a.csv: Permission denied\n"
+
+    monkeypatch.setattr("deeptobit.app.study.read_study", refuse)
+    assert _run("check", tmp_path / "a.toml") == (1, "", "deeptobit: a.csv: Permission denied\n")
 
 
 def test_a_bound_in_quotes_is_a_column(tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ def test_a_folder_counts_as_one_table(study: Study, tmp_path: Path) -> None:
     folder.mkdir()
     for name in ("one", "two"):
         FRAME.to_parquet(folder / f"{name}.parquet", index=False)
-    assert _check(study, folder, 1).size[:2] == (2000, 11)
+    check = _check(study, folder, 1)
+    assert (check.n_rows, check.n_columns) == (2000, 11)
 
 
 def test_a_text_file_is_known_by_its_lines(study: Study, tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_a_text_file_is_known_by_its_lines(study: Study, tmp_path: Path) -> None
     header, rows = FRAME.to_csv(index=False, sep="\t").split("\n", maxsplit=1)
     path.write_text(f"{header}\n{30 * rows}")
     check = _check(study, path, 10**10)
-    assert (check.size[:2], check.enough) == ((30_000, 11), True)
+    assert (check.n_rows, check.n_columns, check.enough) == (30_000, 11, True)
     assert not _check(study, path, 10**6).enough
 
 
@@ -61,6 +62,6 @@ def test_a_workbook_is_known_by_the_sheet_of_the_study(study: Study, tmp_path: P
     with pd.ExcelWriter(path) as book:
         FRAME.head(3).to_excel(book, sheet_name="notes", index=False)
         FRAME.head(50).to_excel(book, sheet_name="scores", index=False)
-    assert _check(study, path, 10**4).size[:2] == (3, 11)
+    assert _check(study, path, 10**4).n_rows == 3
     scores = replace(study, data=replace(study.data, sheet="scores"))
-    assert _check(scores, path, 10**4).size[:2] == (50, 11)
+    assert _check(scores, path, 10**4).n_rows == 50

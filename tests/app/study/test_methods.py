@@ -13,7 +13,7 @@ from sklearn.linear_model import LassoCV, LinearRegression, MultiTaskLassoCV, Ri
 from deeptobit import CensoredTargets, TobitRegressor
 from deeptobit.app.study import InterceptOnly, Regression, inner_folds, make_methods
 from deeptobit.app.study import methods as _methods
-from deeptobit.app.study.methods import METHODS, Filled, RidgeTobit, Taskwise, among, blocks, fill
+from deeptobit.app.study.methods import METHODS, Filled, RidgeTobit, Taskwise, among, fill
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Predictive
 
@@ -152,16 +152,6 @@ def test_groups_are_never_split_between_folds() -> None:
     assert len(folds) == 3
     for train, test in folds:
         assert not set(groups[train]) & set(groups[test])
-
-
-def test_blocks_partition_the_tasks() -> None:
-    rng = np.random.default_rng(0)
-    Y = np.where(rng.random((6, 40)) < 0.3, np.nan, 1.0)
-    seen = []
-    for known, tasks in blocks(Y):
-        assert_array_equal(~np.isnan(Y[:, tasks]), np.tile(known[:, None], len(tasks)))
-        seen += tasks.tolist()
-    assert sorted(seen) == list(range(40))
 
 
 def test_filling_keeps_what_is_known_and_predicts_the_rest() -> None:

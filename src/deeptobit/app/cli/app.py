@@ -1,8 +1,5 @@
 """The list of commands. Each is a file of its own, which declares its options and does the work."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -10,6 +7,8 @@ import typer
 from typer.core import TyperGroup
 
 from deeptobit import __version__
+from deeptobit.app.cli import common
+from deeptobit.exceptions import MissingExtraError, ModelFileError
 
 COMMANDS = [
     "init",
@@ -41,25 +40,33 @@ class _Commands(TyperGroup):
         one.command()(getattr(import_module(f"deeptobit.app.cli.{cmd_name}"), cmd_name))
         return typer.main.get_command(one)
 
-    def make_context(self, *args: Any, **settings: Any) -> Any:
-        """Read the command line."""
-        with _one_line_on_interrupt():
-            return super().make_context(*args, **settings)
-
     def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
-        with _one_line_on_interrupt():
+        """Run a command.
+
+        An error in a study, a table or a file is one sentence, not a traceback; so is Ctrl-C, also
+        while the packages of a command are loaded.
+        """
+        as_json = "--json" in ctx.args
+        try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # nobody reads on
+            raise
+        except KeyboardInterrupt as stop:
+            common.print_error(str(stop) or common.STOPPED, as_json)
+            raise typer.Exit(common.INTERRUPTED) from None
+        except (common.studies.StudyError, ModelFileError, MissingExtraError, OSError) as error:
+            common.print_error(_without_number(error), as_json)
+            raise typer.Exit(common.WRONG) from None
 
 
-@contextmanager
-def _one_line_on_interrupt() -> Iterator[None]:
-    """Say that Ctrl-C was seen, also while the packages of a command are loaded."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("deeptobit: Stopped, nothing written", file=sys.stderr)
-        raise typer.Exit(130) from None
+def _without_number(error: Exception) -> str:
+    """The message without the system's [Errno 2]."""
+    match error:
+        case FileNotFoundError(filename=str(file)):
+            return f"{file}: there is no such file"
+        case OSError(filename=str(file), strerror=str(why)):
+            return f"{file}: {why}"
+    return str(error)
 
 
 app = typer.Typer(

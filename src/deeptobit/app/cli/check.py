@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -28,20 +28,23 @@ def check(
     Exit codes: 0 usable; 1 the study or its table is wrong; 2 wrong usage; 3 warnings (--strict).
     """
     console = Console(stderr=as_json)
-    with common.one_sentence(as_json):
+    findings, built = _examine(study, data)
+    fixed = studies.doctor.choose(findings, fix) if fix else []
+    if fixed:  # written if the study file can still be read with them
+        before = study.read_text(encoding="utf-8-sig")
+        after = studies.doctor.edit_study(before, fixed, explain=True)
+        studies.config.parse_study(studies.config.Source(study, after))
+        studies.write_whole(study, after)
         findings, built = _examine(study, data)
-        fixed = studies.doctor.choose(findings, fix) if fix else []
-        if fixed:
-            findings, built = _mend(study, data, fixed)
     if as_json:
-        about = {
-            "rows": None if built is None else len(built.X),
-            "features": None if built is None else built.X.shape[1],
-            "groups": None if built is None or built.groups is None else len(set(built.groups)),
-            "targets": []
-            if built is None
-            else built.targets.describe().reset_index().to_dict(orient="records"),
-        }
+        about: dict[str, Any] = dict.fromkeys(("rows", "features", "groups")) | {"targets": []}
+        if built is not None:
+            about = {
+                "rows": len(built.X),
+                "features": built.X.shape[1],
+                "groups": None if built.groups is None else len(set(built.groups)),
+                "targets": built.targets.describe().reset_index().to_dict(orient="records"),
+            }
         found = [finding.as_dict() for finding in findings]
         common.print_json(about | {"findings": found, "fixed": [one.name for one in fixed]})
     else:
@@ -62,17 +65,6 @@ def _examine(
     with Console(stderr=True).status("Reading the table …"):
         table = studies.read_data(settings, data)
     return common.examine(settings, table)
-
-
-def _mend(
-    study: Path, data: Path | None, chosen: list[studies.Finding]
-) -> tuple[list[studies.Finding], studies.StudyData | None]:
-    """Write fixes into the study file, if it can still be read with them; what is left."""
-    before = study.read_text(encoding="utf-8-sig")
-    after = studies.doctor.edit_study(before, chosen, explain=True)
-    studies.config.parse_study(studies.config.Source(study, after))
-    studies.write_whole(study, after)
-    return _examine(study, data)
 
 
 def _show(

@@ -1,4 +1,4 @@
-"""What the commands share: options, output files, errors as one sentence, tables and JSON.
+"""What the commands share: options, output files, warnings, tables and JSON.
 
 A command is one file: a function whose parameters are its options, listed in ``app.py``. Nothing
 heavy is imported before it is used, so that ``--help`` answers at once.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -19,17 +20,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from deeptobit.exceptions import ModelFileError
+import deeptobit
 
 if TYPE_CHECKING:
     from deeptobit.app import report, study
@@ -56,10 +50,24 @@ OtherData = Annotated[
 OutFile = Annotated[
     Path | None, typer.Option(help="The file to write; by default beside the one that is read.")
 ]
+OutTable = Annotated[
+    Path | None,
+    typer.Option(help="A .csv, .xlsx or .parquet file to write; by default beside the data."),
+]
+Coverage = Annotated[float | None, typer.Option(help="Of intervals; default: the study's.")]
 StudyFile = Annotated[Path, typer.Argument(help="A study file.")]
 
 _MARK = b'<meta name="generator" content="deeptobit">'
 WRONG, WARNED, INTERRUPTED = 1, 3, 130  # exit codes; 2 is typer's, for wrong usage
+STOPPED = "Stopped, nothing written"
+
+
+def numbers(text: str, example: str) -> list[float]:
+    """The numbers of an option, with commas between them."""
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a list of numbers such as {example}") from None
 
 
 # Output files.
@@ -87,62 +95,39 @@ def check_output(path: Path, force: bool, *others: Path, option: str = "--out") 
         raise studies.StudyError(why) from None
 
 
-def is_page(path: Path) -> bool:
-    """Whether a file is a page of an earlier run, which may be replaced."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return _MARK in file.read(1000)
+def output_file(
+    out: Path | None, beside: Path, ending: str, force: bool, *others: Path, option: str = "--out"
+) -> Path:
+    """The file to write, which is checked: ``out``, or one beside another with its name and ending.
 
-
-def named(path: Path) -> Path:
-    """The path, resolved if it is ``.`` or ``..``, so that it has a name to write beside."""
-    return path if path.name not in ("", "..") else path.resolve()
-
-
-# Errors.
-
-
-@contextmanager
-def one_sentence(
-    as_json: bool,
-    refused: tuple[type[Exception], ...] = (),
-    interrupted: str = "Stopped, nothing written",
-) -> Iterator[None]:
-    """Report an error in a study, a table or a file as one sentence, not as a traceback.
-
-    ``refused`` are other errors that are reported so, ``interrupted`` is the answer to Ctrl-C.
+    A page of an earlier run may be replaced.
     """
-    errors = studies.StudyError, ModelFileError, OSError
-    expected: tuple[type[Exception], ...] = (*errors, *refused)
-    try:
-        yield
-    except expected as error:
-        _print_error(_without_number(error), as_json)
-        raise typer.Exit(WRONG) from None
-    except KeyboardInterrupt:
-        _print_error(interrupted, as_json)
-        raise typer.Exit(INTERRUPTED) from None
+    beside = beside if beside.name not in ("", "..") else beside.resolve()
+    path = out or beside.with_name(beside.stem + ending)
+    is_page = path.suffix == ".html" and path.is_file() and _MARK in path.read_bytes()[:1000]
+    check_output(path, force or is_page, beside, *others, option=option)
+    return path
 
 
-def _without_number(error: Exception) -> str:
-    """The message without the system's [Errno 2]."""
-    match error:
-        case FileNotFoundError(filename=str(file)):
-            return f"{file}: there is no such file"
-        case OSError(filename=str(file), strerror=str(why)):
-            return f"{file}: {why}"
-    return str(error)
+def load_model(path: Path) -> tuple[Any, studies.FittedStudy | None]:
+    """The estimator of a model file, and its study if it was written by ``fit``."""
+    from deeptobit.files import read_state
+
+    if read_state(path)[0] == studies.fitted.KIND:
+        fitted = studies.load_fitted(path)
+        return fitted.model, fitted
+    return deeptobit.load(path), None
 
 
-def _print_error(error: str, as_json: bool) -> None:
+# What is printed.
+
+
+def print_error(error: str, as_json: bool) -> None:
+    """What is wrong, in a sentence."""
     if as_json:
         print_json({"error": error})
     else:
         print(f"deeptobit: {error}", file=sys.stderr)
-
-
-# What is printed.
 
 
 def print_json(value: Any) -> None:
@@ -171,36 +156,63 @@ def print_finding(console: Console, finding: studies.Finding, *, whole: bool = F
                 console.print(f"    {label}{escape(part)}", soft_wrap=True, highlight=False)
 
 
+@contextmanager
+def record_warnings() -> Iterator[list[str]]:
+    """The messages of warnings, each once, in place of lines with the code that raised them."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield messages
+    messages += dict.fromkeys(str(warning.message) for warning in caught)
+
+
+def print_warnings(console: Console, messages: Iterable[str]) -> None:
+    """Warnings, a line each."""
+    for message in messages:
+        console.print(f"[yellow]warning[/yellow] {escape(message)}", soft_wrap=True)
+
+
+def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
+    """A table without lines, the first column to the left and all others to the right."""
+    table = Table(title=title or None, header_style="bold", box=None, pad_edge=False)
+    for position, name in enumerate(head):
+        table.add_column(name, justify="right" if position else "left", no_wrap=bool(position))
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
 Columns = Mapping[str, tuple[str, Callable[[float], str]]]
 
 
-def target_table(table: Any, columns: Columns, first: str = "target") -> Table:
+def target_table(table: Any, columns: Columns) -> Table:
     """A table without lines: name and range of every target, and some numbers.
 
     ``columns`` are headings, each with a column of the ``table`` and its format.
     """
-    shown = Table(header_style="bold", box=None, pad_edge=False)
-    shown.add_column(first)
-    for heading in ("range", *columns):
-        shown.add_column(heading, justify="right", no_wrap=True)
+    rows = []
     for name, row in table.iterrows():
         ends = f"{reports.bound(row['lower'])} – {reports.bound(row['upper'])}"
         cells = [text(row[column]) for column, text in columns.values()]
-        shown.add_row(escape(str(name)), ends, *(cell.replace(" %", "%") for cell in cells))
-    return shown
+        rows.append([escape(str(name)), ends, *(cell.replace(" %", "%") for cell in cells)])
+    return plain_table(["target", "range", *columns], rows)
 
 
 @contextmanager
-def progress_bar(label: str, count: ProgressColumn) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on a terminal; it is told how much is done, of how much, and its label."""
+def progress_bar(label: str) -> Iterator[Callable[..., None]]:
+    """A bar on a terminal; it is told how much is done, of how much, and its label if that changes.
+
+    Less than before means that a new pass begins.
+    """
     console = Console(stderr=True)
+    count = MofNCompleteColumn()
     columns = TextColumn("{task.description}"), BarColumn(), count, TimeElapsedColumn()
     quiet = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
         task = bar.add_task(label, total=None)
 
-        def show(done: int, total: int, label: str) -> None:
-            if done < bar.tasks[task].completed:  # a new pass
+        def show(done: int, total: int, label: str = label) -> None:
+            if done < bar.tasks[task].completed:
                 bar.reset(task)
             bar.update(task, completed=done, total=total, description=label)
 
@@ -211,9 +223,8 @@ def examine(
     study: studies.Study, table: studies.Table
 ) -> tuple[list[studies.Finding], studies.StudyData | None]:
     """All findings, and the data; with a bar where it takes long."""
-    label = "Examining the table"
-    with progress_bar(label, MofNCompleteColumn()) as show:
-        return studies.doctor.examine(study, table, lambda done, total: show(done, total, label))
+    with progress_bar("Examining the table") as show:
+        return studies.doctor.examine(study, table, show)
 
 
 def command_line(name: str, file: Path) -> str:

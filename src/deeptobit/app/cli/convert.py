@@ -20,13 +20,11 @@ def convert(
 
     Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
     """
-    path = out or common.named(data).with_suffix(".parquet")
-    with common.one_sentence(as_json):
-        common.check_output(path, force, data)
-        with Console(stderr=True).status("Converting …") as status:
-            n_rows = studies.convert_table(
-                data, path, progress=lambda rows: status.update(f"Converting … {rows:,} rows")
-            )
+    path = common.output_file(out, data, ".parquet", force)
+    with Console(stderr=True).status("Converting …") as status:
+        n_rows = studies.convert_table(
+            data, path, progress=lambda rows: status.update(f"Converting … {rows:,} rows")
+        )
     if as_json:
         common.print_json({"parquet": str(path), "rows": n_rows})
     else:

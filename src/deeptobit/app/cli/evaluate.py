@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn
-from rich.table import Table
 from typer import Argument, BadParameter, Option
 
 import deeptobit
@@ -68,36 +65,40 @@ def evaluate(
         raise BadParameter("name a study file, or a cohort with --dataset, not both")
     if study is None and data is not None:
         raise BadParameter("--data goes with a study file")
+    shares = None if train_shares is None else tuple(common.numbers(train_shares, "0.4,0.6,0.8"))
     console = Console(stderr=as_json)
-    stopped = "stopped; nothing was saved: --out DIR saves what is done"
-    if out is not None:
-        stopped = f"stopped; what is done is saved in {out}; the same command continues"
-    with common.one_sentence(as_json, (ValueError, ImportError), stopped):
-        with console.status("Reading the data …"), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+
+    def progress(done: int, total: int, label: str) -> None:
+        if done and not label:
+            more = "; continuing" if done < total else ""
+            console.print(f"{done} of {total} fits were done before{more}.")
+        show(done, total, label)
+
+    with studies.formats.as_study_error():
+        with console.status("Reading the data …"), common.record_warnings() as messages:
             read = _of_dataset(dataset, path) if study is None else _of_study(study, data)
             problem, protocol, network = read
-        for warning in caught:  # as lines, without the code that raised them
-            console.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
-        protocol = _change(protocol, repeats, train_shares)
+        common.print_warnings(console, messages)
+        if repeats is not None:
+            protocol = replace(protocol, method="splits", repeats=repeats)
+        if shares is not None:
+            protocol = replace(protocol, method="splits", train_shares=shares)
         names = None if methods is None else [name.strip() for name in methods.split(",")]
         chosen = studies.make_methods(names, network=network, seed=protocol.seed)
         store = None if out is None else studies.open_store(out, problem, chosen, protocol)
-        with common.progress_bar("", MofNCompleteColumn()) as show:
-
-            def progress(done: int, total: int, label: str) -> None:
-                if done and not label:
-                    more = "; continuing" if done < total else ""
-                    console.print(f"{done} of {total} fits were done before{more}.")
-                show(done, total, label)
-
-            found = studies.evaluate(
-                problem, chosen, protocol, n_jobs=jobs, store=store, progress=progress
-            )
-        if out is not None:
-            studies.write_summary(out, found, problem.name)
-            page = reports.render_comparison(found, problem.name)
-            studies.write_whole(out / "summary.html", page)
+        try:
+            with common.progress_bar("") as show:
+                found = studies.evaluate(
+                    problem, chosen, protocol, n_jobs=jobs, store=store, progress=progress
+                )
+        except KeyboardInterrupt:
+            saved = "nothing was saved: --out DIR saves what is done"
+            if out is not None:
+                saved = f"what is done is saved in {out}; the same command continues"
+            raise KeyboardInterrupt(f"stopped; {saved}") from None
+    if out is not None:
+        studies.write_summary(out, found, problem.name)
+        studies.write_whole(out / "summary.html", reports.render_comparison(found, problem.name))
     if as_json:
         common.print_json(
             {
@@ -117,8 +118,7 @@ def _validate(
 ) -> None:
     """A model on the table of another site."""
     console = Console(stderr=as_json)
-    with common.one_sentence(as_json), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with common.record_warnings() as messages:
         if recalibrate is not None:
             common.check_output(recalibrate, force, model, file, option="--recalibrate")
         fitted = studies.load_fitted(model)
@@ -126,8 +126,7 @@ def _validate(
         found = studies.validate(fitted, table)
         if recalibrate is not None:
             studies.save_fitted(studies.recalibrated(fitted, table), recalibrate)
-    for message in {str(warning.message): None for warning in caught}:
-        console.print(f"[yellow]warning[/yellow]: {escape(message)}")
+    common.print_warnings(console, messages)
     if as_json:
         tables = {"targets": found.measures, "features": found.drift}
         shown = {name: each.reset_index().to_dict("records") for name, each in tables.items()}
@@ -136,7 +135,7 @@ def _validate(
             {"rows": found.n_rows, **shown, "notes": found.notes(), "recalibrated": written}
         )
         return
-    shown_columns = {
+    columns = {
         "n": "entries",
         "bias": "bias",
         "error": "mae",
@@ -146,18 +145,12 @@ def _validate(
         "own R²": "own_r2",
         "coverage": "coverage",
     }
-    shown_table = Table(
-        title=f"{found.n_rows} rows of {escape(file.name)}; bias and mean absolute error in points",
-        header_style="bold",
-        box=None,
-        pad_edge=False,
-    )
-    for position, name in enumerate(["target", *shown_columns]):
-        shown_table.add_column(name, justify="right" if position else "left")
-    for target, row in found.measures.iterrows():
-        cells = [reports.words.number(row[column]) for column in shown_columns.values()]
-        shown_table.add_row(escape(str(target)), *cells)
-    console.print(shown_table)
+    rows = [
+        [escape(str(target)), *(reports.words.number(row[name]) for name in columns.values())]
+        for target, row in found.measures.iterrows()
+    ]
+    title = f"{found.n_rows} rows of {escape(file.name)}; bias and mean absolute error in points"
+    console.print(common.plain_table(["target", *columns], rows, title))
     for note in found.notes():
         console.print(escape(note), highlight=False)
     if recalibrate is not None:
@@ -183,23 +176,6 @@ def _of_dataset(dataset: str | None, path: Path | None) -> Problem:
     return studies.data_of_cohort(cohort, name), studies.Protocol(), None
 
 
-def _change(
-    protocol: studies.Protocol, repeats: int | None, train_shares: str | None
-) -> studies.Protocol:
-    """The protocol with the random splits of the command line."""
-    if repeats is not None:
-        protocol = replace(protocol, method="splits", repeats=repeats)
-    if train_shares is None:
-        return protocol
-    try:
-        shares = tuple(float(part) for part in train_shares.split(","))
-    except ValueError:
-        raise studies.StudyError(
-            f"--train-shares must be numbers such as 0.4,0.6,0.8; got {train_shares!r}"
-        ) from None
-    return replace(protocol, method="splits", train_shares=shares)
-
-
 def _show(
     console: Console, data: studies.EvaluationData, found: Evaluation, out: Path | None
 ) -> None:
@@ -210,13 +186,8 @@ def _show(
         f"{n_targets} target(s)[/bold]\n"
     )
     for table in (comparison.table_by_share(found, "anmse"), comparison.table_of_measures(found)):
-        shown = Table(title=table.title, header_style="bold", box=None, pad_edge=False)
         head, *rows = table.format(escape, "[bold green]{}[/]")
-        for position, name in enumerate(head):
-            shown.add_column(name, justify="right" if position else "left")
-        for row in rows:
-            shown.add_row(*row)
-        console.print(shown)
+        console.print(common.plain_table(head, rows, table.title))
         console.print()
     for line in comparison.notes(found):
         console.print(escape(line), highlight=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
-import deeptobit
 from deeptobit.app.cli import common
 from deeptobit.app.cli.common import studies
 
@@ -31,21 +31,16 @@ def export(
 
     Exit codes: 0 written; 1 the model cannot be read or exported; 2 wrong usage.
     """
-    from deeptobit.files import read_state
-
-    path = onnx or common.named(model).with_suffix(".onnx")
-    with common.one_sentence(as_json):
-        common.check_output(path, force, model, option="--onnx")
-        study = studies.load_fitted(model) if read_state(model)[0] == "study" else None
-        estimator: Any = deeptobit.load(model) if study is None else study.model
-        try:
-            estimator.to_onnx(path, kind, dtype=dtype)
-        except ValueError as error:
-            raise studies.StudyError(f"{model} cannot be exported: {error}") from None
+    path = common.output_file(onnx, model, ".onnx", force, option="--onnx")
+    estimator, study = common.load_model(model)
+    try:
+        estimator.to_onnx(path, kind, dtype=dtype)
+    except ValueError as error:
+        raise studies.StudyError(f"{model} cannot be exported: {error}") from None
     unnamed = [f"x{column}" for column in range(estimator.n_features_in_)]
     features = list(getattr(estimator, "feature_names_in_", unnamed))
     if as_json:
-        encoding = None if study is None else study.encoder.to_state()["columns"]
+        encoding = None if study is None else list(map(asdict, study.encoder.columns))
         about = {"onnx": str(path), "kind": kind, "dtype": dtype, "features": features}
         common.print_json({**about, "targets": estimator.target_names_, "encoding": encoding})
         return

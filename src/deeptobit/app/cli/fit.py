@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn, ProgressColumn, Task
 from typer import BadParameter, Option
 
 import deeptobit
@@ -47,32 +47,30 @@ def fit(
 
     Exit codes: 0 written; 1 the study or its table is wrong; 2 wrong usage; 130 interrupted.
     """
-    path = out or common.named(study).with_suffix(".deeptobit")
+    settings = studies.read_study(study)
+    table = data or settings.data_path
+    path = common.output_file(out, study, ".deeptobit", force, table)
     cards = reports.card_files(path)
-    with common.one_sentence(as_json):
-        settings = studies.read_study(study)
-        table = data or settings.data_path
-        for file in (path, *cards):
-            common.check_output(file, force, study, table)
-        if checkpoint is not None:
-            common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
-        limits = studies.memory
-        limit = limits.read_bytes(memory) if memory else limits.available_memory()
-        with Console(stderr=True).status("Opening the table …"):
-            opened = studies.open_data(settings, table)
-        check = studies.check_memory(settings, opened, limit, jobs)
-        if check.enough:
-            fitted = _fit_in_memory(settings, opened, jobs, accept or [])
-        else:
-            why = f"{check.shortage}, so its rows are streamed: {_how_streamed(settings)}"
-            Console(stderr=True).print(escape(why), soft_wrap=True, highlight=False)
-            _examine_some(settings, opened, accept or [])
-            fitted = _fit_streamed(settings, opened, checkpoint)
-        card = reports.study_card(fitted)  # before the model is written: both appear, or neither
-        studies.save_fitted(fitted, path)
-        reports.write_card(card, path)
-        if checkpoint is not None and fitted.streamed:
-            checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
+    for file in cards:
+        common.check_output(file, force, study, table)
+    if checkpoint is not None:
+        common.check_output(checkpoint, True, study, table, path, *cards, option="--checkpoint")
+    limits = studies.memory
+    limit = limits.read_bytes(memory) if memory else limits.available_memory()
+    with Console(stderr=True).status("Opening the table …"):
+        opened = studies.open_data(settings, table)
+    check = studies.check_memory(settings, opened, limit, jobs)
+    if check.enough:
+        fitted = _fit_in_memory(settings, opened, jobs, accept or [])
+    else:
+        why = f"{check.shortage}, so its rows are streamed: {_how_streamed(settings)}"
+        Console(stderr=True).print(escape(why), soft_wrap=True, highlight=False)
+        fitted = _fit_streamed(settings, opened, checkpoint, accept or [])
+    card = reports.study_card(fitted)  # before the model is written: both appear, or neither
+    studies.save_fitted(fitted, path)
+    reports.write_card(card, path)
+    if checkpoint is not None and fitted.streamed:
+        checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
     if as_json:
         common.print_json(
             {
@@ -107,36 +105,28 @@ def _fit_in_memory(
     findings, built = common.examine(study, read)
     studies.doctor.refuse(findings, accepted if built is not None else ())
     assert built is not None  # without data there is an error, which was refused
-    label = "Fitting the model"
-    with common.progress_bar(label, MofNCompleteColumn()) as show:
-
-        def progress(done: int, total: int) -> None:
-            show(done, total, f"{label}, and one for each of {total - 1} folds")
-
-        return studies.fit_study(study, built, findings=findings, n_jobs=jobs, progress=progress)
+    with common.progress_bar("Fitting the model, and one for each fold") as show:
+        return studies.fit_study(study, built, findings=findings, n_jobs=jobs, progress=show)
 
 
-def _examine_some(
-    study: studies.Study, table: studies.formats.TableFile, accepted: list[str]
-) -> None:
-    """Look at the first rows of a table that is streamed, and refuse what is certainly wrong."""
-    try:
+def _fit_streamed(
+    study: studies.Study,
+    table: studies.formats.TableFile,
+    checkpoint: Path | None,
+    accepted: list[str],
+) -> studies.FittedStudy:
+    """Look at the first rows and refuse what is certainly wrong; then fit to all."""
+    findings: list[studies.Finding] = []
+    with suppress(studies.StudyError):  # of these rows alone; the fit sees all
         findings, _ = common.examine(study, next(table.chunks(None, _SOME_ROWS))[0])
-    except studies.StudyError:  # of these rows alone; the fit sees all
-        return
     studies.doctor.refuse(findings, accepted)
     for finding in findings:
         if finding.level != "note":
             common.print_finding(Console(stderr=True), finding)
-
-
-def _fit_streamed(
-    study: studies.Study, table: studies.formats.TableFile, checkpoint: Path | None
-) -> studies.FittedStudy:
-    with common.progress_bar("Pass 1", _RowsColumn()) as show:
+    with common.progress_bar("Pass 1") as show:
 
         def progress(number: int, done: int, total: int) -> None:
-            show(done, total, f"Pass {number}")
+            show(done, total, f"Pass {number}, rows")
 
         return studies.stream_study(study, table, progress=progress, checkpoint=checkpoint)
 
@@ -154,16 +144,6 @@ def _how_streamed(study: studies.Study) -> str:
     )
 
 
-class _RowsColumn(ProgressColumn):
-    """Rows read in this pass, and rows per second."""
-
-    def render(self, task: Task) -> str:
-        """The text of the column."""
-        speed = "" if task.speed is None else f", {task.speed:,.0f} rows/s"
-        total = "" if task.total is None else f" of {task.total:,.0f}"
-        return f"{task.completed:,.0f}{total} rows{speed}"
-
-
 # The result.
 
 
@@ -175,7 +155,7 @@ def _show(
     console.print(
         f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
         f"{len(model.target_names_)} target(s)[/bold]; {_what_model(fitted)}.\n"
-        f"{_which_rows(fitted)}\n"
+        f"{reports.words.held_out_rows(fitted)}.\n"
     )
     measured, coverage = reports.measured, f"in {fitted.held_out.coverage:.0%} interval"
     columns: common.Columns = {
@@ -220,23 +200,6 @@ def _what_model(fitted: studies.FittedStudy) -> str:
     layers = "1 layer" if n_layers == 1 else f"{n_layers} layers"
     above = " above trees" if hasattr(fitted.model, "trees_") else ""
     return f"{how} {layers} of rank {fitted.model.rank_}{above}"
-
-
-def _which_rows(fitted: studies.FittedStudy) -> str:
-    """Which rows the measures are computed on."""
-    group = fitted.study.data.group
-    if fitted.mixed:
-        rows = f"The {fitted.n_held_out:,} last visits below"
-        return f"{rows} were forecast from earlier ones of the same people, by models without them."
-    if fitted.streamed:
-        others = "" if group is None else f", nor others of their {escape(repr(group))}"
-        rows = f"The {fitted.n_held_out:,} rows below were held out"
-        return f"{rows}: no model has seen them{others}."
-    others = "rows" if group is None else f"groups of {escape(repr(group))}"
-    return (
-        f"Every row below was predicted by a model fitted to other {others} "
-        f"({fitted.facts['folds']} folds)."
-    )
 
 
 def _show_warnings(console: Console, fitted: studies.FittedStudy, study: Path) -> None:

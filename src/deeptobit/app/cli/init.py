@@ -28,37 +28,36 @@ def init(
     Exit codes: 0 written; 1 the table cannot be used, or the study file exists; 2 wrong usage.
     """
     console = Console(stderr=as_json)
-    with common.one_sentence(as_json):
-        path = out or common.named(data).with_suffix(".toml")
-        common.check_output(path, force, data)
-        folder, whole = path.resolve().parent, data.resolve()
-        if not whole.is_relative_to(folder):
-            raise studies.StudyError(
-                f"the study file must lie in the folder of {data.name} or above it; {path} does not"
-            )
-        file = whole.relative_to(folder).as_posix()  # as the study file writes it
-        with console.status("Reading the table …"):
-            table = studies.read_table(data)
-            codes = studies.doctor.codes_of_table(table)
-            if codes:
-                table = studies.read_table(data, missing=codes)
-            text, proposal = studies.propose_study(table, file, missing=codes)
-            text, decided, left = studies.propose.decide(text, path, data)
-        studies.write_whole(path, text)
+    path = common.output_file(out, data, ".toml", force)
+    folder, whole = path.resolve().parent, data.resolve()
+    if not whole.is_relative_to(folder):
+        raise studies.StudyError(
+            f"the study file must lie in the folder of {data.name} or above it; {path} does not"
+        )
+    file = whole.relative_to(folder).as_posix()  # as the study file writes it
+    with console.status("Reading the table …"):
+        table = studies.read_table(data)
+        codes = studies.doctor.codes_of_table(table)
+        if codes:
+            table = studies.read_table(data, missing=codes)
+        text, proposal = studies.propose_study(table, file, missing=codes)
+        text, decided, left = studies.propose.decide(text, path, data)
+    studies.write_whole(path, text)
     targets = [target.column for target in proposal.targets if target.certain]
     if as_json:
-        found = {
-            "id": proposal.id,
-            "group": proposal.group,
-            "time": proposal.time,
-            "targets": targets,
-            "missing": codes,
-        }
-        told = {
-            key: [one.as_dict() for one in findings]
-            for key, findings in (("decided", decided), ("findings", left))
-        }
-        common.print_json({"study": str(path), **found, "excluded": proposal.excluded} | told)
+        common.print_json(
+            {
+                "study": str(path),
+                "id": proposal.id,
+                "group": proposal.group,
+                "time": proposal.time,
+                "targets": targets,
+                "missing": codes,
+                "excluded": proposal.excluded,
+                "decided": [finding.as_dict() for finding in decided],
+                "findings": [finding.as_dict() for finding in left],
+            }
+        )
     else:
         size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"
         _show(console, path, size, proposal, codes)

@@ -7,7 +7,6 @@ from typing import Annotated
 from rich.console import Console
 from typer import Argument, Option, launch
 
-import deeptobit
 from deeptobit.app.cli import common
 from deeptobit.app.cli.common import reports, studies
 
@@ -26,25 +25,20 @@ def open(
 
     Exit codes: 0 written; 1 the model cannot be read or the page not be written; 2 wrong usage.
     """
-    from deeptobit.files import read_state
-
-    console = Console(stderr=as_json)
-    with common.one_sentence(as_json, (ValueError,)):
-        path = out or common.named(model).with_name(f"{common.named(model).stem}-patient.html")
-        common.check_output(path, force or common.is_page(path), model)
-        is_study = read_state(model)[0] == "study"
-        fitted = studies.load_fitted(model) if is_study else deeptobit.load(model)
+    path = common.output_file(out, model, "-patient.html", force)
+    estimator, fitted = common.load_model(model)
+    with studies.formats.as_study_error():
         page = reports.render_patient_page(
-            fitted,
+            fitted or estimator,
             name=model.stem,
             fingerprint=hashlib.sha256(model.read_bytes()).hexdigest()[:16],
             small_counts=small_counts or None,
         )
-        studies.write_whole(path, page)
+    studies.write_whole(path, page)
     size = path.stat().st_size
     opened = show and not as_json and launch(str(path.resolve())) == 0
     if as_json:
         common.print_json({"page": str(path), "bytes": size})
         return
     hint = "" if opened else " Open it in any browser; it needs no network."
-    common.print_written(console, path, f": {size / 1e3:,.0f} kB.{hint}")
+    common.print_written(Console(), path, f": {size / 1e3:,.0f} kB.{hint}")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
-from rich.table import Table
 from typer import BadParameter, Option
 
 from deeptobit.app.cli import common
@@ -49,31 +48,28 @@ def plan(
         raise BadParameter("state --effect and --sd, or name a --model with --target and --feature")
     if model is not None and (target is None or feature is None):
         raise BadParameter("--model needs --target and --feature")
-    console = Console(stderr=as_json)
-    with common.one_sentence(as_json):
-        if model is not None and target is not None and feature is not None:
-            found = studies.plan_of_study(studies.load_fitted(model), target, feature)
-        else:
-            stated = effect or 0.0, mean, sd or 0.0, others, correlation, lower, upper
-            found = studies.Plan(*stated)
-        with Console(stderr=True).status("Simulating …"):
-            tried = found.search(
-                power=power, width=width, confidence=confidence, n_repeats=repeats, seed=seed
-            )
+    console = Console()
+    if model is not None and target is not None and feature is not None:
+        found = studies.plan_of_study(studies.load_fitted(model), target, feature)
+    else:
+        stated = effect or 0.0, mean, sd or 0.0, others, correlation, lower, upper
+        found = studies.Plan(*stated)
+    with Console(stderr=True).status("Simulating …"):
+        tried = found.search(
+            power=power, width=width, confidence=confidence, n_repeats=repeats, seed=seed
+        )
     answer = tried.iloc[-1]
     if as_json:
-        rows = tried.to_dict("records")
+        records = tried.to_dict("records")
         about = {name: getattr(found, name) for name in ("effect", "mean", "sigma", "others")}
-        common.print_json({"people": int(answer["people"]), **about, "tried": rows})
+        common.print_json({"people": int(answer["people"]), **about, "tried": records})
         return
-    shown = Table(header_style="bold", box=None, pad_edge=False)
-    for name in ("people", "power", "width", "at floor", "at ceiling"):
-        shown.add_column(name, justify="right")
+    rows = []
     for _, row in tried.iterrows():
-        ends = (reports.percent(row[name]) for name in ("at_lower", "at_upper"))
-        power_found, people = reports.percent(row["power"]), f"{row['people']:,.0f}"
-        shown.add_row(people, power_found, f"{row['width']:.3g}", *ends)
-    console.print(shown)
+        shares = [reports.percent(row[name]) for name in ("power", "at_lower", "at_upper")]
+        rows.append([f"{row['people']:,.0f}", f"{row['width']:.3g}", *shares])
+    head = ("people", "width", "power", "at floor", "at ceiling")
+    console.print(common.plain_table(head, rows))
     wanted = f"a power of {power:.0%}" if width is None else f"an interval {width:g} wide"
     console.print(
         f"{answer['people']:,.0f} people give {wanted}, for an effect of {found.effect:.3g} points "

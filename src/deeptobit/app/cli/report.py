@@ -24,14 +24,11 @@ def report(
     Exit codes: 0 written; 1 the model cannot be read or the page not be written; 2 wrong usage.
     """
     console = Console(stderr=as_json)
-    with common.one_sentence(as_json):
-        path = out or common.named(model).with_suffix(".html")
-        common.check_output(path, force or common.is_page(path), model)
-        with console.status("Reading the model …"):
-            fitted = studies.load_fitted(model)
-        with console.status("Drawing the report …"):
-            page = reports.render_report(fitted, small_counts=small_counts or None)
-        studies.write_whole(path, page)
+    path = common.output_file(out, model, ".html", force)
+    with console.status("Drawing the report …"):
+        fitted = studies.load_fitted(model)
+        page = reports.render_report(fitted, small_counts=small_counts or None)
+    studies.write_whole(path, page)
     n_targets, size = len(fitted.summary), path.stat().st_size
     if as_json:
         about = {"report": str(path), "study": fitted.name, "targets": n_targets, "bytes": size}

@@ -59,37 +59,28 @@ def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFr
     >>> summarise(found).loc[0, ["share", "method", "measure", "splits"]].to_list()
     [np.float64(0.5), 'null', 'mae', np.int64(2)]
     """
-    keys = ["method"] if over_shares else ["share", "method"]
-    splits = by_split(evaluation.results)
-    grouped = splits.groupby(keys, sort=False)
+    table = by_split(evaluation.results)
     parts = []
     for name, (_, better) in _columns().items():
-        column = grouped[name]
-        part = pd.DataFrame({"mean": column.mean(), "sd": column.std(), "splits": column.size()})
-        part = part.reset_index().assign(measure=name)
-        if better == "nominal":
-            distance = (part["mean"] - evaluation.protocol.coverage).abs()
-        else:
-            distance = part["mean"] * {"lower": 1.0, "higher": -1.0}.get(better, nan)
-        least = distance.min() if over_shares else distance.groupby(part["share"]).transform("min")
-        part = part.assign(best=distance == least)
-        parts.append(part.assign(tie=_ties(part, splits[name], keys)))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _ties(part: pd.DataFrame, splits: "pd.Series[float]", keys: list[str]) -> list[bool]:
-    """Which rows of a summary are not distinguishable from the best at their share."""
-    tied = []
-    for _, row in part.iterrows():
-        same = part if len(keys) == 1 else part[part["share"] == row["share"]]
-        best = same.loc[same["best"], "method"]
-        if row["best"] or best.empty:
-            tied.append(False)
-            continue
-        own = splits if len(keys) == 1 else splits.xs(row["share"], level="share", drop_level=False)
-        mine, others = (own.xs(name, level="method") for name in (row["method"], best.iloc[0]))
-        tied.append(_is_tied(mine - others))
-    return tied
+        for share, column in (
+            [("all", table[name])] if over_shares else table[name].groupby("share")
+        ):
+            splits = column.unstack("method", sort=False)
+            mean = splits.mean()
+            distance = mean * {"lower": 1.0, "higher": -1.0}.get(better, nan)
+            if better == "nominal":
+                distance = (mean - evaluation.protocol.coverage).abs()
+            best = distance == distance.min()
+            ahead = splits.loc[:, best].iloc[:, :1]
+            ties = [
+                not best[method] and not ahead.empty and _is_tied(splits[method] - ahead.iloc[:, 0])
+                for method in splits
+            ]
+            numbers = {"mean": mean, "sd": splits.std(), "splits": len(splits), "best": best}
+            part = pd.DataFrame({"measure": name, "share": share, **numbers, "tie": ties})
+            parts.append(part.rename_axis("method").reset_index())
+    found = pd.concat(parts, ignore_index=True)
+    return found.drop(columns="share") if over_shares else found
 
 
 def _is_tied(difference: "pd.Series[float]") -> bool:
@@ -112,15 +103,15 @@ def verdict(evaluation: Evaluation) -> list[str]:
     methods = list(dict.fromkeys(results["method"]))
     if FLAGSHIP not in methods or len(methods) < 2:
         return []
-    table = by_split(results)["anmse"].groupby(["share", "method"], sort=False).mean()
-    ahead, behind = [], []
-    for share, row in table.unstack("method").iterrows():
-        other, ours = row.drop(FLAGSHIP), row[FLAGSHIP]
-        if ours <= other.min():
-            ahead.append(f"{share:.0%}")
-        else:
-            scores = f"{other.min():.4f} against {ours:.4f}"
-            behind.append(f"{share:.0%}, where {other.idxmin()} is ahead ({scores})")
+    table = by_split(results)["anmse"].groupby(["share", "method"], sort=False).mean().unstack()
+    ours, others = table[FLAGSHIP], table.drop(columns=FLAGSHIP)
+    leader, least = others.idxmin(axis=1), others.min(axis=1)
+    ahead = [f"{share:.0%}" for share in table.index[ours <= least]]
+    behind = [
+        f"{share:.0%}, where {leader[share]} is ahead "
+        f"({least[share]:.4f} against {ours[share]:.4f})"
+        for share in table.index[ours > least]
+    ]
     sentences = []
     if ahead:
         sentences.append(f"{FLAGSHIP} has the lowest ANMSE at {', '.join(ahead)}.")

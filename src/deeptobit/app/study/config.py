@@ -1,6 +1,5 @@
 """The study file: which data, which features, which targets, how to fit and to evaluate."""
 
-import json
 import platform
 import re
 import tomllib
@@ -13,6 +12,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.tables import Repair, StudyError, did_you_mean
+from deeptobit.extras import require
 
 # The line of a key in a TOML text, which tomllib does not tell.
 
@@ -137,6 +137,21 @@ def is_number(value: Any) -> bool:
     return number and abs(value) <= float_info.max
 
 
+def is_positive(value: Any) -> bool:
+    """Whether a value is a number above 0."""
+    return is_number(value) and value > 0
+
+
+def is_from_zero(value: Any) -> bool:
+    """Whether a value is a number from 0."""
+    return is_number(value) and value >= 0
+
+
+def is_share(value: Any) -> bool:
+    """Whether a value is a number between 0 and 1."""
+    return is_number(value) and 0 < value < 1
+
+
 def is_count(value: Any, least: int = 1) -> bool:
     """Whether a value is a whole number, and large enough."""
     return is_number(value) and isinstance(value, int) and value >= least
@@ -190,7 +205,7 @@ class ColumnSettings:
 
     name: str
     missing: tuple[str | float, ...] = key(*_CODES)
-    divide: float = key("a positive number", lambda value: is_number(value) and value > 0, 1.0)
+    divide: float = key("a positive number", is_positive, 1.0)
     above: float | None = key("a number: only cells above it are divided", is_number, None)
     below: float | None = key("a number: only cells below it are divided", is_number, None)
     ignore_case: bool = key("true or false", lambda value: isinstance(value, bool), False)
@@ -272,9 +287,7 @@ class NetworkSettings:
     scoring: Literal["r2", "log"] = one_of("r2", "log", default="r2")
     noise: str = one_of(*_FAMILIES, default="gaussian")
     ranks: tuple[int, ...] | None = key("a list of whole numbers from 1", each(is_count, 1), None)
-    alphas: tuple[float, ...] | None = key(
-        "a list of positive numbers", each(lambda alpha: is_number(alpha) and alpha > 0, 1), None
-    )
+    alphas: tuple[float, ...] | None = key("a list of positive numbers", each(is_positive, 1), None)
     feature_sparsities: tuple[float, ...] | None = key(
         "a list of numbers from 0 to 1", each(lambda s: is_number(s) and 0 <= s <= 1, 1), None
     )
@@ -286,7 +299,7 @@ class TobitSettings:
     """``[model]`` with ``kind = "tobit"``: :class:`TobitRegressor`."""
 
     kind: str = one_of(*_KINDS, default="auto")
-    alpha: float = key("a number from 0", lambda value: is_number(value) and value >= 0, 0.0)
+    alpha: float = key("a number from 0", is_from_zero, 0.0)
     cv: int = key(*_CV)
     noise: str = one_of(*_FAMILIES, default="gaussian")
     seed: int = key(*_SEED)
@@ -294,10 +307,6 @@ class TobitSettings:
 
 def _or_auto(expected: str, holds: Callable[[Any], bool]) -> Any:
     return key(f"'auto' or {expected}", lambda value: value == "auto" or holds(value), "auto")
-
-
-def _is_from_zero(value: Any) -> bool:
-    return is_number(value) and value >= 0
 
 
 @dataclass(frozen=True)
@@ -308,10 +317,10 @@ class MixedSettings:
     noise: ClassVar[str] = "gaussian"
     kind: str = one_of(*_KINDS, default="auto")
     random_effects: str = one_of("auto", "intercept", "slope", default="auto")
-    alpha: float | str = _or_auto("a number from 0", _is_from_zero)
+    alpha: float | str = _or_auto("a number from 0", is_from_zero)
     person_rank: int | str = _or_auto("a whole number from 0", lambda rank: is_count(rank, 0))
     visit_rank: int | str = _or_auto("0, 1 or 2", lambda rank: is_count(rank, 0) and rank <= 2)
-    shrinkage: float | str = _or_auto("a number from 0", _is_from_zero)
+    shrinkage: float | str = _or_auto("a number from 0", is_from_zero)
     seed: int = key(*_SEED)
 
 
@@ -328,14 +337,12 @@ class EvaluationSettings:
     method: Literal["splits", "folds"] = one_of("splits", "folds", default="splits")
     train_shares: tuple[float, ...] = key(
         "a list of shares between 0 and 1",
-        each(lambda share: is_number(share) and 0 < share < 1, 1),
+        each(is_share, 1),
         (0.4, 0.5, 0.6, 0.7, 0.8),
     )
     repeats: int = key("a whole number from 1", is_count, 5)
     folds: int = key("a whole number from 2", lambda value: is_count(value, 2), 5)
-    coverage: float = key(
-        "a share between 0 and 1", lambda value: is_number(value) and 0 < value < 1, 0.9
-    )
+    coverage: float = key("a share between 0 and 1", is_share, 0.9)
     seed: int = key(*_SEED)
 
 
@@ -435,40 +442,39 @@ def parse_study(source: Source) -> Study:
     def read(name: str, kind: type[Section]) -> Section:
         return read_section(kind, content.get(name, {}), (name,), source)
 
+    def read_each(title: str, kind: type[Section]) -> tuple[Section, ...]:
+        named = content.get(title, {})
+        if not isinstance(named, dict):
+            message = f"{title} must be tables, each written [{title}.NAME]"
+            raise source.error((title,), message)
+        return tuple(
+            read_section(kind, table, (title, name), source, name=name)
+            for name, table in named.items()
+        )
+
+    targets = read_each("targets", TargetSettings)
+    _check_targets(targets, source)
     return Study(
         source,
         read("data", DataSettings),
-        _read_columns(content.get("columns", {}), source),
+        read_each("columns", ColumnSettings),
         read("features", FeatureSettings),
-        _read_targets(content.get("targets", {}), source),
+        targets,
         read("model", _kind_of_model(content.get("model", {}), source)),
         read("evaluation", EvaluationSettings),
         read("report", ReportSettings),
     )
 
 
-def _read_columns(tables: Any, source: Source) -> tuple[ColumnSettings, ...]:
-    if not isinstance(tables, dict):
-        raise source.error(("columns",), "columns must be tables, each written [columns.NAME]")
-    return tuple(
-        read_section(ColumnSettings, table, ("columns", name), source, name=name)
-        for name, table in tables.items()
-    )
-
-
-def _read_targets(tables: Any, source: Source) -> tuple[TargetSettings, ...]:
-    if not isinstance(tables, dict) or not tables:
+def _check_targets(targets: tuple[TargetSettings, ...], source: Source) -> None:
+    if not targets:
         message = "there is no target; write at least one table [targets.NAME]"
         raise source.error(("targets",), message)
-    targets = []
-    for name, table in tables.items():
-        target = read_section(TargetSettings, table, ("targets", name), source, name=name)
-        lower, upper = target.lower, target.upper
+    for target in targets:
+        name, lower, upper = target.name, target.lower, target.upper
         if isinstance(lower, int | float) and isinstance(upper, int | float) and lower >= upper:
             message = f"[targets.{name}] upper must be above lower; got {upper:g} and {lower:g}"
             raise source.error(("targets", name, "upper"), message)
-        targets.append(target)
-    return tuple(targets)
 
 
 def _kind_of_model(table: Any, source: Source) -> type[ModelSettings]:
@@ -504,14 +510,14 @@ def toml_key(name: str) -> str:
 
 
 def toml_text(text: str) -> str:
-    r"""Text in quotes; JSON's way is TOML's, but for the character DEL.
+    r"""Text in quotes.
 
     Examples
     --------
     >>> print(toml_text('5" \\ é'))
     "5\" \\ é"
     """
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return toml_value(text)
 
 
 def toml_cell(cell: str) -> str:
@@ -533,11 +539,7 @@ def toml_value(value: str | bool | float | tuple[str | float, ...]) -> str:
     >>> toml_value(True), toml_value(0.5), toml_value((1, "a"))
     ('true', '0.5', '[1, "a"]')
     """
-    if isinstance(value, str):
-        return toml_text(value)
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(toml_value, value))}]"
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+    return str(require("tomlkit", "app").item(value).as_string())
 
 
 # What is stored with a model: the settings of its study, and versions.
@@ -564,20 +566,22 @@ def settings_text(study: Study) -> str:
     upper = 30
     <BLANKLINE>
     """
-    named = ("columns", "targets")
-    sections = {name: getattr(study, name) for name in _SECTIONS if name not in named}
-    for title in named:
-        sections |= {f"{title}.{toml_key(one.name)}": one for one in getattr(study, title)}
-    parts = []
-    for title, section in sections.items():
-        lines = [
-            f"{item.name} = {toml_value('table' if item.name == 'file' else value)}\n"
-            for item in keys_of(section)
-            if (value := getattr(section, item.name)) != item.default
-        ]
-        if lines or title.startswith("targets."):
-            parts.append("".join([f"[{title}]\n", *lines]))
-    return "\n".join(parts)
+    stored: dict[str, Any] = {}
+    for title in _SECTIONS:
+        section = getattr(study, title)
+        if title in ("columns", "targets"):
+            stored[title] = {one.name: _changed(one) for one in section}
+        else:
+            stored[title] = _changed(section)
+    stored["data"]["file"] = "table"
+    stored = {title: section for title, section in stored.items() if section}
+    return str(require("tomlkit", "app").dumps(stored))
+
+
+def _changed(section: Any) -> dict[str, Any]:
+    """The keys of a section that are not at their defaults."""
+    values = {item.name: (getattr(section, item.name), item.default) for item in keys_of(section)}
+    return {name: value for name, (value, default) in values.items() if value != default}
 
 
 def versions() -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,17 +107,6 @@ class Encoder:
             raise StudyError(f"{table.file} lacks the {features} {listed(absent, SHOWN)}{hint}")
         return np.column_stack([self._encode(column, table) for column in self.columns])
 
-    def to_state(self) -> dict[str, Any]:
-        """Plain values, from which :meth:`from_state` makes the same encoder."""
-        stored = [_converted(asdict(column), tuple, list) for column in self.columns]
-        return {"columns": stored, "missing": self.missing}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "Encoder":
-        """The encoder that ``to_state`` described."""
-        stored = [_converted(column, list, tuple) for column in state["columns"]]
-        return cls(tuple(EncodedColumn(**column) for column in stored), state["missing"])
-
     def _encode(self, column: EncodedColumn, table: Table) -> FloatArray:
         if column.reference is None:
             features = table.numbers(column.name, "feature")[:, None].copy()
@@ -143,11 +132,6 @@ class Encoder:
             )
         features[missing] = column.means
         return np.column_stack([features, missing]) if column.indicator else features
-
-
-def _converted(values: Mapping[str, Any], old: type, new: type) -> dict[str, Any]:
-    """Values of one type as another; files have lists, and columns have tuples."""
-    return {key: new(value) if isinstance(value, old) else value for key, value in values.items()}
 
 
 def learn_encoder(summaries: Iterable[columns.ColumnSummary], missing: str, file: str) -> Encoder:
@@ -288,12 +272,11 @@ def build_data(study: Study, table: Table) -> StudyData:
     encoder = learn_encoder(summaries, study.features.missing, table.file)
     X = encoder.encode(table)
     X.index = pd.Index(read_ids(study, table), name=study.data.id)
-    entries = read_entries(study, table)
-    for target, values in zip(study.targets, entries.values.T, strict=True):
-        if np.isnan(values).all():
-            message = f"target {target.name!r} has no value at all; leave it out"
-            raise study.source.error(("targets", target.name), message)
-    targets = as_targets(study, entries)
+    targets = read_targets(study, table)
+    for name, missing in zip(targets.names, targets.missing.T, strict=True):
+        if missing.all():
+            message = f"target {name!r} has no value at all; leave it out"
+            raise study.source.error(("targets", name), message)
     return StudyData(X, targets, read_groups(study, table), encoder, table)
 
 
@@ -386,6 +369,11 @@ def read_entries(study: Study, table: Table) -> Entries:
     """Values and limits of all targets in the rows of a table."""
     found = [_read_target(target, table, study.source) for target in study.targets]
     return Entries(*(np.column_stack(arrays) for arrays in zip(*found, strict=True)))
+
+
+def read_targets(study: Study, table: Table) -> CensoredTargets:
+    """All targets in the rows of a table."""
+    return as_targets(study, read_entries(study, table))
 
 
 def as_targets(study: Study, entries: Entries) -> CensoredTargets:

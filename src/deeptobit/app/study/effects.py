@@ -4,9 +4,8 @@ Both need the rows, which a fitted study does not keep; so they are computed whe
 """
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,21 +23,7 @@ _MOST_FEATURES = 1000  # of a model whose score is not linear; beyond, effects a
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
-    """A part of a fitted study whose fields are what its file holds."""
-
-    def to_state(self) -> dict[str, Any]:
-        """Plain values, from which :meth:`from_state` makes the same object."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """The object that ``to_state`` described."""
-        return cls(**state)
-
-
-@dataclass(frozen=True, eq=False)
-class Effects(Stored):
+class Effects:
     """How many points a step in a feature moves E[y|x], on average over the rows.
 
     Attributes
@@ -77,12 +62,10 @@ def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder) -> Effects:
     step, place = np.power(10.0, np.round(np.log10(known)), dtype=np.float64), 0
     levels: dict[int, slice] = {}  # of the category that a feature belongs to
     for column in encoder.columns:
-        own = slice(place, place + len(column.levels))
+        own, end = slice(place, place + len(column.levels)), place + len(column.features)
         levels |= dict.fromkeys(range(own.start, own.stop), own)
-        place += len(column.features)
-    flags = [name in encoder.indicators for name in encoder.features]
-    step[np.flatnonzero(flags)] = 1.0
-    step[list(levels)] = 1.0
+        step[own] = step[end - column.indicator : end] = 1.0
+        place = end
     few = X.shape[1] <= _MOST_WITH_INTERVALS
     if few and isinstance(model, TobitRegressor) and hasattr(model, "_trained"):
         with warnings.catch_warnings():
@@ -116,13 +99,8 @@ def _slope_of_scores(model: Any, rows: pd.DataFrame) -> FloatArray | None:
     linear = rows.to_numpy(dtype=np.float64) @ model.coef_.T + model.intercept_
     if not np.allclose(score, linear, rtol=1e-6, atol=1e-6 * float(model.sigma_.min())):
         return None
-    around = model.noise_, model.lower_, model.upper_
-    reach = 1e-4 * model.sigma_
-    low, high = (
-        Predictive(around[0], score + sign * reach, model.sigma_, *around[1:]).mean()
-        for sign in (-1.0, 1.0)
-    )
-    return np.asarray(((high - low) / (2.0 * reach)).mean(axis=0))
+    y = Predictive(model.noise_, score, model.sigma_, model.lower_, model.upper_)
+    return np.asarray(y.mean_slopes()[0].mean(axis=0))
 
 
 def _difference(
@@ -149,7 +127,7 @@ _MOST_PARTS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Subgroups(Stored):
+class Subgroups:
     """Held-out errors in parts of the rows: the categories of a column, or a few large groups.
 
     Attributes
@@ -209,9 +187,7 @@ def measure_parts(
             error, bias, held = (_mean_of_enough(values) for values in measured)
             n_rows = float(np.round(rows.sum(), -1))
             parts.append((name, str(level), n_rows, error, bias, held))
-    if len({name for name, *_ in parts}) == len(
-        parts
-    ):  # each alone in its column: nothing to compare
+    if len({name for name, *_ in parts}) == len(parts):  # each alone: nothing to compare
         parts = []
     n_tasks = point.shape[1]
     columns, levels, counts, *measures = zip(*parts, strict=True) if parts else ((),) * 6

@@ -6,7 +6,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 
-from deeptobit.app.study.data import as_targets, read_entries
+from deeptobit.app.study.data import read_targets
 from deeptobit.app.study.doctor import Finding
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
 from deeptobit.app.study.measures import MEASURES, measure
@@ -62,7 +62,7 @@ class ExternalValidation:
 def validate(fitted: FittedStudy, table: Table) -> ExternalValidation:
     """Predict the outcomes of a table, compare, and estimate what would put the model right."""
     X = fitted.encoder.encode(table)
-    targets = as_targets(fitted.study, read_entries(fitted.study, table))
+    targets = read_targets(fitted.study, table)
     if not len(targets) or targets.missing.all():
         raise StudyError(f"{table.file} has no outcome to compare predictions with")
     predictive = predict_rows(fitted.model, X, targets.lower_bounds, targets.upper_bounds)
@@ -117,7 +117,7 @@ def recalibrated(fitted: FittedStudy, table: Table) -> FittedStudy:
     Effects of features keep their proportions, held-out predictions are those of the table that
     the model was made of.
     """
-    targets = as_targets(fitted.study, read_entries(fitted.study, table))
+    targets = read_targets(fitted.study, table)
     what = f"level, slope and σ, with {len(table)} rows of another table, on {date.today()}"
     note = (
         f"This model was recalibrated: {what}. Held-out predictions are those of the table it was "

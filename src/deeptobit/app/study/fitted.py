@@ -2,26 +2,28 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from deeptobit import estimators, files
 from deeptobit.app.study.config import Source, Study, parse_study
-from deeptobit.app.study.data import Encoder, read_limits
+from deeptobit.app.study.data import EncodedColumn, Encoder, read_limits
 from deeptobit.app.study.doctor import Finding, guess_unit
-from deeptobit.app.study.effects import Effects, Stored, Subgroups
+from deeptobit.app.study.effects import Effects, Subgroups
 from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.ranges import FeatureRanges
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray, listed
 from deeptobit.exceptions import ModelFileError
+from deeptobit.files.values import Packer, Unpacker, by_fields
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
 
@@ -60,7 +62,7 @@ class FittedStudy:
     n_rows : int
         Rows of the table.
     ranges : FeatureRanges or None
-        Where the features lie; None in files that older versions wrote, as are the next two.
+        Where the features lie.
     effects : Effects or None
         What features do to outcomes, in their units.
     subgroups : Subgroups or None
@@ -112,14 +114,13 @@ class FittedStudy:
 # The file of a fitted study.
 
 KIND = "study"
-_STORED = ("name", "text", "n_groups", "facts", "n_rows")  # as they are
-_STORED_PARTS = 4  # of a finding; its evidence names rows
-_LEARNED: dict[str, type[Stored]] = {
-    "ranges": FeatureRanges,
-    "effects": Effects,
-    "subgroups": Subgroups,
+_CLASSES = files.models.CLASSES | {
+    cls.__name__: by_fields(cls)
+    for cls in (
+        *(CensoredTargets, Predictive, HeldOut, Encoder, EncodedColumn, Finding),
+        *(FeatureRanges, Effects, Subgroups),
+    )
 }
-_STORED_TARGETS = ("low", "high", "lower", "upper", "entry_lower", "entry_upper")
 
 
 def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
@@ -143,31 +144,15 @@ def save_fitted(fitted: FittedStudy, path: Path | str) -> None:
     ...     load_fitted(Path(folder, "study.deeptobit")).encoder.features
     ['age']
     """
-    held_out = fitted.held_out
-    targets, predictive, null = held_out.targets, held_out.predictive, held_out.null
-    stored = {
-        "targets": {"names": list(targets.names)}
-        | {name: getattr(targets, name) for name in _STORED_TARGETS},
-        "noise": files.noise_state(predictive.noise),
-        "model": {"latent": predictive.latent, "sigma": predictive.sigma},
-        "null": {"latent": null.latent, "sigma": null.sigma},
-        "stages": list(held_out.stages),
-        "coverage": held_out.coverage,
-    }
     model = fitted.model
     if isinstance(model, estimators.MixedTobitRegressor):
         model = model.without_people()  # their names and scores stay behind
-    state = {
-        "model": estimators.estimator_state(model),
-        "encoder": fitted.encoder.to_state(),
-        "held_out": stored,
-        "findings": [list(finding[:_STORED_PARTS]) for finding in fitted.findings],
-        "forecasts": list(fitted.forecasts),
-    }
-    state |= {
-        name: part.to_state() for name in _LEARNED if (part := getattr(fitted, name)) is not None
-    }
-    files.write_state(path, KIND, state | {name: getattr(fitted, name) for name in _STORED})
+    parts = {field.name: getattr(fitted, field.name) for field in fields(fitted)}
+    # Their evidence names rows.
+    parts["findings"] = tuple(one._replace(evidence="", edits=()) for one in fitted.findings)
+    del parts["model"]
+    state = {"model": estimators.estimator_state(model), "study": Packer(_CLASSES).pack(parts)}
+    files.write_state(path, KIND, state)
 
 
 def load_fitted(path: Path | str) -> FittedStudy:
@@ -198,7 +183,8 @@ def load_fitted(path: Path | str) -> FittedStudy:
         )
     _, state = files.read_state(path, KIND)
     try:
-        return _from_state(state)
+        model: Any = estimators.estimator_from_state(state["model"])
+        return FittedStudy(model=model, **Unpacker(_CLASSES).unpack(state["study"]))
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError):
@@ -208,43 +194,24 @@ def load_fitted(path: Path | str) -> FittedStudy:
         ) from None
 
 
-def _from_state(state: Mapping[str, Any]) -> FittedStudy:
-    model: Any = estimators.estimator_from_state(state["model"])
-    stored = state["held_out"]
-    targets = CensoredTargets(**stored["targets"] | {"names": tuple(stored["targets"]["names"])})
-    noise = files.noise_from_state(stored["noise"])
-    bounds = targets.lower_bounds, targets.upper_bounds  # predictions have those of the targets
-    predictive, null = (
-        Predictive(noise, stored[name]["latent"], stored[name]["sigma"], *bounds)
-        for name in ("model", "null")
-    )
-    stages = tuple(stored["stages"])
-    learned: dict[str, Any] = {
-        name: kind.from_state(state[name]) for name, kind in _LEARNED.items() if name in state
-    }
-    return FittedStudy(
-        model=model,
-        encoder=Encoder.from_state(state["encoder"]),
-        held_out=HeldOut(targets, predictive, null, stages, stored["coverage"]),
-        findings=tuple(Finding(*finding) for finding in state["findings"]),
-        forecasts=state.get("forecasts", ()),
-        **{name: state[name] for name in _STORED},
-        **learned,
-    )
-
-
 # Predictions for new rows.
 
 
 def predict_rows(
-    model: StudyModel, X: pd.DataFrame, lower: FloatArray, upper: FloatArray
+    model: StudyModel,
+    X: pd.DataFrame,
+    lower: FloatArray,
+    upper: FloatArray,
+    groups: NDArray[Any] | None = None,
 ) -> Predictive:
-    """Predictive distributions of shape (N, T), σ too, within bounds of shape (T,) or (N, T)."""
+    """Predictive distributions of shape (N, T), σ too, within bounds of shape (T,) or (N, T).
+
+    ``groups`` are the people of the rows, if a mixed model is to use what it knows of them.
+    """
     if isinstance(model, estimators.MixedTobitRegressor):
         shape = len(X), len(model.target_names_)
-        return model._at(X, None, None)._predictive(
-            X, *np.broadcast_arrays(lower, upper, np.empty(shape))[:2]
-        )
+        bounds = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
+        return model._at(X, groups, None)._predictive(X, *bounds)
     latent = model.predict(X, kind="latent")
     sigma = np.broadcast_to(model.sigma_, latent.shape)
     return Predictive(model.noise_, latent, sigma, lower, upper)

@@ -16,7 +16,7 @@ from deeptobit import auto, estimators
 from deeptobit.app.study import config, visits
 from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.config import Study
-from deeptobit.app.study.data import StudyData, check_enough, task_bounds
+from deeptobit.app.study.data import Encoder, StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.effects import learn_effects, measure_parts
 from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows
@@ -31,21 +31,37 @@ from deeptobit.targets import CensoredTargets
 # Predictions for held-out rows.
 
 
+def fit_rows(
+    model: StudyModel, data: StudyData, time: FloatArray | None = None, rows: Any = slice(None)
+) -> None:
+    """Fit a model to some rows of the data, on one core."""
+    options: dict[str, Any] = {"groups": None if data.groups is None else data.groups[rows]}
+    if isinstance(model, estimators.MixedTobitRegressor):
+        options["time"] = None if time is None else time[rows]
+    elif not isinstance(model, estimators.AutoTobitRegressor | estimators.SubspaceNetworkCV):
+        options = {}
+    with one_blas_thread():
+        model.fit(data.X.iloc[rows], data.targets[rows], **options)
+
+
 def predict_fold(
-    model: StudyModel,
-    X: pd.DataFrame,
-    targets: CensoredTargets,
-    groups: NDArray[Any] | None,
-    fold: auto.Fold,
-    coverage: float,
-) -> HeldOut:
-    """Fit the model and the null model outside a fold, and predict the rows inside."""
-    train, test = targets[fold.train], targets[fold.test]
-    with one_blas_thread(), warnings.catch_warnings():
+    model: StudyModel, data: StudyData, time: FloatArray | None, fold: auto.Fold, coverage: float
+) -> tuple[HeldOut, pd.DataFrame | None]:
+    """Fit the model and the null model outside a fold, and predict the rows inside.
+
+    A mixed model forecasts them from earlier visits; then errors by horizon are the second result.
+    """
+    errors = None
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows warns
-        labels = None if groups is None else groups[fold.train]
-        _fit(model, X.iloc[fold.train], train, labels)
-        return predict_test_rows(model, X.iloc[fold.test], test, train, coverage)
+        fit_rows(model, data, time, fold.train)
+        X, targets, groups = data.X.iloc[fold.test], data.targets[fold.test], data.groups
+        if isinstance(model, estimators.MixedTobitRegressor) and groups is not None:
+            if time is not None:
+                errors = visits.forecast_errors(model, data.X, data.targets, groups, time, fold)
+            groups = groups[fold.test]
+        training = data.targets[fold.train]
+        return predict_test_rows(model, X, targets, training, coverage, groups), errors
 
 
 def predict_test_rows(
@@ -54,14 +70,14 @@ def predict_test_rows(
     targets: CensoredTargets,
     training: CensoredTargets,
     coverage: float,
+    groups: NDArray[Any] | None = None,
 ) -> HeldOut:
     """Predictions of a fitted model, and of the null model of its training rows."""
-    by_row: dict[str, Any] = {"lower": targets.entry_lower, "upper": targets.entry_upper}
-    if isinstance(model, estimators.TobitRegressor):
-        stages = [model.predict(X, **by_row)]
-    else:
+    predictive = predict_rows(model, X, targets.lower_bounds, targets.upper_bounds, groups)
+    stages = [predictive.mean()]
+    if not isinstance(model, estimators.TobitRegressor | estimators.MixedTobitRegressor):
+        by_row: dict[str, Any] = {"lower": targets.entry_lower, "upper": targets.entry_upper}
         stages = list(model.staged_predict(X, **by_row))
-    predictive = predict_rows(model, X, targets.lower_bounds, targets.upper_bounds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has warned of what concerns all rows
         null = predict_null(model.noise_, training, targets)
@@ -102,8 +118,10 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
 def join_folds(
     targets: CensoredTargets, folds: Iterable[auto.Fold], parts: Sequence[HeldOut]
 ) -> HeldOut:
-    """Predictions for all rows in the order of the table; the parts are those of the folds."""
-    order = np.argsort(np.concatenate([fold.test for fold in folds]))
+    """Predictions of all held-out rows in the order of the table; the parts are of the folds."""
+    rows = np.concatenate([fold.test for fold in folds])
+    order = np.argsort(rows)
+    targets = targets[rows[order]]
     depth = max(len(part.stages) for part in parts)
 
     def join(pieces: Iterable[FloatArray]) -> FloatArray:
@@ -188,33 +206,30 @@ def make_network(study: Study) -> estimators.SubspaceNetworkRegressor:
     >>> network.rank, network.n_layers, network.noise, network.upper
     (1, 2, 'gaussian', {'y': 30.0})
     """
-    settings = study.model
-    rank, n_layers = _RANK, 2
+    settings, in_memory = study.model, None
+    rank, n_layers = min(_RANK, len(study.targets)), 2  # a larger rank is for nothing
     alphas: tuple[float, ...] = ()
-    if isinstance(settings, config.TobitSettings | config.MixedSettings):
-        raise study.source.error(
-            ("model", "kind"),
-            f'kind = "{settings.kind}" needs all rows in memory, and the rows of this table are '
-            "streamed; "
-            'write kind = "network", or allow more --memory',
-        )
     if isinstance(settings, config.NetworkSettings):
-        rank, n_layers = max(settings.ranks or (_RANK,)), settings.max_layers
+        rank, n_layers = max(settings.ranks or (rank,)), settings.max_layers
         alphas = settings.alphas or ()
-        if min(settings.feature_sparsities or (0.0,)) > 0.0:
-            raise study.source.error(
-                ("model", "feature_sparsities"),
-                "feature_sparsities need all rows in memory, and the rows of this table are "
-                "streamed; leave them out, or allow more --memory",
-            )
-    elif settings.members == ("stack",):
-        n_layers = 1
+        sparse = min(settings.feature_sparsities or (0.0,)) > 0.0
+        in_memory = "feature_sparsities" if sparse else None
+    elif isinstance(settings, config.AutoSettings):
+        n_layers = 1 if settings.members == ("stack",) else 2
+    else:
+        in_memory = "kind"
+    if in_memory is not None:
+        raise study.source.error(
+            ("model", in_memory),
+            f"{in_memory} = {config.toml_value(getattr(settings, in_memory))} needs all rows in "
+            'memory, and the rows of this table are streamed; write kind = "network" without it, '
+            "or allow more --memory",
+        )
     lower, upper = task_bounds(study)
     bounded = bool((np.isfinite(lower) | np.isfinite(upper)).any())
     names = [target.name for target in study.targets]
-    most = min(rank, max(len(names), 1)) if rank == _RANK else rank  # more is for nothing
     return estimators.SubspaceNetworkRegressor(
-        rank=most,
+        rank=rank,
         n_layers=n_layers if bounded else 1,  # without bounds any depth is linear
         alpha=alphas[0] if len(alphas) == 1 else "auto",
         noise="gaussian" if settings.noise == "auto" else settings.noise,
@@ -284,109 +299,104 @@ def fit_study(
     groups = None if data.groups is None else data.groups[rows]
     data = replace(data, X=data.X.iloc[rows], targets=data.targets[rows], groups=groups)
     check_enough(study, data)
-    forecasts: list[dict[str, float]] = []
-    model: StudyModel
     try:
-        if isinstance(study.model, config.MixedSettings):
-            model, warned, n_folds, held_out, forecasts = _fit_mixed(study, data, progress)
-        else:
-            model, warned, n_folds, held_out = _fit_all(study, data, n_jobs, progress)
+        model, warned, folds, held_out, forecasts = _fit_all(study, data, n_jobs, progress)
     except ValueError as error:
         raise StudyError(f"{data.table.file}: the model cannot be fitted: {error}") from error
-    seconds = f"{perf_counter() - started:.1f}"
-    labelled = None if groups is None else (str(study.data.group), groups)
-    facts = {"folds": n_folds, "seed": study.model.seed, "date": date.today(), "seconds": seconds}
-    return FittedStudy(
-        model=model,
-        encoder=data.encoder,
-        name=study.source.path.stem,
-        text=config.settings_text(study),
-        held_out=held_out,
-        findings=(*findings, *too_good(held_out), *warned),
+    seconds = perf_counter() - started
+    tested = np.sort(np.concatenate([fold.test for fold in folds]))
+    labels = None if groups is None else (str(study.data.group), groups[tested])
+    fitted = describe_fit(
+        study, model, data.encoder, data.X, held_out, (*findings, *too_good(held_out), *warned)
+    )
+    return replace(
+        fitted,
         n_groups=None if groups is None else len(set(groups)),
-        facts=config.versions() | {name: str(fact) for name, fact in facts.items()},
+        facts=fitted.facts | {"folds": str(len(folds)), "seconds": f"{seconds:.1f}"},
         n_rows=len(data.targets),
-        ranges=learn_ranges(data.X, data.encoder),
-        effects=learn_effects(model, data.X, data.encoder),
-        subgroups=measure_parts(held_out, data.X, data.encoder, labelled),
+        subgroups=measure_parts(held_out, data.X.iloc[tested], data.encoder, labels),
         forecasts=forecasts,
     )
 
 
-def _fit_mixed(
-    study: Study, data: StudyData, progress: Progress
-) -> tuple[StudyModel, list[Finding], int, HeldOut, list[dict[str, float]]]:
-    """The mixed model of all visits, and forecasts of last visits by models without them."""
-    model, caught, parts = visits.fit_mixed(study, data, progress)
-    assert data.groups is not None
-    found = []
-    for rows, outside in parts:
-        test, train = data.targets[rows], np.setdiff1d(np.arange(len(data.X)), rows)
-        y = visits.forecast_rows(outside, data.X.iloc[rows], data.groups[rows], test)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit has warned of what concerns all rows
-            null = predict_null(Gaussian(), data.targets[train], test)
-        found.append(HeldOut(test, y, null, (y.mean(),), study.evaluation.coverage))
-    rows = np.concatenate([rows for rows, _ in parts])
-    order = np.argsort(rows)
-    ranks = np.argsort(order)
-    pieces = np.split(ranks, np.cumsum([len(rows) for rows, _ in parts])[:-1])
-    folds = [auto.Fold(np.empty(0, int), piece) for piece in pieces]
-    held_out = join_folds(data.targets[rows[order]], folds, found)
-    forecasts = visits.horizons(study, data, parts)
-    return model, as_findings(caught), len(parts), held_out, forecasts
+def describe_fit(
+    study: Study,
+    model: StudyModel,
+    encoder: Encoder,
+    X: pd.DataFrame,
+    held_out: HeldOut,
+    findings: Iterable[Finding],
+) -> FittedStudy:
+    """A fitted model with its settings and versions, and where the features lie and what they do.
+
+    ``X`` are rows to learn the latter from.
+    """
+    return FittedStudy(
+        model=model,
+        encoder=encoder,
+        name=study.source.path.stem,
+        text=config.settings_text(study),
+        held_out=held_out,
+        findings=tuple(findings),
+        n_groups=None,
+        facts=config.versions() | {"seed": str(study.model.seed), "date": str(date.today())},
+        n_rows=len(X),
+        ranges=learn_ranges(X, encoder),
+        effects=learn_effects(model, X, encoder),
+    )
 
 
 def _fit_all(
     study: Study, data: StudyData, n_jobs: int | None, progress: Progress
-) -> tuple[StudyModel, list[Finding], int, HeldOut]:
-    """The model of all rows, its warnings, the number of folds, and their predictions."""
-    X, targets, groups, coverage = data.X, data.targets, data.groups, study.evaluation.coverage
-    n_folds = _count_folds(study, groups, len(X))
-    folds = auto.make_folds(len(X), n_folds, groups, study.model.seed)
+) -> tuple[StudyModel, list[Finding], list[auto.Fold], HeldOut, list[dict[str, float]]]:
+    """The model of all rows, its warnings, the folds, their predictions, and errors by horizon."""
+    groups, n_rows, time = data.groups, len(data.X), None
+    mixed = isinstance(study.model, config.MixedSettings)
+    if mixed:
+        time = visits.read_times(study, data.X)
+        folds = visits.last_visits(study, groups, time)
+    else:
+        n_folds = _count_folds(study, groups, n_rows)
+        folds = list(auto.make_folds(n_rows, n_folds, groups, study.model.seed))
+
+    def make(labels: NDArray[Any] | None, n_rows: int, n_jobs: int | None = None) -> StudyModel:
+        if mixed:
+            return visits.make_mixed(study)
+        # One held-out part is enough to choose by where rows are many.
+        many = isinstance(study.model, config.AutoSettings) and n_rows > auto.MANY_ROWS
+        cv: Any = "auto" if many else _count_folds(study, labels, n_rows)
+        return make_model(study, cv=cv, n_jobs=n_jobs)
+
     progress(0, len(folds) + 1)
-    model = make_model(study, cv=_choosing_folds(study, groups, len(X)), n_jobs=n_jobs)
-    with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+    model = make(groups, n_rows, n_jobs)
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _fit(model, X, targets, groups)
-    if not isinstance(model, estimators.TobitRegressor):
+        fit_rows(model, data, time)
+    if "n_jobs" in model.get_params():
         model.set_params(n_jobs=None)  # a setting of this machine, not of the model
     progress(1, len(folds) + 1)
     jobs = []
+    # Workers need no table.
+    rows = replace(data, table=data.table.where(np.zeros(len(data.table), dtype=np.bool_)))
     for fold in folds:
-        labels = None if groups is None else groups[fold.train]
-        outside = make_model(study, cv=_choosing_folds(study, labels, len(fold.train)))
-        # One noise family for all folds, or their predictions could not be scored together.
-        outside.set_params(noise=model.noise_)
-        jobs.append(delayed(predict_fold)(outside, X, targets, groups, fold, coverage))
+        outside = make(None if groups is None else groups[fold.train], len(fold.train))
+        if not mixed:
+            # One noise family for all folds, or their predictions could not be scored together.
+            outside.set_params(noise=model.noise_)
+        jobs.append(delayed(predict_fold)(outside, rows, time, fold, study.evaluation.coverage))
     parts: list[HeldOut] = []
-    for part in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+    errors: list[pd.DataFrame] = []
+    for part, of_fold in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
         parts.append(part)
+        errors += [] if of_fold is None else [of_fold]
         progress(len(parts) + 1, len(folds) + 1)
-    return model, as_findings(caught), len(folds), join_folds(targets, folds, parts)
-
-
-def _fit(
-    model: StudyModel, X: pd.DataFrame, targets: CensoredTargets, groups: NDArray[Any] | None
-) -> None:
-    if isinstance(model, estimators.AutoTobitRegressor | estimators.SubspaceNetworkCV):
-        model.fit(X, targets, groups=groups)
-    else:
-        model.fit(X, targets)
+    forecasts = visits.by_horizon(errors) if errors else []
+    return model, as_findings(caught), folds, join_folds(data.targets, folds, parts), forecasts
 
 
 def _count_folds(study: Study, groups: NDArray[Any] | None, n_rows: int) -> int:
     """As many folds as the study asks for, if there are as many rows or groups."""
     return min(study.model.cv, n_rows if groups is None else len(set(groups)))
-
-
-def _choosing_folds(
-    study: Study, groups: NDArray[Any] | None, n_rows: int
-) -> int | Literal["auto"]:
-    """The same number for what a model chooses; one held-out part is enough where rows are many."""
-    automatic = isinstance(study.model, config.AutoSettings)
-    many = automatic and n_rows > auto.MANY_ROWS
-    return "auto" if many else _count_folds(study, groups, n_rows)
 
 
 _TOO_GOOD = 0.98  # R² on held-out rows

@@ -1,9 +1,9 @@
 """Whether a table fits in memory."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import psutil
 from joblib import effective_n_jobs
@@ -32,9 +32,11 @@ def available_memory(root: Path = Path("/")) -> int:
     ...     print(available_memory(Path(folder)))
     2048000
     """
-    limits = [_limit(root / name) for name in _LIMITS]
-    available = int(psutil.virtual_memory().available)
-    return min([available, *(limit for limit in limits if limit is not None)])
+    limits = [int(psutil.virtual_memory().available)]
+    for name in _LIMITS:
+        with suppress(OSError, ValueError):  # the word max, or no file, means no limit
+            limits.append(int((root / name).read_text()))
+    return min(limits)
 
 
 def read_bytes(text: str) -> int:
@@ -65,14 +67,6 @@ def show_bytes(amount: float) -> str:
     return f"{amount / 1e6:,.0f} MB" if amount >= 1e6 else f"{amount / 1e3:,.0f} kB"
 
 
-def _limit(file: Path) -> int | None:
-    """The limit of a control group; the word ``max``, or no file, means none."""
-    try:
-        return int(file.read_text())
-    except (OSError, ValueError):
-        return None
-
-
 # The size of a table, without keeping its rows.
 
 # Bytes per cell at the peak of reading a table and building its features, and then, in every
@@ -80,23 +74,6 @@ def _limit(file: Path) -> int | None:
 _NUMBER, _WORD, _TEXT_CELL, _OTHER_CELL = 100, 180, 130, 180
 _CELL, _OUTCOME = 40, 300
 _COMFORTABLE = 0.5  # share of the memory
-
-
-class TableSize(NamedTuple):
-    """Rows and columns of a table, and the bytes that reading all of it takes."""
-
-    n_rows: int
-    n_columns: int
-    read_bytes: int
-
-
-def size_of(source: formats.Source) -> TableSize:
-    """The size of a table."""
-    n_columns = len(source.columns)
-    row = (_TEXT_CELL if isinstance(source, TextTable) else _OTHER_CELL) * n_columns
-    if isinstance(source, ParquetTable):
-        row = _NUMBER * (n_columns - source.n_words) + _WORD * source.n_words
-    return TableSize(source.n_rows, n_columns, source.n_rows * row)
 
 
 @dataclass(frozen=True)
@@ -107,7 +84,8 @@ class MemoryCheck:
     ----------
     file : str
         Name of the table.
-    size : TableSize
+    n_rows, n_columns : int
+        Its size.
     needed : int
         Bytes that reading all of it and fitting take.
     limit : int
@@ -115,7 +93,8 @@ class MemoryCheck:
     """
 
     file: str
-    size: TableSize
+    n_rows: int
+    n_columns: int
     needed: int
     limit: int
 
@@ -128,7 +107,7 @@ class MemoryCheck:
     def shortage(self) -> str:
         """How much memory is needed and how much there is, as the beginning of a sentence."""
         return (
-            f"{self.file} ({self.size.n_rows:,} rows × {self.size.n_columns:,} columns) would "
+            f"{self.file} ({self.n_rows:,} rows × {self.n_columns:,} columns) would "
             f"take about {show_bytes(self.needed)}, more than half of the {show_bytes(self.limit)} "
             "of available memory"
         )
@@ -166,7 +145,11 @@ def check_memory(
     (640000, False)
     """
     table = open_data(study, path)
-    size = size_of(table.source)
+    source, n_columns = table.source, len(table.source.columns)
+    reading = (_TEXT_CELL if isinstance(source, TextTable) else _OTHER_CELL) * n_columns
+    if isinstance(source, ParquetTable):
+        reading = _NUMBER * (n_columns - source.n_words) + _WORD * source.n_words
     processes = min(effective_n_jobs(n_jobs), study.model.cv)
-    row = _CELL * size.n_columns + _OUTCOME * len(study.targets)
-    return MemoryCheck(table.file, size, size.read_bytes + processes * size.n_rows * row, limit)
+    fitting = processes * (_CELL * n_columns + _OUTCOME * len(study.targets))
+    needed = source.n_rows * (reading + fitting)
+    return MemoryCheck(table.file, source.n_rows, n_columns, needed, limit)

@@ -2,12 +2,11 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import linear_model
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestRegressor
@@ -193,28 +192,18 @@ def predict_held_out(model: Any, X: FloatArray, Y: Any, folds: Folds) -> FloatAr
 # Regressions of scikit-learn on outcomes some of which are missing.
 
 
-def blocks(Y: FloatArray) -> Iterator[tuple[BoolArray, NDArray[np.intp]]]:
-    """Known rows and the tasks that are known in exactly these; one block if nothing is missing.
+def fill(X: FloatArray, Y: FloatArray) -> FloatArray:
+    """Y with missing entries predicted by ridge regressions on the rows in which they are known.
 
-    Examples
-    --------
-    >>> Y = np.array([[1.0, np.nan, 2.0], [3.0, 4.0, 5.0]])
-    >>> [(known.tolist(), tasks.tolist()) for known, tasks in blocks(Y)]
-    [([False, True], [1]), ([True, True], [0, 2])]
+    Tasks that are known in the same rows share a regression.
     """
+    filled = Y.copy()
     patterns, member = np.unique(~np.isnan(Y), axis=1, return_inverse=True)
     for number, known in enumerate(patterns.T):
-        yield known, np.flatnonzero(member == number)
-
-
-def fill(X: FloatArray, Y: FloatArray) -> FloatArray:
-    """Y with missing entries predicted by ridge regressions on the rows in which they are known."""
-    filled = Y.copy()
-    for known, tasks in blocks(Y):
         if not known.all():
-            ridge = linear_model.RidgeCV(np.logspace(0, 5, 10)).fit(
-                X[known], Y[np.ix_(known, tasks)]
-            )
+            tasks = np.flatnonzero(member == number)
+            ridge = linear_model.RidgeCV(np.logspace(0, 5, 10))
+            ridge.fit(X[known], Y[np.ix_(known, tasks)])
             filled[np.ix_(~known, tasks)] = ridge.predict(X[~known]).reshape(-1, len(tasks))
     return filled
 

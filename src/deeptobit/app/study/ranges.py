@@ -13,7 +13,6 @@ from scipy.special import ndtri
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.data import Encoder
-from deeptobit.app.study.effects import Stored
 from deeptobit.arrays import BoolArray, FloatArray
 
 _TAIL = 0.01  # share of the rows beyond either end of a range
@@ -27,7 +26,7 @@ _FEWEST_CODES = 10  # different values; with no more, the range is that of all o
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureRanges(Stored):
+class FeatureRanges:
     r"""Percentiles of every feature, and what a joint distance needs.
 
     Features in which a number would reveal a count below five have no range (NaN) and do not

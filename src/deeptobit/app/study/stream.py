@@ -2,8 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -14,12 +13,11 @@ from numpy.typing import NDArray
 from pandas.util import hash_array
 
 from deeptobit.app.study import columns, data, doctor
-from deeptobit.app.study.config import Study, settings_text, versions
-from deeptobit.app.study.effects import learn_effects, measure_parts
+from deeptobit.app.study.config import Study
+from deeptobit.app.study.effects import measure_parts
 from deeptobit.app.study.fitted import FittedStudy
-from deeptobit.app.study.fitting import as_findings, make_network, predict_test_rows
+from deeptobit.app.study.fitting import as_findings, describe_fit, make_network, predict_test_rows
 from deeptobit.app.study.formats import TableFile
-from deeptobit.app.study.ranges import learn_ranges
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.runtime import one_blas_thread
@@ -388,29 +386,22 @@ def stream_study(
     except ValueError as error:
         raise StudyError(f"{table.file}: the model cannot be fitted: {error}") from error
     seconds = perf_counter() - started
+    tested = predict_test_rows(network, X, targets, training, study.evaluation.coverage)
+    sample = data.StudyData(X, targets, None, encoder, Table(X, table.file, np.arange(len(X))))
+    found = doctor.diagnose(study, sample, ("bound", "collinear"))
+    findings = (*found, *as_findings(caught))
+    fitted = describe_fit(study, network, encoder, X, tested, findings)
     history = network.history_
     facts = {
         "solver": f"{history['solver']}: {history['reason']}",
         "streamed": f"{n_training:,} of {table.n_rows:,} rows in {table.n_passes} passes",
         "rows per second": f"{table.n_passes * table.n_rows / seconds:,.0f}",
-        "seed": study.model.seed,
-        "date": date.today(),
         "seconds": f"{seconds:.1f}",
     }
-    tested = predict_test_rows(network, X, targets, training, study.evaluation.coverage)
-    sample = data.StudyData(X, targets, None, encoder, Table(X, table.file, np.arange(len(X))))
-    found = doctor.diagnose(study, sample, ("bound", "collinear"))
-    return FittedStudy(
-        model=network,
-        encoder=encoder,
-        name=study.source.path.stem,
-        text=settings_text(study),
-        held_out=tested,
-        findings=(*found, *as_findings(caught)),
+    return replace(
+        fitted,
         n_groups=None if groups is None else groups.n_groups,
-        facts=versions() | {name: str(fact) for name, fact in facts.items()},
+        facts=fitted.facts | facts,
         n_rows=table.n_rows,
-        ranges=learn_ranges(X, encoder),
-        effects=learn_effects(network, X, encoder),
         subgroups=measure_parts(tested, X, encoder),
     )
