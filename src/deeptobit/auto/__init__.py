@@ -3,7 +3,7 @@
 from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring, check_folds, make_folds
 from deeptobit.auto.noise import TAILS, fit_error_model, match_quartiles
 from deeptobit.auto.recalibration import HeldOutScores, Recalibration
-from deeptobit.auto.stack import EvidenceStack, fit_stack
+from deeptobit.auto.stack import EvidenceStack, StackDraws, fit_stack
 from deeptobit.auto.trees import Forest, TreeTable
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "HeldOutScores",
     "Recalibration",
     "Scoring",
+    "StackDraws",
     "TreeTable",
     "check_folds",
     "fit_error_model",

@@ -97,10 +97,12 @@ def test_report_and_predict_work_too(folder: Path) -> None:
     assert found.exit_code == 0, found.output
 
 
-def test_the_patient_page_which_knows_no_visits_is_refused(folder: Path) -> None:
-    found = run("open", folder / "study.deeptobit")
-    assert found.exit_code == 1
-    assert "use deeptobit forecast" in " ".join(found.output.split())
+def test_the_patient_page_asks_for_past_visits(folder: Path) -> None:
+    found = run("open", folder / "study.deeptobit", "--no-show")
+    assert found.exit_code == 0, found.output
+    page = (folder / "study-patient.html").read_text(encoding="utf-8")
+    assert "months of the forecast" in page
+    assert "P-00" not in page
 
 
 @pytest.mark.parametrize(

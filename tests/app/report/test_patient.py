@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from deeptobit import (
     AutoTobitRegressor,
+    MixedTobitRegressor,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
     TobitRegressor,
@@ -41,6 +42,8 @@ from tests.app.report.studies import HOSTILE, HOSTILE_TARGET, SECRET, cohort_stu
 
 PREDICT = """(rows) => rows.map((x) => patient.predict(x).map(
   ({mean, atLower, atUpper, intervals}) => [mean, atLower, atUpper, ...intervals.flat()]))"""
+PREDICT_WITH = """([x, past]) => patient.predict(x, past).map(
+  ({mean, atLower, atUpper, intervals}) => [mean, atLower, atUpper, ...intervals.flat()])"""
 N_TASKS = 8
 
 
@@ -128,6 +131,83 @@ def _compare(browser: Browser, folder: Path, model: Any, n_patients: int) -> Non
 @pytest.mark.parametrize("kind", QUICK)
 def test_the_page_predicts_what_the_model_does(browser: Browser, tmp_path: Path, kind: str) -> None:
     _compare(browser, tmp_path, QUICK[kind](), 20)
+
+
+def _visits() -> tuple[pd.DataFrame, Any]:
+    """Fifty people with four visits each, scores y0 to y2, and three visits of a new person."""
+    rng = np.random.default_rng(0)
+    person, time = np.repeat(np.arange(50), 4), np.tile([0.0, 6.0, 12.0, 24.0], 50)
+    x = rng.normal(size=50)[person]
+    slope = 0.1 * rng.normal(size=(50, 3))[person] * time[:, None]
+    kept = rng.normal(size=(50, 1))[person] + 2.0 * rng.normal(size=(50, 3))[person]
+    Y = 7.0 + kept + slope + x[:, None] + rng.normal(size=(200, 1)) + rng.normal(size=(200, 3))
+    table = pd.DataFrame(np.clip(Y, 0.0, 10.0), columns=["y0", "y1", "y2"])
+    new = pd.DataFrame({"months": [1.0, 7.0, 13.0], "x": 0.4, "person": "a"})
+    scores = np.array([[10.0, 0.0, 4.0], [9.0, np.nan, 10.0], [8.5, 1.0, 0.0]])
+    return table.assign(months=time, x=x, person=person), (new, scores)
+
+
+SLOPES = {"random_effects": "slope", "person_rank": 1, "visit_rank": 1}
+INTERCEPTS = {"random_effects": "intercept", "person_rank": 0, "visit_rank": 2}
+
+
+def _forecast_of(known: Any, X: Any, **who: Any) -> np.ndarray[Any, Any]:
+    parts = [known.predict(X, **who), *known.predict_bound_proba(X, **who)]
+    parts += [end for coverage in (0.5, 0.9) for end in known.predict_interval(X, coverage, **who)]
+    return np.stack(parts, axis=-1)[0]
+
+
+@pytest.mark.parametrize("options", [SLOPES, INTERCEPTS], ids=["slopes", "intercepts"])
+def test_the_page_knows_past_visits(
+    browser: Browser, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """No name says which feature is time: it has a field of its own where there are slopes."""
+    table, (new, scores) = _visits()
+    model = MixedTobitRegressor(upper=10.0, **options)
+    who = {"groups": table["person"], "time": table["months"]}
+    model.fit(table[["x", "months"]].to_numpy(), table[["y0", "y1", "y2"]].to_numpy(), **who)
+    X, ask = np.array([[0.4, 40.0]]), {"groups": ["a"], "time": [40.0]}
+    same = np.repeat(X, 3, axis=0)
+    known = model.condition(same, scores, groups=new["person"], time=new["months"])
+    past = [
+        {"time": time, "values": [None if np.isnan(y) else y for y in row]}
+        for time, row in zip(new["months"], scores.tolist(), strict=True)
+    ]
+    page = _open(browser, tmp_path, render_patient_page(model))
+    found = page.evaluate(PREDICT_WITH, [[0.4, 40.0, 40.0], past])
+    np.testing.assert_allclose(found, _forecast_of(known, X, **ask), atol=1e-8)
+    page.context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_past_visits_are_typed_and_the_forecast_is_a_fan(
+    browser: Browser, tmp_path: Path, size: str
+) -> None:
+    """A formula names the columns: time is a feature, at past visits too."""
+    table, (new, scores) = _visits()
+    model = MixedTobitRegressor.from_formula(
+        "y0 + y1 + y2 ~ x + months + (1 + months | person)", table, upper=10.0, person_rank=1
+    )
+    page = _open(browser, tmp_path, render_patient_page(model), size)
+    page.get_by_label("months of the forecast", exact=True).fill("40")
+    page.get_by_label("x", exact=True).fill("0.4")
+    for visit, (time, row) in enumerate(zip(new["months"], scores, strict=True), start=1):
+        page.get_by_label(f"months, visit {visit}").fill(f"{time:g}")
+        for name, y in zip(("y0", "y1", "y2"), row, strict=True):
+            page.get_by_label(f"{name}, visit {visit}").fill("" if np.isnan(y) else f"{y:g}")
+    known = model.condition(new, scores)
+    at = new.iloc[:1].assign(months=40.0)
+    shown = page.locator(".score .value b").all_inner_texts()
+    expected = _forecast_of(known, at)[:, 0]
+    assert [float(text) for text in shown] == pytest.approx(expected, abs=0.06)
+    assert page.locator(".score path.fan").count() == 3 * 2
+    assert page.locator(".score circle.visit").count() == int((~np.isnan(scores)).sum())
+    assert find_overflow(page) == []
+    assert find_barriers(page) == []
+    page.get_by_role("button", name="Add a visit").click()
+    page.get_by_label("y0, visit 4").fill("5")
+    assert page.get_by_label("months, visit 4").get_attribute("aria-invalid") == "true"
+    page.context.close()
 
 
 @pytest.mark.slow

@@ -2,7 +2,8 @@
 
 This file writes what the page computes from: the numbers of the model, the fields, and how
 predictions are spread over all people. ``templates/distribution.js`` has the mathematics,
-``templates/patient.js`` the page. No row of the training table is in it.
+``templates/visits.js`` what past visits say of a person, ``templates/patient.js`` the page. No row
+of the training table is in it.
 """
 
 import base64
@@ -38,6 +39,7 @@ COVERAGES = (0.5, 0.9)  # of the intervals that are drawn
 _N_POINTS = 49  # of the curve of all people
 _MOST_ROWS = 2000  # whose predictions make that curve
 _CLOSE = 1e-9  # relative error that rounding explains
+_REACH = 1.7  # standard deviations of time around its mean; about the ends of even visits
 
 Numbers = dict[str, Any]
 
@@ -111,10 +113,13 @@ def render_patient_page(
         shown = fitted.study.report.small_counts if small_counts is None else small_counts
     else:
         name, shown = name or type(fitted).__name__, bool(small_counts)
+    model, fields = model_numbers(source.model), _fields(source, shown)
+    if model["visits"] and model["visits"]["place"] is not None:
+        fields = _time_first(fields, model["visits"])
     numbers = {
         "name": name,
-        "model": model_numbers(source.model),
-        "fields": _fields(source, shown),
+        "model": model,
+        "fields": fields,
         "mayBeBlank": source.encoder.missing != "error",
         "ranges": _ranges(source.ranges),
         "people": _people(source),
@@ -126,8 +131,10 @@ def render_patient_page(
         "numbers": as_json(numbers),
         "about": {key: value for key, value in about.items() if value},
     }
-    scripts, styles = ("distribution.js", "patient.js"), ("style.css", "patient.css")
-    return render_page("patient", name, content, scripts, styles)
+    scripts = ["distribution.js", "patient.js"]
+    if isinstance(source.model, MixedTobitRegressor):
+        scripts.insert(1, "visits.js")
+    return render_page("patient", name, content, scripts, ("style.css", "patient.css"))
 
 
 def as_json(numbers: Numbers) -> str:
@@ -152,11 +159,6 @@ def model_numbers(model: Any) -> Numbers:
     has them, then the censored layers. Every task has its noise, σ, bounds and score grid, and the
     standardised ends of its intervals.
     """
-    if isinstance(model, MixedTobitRegressor):  # a person's visits change the forecast
-        raise ValueError(
-            "the patient page does not know the visits of a person, from which a "
-            "MixedTobitRegressor predicts; use deeptobit forecast"
-        )
     parts = _layers(model)
     _check_scores(model, parts)
     noise, n_tasks = model.noise_, len(model.target_names_)
@@ -176,6 +178,30 @@ def model_numbers(model: Any) -> Numbers:
         "origin": np.zeros(n_tasks) if grid is None else grid.origin,
         "ends": np.stack([_ends(model, coverage) for coverage in COVERAGES]),  # (C, 2, T)
         "parts": [{key: _packed(value) for key, value in part.items()} for part in parts],
+        "visits": _visits(model) if isinstance(model, MixedTobitRegressor) else None,
+    }
+
+
+def _visits(model: MixedTobitRegressor) -> Numbers:
+    """Random effects in standard units, and where the time of a visit is.
+
+    Time is a feature, or follows the features, or is not needed (``place`` is null).
+    """
+    effects, units, n_features = model._effects, model._units, int(model.n_features_in_)
+    column = vars(model).get("_visit_columns", {}).get("time")
+    names = list(getattr(model, "feature_names_in_", ()))
+    has_slopes = effects.own.shape[1] > 1
+    place = names.index(column) if column in names else n_features if has_slopes else None
+    start, unit = units.time
+    return {
+        **{name: _packed(getattr(effects, name)) for name in ("own", "shared", "visit")},
+        "sigma": effects.sigma,
+        "location": units.location,
+        "scale": units.scale,
+        "time": units.time,
+        "name": column or "time",
+        "place": place,
+        "range": [start - _REACH * unit, start + _REACH * unit],
     }
 
 
@@ -234,7 +260,10 @@ def _predict(model: Any, X: FloatArray, kind: str) -> FloatArray:
     """Predictions of shape (N, T) for features in the order of the model."""
     names = getattr(model, "feature_names_in_", None)
     rows = X if names is None else pd.DataFrame(X, columns=names)
-    return np.asarray(model.predict(rows, kind=kind).reshape(len(X), -1))
+    time = {}
+    if isinstance(model, MixedTobitRegressor) and "_visit_columns" not in vars(model):
+        time["time"] = np.full(len(X), model._units.time[0])
+    return np.asarray(model.predict(rows, kind=kind, **time).reshape(len(X), -1))
 
 
 def _family(noise: Any) -> Numbers:
@@ -305,6 +334,16 @@ def _fields(source: Source, small_counts: bool) -> list[Numbers]:
         place += len(column.features)
     order = np.argsort([-effect for effect in _importance(source)], kind="stable")
     return [fields[at] for at in order]
+
+
+def _time_first(fields: list[Numbers], visits: Numbers) -> list[Numbers]:
+    """The field of the time of the forecast, then all others."""
+    place, (low, high) = visits["place"], visits["range"]
+    own: Numbers = {"name": visits["name"], "at": place, "indicator": False, "low": low}
+    own |= {"typical": visits["time"][0], "means": [visits["time"][0]], "high": high}
+    found = next((field for field in fields if field["at"] == place), own)
+    title = {"title": f"{visits['name']} of the forecast"}
+    return [found | title, *(field for field in fields if field is not found)]
 
 
 def _importance(source: Source) -> list[float]:

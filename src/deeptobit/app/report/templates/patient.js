@@ -118,7 +118,7 @@ const typicalOf = (field) => (field.levels ? field.reference : field.typical == 
 
 const controls = fields.map((field, number) => {
   const id = `field-${number}`, why = element("span", {className: "why"});
-  const box = element("div", {className: "field"}, element("label", {htmlFor: id}, ...breakable(field.name)));
+  const box = element("div", {className: "field"}, element("label", {htmlFor: id}, ...breakable(field.title ?? field.name)));
   let input, slider = null;
   if (field.levels) {
     input = element("select", {id});
