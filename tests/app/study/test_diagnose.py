@@ -172,6 +172,18 @@ def test_a_target_of_one_value(tmp_path: Path) -> None:
     ]
 
 
+def test_a_subscale_with_its_own_bounds_is_right(tmp_path: Path) -> None:
+    scores = np.random.default_rng(5).permutation(np.linspace(0, 100, N_ROWS).round())
+    assert _findings(tmp_path, "[targets.sf36_pf]\nlower = 0\nupper = 100\n", sf36_pf=scores) == []
+
+
+def test_units_that_no_name_suggests_are_those_of_any_column(tmp_path: Path) -> None:
+    values = np.exp(np.random.default_rng(6).normal(0.0, 0.2, N_ROWS))
+    values[:12] *= 1000.0
+    [found] = _findings(tmp_path, "[targets.y]\n", marker=values)
+    assert "a factor of 1000 apart: thousandths of the unit and the unit?" in found
+
+
 def test_what_fit_will_refuse(tmp_path: Path) -> None:
     few = np.where(np.arange(N_ROWS) < 9, np.arange(N_ROWS), np.nan)
     found = _findings(tmp_path, "[targets.few]\n", few=few)

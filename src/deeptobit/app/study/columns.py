@@ -167,7 +167,7 @@ class ColumnSummary:
         self.values = _added(self.values, pd.Series(numbers), _MOST_CODES) if few else None
         # Numbers may turn out to be categories if words come in later rows.
         words = cells.dtype.kind == "O" and (n_words or not is_whole)
-        if self.declared or words:
+        if self.levels is not None and (self.declared or words):
             most = len(values) if is_whole else MOST_DECLARED
             most = most if self.declared else MOST_CATEGORIES
             self.levels = _added(self.levels, table.text(self.name), most)

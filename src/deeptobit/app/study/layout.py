@@ -8,6 +8,7 @@ said in remarks.
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +62,8 @@ def find_head(rows: Sequence[Sequence[str]], file: str, header: int | None = Non
     >>> [remark.message for remark in head.remarks]
     ['row 2 of a.xlsx names the columns', 'row 3 of a.xlsx holds no person, and is left out']
     """
-    cells = [[cell.strip() for cell in row] for row in rows]
+    columns = zip_longest(*([cell.strip() for cell in row] for row in rows), fillvalue="")
+    cells = list(zip(*columns, strict=True))  # rows of the same length
     filled = [sum(map(bool, row)) for row in cells]
     some = [number for number in filled if number]
     if not some:
@@ -75,7 +77,10 @@ def find_head(rows: Sequence[Sequence[str]], file: str, header: int | None = Non
     while len(heads) < _MOST_HEADERS and _is_head(cells, heads[-1] + 1, top):
         heads.append(heads[-1] + 1)
     best = top if header else max(heads, key=lambda at: (len({*cells[at]} - {""}), -at))
-    names = [_name(cells, at, best, top) for at in range(len(cells[best]))]
+    # A blank name is that of the row above, which is no title if it has several cells.
+    last = top - 1 if top and filled[top - 1] > 1 else top
+    named = list(zip(*(cells[at] for at in range(best, last - 1, -1)), strict=True))
+    names = [next(filter(None, column), "") for column in named[: len(rows[best])]]
     first = max(heads) + 1
     remarks = []
     # A title in the first line is found; a first line of names needs no remark.
@@ -90,35 +95,25 @@ def find_head(rows: Sequence[Sequence[str]], file: str, header: int | None = Non
     return Head(best, names, first, tuple(remarks))
 
 
-def _is_head(cells: list[list[str]], at: int, top: int) -> bool:
+def _is_head(cells: Sequence[Sequence[str]], at: int, top: int) -> bool:
     """Whether a row holds words where the rows below hold numbers."""
     below = [row for row in cells[top + _MOST_HEADERS :] if any(row)]
     if at >= len(cells) or len(below) < _MOST_HEADERS:
         return False
-    width = min(map(len, (cells[at], *below)))
-    known = [[row[place] for row in below if row[place]] for place in range(width)]
+    known = ([cell for cell in column if cell] for column in zip(*below, strict=True))
     numeric = [
-        place
+        cells[at][place]
         for place, column in enumerate(known)
         if column and sum(map(_is_number, column)) >= 0.8 * len(column)
     ]
-    words = [cells[at][place] for place in numeric if cells[at][place] not in BLANKS]
+    words = [cell for cell in numeric if cell not in BLANKS]
     enough = len(words) >= max(2, 0.4 * len(numeric))
     return enough and not any(map(_is_number, words)) and len({*words}) > 1
 
 
-def _name(cells: list[list[str]], column: int, best: int, top: int) -> str:
-    """The name of a column, from the row above if its own cell is blank."""
-    above = (cells[at][column] for at in range(best, top - 1, -1) if column < len(cells[at]))
-    found = next(filter(None, above), "")
-    if not found and top and column < len(cells[top - 1]) and sum(map(bool, cells[top - 1])) > 1:
-        found = cells[top - 1][column]
-    return found
-
-
-def _check_names(names: list[str], data: list[list[str]], file: str, header: int) -> None:
+def _check_names(names: list[str], data: Sequence[Sequence[str]], file: str, header: int) -> None:
     """Refuse a header that is blank above most columns, or that is a row of data."""
-    used = [at for at in range(len(names)) if any(at < len(row) and row[at] for row in data)]
+    used = [at for at in range(len(names)) if any(row[at] for row in data)]
     blank = [at for at in used if not names[at]]
     say = "[data] header = 3 in the study file names the row of names, and sheet the sheet"
     if len(used) > 1 and len(blank) > 0.5 * len(used):

@@ -58,28 +58,23 @@ def inspect_table(table: Table) -> Proposal:
     proposed = {target.column for target in targets} | helpers
     reasons = {n: _why_not(table, summaries[n]) for n in free if n not in proposed}
     excluded = {name: why for name, why in reasons.items() if why}
+    numbers = [name for name, why in reasons.items() if not why and kinds[name] == "numbers"]
     codes = [
         name
-        for name, why in reasons.items()
-        if kinds[name] == "numbers"
-        and not why
-        and (columns.names_place(name) or _CODE.fullmatch(columns.words_of(name)))
+        for name in numbers
+        if (columns.names_place(name) or _CODE.fullmatch(columns.words_of(name)))
         and 2 < table.text(name).nunique() <= columns.MOST_CATEGORIES
     ]
-    time = _when(table, kinds, group, [n for n, why in reasons.items() if not why])
-    return Proposal(key, group, targets, excluded, codes, time)
+    return Proposal(key, group, targets, excluded, codes, _when(table, group, numbers))
 
 
-def _when(
-    table: Table, kinds: dict[str, columns.Kind], group: str | None, names: list[str]
-) -> str | None:
+def _when(table: Table, group: str | None, numbers: list[str]) -> str | None:
     """The time of a visit: a number by its name, which differs between rows of one person."""
     if group is None or not columns.names_person(group):
         return None
-    people = table.text(group)
-    for name in names:
-        if kinds[name] == "numbers" and _TIME.fullmatch(columns.words_of(name)):
-            spread = table.text(name).groupby(people).nunique()
+    for name in numbers:
+        if _TIME.fullmatch(columns.words_of(name)):
+            spread = table.text(name).groupby(table.text(group)).nunique()
             if float((spread > 1).mean()) > 0.5:
                 return name
     return None
