@@ -123,5 +123,7 @@ def _evaluate(
 
 
 def _log_scores(model: Any, X: Any, test: dt.CensoredTargets) -> Any:
-    latent, style = model.predict(X, kind="latent"), {"multioutput": "raw_values"}
-    return dt.metrics.censored_log_score(test, latent, model.sigma_, noise=model.noise_, **style)
+    latent = model.predict(X, kind="latent")
+    return dt.metrics.censored_log_score(
+        test, latent, model.sigma_, noise=model.noise_, multioutput="raw_values"
+    )
