@@ -24,13 +24,13 @@ def measure() -> Table:
         for kind, n_rows, n_features in READ:
             path = _write(Path(folder), kind, n_rows, n_features, 5)
             check = check_memory(read_study(path.with_suffix(".toml")), path, limit=1)
-            reckoned = check.size.read_bytes / n_rows
+            reckoned = check.reading / n_rows
             title = f"{kind}, {n_features + 5} columns"
             yield "reading", title, _peak("read", path) / n_rows, reckoned
         for n_features, n_tasks in FITTED:
             path = _write(Path(folder), "parquet", ROWS, n_features, n_tasks)
             check = check_memory(read_study(path.with_suffix(".toml")), path, limit=1)
-            reckoned = (check.needed - check.size.read_bytes) / ROWS
+            reckoned = (check.needed - check.reading) / ROWS
             title = f"{n_features} features, {n_tasks} targets"
             yield "fitting", title, _peak("fit", path) / ROWS, reckoned
 

@@ -49,7 +49,7 @@ def test_fit_shows_how_the_model_does(fitted: tuple[Path, str]) -> None:
     table = load_fitted(folder / "cohort.deeptobit").held_out.table()
     plain = " ".join(shown.split())
     assert "80 rows, 4 features, 3 target(s)" in plain
-    assert "fitted to other groups of 'person' (2 folds)" in plain
+    assert "by a model that had not seen it, nor any other row of its group" in plain
     assert f"MMSE 0 – 30 80 {table['r2'].iloc[0]:.2f}" in plain
     assert "tau by row – open 80" in plain
     assert "in 80% interval" in plain

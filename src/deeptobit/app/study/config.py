@@ -162,6 +162,11 @@ def is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
+def is_cell(value: Any) -> bool:
+    """Whether a value is text or a number."""
+    return is_name(value) or is_number(value)
+
+
 def each(holds: Callable[[Any], bool], least: int = 0) -> Callable[[Any], bool]:
     """A test of lists: whether every element passes a test, and there are enough."""
     return lambda value: isinstance(value, list) and len(value) >= least and all(map(holds, value))
@@ -169,16 +174,8 @@ def each(holds: Callable[[Any], bool], least: int = 0) -> Callable[[Any], bool]:
 
 _COLUMN = ("the name of a column", is_name, None)
 _NAMES = ("a list of column names, in which * and ? are wildcards", each(is_name))
-_LIMIT = (
-    "a number, or the name of a column that holds the limit of every row",
-    lambda value: is_number(value) or is_name(value),
-    None,
-)
-_CODES = (
-    "a list of cells that mean missing, such as [-4, 999]",
-    each(lambda cell: is_name(cell) or is_number(cell)),
-    (),
-)
+_LIMIT = ("a number, or the name of a column that holds the limit of every row", is_cell, None)
+_CODES = ("a list of cells that mean missing, such as [-4, 999]", each(is_cell), ())
 _TABLES = {*KINDS} - {".txt"}  # a study file may be called .txt
 _SECTIONS = ("data", "columns", "features", "targets", "model", "evaluation", "report")
 

@@ -183,8 +183,9 @@ def measure_parts(
             rows = found == level
             if rows.sum() < FEWEST_IN_PART:
                 continue
-            measured = (np.abs(difference[rows]), difference[rows], inside[rows])
-            error, bias, held = (_mean_of_enough(values) for values in measured)
+            tables = map(pd.DataFrame, (np.abs(difference[rows]), difference[rows], inside[rows]))
+            means = (table.mean().where(table.count() >= FEWEST_IN_PART) for table in tables)
+            error, bias, held = (mean.to_numpy() for mean in means)
             n_rows = float(np.round(rows.sum(), -1))
             parts.append((name, str(level), n_rows, error, bias, held))
     if len({name for name, *_ in parts}) == len(parts):  # each alone: nothing to compare
@@ -193,11 +194,3 @@ def measure_parts(
     columns, levels, counts, *measures = zip(*parts, strict=True) if parts else ((),) * 6
     stacked = (np.array(measure, dtype=np.float64).reshape(-1, n_tasks) for measure in measures)
     return Subgroups(list(columns), list(levels), np.array(counts, dtype=np.float64), *stacked)
-
-
-def _mean_of_enough(values: FloatArray) -> FloatArray:
-    """Means over rows of what is known, NaN where that is little, (T,)."""
-    known = ~np.isnan(values)
-    count = known.sum(axis=0)
-    total = np.where(known, values, 0.0).sum(axis=0)
-    return np.where(count >= FEWEST_IN_PART, total / np.maximum(count, 1), np.nan)

@@ -23,10 +23,10 @@ class ExternalValidation:
     Attributes
     ----------
     measures : DataFrame, one row per target
-        ``entries``; ``bias`` (mean of predicted minus recorded values), ``mae`` and ``rmse`` of
-        E[y|x], in points of the scale; ``level``, ``slope`` and ``sigma_ratio`` of the regression
+        ``entries``; ``bias`` (mean of predicted minus recorded values) and ``rmse`` of E[y|x], in
+        points of the scale; ``level``, ``slope`` and ``sigma_ratio`` of the regression
         of the outcome on the model's score, in points, 1 and 1 if the model is right, NaN with
-        fewer than 20 values between the bounds; then the measures of reports (R², CRPS, coverage),
+        fewer than 20 values between the bounds; then the measures of reports (``mae``, R², …),
         and with the prefix ``own_`` those of held-out rows of the table that the model was made of.
     drift : DataFrame, one row per feature
         ``shift`` of the mean and ``spread`` (ratio of standard deviations), in standard deviations
@@ -67,16 +67,12 @@ def validate(fitted: FittedStudy, table: Table) -> ExternalValidation:
         raise StudyError(f"{table.file} has no outcome to compare predictions with")
     predictive = predict_rows(fitted.model, X, targets.lower_bounds, targets.upper_bounds)
     found, _, free = fit_recalibration(fitted.model, predictive, targets)
-    error = np.where(targets.has_value, predictive.mean() - targets.values, np.nan)
-    with np.errstate(invalid="ignore"):
-        count = np.maximum(targets.has_value.sum(axis=0), 1)
-        bias, squares = np.nansum(error, axis=0) / count, np.nansum(error**2, axis=0) / count
+    error = pd.DataFrame(np.where(targets.has_value, predictive.mean() - targets.values, np.nan))
     level = found.intercept + (found.slope - 1.0) * predictive.latent.mean(axis=0)
     columns = {
         "entries": (~targets.missing).sum(axis=0),
-        "bias": bias,
-        "mae": np.nansum(np.abs(error), axis=0) / count,
-        "rmse": np.sqrt(squares),
+        "bias": error.mean().to_numpy(),
+        "rmse": np.sqrt((error**2).mean()).to_numpy(),
         "level": np.where(free, level, np.nan),
         "slope": np.where(free, found.slope, np.nan),
         "sigma_ratio": np.where(free, found.sigma / fitted.model.sigma_, np.nan),

@@ -217,6 +217,17 @@ def predict_rows(
     return Predictive(model.noise_, latent, sigma, lower, upper)
 
 
+def predicted_columns(predictive: Predictive, coverage: float) -> dict[str, FloatArray]:
+    """Mean, ends of the central interval and probabilities of the bounds, by what a name gains."""
+    if not 0.0 < coverage < 1.0:
+        raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
+    tail = 0.5 * (1.0 - coverage)
+    low, high = predictive.quantile([tail, 1.0 - tail])
+    ends = {" low": low, " high": high}
+    at_bounds = {" P(lower)": predictive.at_lower(), " P(upper)": predictive.at_upper()}
+    return {"": predictive.mean()} | ends | at_bounds
+
+
 def predict_table(
     fitted: FittedStudy, table: Table, *, coverage: float | None = None
 ) -> pd.DataFrame:
@@ -260,8 +271,6 @@ def predict_table(
     0  007  20.0      17.0       23.0            0.0
     """
     coverage = fitted.study.evaluation.coverage if coverage is None else coverage
-    if not 0.0 < coverage < 1.0:
-        raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
     X = fitted.encoder.encode(table)
     counts = {c.name: table.n_blank(c.name) for c in fitted.encoder.columns}
     imputed = {name: count for name, count in counts.items() if count}
@@ -272,19 +281,18 @@ def predict_table(
             stacklevel=2,
         )
     lower, upper = read_limits(fitted.study, table)
-    predictive = predict_rows(fitted.model, X, lower, upper)
-    tail = 0.5 * (1.0 - coverage)
-    low, high = predictive.quantile([tail, 1.0 - tail])
-    mean, at_lower, at_upper = predictive.mean(), predictive.at_lower(), predictive.at_upper()
+    found = predicted_columns(predict_rows(fitted.model, X, lower, upper), coverage)
+    bounded = {" P(lower)": np.isfinite(lower), " P(upper)": np.isfinite(upper)}
     key = fitted.study.data.id  # ids are copied without a check
     columns: list[tuple[str, Any]] = [("row", np.arange(1, len(table) + 1))]
     if key is not None and key in table.columns:
         columns = [(key, table.text(key).tolist())]
     for task, name in enumerate(fitted.model.target_names_):
-        found = {"": mean, " low": low, " high": high}
-        found |= {" P(lower)": at_lower} if np.isfinite(lower[:, task]).any() else {}
-        found |= {" P(upper)": at_upper} if np.isfinite(upper[:, task]).any() else {}
-        columns += [(name + what, values[:, task]) for what, values in found.items()]
+        columns += [
+            (name + what, values[:, task])
+            for what, values in found.items()
+            if what not in bounded or bounded[what][:, task].any()
+        ]
     if fitted.ranges is not None:
         columns.append((OUTSIDE, _outside(fitted.ranges, X, table)))
     twice = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]

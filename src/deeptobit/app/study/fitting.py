@@ -21,6 +21,7 @@ from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.effects import learn_effects, measure_parts
 from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows
 from deeptobit.app.study.measures import HeldOut
+from deeptobit.app.study.methods import fit_null
 from deeptobit.app.study.ranges import learn_ranges
 from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
@@ -96,8 +97,7 @@ def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) ->
     >>> predict_null(Gaussian(), y, y[:2]).mean().round(1).ravel()
     array([2., 2.])
     """
-    # A feature that is 0 everywhere leaves the intercepts; the ridge says what it should be.
-    null = estimators.TobitRegressor(alpha=1.0).fit(np.zeros((len(train), 1)), train)
+    null = fit_null(train)
     level = np.broadcast_to(null.intercept_, train.shape)
     free = np.asarray(train.observed.any(axis=0))
     scores = auto.HeldOutScores.build(

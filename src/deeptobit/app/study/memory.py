@@ -86,8 +86,8 @@ class MemoryCheck:
         Name of the table.
     n_rows, n_columns : int
         Its size.
-    needed : int
-        Bytes that reading all of it and fitting take.
+    reading, needed : int
+        Bytes that reading all of it takes, and that reading and fitting take.
     limit : int
         Bytes that may be used.
     """
@@ -95,6 +95,7 @@ class MemoryCheck:
     file: str
     n_rows: int
     n_columns: int
+    reading: int
     needed: int
     limit: int
 
@@ -151,5 +152,5 @@ def check_memory(
         reading = _NUMBER * (n_columns - source.n_words) + _WORD * source.n_words
     processes = min(effective_n_jobs(n_jobs), study.model.cv)
     fitting = processes * (_CELL * n_columns + _OUTCOME * len(study.targets))
-    needed = source.n_rows * (reading + fitting)
-    return MemoryCheck(table.file, source.n_rows, n_columns, needed, limit)
+    read, needed = source.n_rows * reading, source.n_rows * (reading + fitting)
+    return MemoryCheck(table.file, source.n_rows, n_columns, read, needed, limit)

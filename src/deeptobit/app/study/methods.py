@@ -77,6 +77,12 @@ class Baseline(BaseEstimator, ABC):
         """Scores before censoring, (N, T)."""
 
 
+def fit_null(targets: CensoredTargets) -> TobitRegressor:
+    """The censored normal distribution of every task, without features."""
+    # A feature that is 0 everywhere, under a penalty, leaves only intercepts and scales.
+    return TobitRegressor(alpha=1.0).fit(np.zeros((len(targets), 1)), targets)
+
+
 class InterceptOnly(Baseline):
     """The censored normal distribution of every task, without features.
 
@@ -91,8 +97,7 @@ class InterceptOnly(Baseline):
     prediction = "mean"
 
     def _learn(self, X: FloatArray, targets: CensoredTargets, folds: Folds) -> None:
-        # A feature that is 0 everywhere, under a penalty, leaves only intercepts and scales.
-        model = TobitRegressor(alpha=1.0).fit(np.zeros((len(X), 1)), targets)
+        model = fit_null(targets)
         self.intercept_, self.sigma_ = model.intercept_, model.sigma_
 
     def _latent(self, X: FloatArray) -> FloatArray:

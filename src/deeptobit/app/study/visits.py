@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deeptobit import auto
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import read_groups, read_targets
-from deeptobit.app.study.fitted import FittedStudy, predict_rows
+from deeptobit.app.study.fitted import FittedStudy, predict_rows, predicted_columns
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
@@ -141,8 +141,6 @@ def forecast_table(
     groups = read_groups(study, table)
     if groups is None or study.data.time is None:
         raise StudyError("forecasts need [data] group and [data] time in the study of the model")
-    if not (0.0 < coverage < 1.0):
-        raise StudyError(f"coverage must lie between 0 and 1; got {coverage:g}")
     if not at or not np.isfinite(at).all() or min(at) <= 0.0:
         raise StudyError("--at takes positive numbers, such as 6,12,24, in the unit of time")
     X, targets = fitted.encoder.encode(table), read_targets(study, table)
@@ -156,10 +154,7 @@ def forecast_table(
     future[study.data.time] = when
     people = np.asarray(last.index).repeat(len(at))
     y = known._at(future, people, None)._predictive(future)
-    tail = 0.5 * (1.0 - coverage)
-    low, high = y.quantile([tail, 1.0 - tail])
-    columns = {"mean": y.mean(), "low": low, "high": high}
-    columns |= {"P(lower)": y.at_lower(), "P(upper)": y.at_upper()}
+    columns = predicted_columns(y, coverage)
     n_tasks = len(model.target_names_)
     found: dict[str, Any] = {
         study.data.group or "person": people.repeat(n_tasks),
@@ -167,4 +162,5 @@ def forecast_table(
         "ahead": np.tile(np.asarray(at, float), len(last)).repeat(n_tasks),
         study.data.time: when.repeat(n_tasks),
     }
-    return pd.DataFrame(found | {name: values.ravel() for name, values in columns.items()})
+    found |= {what.strip() or "mean": values.ravel() for what, values in columns.items()}
+    return pd.DataFrame(found)
