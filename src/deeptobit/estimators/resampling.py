@@ -87,6 +87,8 @@ def recalibrated_layers(layers: Layers, change: Recalibration) -> Layers:
 class ResampledRegressor(CensoredRegressor):
     """Draws and refits of models that leave ``_trained`` behind, and the stability of subspaces.
 
+    A subclass stores layers (``_set_layers``).
+
     It looks back at the training data, which are kept in memory but never pickled or saved.
     """
 
@@ -181,12 +183,6 @@ class ResampledRegressor(CensoredRegressor):
         model = copy(self)
         model._set_layers(layers)
         return model
-
-    def _set_layers(self, layers: Layers) -> None:
-        first, last = layers[0], layers[-1]
-        if "trees_" not in vars(self):  # above them the first layer is not one of features alone
-            self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
-        self.intercept_, self.sigma_ = first.intercept, last.sigma
 
     def _own_features(self, seen: Any) -> Any:
         """X of what the first layer sees, [f; x] where trees are below it."""

@@ -13,7 +13,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn import base
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,8 +21,8 @@ from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceRegressor
 from deeptobit.estimators.inputs import Rows, RowsBehind
-from deeptobit.estimators.prediction import all_or_nothing
-from deeptobit.estimators.resampling import Refits, ResampledRegressor, refit_layer
+from deeptobit.estimators.prediction import SubspaceMixin, all_or_nothing
+from deeptobit.estimators.resampling import Layers, Refits, ResampledRegressor, refit_layer
 from deeptobit.estimators.source import SourceTraining
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
@@ -41,18 +40,10 @@ from deeptobit.scale import DaskRows, DataSummary, RowSource
 from deeptobit.targets import CensoredTargets
 
 
-class SubspaceEstimator(
-    base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, ResampledRegressor
-):
+class SubspaceEstimator(SubspaceMixin, ResampledRegressor):
     """Stores the layers that share a subspace, and gives the coordinates of rows in it."""
 
     rank_: int
-
-    def __sklearn_tags__(self) -> Any:
-        """Coordinates in single precision for features in single precision."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def transform(self, X: Any, layer: int = -1) -> FloatArray:
         """Coordinates V[f; x] of the rows in the subspace of a layer, (N, R)."""
@@ -67,6 +58,12 @@ class SubspaceEstimator(
         for latent in latents(self.layers_[:depth], matrix, self.lower_, self.upper_, below):
             below = np.clip(latent, self.lower_, self.upper_)
         return below
+
+    def _set_layers(self, layers: Layers) -> None:
+        first, last = layers[0], layers[-1]
+        if "trees_" not in vars(self):  # above them the first layer is not one of features alone
+            self.U_, self.V_, self.coef_ = first.U, first.V, first.U @ first.V
+        self.intercept_, self.sigma_ = first.intercept, last.sigma
 
     def _store(self, layers: tuple[NetworkLayer, ...], targets: CensoredTargets) -> None:
         """Keep a network: the coefficients of its first layer, the noise of its last."""
