@@ -347,23 +347,26 @@ class _AsPrinted(LayeredRegressor):
         matrix, targets, _ = self._read_rows(X, y, None, lower, upper)
         n_tasks = len(targets.names)
         self.rank_ = min(int(self.rank), self.n_features_in_, n_tasks)
-        starts = self._starts(self.n_features_in_, n_tasks)
-        self._record(*self._learn(_dense(matrix), targets, starts))
+        self._learn(matrix, targets, self._starts(self.n_features_in_, n_tasks))
         return self
 
     def _learn(
-        self, X: FloatArray, targets: CensoredTargets, starts: Iterator[Factors | None]
-    ) -> list[FloatArray]:
-        """Grow the layers and store them; returns the change of U in every row, by layer."""
+        self,
+        matrix: Any,
+        targets: CensoredTargets,
+        starts: Iterator[Factors | None],
+        before: Sequence[FloatArray] = (),
+    ) -> None:
+        """Grow the layers and store them; ``before``: changes of U of earlier rows, by layer."""
         sigma = inputs.read_sigma(self.sigma, targets.names, words=())
         assert sigma is not None  # no word stands for it
+        X = np.asarray(matrix.toarray() if inputs.is_sparse(matrix) else matrix, dtype=np.float64)
         ways = {"skip_connection": self.skip_connection, "calibrated": self.calibrate}
         layers, changes = grow(X, targets, starts, sigma, self._recipes(int(self.n_layers)), **ways)
         self._store(layers, targets)
-        return changes
-
-    def _record(self, *changes: FloatArray) -> None:
-        self.history_ = {"solver": "published", "change": list(changes)}
+        if before:
+            changes = [np.append(*pair) for pair in zip(before, changes, strict=True)]
+        self.history_ = {"solver": "published", "change": changes}
         self.n_iter_ = sum(map(len, changes))
 
     def _recipes(self, n_layers: int) -> list[Recipe]:
@@ -398,17 +401,17 @@ class _AsPrinted(LayeredRegressor):
             each = list(init)
         if len(each) != n_layers:
             raise ValueError(f"init must hold one (U, V) for each of {n_layers} layers")
-        words = [one if isinstance(one, str) else "given" for one in each]
-        if "below" in words and not self.skip_connection:
+        below = [isinstance(one, str) and one == "below" for one in each]
+        if any(below) and not self.skip_connection:
             raise ValueError(
                 "without skip connection the second layer has other inputs than the first and "
                 "cannot start there; give init='random', or one (U, V) per layer"
             )
         rng = np.random.default_rng(self.random_state)
         width = n_tasks + (n_features if self.skip_connection else 0)
-        for number, (one, word) in enumerate(zip(each, words, strict=True)):
+        for number, one in enumerate(each):
             n_inputs = width if number else n_features
-            yield None if word == "below" else self._start(one, rng, n_inputs, n_tasks)
+            yield None if below[number] else self._start(one, rng, n_inputs, n_tasks)
 
     def _start(self, init: Any, rng: np.random.Generator, n_inputs: int, n_tasks: int) -> Factors:
         """U, then V: standard Gaussian from the seed, or as given."""
@@ -481,11 +484,9 @@ class PublishedSubspaceTobit(_AsPrinted):
         """Learn from some more rows: calls on consecutive pieces give what one call gives."""
         if "sigma_" not in vars(self):
             return self.fit(X, y, lower=lower, upper=upper)
-        matrix, targets = _dense(self._read_features(X)), self._read_again(y, lower, upper)
+        matrix, targets = self._read_features(X), self._read_again(y, lower, upper)
         inputs.check_lengths(matrix, targets)
-        (before,) = self.history_["change"]
-        (change,) = self._learn(matrix, targets, iter([(self.U_, self.V_)]))
-        self._record(np.append(before, change))
+        self._learn(matrix, targets, iter([(self.U_, self.V_)]), self.history_["change"])
         return self
 
 
@@ -540,11 +541,6 @@ class PublishedSubspaceNetwork(_AsPrinted):
     n_layers: int = field(kw_only=False)
     skip_connection: bool = True
     calibrate: bool = False
-
-
-def _dense(matrix: Any) -> FloatArray:
-    """Rows as they are learned from, in double precision."""
-    return np.asarray(inputs.dense(matrix), dtype=np.float64)
 
 
 def _number(name: str, value: Any) -> float:

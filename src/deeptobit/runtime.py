@@ -55,11 +55,8 @@ def time_left(started: float, done: float, total: float) -> str:
     seconds = (perf_counter() - started) * (total - done) / max(done, 1e-9)
     if seconds < 1.0:
         return ""
-    return (
-        f", about {seconds:.0f} s left"
-        if seconds < 100.0
-        else f", about {seconds / 60:.0f} min left"
-    )
+    amount = f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60:.0f} min"
+    return f", about {amount} left"
 
 
 def run_jobs(jobs: Sequence[Any], n_jobs: int | None, what: str = "") -> list[Any]:

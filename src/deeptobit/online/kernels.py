@@ -31,9 +31,9 @@ def row_entries(
     z: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Distances z and, at σ = 1, nll, score, curvature and derivative by log σ of one row, (4, T).
+    """Distances z and, at σ = 1, nll, score, derivative by log σ and curvature of one row.
 
-    Missing entries give zeros.
+    They are the first four rows of ``out``; missing entries give zeros.
     """
     for task in range(len(edge)):
         z[task] = (edge[task] - latent[task]) * precision[task]
@@ -64,21 +64,23 @@ def row_entries(
         pull = 1.0 - square if exact else turned * mills
         out[0, task] = nll if known else 0.0
         out[1, task] = score if known else 0.0
-        out[2, task] = curvature if known else 0.0
-        out[3, task] = pull if known else 0.0
+        out[2, task] = pull if known else 0.0
+        out[3, task] = curvature if known else 0.0
 
 
 @jit
 def fill_closed(
     low: FloatArray, high: FloatArray, latent: FloatArray, precision: FloatArray, out: FloatArray
 ) -> None:
-    """Overwrite the entries of one row that have two different finite ends, (4, T)."""
+    """Overwrite the entries of one row that have two different finite ends, (4, T) or (6, T)."""
     for task in range(len(low)):
         start, end = low[task], high[task]
         if start < end and not math.isinf(start) and not math.isinf(end):
             a = (start - latent[task]) * precision[task]
             b = (end - latent[task]) * precision[task]
-            out[0, task], out[1, task], out[3, task], out[2, task], _, _ = two_sided(a, b)
+            fields = two_sided(a, b)
+            for field in range(len(out)):
+                out[field, task] = fields[field]
 
 
 @jit
@@ -160,32 +162,22 @@ def null_sums(block: Block, first: int, mean: FloatArray, sigma: FloatArray) -> 
     n_tasks = len(sigma)
     last = first + n_tasks
     precision = 1.0 / sigma
-    out, z, entry = np.zeros((6, n_tasks)), np.empty(n_tasks), np.empty((4, n_tasks))
+    out, z, entry = np.zeros((6, n_tasks)), np.empty(n_tasks), np.empty((6, n_tasks))
     for row in range(low.shape[0]):
         share = weight[row]
         sides = sign[row, first:last]
         row_entries(edge[row, first:last], sides, mean, precision, z, entry)
         for task in range(n_tasks):
             side, distance, g = sides[task], z[task], entry[1, task]
-            exact = side == 0.0
             here = distance if distance == distance else 0.0
-            bend = -2.0 * g if exact else -g * (1.0 - here * (g + here))
-            out[0, task] += share * entry[0, task]
-            out[1, task] += share * g
-            out[2, task] += share * entry[3, task]
-            out[3, task] += share * entry[2, task]
-            out[4, task] += share * bend
-            out[5, task] += share * here * bend
+            bend = -2.0 * g if side == 0.0 else -g * (1.0 - here * (g + here))
+            entry[4, task] = bend
+            entry[5, task] = here * bend
         if closed:
-            starts, ends = low[row, first:last], high[row, first:last]
+            fill_closed(low[row, first:last], high[row, first:last], mean, precision, entry)
+        for field in range(6):
             for task in range(n_tasks):
-                start, end = starts[task], ends[task]
-                if start < end and not math.isinf(start) and not math.isinf(end):
-                    a = (start - mean[task]) * precision[task]
-                    b = (end - mean[task]) * precision[task]
-                    fields = two_sided(a, b)
-                    for field in range(6):
-                        out[field, task] += share * fields[field]
+                out[field, task] += share * entry[field, task]
     return out
 
 
@@ -216,13 +208,13 @@ def evaluate(
             exact = share if start == end else 0.0
             lift = lifts[task] * precision[task]
             sums[0, task] += share * entry[0, task]
-            sums[1, task] += share * entry[2, task]
-            sums[2, task] += share * entry[3, task]
+            sums[1, task] += share * entry[3, task]
+            sums[2, task] += share * entry[2, task]
             sums[3, task] += known
             sums[4, task] += known if side == 0.0 else 0.0
             sums[5, task] += exact if side == 0.0 else 0.0
             sums[6, task] += share * g * lift
-            sums[7, task] += share * entry[2, task] * lift * lift
+            sums[7, task] += share * entry[3, task] * lift * lift
             g = REACH if g > REACH else (-REACH if g < -REACH else g)
             scores[task] = share * g * precision[task]
     return score, sums

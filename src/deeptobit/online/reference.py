@@ -174,14 +174,14 @@ def refine(
     gamma, fade : float
         γ, times the weight of the row, and the share by which the running means move.
     entry : array of shape (4, T)
-        nll, score g by the latent, curvature and derivative by log σ.
+        nll, score g by the latent, derivative by log σ and curvature.
     kind : pair of bool arrays of shape (T,)
         Known entries, and those that are bounded on both sides (observed, or an interval).
     moments : array of shape (3, T)
         Running means of the curvature w̄ and of the share of bounded entries among the known
         ones, and of the share of known entries.
     """
-    _, score, curvature, by_log_sigma = entry
+    _, score, by_log_sigma, curvature = entry
     known, bounded = kind
     moments[0] += fade * known * (curvature - moments[0])
     moments[1] += fade * known * (bounded - moments[1])
@@ -343,12 +343,12 @@ def _kinds(block: Block) -> tuple[BoolArray, BoolArray]:
 
 
 def _entries(noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Negative log likelihood, score, curvature and derivative by log σ at σ = 1, (4, n, T).
+    """Negative log likelihood, score, derivative by log σ and curvature at σ = 1, (4, n, T).
 
     The log σ of observed entries is left out, and curvature is taken between 0 and 1.
     """
     at = _at_unit_scale(noise, block, latent, sigma)
-    return np.stack([at.nll, at.latent, np.clip(at.latent_latent, 0.0, 1.0), at.log_sigma])
+    return np.stack([at.nll, at.latent, at.log_sigma, np.clip(at.latent_latent, 0.0, 1.0)])
 
 
 def _at_unit_scale(
@@ -378,7 +378,7 @@ def evaluate(
 
         return kernels.evaluate(block, piece.start, linear, intercept, sigma)
     some, lift = tasks_of(block, piece), linear / sigma
-    nll, score, curvature, by_log_sigma = _entries(noise, some, linear + intercept, sigma)
+    nll, score, by_log_sigma, curvature = _entries(noise, some, linear + intercept, sigma)
     kinds = *_kinds(some), some.low == some.high
     by_length = score * lift, curvature * lift**2
     sums = _weighted(block, (nll, curvature, by_log_sigma, *kinds, *by_length))

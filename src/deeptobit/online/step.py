@@ -71,12 +71,12 @@ def refine(
         start, side = starts[t], sides[t]
         known = 1.0 if start == start else 0.0
         bounded = known if side == 0.0 else 0.0
-        moments[0, t] += fade * known * (entry[2, t] - moments[0, t])
+        moments[0, t] += fade * known * (entry[3, t] - moments[0, t])
         moments[1, t] += fade * known * (bounded - moments[1, t])
         moments[2, t] += fade * (known - moments[2, t])
         curvature = max(moments[0, t], LEAST_CURVATURE)
         move[t] *= gamma * sigma[t] * sigma[t] / (curvature + damping)
-        factor = sigma_factor(learns_sigma * fade, entry[3, t], moments[1, t])
+        factor = sigma_factor(learns_sigma * fade, entry[2, t], moments[1, t])
         scale, floor, ceiling = sigma[t] * factor, lowest[t], highest[t]
         scale = floor if scale < floor else scale
         sigma[t] = ceiling if scale > ceiling else scale

@@ -12,10 +12,11 @@ from weakref import WeakSet
 
 import numpy as np
 
-from deeptobit.arrays import FloatArray, is_dask
+from deeptobit.arrays import FloatArray, column_names, is_dask
 from deeptobit.extras import require
 from deeptobit.scale.parquet import ParquetRows, ParquetShard
 from deeptobit.scale.source import Block, RowSource, S, read_ahead, sum_of
+from deeptobit.targets import default_names
 
 Predict = Callable[..., Any]
 _FAN_IN = 8
@@ -87,11 +88,11 @@ class DaskRows(RowSource):
                 make(f"partition {index}", **dict(zip(given, blocks, strict=True)))
                 for index, blocks in enumerate(zip(*delayed, strict=True))
             ],
-            _names(X) or [f"x{column}" for column in range(X.shape[1])],
+            column_names(X) or [f"x{column}" for column in range(X.shape[1])],
             _target_names(y),
             n_rows=int(n_rows) if isinstance(n_rows, (int, np.integer)) else None,
             one_dimensional=y.ndim == 1,
-            named=_names(X) is not None,
+            named=column_names(X) is not None,
         )
 
     @cached_property
@@ -152,7 +153,10 @@ def _count_rows(blocks: Iterable[Block]) -> int:
 
 def _head(blocks: Iterator[Block]) -> Block | None:
     block = next(blocks, None)
-    return None if block is None else block.part(slice(0, _HEAD_ROWS))
+    if block is None:
+        return None
+    head = [None if part is None else part[:_HEAD_ROWS] for part in block[:5]]
+    return Block._make([*head, *block[5:]])
 
 
 def _skip_empty(blocks: Iterator[Block], task: Callable[[Iterable[Block]], S]) -> S | None:
@@ -235,18 +239,11 @@ def _numbers(part: Any, where: str, name: str) -> FloatArray:
         raise ValueError(f"{where}: {name} must hold numbers; convert it first") from None
 
 
-def _names(X: Any) -> list[str] | None:
-    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
-
-
-def _target_names(y: Any) -> list[str]:
-    if hasattr(y, "columns"):
-        return [str(name) for name in y.columns]
-    if y.ndim == 1:
-        name = getattr(y, "name", None)
-        return [name if isinstance(name, str) and not hasattr(y, "rechunk") else "y"]
-    n_tasks = y.shape[1]
-    return ["y"] if n_tasks == 1 else [f"y{task}" for task in range(n_tasks)]
+def _target_names(y: Any) -> Sequence[str]:
+    if y.ndim == 1:  # the name of an array is Dask's own
+        name = None if hasattr(y, "rechunk") else y.name
+        return [name] if isinstance(name, str) else default_names(1)
+    return column_names(y) or default_names(y.shape[1])
 
 
 # Shards of Parquet files that workers cache, so that later passes need not read them.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -46,12 +46,6 @@ class Block(NamedTuple):
     def blocks(self) -> "Iterator[Block]":
         """The block itself, as the only one of its partition; none where it has no rows."""
         return iter([self] if len(self.X) else [])
-
-    def part(self, rows: slice) -> "Block":
-        """Some of the first rows."""
-        parts = zip(self._fields[:5], self[:5], strict=True)
-        found: dict[str, Any] = {name: part[rows] for name, part in parts if part is not None}
-        return self._replace(**found)
 
 
 @dataclass(frozen=True)
