@@ -8,11 +8,33 @@ from threadpoolctl import threadpool_limits
 from benchmarks.decisions.table import show
 
 DECISIONS = (
+    "alpha",
+    "components",
+    "continuing",
     "cv_depth",
     "depth",
     "doctor",
     "engines",
+    "few_missing",
+    "intervals",
     "joint",
+    "kept_rows",
+    "memory",
+    "network_alpha",
+    "noise",
+    "online_turns",
+    "prior",
+    "race_on_help",
+    "rare_tasks",
+    "secants",
+    "sigma",
+    "sigma_floor",
+    "sparsity",
+    "tree_probe",
+    "trees",
+    "tuning_share",
+    "tuning_steps",
+    "whole_scores",
 )
 
 

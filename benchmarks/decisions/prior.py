@@ -1,0 +1,79 @@
+"""The prior that AutoTobitRegressor learns: its parts, one by one, and a grid of penalties."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.cohort import COHORTS, Split, draw, split_cohort
+from benchmarks.decisions.help_split import draw_help
+from benchmarks.decisions.table import Table
+from deeptobit import AutoTobitRegressor, SubspaceNetworkCV
+from deeptobit.arrays import FloatArray
+from deeptobit.auto import stack
+from deeptobit.auto.path import PATH, settings
+from deeptobit.auto.stack import stacking_weights
+from deeptobit.datasets import make_subspace
+from deeptobit.metrics import centred_anmse
+
+SEEDS = range(100, 103)  # the comparison with peers has seeds 0 to 9
+
+
+def measure() -> Table:
+    """Centred ANMSE of one layer, mean over splits."""
+    yield "data", *VARIANTS
+    for name, split_of in DATA.items():
+        splits = [split_of(seed) for seed in SEEDS]
+        means = []
+        for change, choice in VARIANTS.values():
+            with change():
+                means.append(float(np.mean([_error(split, choice) for split in splits])))
+        yield name, *means
+
+
+def _error(split: Split, choice: dict[str, Any]) -> float:
+    kind = SubspaceNetworkCV if choice else partial(AutoTobitRegressor, members=("stack",))
+    model = kind(lower=split.lower, upper=split.upper, cv=split.folds, noise="gaussian", **choice)
+    return float(centred_anmse(split.Y_test, model.fit(split.X, split.Y).predict(split.X_test)))
+
+
+def _only(name: str, *wanted: object) -> AbstractContextManager[Any]:
+    """Leave members of other settings out of the stack."""
+    every = [settings(prior, strength) for prior in PATH for strength in stack.STRENGTHS]
+    keep = np.flatnonzero([each[name] in wanted for each in every])
+
+    def weigh(moments: FloatArray) -> FloatArray:
+        weights = np.zeros(len(moments))
+        weights[keep] = stacking_weights(moments[np.ix_(keep, keep)])
+        return weights
+
+    return patch.object(stack, "stacking_weights", weigh)
+
+
+def _draw_wide(seed: int) -> Split:
+    """More features than rows, half of the entries at the floor."""
+    X, Y, _ = make_subspace(250, 250, 50, 5, latent_sd=3.0, random_state=seed)
+    names = [str(task) for task in range(Y.shape[1])]
+    lower, upper = (dict.fromkeys(names, bound) for bound in (0.0, np.inf))
+    return split_cohort(X, pd.DataFrame(Y, columns=names), lower, upper, seed)
+
+
+DATA: dict[str, Callable[[int], Split]] = {
+    "cohort": lambda seed: draw(seed, COHORTS["linear"]),
+    "small cohort": lambda seed: draw(seed, COHORTS["small"]),
+    "HELP": draw_help,
+    "wide, half at the floor": _draw_wide,
+}
+VARIANTS: dict[str, tuple[Callable[[], AbstractContextManager[Any]], dict[str, Any]]] = {
+    "taken": (nullcontext, {}),
+    "one ω": (lambda: _only("feature_variance", "shared"), {}),
+    "own ω": (lambda: _only("feature_variance", "own", "sparse"), {}),
+    "R learned": (lambda: _only("noise", "correlated", "either"), {}),
+    "R = I": (lambda: _only("noise", "independent", "either"), {}),
+    "ρ = 1": (lambda: _only("shrinkage", 1.0), {}),
+    "grid of penalties": (nullcontext, {"max_layers": 1}),
+}
