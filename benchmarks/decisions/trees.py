@@ -75,7 +75,7 @@ def _compare(kinds: dict[str, Any], data: EvaluationData) -> list[float]:
     started = process_time()
     table = TreeTable.build(X[train], held_out, None, fit_intercept=True)
     tasks = np.arange(targets.shape[1])
-    grown = table._grow_part(tasks, learn, stop)
+    grown = table._boost(tasks, TREES, learn, stop)
     scaling, problem = table.problem.scaling, table.problem
     best = np.minimum(grown.rounds, len(grown.sigma) - 1)
     sigma = grown.sigma[best, tasks]

@@ -61,7 +61,7 @@ def test_its_block_is_the_gauss_newton_hessian_but_for_the_common_term() -> None
     layer = some_layer(problem)
     at = problem.evaluate(problem.pack(layer), ONLY)
     task = layer.U.T @ (layer.U * at.total_curvature[:, None])
-    gram = problem.features.gram  # type: ignore[attr-defined]
+    gram = problem.features.gram
     axes = layer.Z / np.linalg.norm(layer.Z, axis=1)[:, None]
     unit = np.random.default_rng(5).normal(size=layer.Z.shape)
     curved = problem.penalty.curvature(layer.Z.T, unit.T).T

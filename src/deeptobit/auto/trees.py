@@ -406,9 +406,9 @@ class TreeTable:
 
         The weight of the average is that of the other half of these rows.
         """
-        at = {row: place for place, row in enumerate(self.held_out.folds[0].test.tolist())}
-        rows = np.array([row for row in judge.tolist() if row in at], dtype=np.intp)
-        old = stack.latents[0][[at[row] for row in rows.tolist()]]
+        held_out = self.held_out.folds[0].test
+        rows, _, places = np.intersect1d(judge, held_out, return_indices=True)
+        old = stack.latents[0][places]
         new, sigma = old.copy(), stack.layer.sigma.copy()
         trees = self._to_trees(grown, grown.rounds, tasks, growth)
         new[:, trees.tasks] = trees(self.X[rows])

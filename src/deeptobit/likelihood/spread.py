@@ -19,11 +19,10 @@ class TaskValues:
 
     def __post_init__(self) -> None:
         """Check that there is one finite number per task."""
-        kind = type(self).__name__
+        kind, names = type(self).__name__, ", ".join(field.name for field in fields(self))
         for field in fields(self):
             values = np.asarray(getattr(self, field.name), dtype=np.float64)
             object.__setattr__(self, field.name, values)
-        names = ", ".join(field.name for field in fields(self))
         if len({part.shape for part in self._parts()}) != 1 or self._parts()[0].ndim != 1:
             raise ValueError(f"{names} of a {kind} must be arrays with one number per task")
         if not all(np.isfinite(part).all() for part in self._parts()):

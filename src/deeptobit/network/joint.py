@@ -169,14 +169,6 @@ class JointProblem:
     network: NetworkProblem
     targets: CensoredTargets
 
-    def penalty(self, layers: Sequence[NetworkLayer]) -> float:
-        """The penalty of all layers."""
-        total = 0.0
-        for depth, layer in enumerate(layers):
-            size = 0.5 * float(np.square(layer.U).sum()) + self.network.penalty.value(layer.V)
-            total += self.network.tuning_alpha(depth) * size
-        return total
-
     def nll(self, layers: Sequence[NetworkLayer]) -> float:
         """The weighted mean over rows of the negative log likelihood, without the penalty."""
         total, weight = 0.0, self.network.design.weight
@@ -196,11 +188,12 @@ class JointProblem:
         self, layers: Sequence[NetworkLayer]
     ) -> tuple[float, list[LayerGradient], FloatArray]:
         """The objective, its gradient by every layer, and by log σ of the last one (T,)."""
-        value = self.penalty(layers)
+        value, penalty = 0.0, self.network.penalty
         by_log_sigma, gradients = np.zeros(self.network.n_tasks), []
         for depth, layer in enumerate(layers):
             alpha = self.network.tuning_alpha(depth)
-            by_V = alpha * self.network.penalty.gradient(layer.V)
+            value += alpha * (0.5 * float(np.square(layer.U).sum()) + penalty.value(layer.V))
+            by_V = alpha * penalty.gradient(layer.V)
             gradients.append(LayerGradient(alpha * layer.U, by_V, np.zeros_like(by_log_sigma)))
         for rows, block in self._features.blocks():
             trace = self._forward(layers, block)

@@ -231,11 +231,7 @@ def refuse_outside(
         ("below its lower", np.less, lower),
         ("above its upper", np.greater, upper),
     ):
-        if not np.isfinite(bound).any():
-            continue
         outside = compare(values, bound)
-        if not outside.any():
-            continue
         for task in np.flatnonzero(outside.any(axis=0)).tolist():
             rows = np.flatnonzero(outside[:, task])
             at = np.broadcast_to(bound, values.shape)[rows[0], task]
@@ -313,8 +309,10 @@ def _outcomes_as_floats(Y: Any, what: str) -> FloatArray:
     refuse_dates(Y, what)
     try:
         values = np.asarray(without_mask(Y))
-        if values.dtype == object:
-            values = _without_na(values)
+        if values.dtype == object:  # pandas writes <NA> for what is missing
+            import pandas as pd
+
+            values = np.where(pd.isna(values), np.nan, values)
         if not np.iscomplexobj(values):
             return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -322,13 +320,6 @@ def _outcomes_as_floats(Y: Any, what: str) -> FloatArray:
             f"{what} must hold numbers (NaN where missing); {_first_word(Y)}"
         ) from None
     raise ValueError(f"Complex data not supported in {what}")
-
-
-def _without_na(values: NDArray[np.object_]) -> NDArray[np.object_]:
-    """NaN for pandas' <NA>."""
-    import pandas as pd
-
-    return np.where(pd.isna(values), np.nan, values)
 
 
 def _first_word(Y: Any) -> str:
