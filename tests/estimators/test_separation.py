@@ -103,13 +103,13 @@ def test_a_ridge_ends_separation() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_ordinary_data_have_no_separating_direction(seed: int) -> None:
     X, Y = censored(seed)
-    problem = bounded().fit(X, Y)._trained.problem
+    problem: Any = bounded().fit(X, Y)._trained.problem
     assert [separating_direction(problem, task) for task in range(2)] == [None, None]
 
 
 def test_data_without_censoring_have_no_separating_direction() -> None:
     X, y = one_task()
-    problem = TobitRegressor(lower=None).fit(X, y)._trained.problem
+    problem: Any = TobitRegressor(lower=None).fit(X, y)._trained.problem
     assert separating_direction(problem, 0) is None
 
 
@@ -117,7 +117,7 @@ def test_data_without_censoring_have_no_separating_direction() -> None:
 def test_a_separating_direction_moves_censored_scores_outward_alone(fit_intercept: bool) -> None:
     X, y = separated()
     model = TobitRegressor(alpha=0.1, fit_intercept=fit_intercept).fit(X, y)
-    problem = model._trained.problem
+    problem: Any = model._trained.problem
     direction = separating_direction(problem, 0)
     assert direction is not None
     rows = np.vstack([block.dense() for _, block in problem.features.blocks()])

@@ -154,7 +154,7 @@ INTERCEPTS = {"random_effects": "intercept", "person_rank": 0, "visit_rank": 2}
 def _forecast_of(known: Any, X: Any, **who: Any) -> np.ndarray[Any, Any]:
     parts = [known.predict(X, **who), *known.predict_bound_proba(X, **who)]
     parts += [end for coverage in (0.5, 0.9) for end in known.predict_interval(X, coverage, **who)]
-    return np.stack(parts, axis=-1)[0]
+    return np.asarray(np.stack(parts, axis=-1)[0])
 
 
 @pytest.mark.parametrize("options", [SLOPES, INTERCEPTS], ids=["slopes", "intercepts"])

@@ -201,7 +201,7 @@ def _visits(model: MixedTobitRegressor) -> Numbers:
         "time": units.time,
         "name": column or "time",
         "place": place,
-        "range": [start - _REACH * unit, start + _REACH * unit],
+        "range": [max(start - _REACH * unit, min(start, 0.0)), start + _REACH * unit],
     }
 
 

@@ -30,7 +30,7 @@ function element(tag, properties = {}, ...children) {
 const MARK = (1.5).toLocaleString(undefined, {maximumFractionDigits: 1})[1] === "," ? "," : ".";
 const written = (text) => text.replace("-", "\u2212").replace(".", MARK);
 const fixed = (value, digits) => written(value.toFixed(digits).replace(/^-(0(?:\.0+)?)$/, "$1"));
-const short = (value, digits = 5) => String(Number(value.toPrecision(digits))).replace(".", MARK);
+const short = (value, digits = 5) => written(String(Number(value.toPrecision(digits))));
 // A name that may break after an underscore.
 const breakable = (name) => name.split(/(?<=_)/).flatMap((part) => [part, document.createElement("wbr")]).slice(0, -1);
 const percent = (share) => (share > 0 && share < 0.005 ? "<1 %" : share < 1 && share > 0.995 ? ">99 %" : `${Math.round(100 * share)} %`);
