@@ -8,9 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators import inputs
 from deeptobit.estimators.inputs import Limits
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.exceptions import warn
@@ -256,9 +258,12 @@ class ConformalMixin(PredictiveRegressor):
         Returns
         -------
         DataFrame of N·T rows
-            ``mean`` E[y|x], ``low`` and ``high``, the ends of the interval, and ``p_lower`` and
-            ``p_upper``, the probabilities of the bounds. Its index has the index of X, or the
-            number of the row, and the target.
+            ``mean`` E[y|x], ``low`` and ``high``, the ends of the interval, ``p_lower`` and
+            ``p_upper``, the probabilities of the bounds, and ``outside_the_data``: whether a
+            feature of the row is further out than the training rows, by their 1st and 99th
+            percentile. It is missing for models of sparse rows, streams and fewer than 20 rows,
+            which have no percentiles. The index has the index of X, or the number of the row, and
+            the target.
 
         Examples
         --------
@@ -267,11 +272,13 @@ class ConformalMixin(PredictiveRegressor):
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(300, 1))
         >>> y = np.clip(25 + 4 * X[:, 0] + 2 * rng.normal(size=300), 0, 30)
-        >>> TobitRegressor(upper=30).fit(X, y).predict_distribution([[-1.0], [1.5]]).round(2)
-                     mean    low   high  p_lower  p_upper
+        >>> model = TobitRegressor(upper=30).fit(X, y)
+        >>> model.predict_distribution([[-1.0], [1.5], [60.0]]).round(2)
+                     mean    low   high  p_lower  p_upper  outside_the_data
         row target
-        0   y       20.92  17.65  24.18      0.0     0.00
-        1   y       29.64  27.83  30.00      0.0     0.71
+        0   y       20.92  17.65  24.18      0.0     0.00             False
+        1   y       29.64  27.83  30.00      0.0     0.71             False
+        2   y       30.00  30.00  30.00      0.0     1.00              True
         """
         y = self._predictive(X, lower, upper)
         ends = self.predict_interval(X, coverage, lower=lower, upper=upper)
@@ -279,13 +286,23 @@ class ConformalMixin(PredictiveRegressor):
         rows = X.index if hasattr(X, "columns") else pd.RangeIndex(len(y.latent), name="row")
         rows = rows.rename("row") if rows.name is None else rows
         targets = pd.Index(self.target_names_, name="target")
-        return pd.DataFrame(
-            {
-                name: np.reshape(part, y.latent.shape).ravel()
-                for name, part in zip(_DISTRIBUTION, parts, strict=True)
-            },
-            index=pd.MultiIndex.from_product([rows, targets]),
-        )
+        found = {
+            name: np.reshape(part, y.latent.shape).ravel()
+            for name, part in zip(_DISTRIBUTION, parts, strict=True)
+        }
+        outside = pd.array(self._outside(X).repeat(len(targets)), dtype="boolean")
+        index = pd.MultiIndex.from_product([rows, targets])
+        return pd.DataFrame(found | {"outside_the_data": outside}, index=index)
+
+    def _outside(self, X: Any) -> NDArray[Any]:
+        """Whether a feature of each row is outside the data, (N,); None where that is unknown."""
+        matrix = self._read_features(X)
+        if not hasattr(self, "_feature_limits") or inputs.is_sparse(matrix):
+            return np.full(matrix.shape[0], None)
+        below, above = self._feature_limits
+        if not np.isfinite(below).any():
+            return np.full(matrix.shape[0], None)
+        return ((matrix < below) | (matrix > above)).any(axis=1)
 
     def calibrate_intervals(
         self, X: Any, y: Any, *, lower: Limits = None, upper: Limits = None

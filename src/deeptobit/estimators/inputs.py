@@ -10,6 +10,7 @@ import pandas as pd
 from joblib import cpu_count
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from scipy.special import ndtri
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -156,6 +157,57 @@ def read_groups(groups: ArrayLike | None, n_rows: int) -> Any:
             "every row needs its person"
         )
     return labels
+
+
+# Where the features of the training rows lie.
+
+FEWEST_BEYOND = 5  # rows beyond either end of a range
+_TAIL = 0.01  # their share
+_MOST_TAIL = 0.25  # with fewer than 20 rows there are no percentiles
+_FAR = 3.5  # standard deviations from the median
+_MOST_ROWS = 500  # of which percentiles are taken
+_FIRST_ROWS, _MOST_CODES = 100, 10  # rows with at most so many different values: codes
+
+
+def tail_share(n_rows: int) -> float:
+    """The share of rows beyond either end of a range: one percent, or five rows; NaN for few."""
+    share = max(_TAIL, FEWEST_BEYOND / max(n_rows, 1))
+    return share if share <= _MOST_TAIL else np.nan
+
+
+def limits_of(low: Any, median: Any, high: Any, tail: Any) -> tuple[FloatArray, FloatArray]:
+    """Ends beyond which a value is outside the data, ∓inf where nothing is known.
+
+    They are 3.5 standard deviations from the median on either side, if the percentile on that
+    side, with the share ``tail`` beyond it, is that of a normal distribution.
+    """
+    further = -_FAR / ndtri(tail)
+    below = np.minimum(low, median - further * (median - low))
+    above = np.maximum(high, median + further * (high - median))
+    return np.nan_to_num(below, nan=-np.inf), np.nan_to_num(above, nan=np.inf)
+
+
+def feature_limits(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Limits of features (N, D) as :func:`limits_of` has them, each (D,), from their percentiles.
+
+    Features with at most ten different values, such as flags, have a smallest and a largest one.
+
+    Examples
+    --------
+    >>> age = np.random.default_rng(0).normal(70.0, 8.0, size=(1000, 1))
+    >>> [float(end.round()[0]) for end in feature_limits(age)]
+    [40.0, 94.0]
+    """
+    rows = X[:: -(-len(X) // _MOST_ROWS)].astype(np.float64)
+    tail = tail_share(len(rows))
+    if np.isnan(tail):
+        return np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf)
+    quantile = np.nanquantile if np.isnan(rows).any() else np.quantile
+    low, median, high = quantile(rows, (tail, 0.5, 1.0 - tail), axis=0)
+    changes = np.diff(np.sort(rows[:_FIRST_ROWS], axis=0), axis=0) > 0.0
+    coded = np.flatnonzero(changes.sum(axis=0) < _MOST_CODES)
+    low[coded], high[coded] = np.nanmin(X[:, coded], axis=0), np.nanmax(X[:, coded], axis=0)
+    return limits_of(low, median, high, tail)
 
 
 def check_lengths(X: Any, targets: CensoredTargets) -> None:

@@ -29,7 +29,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 _STATE_OF_A_FIT = {
     "sigma_": ("_calibration", "_trained"),
     "n_features_in_": (
-        *("feature_scale_", "feature_mean_", "formula_", "_chosen_noise"),
+        *("feature_scale_", "feature_mean_", "formula_", "_chosen_noise", "_feature_limits"),
         *("trees_", "mean_slopes_", "U_", "V_", "coef_"),
     ),
 }
@@ -88,6 +88,7 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
     history_: dict[str, Any]
     _one_dimensional: bool
     _chosen_noise: Noise
+    _feature_limits: tuple[FloatArray, FloatArray]
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; one that a new fit sets discards state of the previous fit."""
@@ -292,6 +293,8 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
         bounds, limits = (self.lower, self.upper), (lower, upper)
         targets = inputs.read_targets(y, bounds, limits, outside=self.outside)
         inputs.check_lengths(matrix, targets)
+        if not inputs.is_sparse(matrix):
+            self._feature_limits = inputs.feature_limits(matrix)
         return matrix, targets, inputs.read_weights(sample_weight, len(targets))
 
     def _read_features(self, X: Any) -> Any:

@@ -95,6 +95,12 @@ def _check_names(model: Any, names: Any, sizes: Sizes) -> None:
     ensure(known and names.shape == (sizes["D"],), "feature_names_in_ are not D names")
 
 
+def _check_limits(model: Any, limits: Any, sizes: Sizes) -> None:
+    ensure(fits(limits, tuple[np.ndarray, ...]) and len(limits) == 2, "it has no feature limits")
+    known = all(end.shape == (sizes["D"],) for end in limits)
+    ensure(known and bool((limits[0] <= limits[1]).all()), "its feature limits are not in order")
+
+
 def _check_noise(model: Any, noise: Any, sizes: Sizes) -> None:
     """A family for all targets, or one for each of them."""
     ensure(isinstance(noise, StandardNoise | NoiseByTask), "its noise is not a noise family")
@@ -173,6 +179,7 @@ def _check_effects(model: Any, effects: Any, sizes: Sizes) -> None:
 
 _PARTS = {
     "feature_names_in_": _check_names,
+    "_feature_limits": _check_limits,
     "_chosen_noise": _check_noise,
     "layers_": _check_layers,
     "undone_layers_": _check_undone,

@@ -187,6 +187,7 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
         stream.learn(matrix, targets.low, targets.high, weight)
         self._stream = stream
         self._store_stream(targets)
+        self.__dict__.pop("_feature_limits", None)  # rows that have passed have no percentiles
         diagnosis.warn_of_layers(self.history_.get("layers", [self.history_]), self.tol)
         before = RowsBehind(0.0, np.zeros(matrix.shape[1])) if first else self._rows_behind
         self._rows_behind = before.more(matrix, weight)

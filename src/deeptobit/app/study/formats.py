@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
+from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -404,15 +406,8 @@ def open_workbook(path: Path) -> Iterator[Any]:
     what = "an OpenDocument" if path.suffix.lower() == ".ods" else "an Excel"
     again = StudyError(f"{path.name} cannot be read as {what} file; save it again as .xlsx")
     try:
-        if path.suffix.lower() == ".xls":
-            if not _ends(path.read_bytes()):
-                raise again
-        else:
-            with ZipFile(path) as parts:
-                unpacked = sum(part.file_size for part in parts.infolist())
-            if unpacked > _MOST_UNPACKED:
-                message = f"{path.name} unpacks to {unpacked / 1e9:.0f} GB; save it as 'CSV UTF-8'"
-                raise StudyError(message)
+        if not (_ends(path.read_bytes()) if path.suffix.lower() == ".xls" else _unpacks(path)):
+            raise again
         with calamine.load_workbook(path) as book:
             yield book
     except calamine.PasswordError:
@@ -424,6 +419,26 @@ def open_workbook(path: Path) -> Iterator[Any]:
         if type(error).__name__ != "PanicException":  # how Rust says that it found itself wrong
             raise
         raise again from None
+
+
+def _unpacks(path: Path) -> bool:
+    """Whether the archive of a workbook is of a reasonable size, and the XML of .ods is whole.
+
+    calamine waits for ever for the end of an element that is left open.
+    """
+    with ZipFile(path) as parts:
+        unpacked = sum(part.file_size for part in parts.infolist())
+        if unpacked > _MOST_UNPACKED:
+            size = f"{unpacked / 1e9:.0f} GB"
+            raise StudyError(f"{path.name} unpacks to {size}; save it as 'CSV UTF-8'")
+        if path.suffix.lower() != ".ods":
+            return True
+        try:
+            with parts.open("content.xml") as content:
+                expat.ParserCreate().ParseFile(content)
+        except (expat.ExpatError, zlib.error, EOFError, LookupError, RuntimeError):
+            return False
+    return True
 
 
 def _ends(content: bytes) -> bool:

@@ -9,15 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from scipy.linalg import eigh
-from scipy.special import ndtri
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.data import Encoder
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators.inputs import limits_of, tail_share
 
-_TAIL = 0.01  # share of the rows beyond either end of a range
-_MOST_TAIL = 0.25  # with fewer than 20 rows there are no percentiles
-_FAR = 3.5  # standard deviations from the median at which a single value lies outside
 _FARTHER = 1.25  # times the distance of nearly all rows, at which values together lie outside
 _MOST_DIRECTIONS = 20
 _ROWS_PER_DIRECTION = 10
@@ -67,15 +64,8 @@ class FeatureRanges:
 
     @property
     def limits(self) -> tuple[FloatArray, FloatArray]:
-        """Ends beyond which a single value is outside the data, each (D,); ∓inf where unknown.
-
-        They are 3.5 standard deviations from the median on either side, if the percentile on that
-        side is that of a normal distribution.
-        """
-        further = -_FAR / ndtri(self.tail)
-        below = np.minimum(self.low, self.median - further * (self.median - self.low))
-        above = np.maximum(self.high, self.median + further * (self.high - self.median))
-        return np.nan_to_num(below, nan=-np.inf), np.nan_to_num(above, nan=np.inf)
+        """Ends beyond which a single value is outside the data, each (D,); ∓inf where unknown."""
+        return limits_of(self.low, self.median, self.high, self.tail)
 
     @property
     def farthest(self) -> float:
@@ -131,8 +121,8 @@ def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
     low, median, high, tail = np.full((4, len(places)), np.nan)
     for name, place in places.items():
         values = matrix[known[name], place] if name in known else matrix[:, place]
-        beyond = _tail(len(values))
-        if beyond <= _MOST_TAIL and not columns.reveals_small_count(values):
+        beyond = tail_share(len(values))
+        if beyond > 0.0 and not columns.reveals_small_count(values):
             tail[place] = beyond
             end = 0.0 if len(np.unique(values)) <= _FEWEST_CODES else beyond
             low[place], median[place], high[place] = np.quantile(values, (end, 0.5, 1.0 - end))
@@ -153,10 +143,6 @@ def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
     variances = np.maximum(variances, 1e-3)
     spread = (centre, scale, directions, variances, rest)
     ranges = FeatureRanges(list(places), low, median, high, tail, *spread, usual=np.inf)
-    usual = float(np.quantile(ranges.distance(matrix), max(1.0 - _tail(len(matrix)), 0.5)))
+    share = 1.0 - np.nan_to_num(tail_share(len(matrix)), nan=0.5)
+    usual = float(np.quantile(ranges.distance(matrix), share))
     return replace(ranges, usual=usual)
-
-
-def _tail(n_rows: int) -> float:
-    """One percent of the rows, or five of them."""
-    return max(_TAIL, columns.FEWEST / max(n_rows, 1))
