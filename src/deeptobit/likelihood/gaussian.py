@@ -77,6 +77,9 @@ class Gaussian(SymmetricNoise):
         ratio = normal.mills(z)
         return with_one_end(end, -log_ndtr(z), sign * ratio, ratio * normal.mills_excess(z))
 
+    def _log_mass(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        return normal.log_diff_ndtr(a, b)
+
     def variance(self) -> float:
         """Constant 1."""
         return 1.0

@@ -1,4 +1,4 @@
-"""The normal tail: the density φ and the inverse Mills ratio φ/Φ.
+"""The normal tail: log Φ, the inverse Mills ratio φ/Φ, and the mass of an interval.
 
 A Tobit likelihood needs these far out in the tail, where a censored entry is badly predicted
 and its gradient is largest. There the quotient φ(z)/Φ(z) is 0/0 in floating point, so everything
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import erfc, erfcx
+from scipy.special import erfc, erfcx, log_ndtr
 
 from deeptobit.arrays import BoolArray, FloatArray
 
@@ -109,3 +109,43 @@ def _fraction(z: Any) -> Any:
     for term in range(_FRACTION_TERMS, 0, -1):
         fraction = term / (fraction - z)
     return fraction
+
+
+# The normal mass of an interval, without cancellation.
+
+_NEGLIGIBLE = 40.0  # exp(−40) = 4e-18: relative weight of the far end
+
+
+def log_diff_ndtr(a: FloatArray, b: FloatArray) -> FloatArray:
+    r"""Log mass of an interval, :math:`\log(\Phi(b) - \Phi(a))` for a < b.
+
+    Parameters
+    ----------
+    a, b : array
+        Ends, broadcast against each other; ``a`` may be −inf and ``b`` +inf.
+
+    Examples
+    --------
+    >>> log_diff_ndtr([-1.0, 2.0], [1.0, 2.0 + 1e-9])
+    array([ -0.38171515, -23.64220429])
+    """
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
+    if not np.all(a < b):
+        raise ValueError("an interval needs its lower end below its upper end (a < b)")
+    # By symmetry, the same mass around a non-negative centre.
+    mirrored = -a > b
+    near, far = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
+    outside = 0.5 * (erfc(-near / _SQRT_2) + erfc(far / _SQRT_2))
+    wide = outside < 0.5
+    log_mass = np.array(np.log1p(-np.where(wide, outside, 0.0)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        fall = 0.5 * (far - near) * (far + near)  # of the log density from the near to the far end
+    one_tail = ~wide & (fall > _NEGLIGIBLE)
+    log_mass[one_tail] = log_ndtr(-near[one_tail])
+    short = ~wide & ~one_tail
+    if short.any():
+        start, half = near[short], 0.5 * (far[short] - near[short])
+        step = half[..., None] * (LEGENDRE_NODES + 1.0)
+        relative = half * (np.exp(-0.5 * step * (2.0 * start[..., None] + step)) @ LEGENDRE_WEIGHTS)
+        log_mass[short] = normal_log_pdf(start) + np.log(relative)
+    return log_mass
