@@ -72,7 +72,7 @@ def test_a_loaded_model_is_the_saved_one(model: Any, tmp_path: Path) -> None:
     assert_predicts_alike(model, again, X)
     frame = pd.DataFrame(Y[:, :2], columns=["MMSE", "is"]).clip(0.0, 2.0)
     model.set_params(upper={"MMSE": 2.0, "is": 2.5}).fit(as_words(X), frame)
-    model.calibrate_intervals(as_words(X[40:]), frame[40:])
+    model.calibrate_intervals(as_words(X[40:]), frame[40:].reset_index(drop=True))
     again = round_trip(model, tmp_path)
     assert_same(model, again)
     assert_predicts_alike(model, again, as_words(X[:40]))
@@ -171,7 +171,7 @@ def test_training_data_stay_behind(tmp_path: Path) -> None:
     model.save(tmp_path / "a.model")
     content = (tmp_path / "a.model").read_bytes()
     assert X[7, 0].tobytes() not in content
-    assert len(content) < 2000
+    assert len(content) < 2500
 
 
 def test_an_array_that_occurs_twice_is_stored_once(tmp_path: Path) -> None:
@@ -181,8 +181,9 @@ def test_an_array_that_occurs_twice_is_stored_once(tmp_path: Path) -> None:
     model.fit(wide, Y[:40]).save(tmp_path / "a.model")
     again = load(tmp_path / "a.model")
     assert again.coef_ is again.best_estimator_.coef_
-    # coef_ (3, 800), V_ (1, 800), rows behind and scales (800,): once each, beside 8 kB of rest.
-    assert (tmp_path / "a.model").stat().st_size < 8 * 800 * 6 + 10_000
+    # coef_ (3, 800), V_ (1, 800), rows behind and scales (800,), and limits of features (2, 800) of
+    # the search and of its best network: beside 8 kB of rest.
+    assert (tmp_path / "a.model").stat().st_size < 8 * 800 * 10 + 10_000
 
 
 class OwnNoise(Gaussian):

@@ -21,9 +21,10 @@ def identity(sigma: float) -> Any:
     """A model whose score is its only feature, for every pair of bounds."""
     n_tasks = len(BOUNDS)
     model = TobitRegressor()
+    model.n_features_in_ = 1
     model.coef_, model.intercept_ = np.ones((n_tasks, 1)), np.zeros(n_tasks)
     model.lower_, model.upper_ = np.array(BOUNDS).T
-    model.sigma_, model.n_features_in_ = np.full(n_tasks, sigma), 1
+    model.sigma_ = np.full(n_tasks, sigma)
     model.target_names_ = [f"y{task}" for task in range(n_tasks)]
     return model
 

@@ -24,7 +24,7 @@ def test_sound_files_are_read_and_changed_ones_are_read_or_refused(target: Targe
     seeds = target.seeds()
     assert all(target.accepts(content) for content in seeds.values())
     contents = list(seeds.values())
-    accepted, n_changed = 0, 5 if target.name in ("sav", "dta") else 150  # a process for each file
+    accepted, n_changed = 0, 3 if target.name in ("sav", "dta") else 50  # a process for each file
     for _ in range(n_changed):
         content = random.choice(contents)
         for _ in range(random.randrange(1, 4)):

@@ -12,7 +12,7 @@ from deeptobit.likelihood.evaluate import (
 from deeptobit.likelihood.gaussian import FAMILIES, Gaussian, one_family, resolve_noise
 from deeptobit.likelihood.logistic import Logistic
 from deeptobit.likelihood.noise import Derivatives, Noise, StandardNoise, SymmetricNoise
-from deeptobit.likelihood.normal import mills, mills_excess
+from deeptobit.likelihood.normal import log_ndtr, mills, mills_excess
 from deeptobit.likelihood.predictive import Predictive
 from deeptobit.likelihood.skewed import TwoPiece
 from deeptobit.likelihood.spread import ScoreGrid, Spread, bend
@@ -52,6 +52,7 @@ __all__ = [
     "grid_of",
     "has_kernels",
     "join_families",
+    "log_ndtr",
     "mills",
     "mills_excess",
     "missing_noise",

@@ -4,7 +4,7 @@ from functools import cache
 from inspect import signature
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import normal
@@ -48,7 +48,7 @@ class Gaussian(SymmetricNoise):
 
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Log Φ(z)."""
-        return np.asarray(log_ndtr(z))
+        return normal.log_ndtr(z)
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Φ⁻¹(q)."""
@@ -75,7 +75,7 @@ class Gaussian(SymmetricNoise):
     def _one_sided(self, end: FloatArray, sign: float) -> Derivatives:
         z = sign * end
         ratio = normal.mills(z)
-        return with_one_end(end, -log_ndtr(z), sign * ratio, ratio * normal.mills_excess(z))
+        return with_one_end(end, -normal.log_ndtr(z), sign * ratio, ratio * normal.mills_excess(z))
 
     def _log_mass(self, a: FloatArray, b: FloatArray) -> FloatArray:
         return normal.log_diff_ndtr(a, b)

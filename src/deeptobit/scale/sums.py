@@ -100,8 +100,14 @@ class SumMoments:
     shift: Shift
 
     def __call__(self, rows: RawRows) -> Moments:
-        """Sum over blocks of the rows."""
-        return sum_of(self._sum(part) for part in blocks_of(rows, _MOMENTS_ROWS))
+        """Sum over blocks of the rows; numbers whose squares are infinite are refused."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = sum_of(self._sum(part) for part in blocks_of(rows, _MOMENTS_ROWS))
+        for what, squares in (("feature", total.xx.diagonal()), ("target", total.yy)):
+            if not np.isfinite(squares).all():
+                number = int(np.flatnonzero(~np.isfinite(squares))[0])
+                raise ValueError(f"{what} number {number} is too large; rescale it")
+        return total
 
     def _sum(self, rows: RawRows) -> Moments:
         x = self.inputs(rows.X) - self.shift.X

@@ -314,7 +314,7 @@ def _outcomes_as_floats(Y: Any, what: str) -> FloatArray:
 
             values = np.where(pd.isna(values), np.nan, values)
         if not np.iscomplexobj(values):
-            return np.asarray(values, dtype=np.float64)
+            return np.asarray(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise ValueError(
             f"{what} must hold numbers (NaN where missing); {_first_word(Y)}"

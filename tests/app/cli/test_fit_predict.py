@@ -62,8 +62,8 @@ def test_fit_shows_how_the_model_does(fitted: tuple[Path, str]) -> None:
 @pytest.mark.parametrize(
     ("kind", "headline", "reported"),
     [
-        ("network", "cross-validation chose", "chosen on a grid"),
-        ("tobit", "a Tobit regression of every target", "Tobit regression of every target"),
+        ("network", "cross-validation chose", "jointly by a Subspace Network of"),
+        ("tobit", "a Tobit regression of every target", "modelled by a Tobit regression"),
     ],
 )
 def test_other_kinds_of_models(kind: str, headline: str, reported: str, tmp_path: Path) -> None:

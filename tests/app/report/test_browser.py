@@ -107,13 +107,18 @@ def test_nothing_overflows_and_nobody_is_shut_out(
     page.context.close()
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_a_comparison_has_the_same_face(browser: Browser, tmp_path: Path, size: str) -> None:
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> str:
     protocol = Protocol(train_shares=(0.5, 0.8), repeats=2)
     found = evaluate(small_data(), make_methods(["null", "ridge"]), protocol)
-    path = tmp_path / "summary.html"
+    path = tmp_path_factory.mktemp("comparison") / "summary.html"
     path.write_text(render_comparison(found, "cohort"), encoding="utf-8")
-    opened = open_page(browser, path.as_uri(), size, dark=True)
+    return path.as_uri()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_comparison_has_the_same_face(browser: Browser, comparison: str, size: str) -> None:
+    opened = open_page(browser, comparison, size, dark=True)
     assert find_overflow(opened.page) == []
     assert find_barriers(opened.page) == []
     assert opened.page.locator("td.best").count() > 0

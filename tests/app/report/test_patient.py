@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,12 @@ def _problem(seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
     return X, Y
 
 
+def _latent() -> np.ndarray[Any, Any]:
+    """Outcomes without bounds."""
+    X, Y = _problem()
+    return Y + np.random.default_rng(0).normal(size=Y.shape) + X[:, :1]
+
+
 def _with_noise(model: Any, *, step: float = 1.0) -> Any:
     """The same model with every family, spreads that grow, and whole scores for half the tasks."""
     t, heavy = StudentT(4.0), StudentT(2.5)
@@ -97,7 +104,7 @@ SLOW: dict[str, Callable[[], Any]] = QUICK | {
     "subspace": lambda: SubspaceTobitRegressor(2, upper=9.0).fit(*_problem()),
     "without skip": lambda: _network(skip_connection=False),
     "coarse scores": lambda: _with_noise(_network(n_layers=2), step=4.5),
-    "open": lambda: SubspaceTobitRegressor(2, lower=None).fit(*_problem()),
+    "open": lambda: SubspaceTobitRegressor(2, lower=None).fit(_problem()[0], _latent()),
     "stack": lambda: _auto("stack"),
     "deeper": lambda: _auto("deeper"),
 }
@@ -147,8 +154,9 @@ def _visits() -> tuple[pd.DataFrame, Any]:
     return table.assign(months=time, x=x, person=person), (new, scores)
 
 
-SLOPES = {"random_effects": "slope", "person_rank": 1, "visit_rank": 1}
-INTERCEPTS = {"random_effects": "intercept", "person_rank": 0, "visit_rank": 2}
+SIMPLE: dict[str, Any] = {"alpha": 0.01, "shrinkage": 1.0}
+SLOPES = SIMPLE | {"random_effects": "slope", "person_rank": 1, "visit_rank": 1}
+INTERCEPTS = SIMPLE | {"random_effects": "intercept", "person_rank": 0, "visit_rank": 2}
 
 
 def _forecast_of(known: Any, X: Any, **who: Any) -> np.ndarray[Any, Any]:
@@ -179,15 +187,19 @@ def test_the_page_knows_past_visits(
     page.context.close()
 
 
+@cache
+def _with_a_formula() -> MixedTobitRegressor:
+    formula = "y0 + y1 + y2 ~ x + months + (1 + months | person)"
+    settings: dict[str, Any] = {"person_rank": 1, "visit_rank": 0, "shrinkage": 1.0, "alpha": 0.01}
+    return MixedTobitRegressor.from_formula(formula, _visits()[0], upper=10.0, **settings)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_past_visits_are_typed_and_the_forecast_is_a_fan(
     browser: Browser, tmp_path: Path, size: str
 ) -> None:
     """A formula names the columns: time is a feature, at past visits too."""
-    table, (new, scores) = _visits()
-    model = MixedTobitRegressor.from_formula(
-        "y0 + y1 + y2 ~ x + months + (1 + months | person)", table, upper=10.0, person_rank=1
-    )
+    (new, scores), model = _visits()[1], _with_a_formula()
     page = _open(browser, tmp_path, render_patient_page(model), size)
     page.get_by_label("months of the forecast", exact=True).fill("40")
     page.get_by_label("x", exact=True).fill("0.4")

@@ -169,7 +169,7 @@ def record_warnings() -> Iterator[list[str]]:
 def print_warnings(console: Console, messages: Iterable[str]) -> None:
     """Warnings, a line each."""
     for message in messages:
-        console.print(f"[yellow]warning[/yellow] {escape(message)}", soft_wrap=True)
+        console.print(f"[yellow]warning:[/yellow] {escape(message)}", soft_wrap=True)
 
 
 def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:

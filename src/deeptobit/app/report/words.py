@@ -284,6 +284,9 @@ def layer_words(errors: FloatArray) -> str:
 # A methods section.
 
 
+_BY_FOLDS = "by cross-validation within the training rows"
+
+
 def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int = FEWEST) -> str:
     """What was done, as the methods section of a paper says it."""
     n_columns = len(fitted.encoder.columns)
@@ -308,8 +311,8 @@ def methods_paragraph(fitted: FittedStudy, table: pd.DataFrame, min_count: int =
     else:
         fit = (
             f"Outcomes were modelled jointly by a Subspace Network of "
-            f"{plural(model.n_layers_, 'layer')} and rank {model.rank_}, chosen by "
-            "cross-validation within the training rows"
+            f"{plural(model.n_layers_, 'layer')} and rank {model.rank_}, chosen "
+            + ("by a rule, since rows were streamed" if fitted.streamed else _BY_FOLDS)
         )
     censored = (
         " Values at a bound of a scale entered the likelihood as censored, not as exact."
