@@ -23,7 +23,7 @@ def data(n_samples: int = 200) -> tuple[FloatArray, FloatArray]:
 def outside(model: Any, X: Any) -> list[Any]:
     found = model.predict_distribution(X)["outside_the_data"]
     assert str(found.dtype) == "boolean"
-    return found.iloc[::2].to_list()  # two targets
+    return list(found.iloc[::2])  # two targets
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,7 @@ class ConformalMixin(PredictiveRegressor):
         below, above = self._feature_limits
         if not np.isfinite(below).any():
             return np.full(matrix.shape[0], None)
-        return ((matrix < below) | (matrix > above)).any(axis=1)
+        return np.asarray(((matrix < below) | (matrix > above)).any(axis=1))
 
     def calibrate_intervals(
         self, X: Any, y: Any, *, lower: Limits = None, upper: Limits = None

@@ -93,6 +93,8 @@ def test_report_and_predict_work_too(folder: Path) -> None:
     page = (folder / "study.html").read_text(encoding="utf-8")
     assert "mixed Tobit regression" in page
     assert "none is real" in page
+    assert "Forecasts by horizon" in page
+    assert "months ahead" in page
     found = run("predict", folder / "study.deeptobit", folder / "visits.csv")
     assert found.exit_code == 0, found.output
 

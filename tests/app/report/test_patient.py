@@ -56,7 +56,7 @@ def _problem(seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 def _latent() -> np.ndarray[Any, Any]:
     """Outcomes without bounds."""
     X, Y = _problem()
-    return Y + np.random.default_rng(0).normal(size=Y.shape) + X[:, :1]
+    return np.asarray(Y + np.random.default_rng(0).normal(size=Y.shape) + X[:, :1])
 
 
 def _with_noise(model: Any, *, step: float = 1.0) -> Any:

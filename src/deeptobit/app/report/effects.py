@@ -98,6 +98,22 @@ def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
     return rows
 
 
+def horizon_rows(fitted: FittedStudy, min_count: int) -> list[list[Cell]]:
+    """Errors of forecasts by how far ahead they are: horizon, visits, and an error per method.
+
+    The smallest is marked. Horizons of fewer visits than ``min_count`` are left out.
+    """
+    rows = []
+    for found in fitted.forecasts:
+        ahead, visits, *errors = found.values()
+        if visits >= min_count:
+            cells = [Cell(f"{ahead:g}", ahead), Cell(f"{visits:,.0f}", visits)]
+            marks = ["best" if error == min(errors) else "" for error in errors]
+            cells += map(Cell, (f"{error:.3f}" for error in errors), errors, marks)
+            rows.append(cells)
+    return rows
+
+
 # The directions that outcomes share, and which outcomes the features move alike.
 
 _LISTED = 5  # loadings of each kind in a sentence

@@ -102,6 +102,8 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "parts": effects.part_rows(fitted, table),
         "methods": words.methods_paragraph(fitted, table, min_count),
         "trajectory_words": pictures.TRAJECTORY_WORDS,
+        "horizons": effects.horizon_rows(fitted, min_count),
+        "time": fitted.study.data.time,
         "deep": getattr(model, "n_layers_", 1) > 1,
         "components": effects.in_words(components) if components else [],
         "n_features": len(model.feature_names_in_),
