@@ -1,11 +1,19 @@
-"""Reports, model cards and brain maps of fitted studies."""
+"""Reports, model cards and brain maps of fitted studies.
 
-from deeptobit.app.report.atlas import recognise_regions
-from deeptobit.app.report.brain import draw_brain_maps
+Pages and pictures load on first use: ``deeptobit fit`` needs the card alone.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from deeptobit.app.report.card import card_files, card_markdown, model_card, study_card, write_card
-from deeptobit.app.report.page import render_comparison, render_report
-from deeptobit.app.report.patient import render_patient_page
 from deeptobit.app.report.words import bound, measured, percent
+
+if TYPE_CHECKING:
+    from deeptobit.app.report.atlas import recognise_regions
+    from deeptobit.app.report.brain import draw_brain_maps
+    from deeptobit.app.report.page import render_comparison, render_report
+    from deeptobit.app.report.patient import render_patient_page
 
 __all__ = [
     "bound",
@@ -22,3 +30,17 @@ __all__ = [
     "study_card",
     "write_card",
 ]
+
+_HOME = {
+    "draw_brain_maps": "brain",
+    "recognise_regions": "atlas",
+    "render_comparison": "page",
+    "render_patient_page": "patient",
+    "render_report": "page",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
