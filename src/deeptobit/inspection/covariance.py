@@ -1,7 +1,7 @@
 """Covariance of a fitted model's parameters, in the user's units, and what to refer it to."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -170,6 +170,7 @@ class FittedTobit(FittedModel):
     problem: OlsenProblem
     point: FloatArray
     value: FloatArray
+    _known: dict[int, FloatArray] = field(default_factory=dict, repr=False, compare=False)
 
     def in_user_units(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coefficients (T, D), intercepts (T,) and noise scales (T,)."""
@@ -245,11 +246,11 @@ class FittedTobit(FittedModel):
         ridge = self.problem.features.ridge
         if not ridge.any():
             return n_free
-        information = self._information_and_scores(task)[0][:-1, :-1]
+        information = self._information(task)[:-1, :-1]
         return n_free - float(ridge @ np.linalg.pinv(information, hermitian=True).diagonal()[:-1])
 
     def _information_on_scores(self, task: int) -> float:
-        return self.total_weight * float(self._information_and_scores(task)[0][-2, -2])
+        return self.total_weight * float(self._information(task)[-2, -2])
 
     def _sigma(self, task: int) -> float:
         return float(self.problem.scaling.scale[task] / self.point[-1, task])
@@ -267,6 +268,12 @@ class FittedTobit(FittedModel):
         jacobian = self._to_user(self._sigma(task))
         jacobian[-1, -1] = -1.0
         return jacobian
+
+    def _information(self, task: int) -> FloatArray:
+        """The Hessian of :meth:`_information_and_scores`, computed once."""
+        if task not in self._known:
+            self._known[task] = self._information_and_scores(task)[0]
+        return self._known[task]
 
     def _information_and_scores(self, task: int) -> tuple[FloatArray, FloatArray]:
         """Hessian (r + 2, r + 2) and row scores (N, r + 2) by (δ, ε, τ), for weights of sum 1."""
@@ -291,6 +298,7 @@ class FittedTobit(FittedModel):
             scores[rows, :-1] = x * (weight * at.u)[:, None]
             scores[rows, -1] = weight * at.tau
         hessian[-1, :-1] = hessian[:-1, -1]
+        self._known[task] = hessian
         return hessian, scores
 
 
