@@ -235,6 +235,19 @@ def test_people_who_are_known_are_predicted_better() -> None:
     assert 0.75 < inside.mean() < 0.95
 
 
+def test_the_table_of_predictions_and_residuals_know_the_person() -> None:
+    table = MODEL.predict_distribution(COHORT.X, **COHORT.who)
+    low, high = MODEL.predict_interval(COHORT.X, **COHORT.who)
+    expected = {"mean": MODEL.predict(COHORT.X, **COHORT.who), "low": low, "high": high}
+    for name, values in expected.items():
+        np.testing.assert_array_equal(table[name].to_numpy().reshape(values.shape), values)
+    own, other = (
+        np.nanmean(np.square(MODEL.residuals(COHORT.X, COHORT.Y, **who)))
+        for who in (COHORT.who, {"time": COHORT.who["time"]})
+    )
+    assert own < 0.8 * other  # of the rows of the fit
+
+
 def test_conditioning_on_all_visits_is_what_the_fit_knows(tmp_path: Path) -> None:
     MODEL.save(tmp_path / "mixed.model")
     alone = load(tmp_path / "mixed.model")

@@ -216,8 +216,13 @@ class VisitRegressor(CensoredRegressor):
     def _at(self, X: Any, groups: Any, time: Any) -> Self:
         """The same model, asked for visits of some people.
 
-        A formula says in which columns of a data frame they are.
+        A formula says in which columns of a data frame they are. A method that asks another one
+        passes on what it was asked for.
         """
+        before = vars(self).get("_asked", (None, None))
+        groups, time = (
+            old if new is None else new for old, new in zip(before, (groups, time), strict=True)
+        )
         for name, column in vars(self).get("_visit_columns", {}).items():
             if column in getattr(X, "columns", ()):
                 groups = X[column] if name == "groups" and groups is None else groups
@@ -234,6 +239,10 @@ class VisitRegressor(CensoredRegressor):
     """Quantiles of y: (N, T) for a scalar q, (Q, N, T) for a vector."""
     predict_interval = _at_visits(CensoredRegressor.predict_interval)
     """Central intervals that hold y with the given probability, each end (N, T)."""
+    predict_distribution = _at_visits(CensoredRegressor.predict_distribution)
+    """All of these as a table with one row per visit and outcome."""
+    residuals = _at_visits(CensoredRegressor.residuals)
+    """Randomised quantile residuals, (N, T)."""
     score = _at_visits(CensoredRegressor.score)
     """R² of E[y], averaged over outcomes."""
     score_log = _at_visits(CensoredRegressor.score_log)
