@@ -28,9 +28,9 @@ from deeptobit.targets import CensoredTargets
 class PersonRows(NamedTuple):
     """Rows sorted by person, and within one by time.
 
-    ``order`` sorts the rows, ``starts`` are the first rows of people in that order, ``n_people``
-    their weight. ``twice``:
-    somebody has two visits with an outcome, ``moving``: at different times.
+    ``order`` sorts the rows, ``starts`` are the first rows of people in that order, ``n_people`` is
+    the total weight of people. ``twice``: somebody has two visits with an outcome; ``moving``: at
+    different times.
     """
 
     labels: tuple[Any, ...]
