@@ -553,3 +553,18 @@ def test_a_bar_in_another_model_names_the_class_to_use() -> None:
 def test_time_that_is_no_feature_is_a_warning() -> None:
     with pytest.warns(UserWarning, match="put time into X"):
         MixedTobitRegressor(upper=10, **FIXED).fit(COHORT.X[:, 1:], COHORT.Y, **COHORT.who)
+
+
+def test_an_outcome_that_never_changes_within_people_has_the_least_noise() -> None:
+    rng = np.random.default_rng(3)
+    people = np.repeat(np.arange(40), 3)
+    X = np.column_stack([rng.normal(size=40)[people], np.tile([0.0, 1.0, 2.0], 40)])
+    still = np.maximum(X[:, 0] + rng.normal(size=40)[people], -1.0)
+    moving = X[:, 0] + rng.normal(size=120)
+    model = MixedTobitRegressor(lower=[-1.0, None])
+    with pytest.warns(UserWarning, match="'y0' hardly change between visits of a person"):
+        model.fit(X, np.column_stack([still, moving]), groups=people, time=X[:, 1])
+    assert model.sigma_[0] == pytest.approx(1e-3 * still.std(), rel=0.3)
+    assert np.isfinite(model.summary().loc[["y0", "y1"]].to_numpy()).all()
+    forecast = model.predict(X[2::3], groups=people[2::3], time=np.full(40, 3.0))
+    assert forecast[:, 0] == pytest.approx(still[2::3], abs=0.05)

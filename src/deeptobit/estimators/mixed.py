@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from deeptobit import mixed
-from deeptobit.arrays import FloatArray, check_count
+from deeptobit.arrays import FloatArray, check_count, listed
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import (
     INTERCEPT,
@@ -201,6 +201,11 @@ class MixedTobitRegressor(VisitRegressor):
         self._trained = mixed.FittedMixed(solution, units.report)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(kinds, targets)
+        if still := [targets.names[task] for task in units.active[solution.without_noise]]:
+            warn(
+                f"{listed(still)} hardly change between visits of a person: the noise is at its "
+                f"floor of {mixed.SIGMA_FLOOR:g} standard deviations"
+            )
         if not solution.converged:
             warn(
                 f"the fit has not converged in {solution.n_iter} steps (largest slope "

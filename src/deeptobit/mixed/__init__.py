@@ -4,6 +4,7 @@ from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites, Visits
 from deeptobit.mixed.inference import EffectUnits, FittedMixed, MixedUnits, beyond_the_bound
 from deeptobit.mixed.people import KnownPeople, by_person, person_loads
 from deeptobit.mixed.solve import (
+    SIGMA_FLOOR,
     Solution,
     Structure,
     choose_structure,
@@ -13,6 +14,7 @@ from deeptobit.mixed.solve import (
 )
 
 __all__ = [
+    "SIGMA_FLOOR",
     "EffectUnits",
     "Effects",
     "FittedMixed",

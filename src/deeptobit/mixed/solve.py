@@ -17,7 +17,7 @@ from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites
 from deeptobit.mixed.people import person_loads, posterior
 from deeptobit.targets import recorded_values
 
-SIGMA_FLOOR = 1e-6  # in units of the outcome's own standard deviation
+SIGMA_FLOOR = 1e-3  # in units of the outcome's own standard deviation
 _MOST_SHARED = 0.7  # of a variance, at the start
 _SECANTS = 30
 _RESTARTS, _ROUNDING = 5, 1e-10
@@ -43,6 +43,11 @@ class Solution:
         """That of a problem without outcomes."""
         point = problem.unpack(np.zeros(0))
         return cls(problem, point, problem.sites(), 0.0, 0.0, 0, True)
+
+    @property
+    def without_noise(self) -> BoolArray:
+        """Outcomes whose σ ended at its floor, (T,)."""
+        return self.point.effects.sigma <= (1.0 + _LOOSE) * SIGMA_FLOOR
 
     @property
     def log_likelihood(self) -> float:
