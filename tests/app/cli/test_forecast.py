@@ -85,6 +85,8 @@ def test_forecast_writes_a_row_per_person_target_and_horizon(folder: Path) -> No
     assert (table["low"] <= table["mean"]).all()
     assert (table["mean"] <= table["high"]).all()
     assert table["P(upper)"].between(0.0, 1.0).all()
+    numbers = (folder / "new-forecasts.csv").read_text().replace("\n", ",").split(",")
+    assert max(map(len, numbers)) < 12  # as many digits as matter
 
 
 def test_report_and_predict_work_too(folder: Path) -> None:

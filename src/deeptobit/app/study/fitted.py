@@ -339,14 +339,17 @@ def with_input(predictions: pd.DataFrame, table: Table) -> pd.DataFrame:
     return pd.concat([given, predictions.iloc[:, first:]], axis=1)
 
 
+def digits(fitted: FittedStudy) -> dict[str, int]:
+    """Decimal places of every target that show three digits of its spread."""
+    spread = np.nanstd(fitted.held_out.targets.values, axis=0)
+    places = np.clip(2.0 - np.floor(np.log10(np.where(spread > 0.0, spread, 0.1))), 0, 15)
+    return dict(zip(fitted.model.target_names_, places.astype(int).tolist(), strict=True))
+
+
 def rounded(predictions: pd.DataFrame, fitted: FittedStudy) -> pd.DataFrame:
     """Three digits of the spread of every target, four of probabilities."""
-    digits: dict[str, int] = {}
-    for name, values in zip(
-        fitted.model.target_names_, fitted.held_out.targets.values.T, strict=True
-    ):
-        spread = float(np.nanstd(values))
-        places = int(np.clip(2 - np.floor(np.log10(spread)), 0, 15)) if spread > 0.0 else 3
-        digits |= {name + what: places for what in ("", " low", " high")}
-        digits |= {name + what: 4 for what in (" P(lower)", " P(upper)")}
-    return predictions.round({name: digits[name] for name in predictions if name in digits})
+    places: dict[str, int] = {}
+    for name, number in digits(fitted).items():
+        places |= {name + what: number for what in ("", " low", " high")}
+        places |= {name + what: 4 for what in (" P(lower)", " P(upper)")}
+    return predictions.round({name: places[name] for name in predictions if name in places})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deeptobit import auto
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import read_groups, read_targets
-from deeptobit.app.study.fitted import FittedStudy, predict_rows, predicted_columns
+from deeptobit.app.study.fitted import FittedStudy, digits, predict_rows, predicted_columns
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
@@ -130,8 +130,8 @@ def forecast_table(
 ) -> pd.DataFrame:
     """Forecasts of the people of a table, each ``at`` so long after their last visit.
 
-    One row per person, horizon and target: mean, interval, and probabilities of the bounds. Other
-    features stay as they were at the last visit.
+    One row per person, horizon and target: mean, interval, and probabilities of the bounds, with
+    as many digits as matter. Other features stay as they were at the last visit.
     """
     model, study = fitted.model, fitted.study
     if not isinstance(model, MixedTobitRegressor):
@@ -162,5 +162,9 @@ def forecast_table(
         "ahead": np.tile(np.asarray(at, float), len(last)).repeat(n_tasks),
         study.data.time: when.repeat(n_tasks),
     }
-    found |= {what.strip() or "mean": values.ravel() for what, values in columns.items()}
+    places = digits(fitted)
+    for what, values in columns.items():
+        each = [4 if "P(" in what else places[name] for name in model.target_names_]
+        rows = [values[:, task].round(number) for task, number in enumerate(each)]
+        found[what.strip() or "mean"] = np.column_stack(rows).ravel()
     return pd.DataFrame(found)
