@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
@@ -40,19 +40,6 @@ PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather")
 KINDS = (*TEXT, *SHEETS, *STATISTICS, *PARQUET, *ARROW)
 _ALL_ROWS = 2**31 - 1
-
-
-class Source(Protocol):
-    """A table in a file, in memory or not."""
-
-    columns: list[str]
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
-        """Some columns of all rows, some rows at a time."""
 
 
 def kind_of_file(path: Path) -> str:
@@ -138,7 +125,7 @@ class TableFile:
             raise StudyError(f"{self.file}: cannot read files of kind {kind!r}; known are {known}")
         with as_study_error():
             if kind in TEXT:
-                self.source: Source = self._open_text(header)
+                self.source: TextTable | ParquetTable | Whole = self._open_text(header)
             elif kind in SHEETS:
                 self.source = self._open_sheet(sheet, header)
             elif kind in STATISTICS:
