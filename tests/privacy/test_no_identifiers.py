@@ -93,10 +93,10 @@ def test_settings_are_kept_without_comments_and_file(clinic: Path) -> None:
 
 @pytest.mark.parametrize("name", ["plain", 'a "quote"', "back\\slash", "tab\t", "\x7f", "é体"])
 def test_settings_survive_any_name(name: str) -> None:
-    from deeptobit.app.study.config import toml_key, toml_text
+    from deeptobit.app.study.config import toml_key, toml_value
 
-    text = f'data = {{file = "a.csv", missing = [-4, {toml_text(name)}]}}\n'
-    text += f"targets.{toml_key(name)} = {{lower = 0.5, upper = {toml_text(name)}}}\n"
+    text = f'data = {{file = "a.csv", missing = [-4, {toml_value(name)}]}}\n'
+    text += f"targets.{toml_key(name)} = {{lower = 0.5, upper = {toml_value(name)}}}\n"
     study = parse_study(Source(Path("a.toml"), text + "report.small_counts = true\n"))
     kept = parse_study(Source(Path("a.toml"), settings_text(study)))
     assert (kept.targets, kept.data.missing) == (study.targets, (-4, name))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from deeptobit.app.study import build_data, diagnose, read_data, read_study
-from deeptobit.app.study.doctor.leaks import dependences
+from deeptobit.app.study.doctor.features import dependences
 from tests.app.study.problems import write_study
 
 N_ROWS = 60

@@ -9,8 +9,7 @@ from deeptobit.app.report.effects import effect_rows, part_rows
 from deeptobit.app.study import HeldOut
 from deeptobit.app.study.comparison import _is_tied
 from deeptobit.app.study.data import EncodedColumn, Encoder
-from deeptobit.app.study.effects import learn_effects, measure_parts
-from deeptobit.app.study.ranges import learn_ranges
+from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.targets import CensoredTargets
 from tests.app.report.studies import fit_text

@@ -18,7 +18,7 @@ from deeptobit.app.study import (
     summarise,
 )
 from deeptobit.app.study.comparison import verdict
-from deeptobit.app.study.evaluate import Evaluation
+from deeptobit.app.study.evaluation import Evaluation
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import anmse, crps
 from tests.app.study.evaluations import QUICK, small_data

@@ -15,7 +15,7 @@ from deeptobit.app.cli import common
 from deeptobit.app.cli.common import reports, studies
 
 if TYPE_CHECKING:
-    from deeptobit.app.study.evaluate import Evaluation
+    from deeptobit.app.study.evaluation import Evaluation
 
     Problem = tuple[studies.EvaluationData, studies.Protocol, Any]
 

@@ -16,7 +16,7 @@ from deeptobit.app.report.card import describe_study, facts
 from deeptobit.app.report.effects import Cell
 from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy, comparison
-from deeptobit.app.study.evaluate import Evaluation
+from deeptobit.app.study.evaluation import Evaluation
 from deeptobit.extras import require
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold

@@ -19,7 +19,7 @@ from deeptobit.app.report.page import render_page
 from deeptobit.app.report.pictures import mean_features
 from deeptobit.app.study import FittedStudy, versions
 from deeptobit.app.study.data import EncodedColumn, Encoder
-from deeptobit.app.study.ranges import FeatureRanges
+from deeptobit.app.study.effects import FeatureRanges
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
 from deeptobit.estimators.conformal import central_interval

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from deeptobit.app.study.evaluate import Evaluation
+from deeptobit.app.study.evaluation import Evaluation
 from deeptobit.app.study.measures import MEASURES
 from deeptobit.app.study.methods import FLAGSHIP
 from deeptobit.app.study.tables import write_whole

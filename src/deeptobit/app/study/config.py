@@ -486,8 +486,8 @@ def _kind_of_model(table: Any, source: Source) -> type[ModelSettings]:
             instead = ' or members = ["stack"]' if (kind, name) == ("auto", "max_layers") else ""
             raise source.error(
                 ("model", name),
-                f"[model] {name} is not a key of kind = {toml_text(kind)}; write kind = "
-                f"{toml_text(others[0])}{instead}, or leave {name} out",
+                f"[model] {name} is not a key of kind = {toml_value(kind)}; write kind = "
+                f"{toml_value(others[0])}{instead}, or leave {name} out",
             )
     return MODEL_KINDS[kind]
 
@@ -503,18 +503,7 @@ def toml_key(name: str) -> str:
     >>> print(toml_key("MMSE"), toml_key("CSF tau"))
     MMSE "CSF tau"
     """
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
-
-
-def toml_text(text: str) -> str:
-    r"""Text in quotes.
-
-    Examples
-    --------
-    >>> print(toml_text('5" \\ é'))
-    "5\" \\ é"
-    """
-    return toml_value(text)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
 
 
 def toml_cell(cell: str) -> str:
@@ -525,16 +514,18 @@ def toml_cell(cell: str) -> str:
     >>> print(toml_cell("-4"), toml_cell("999.0"), toml_cell("refused"))
     -4 "999.0" "refused"
     """
-    return cell if re.fullmatch(r"-?[1-9][0-9]*", cell) else toml_text(cell)
+    return cell if re.fullmatch(r"-?[1-9][0-9]*", cell) else toml_value(cell)
 
 
 def toml_value(value: str | bool | float | tuple[str | float, ...]) -> str:
-    """A value of a study file.
+    r"""A value of a study file.
 
     Examples
     --------
     >>> toml_value(True), toml_value(0.5), toml_value((1, "a"))
     ('true', '0.5', '[1, "a"]')
+    >>> print(toml_value('5" é'))
+    "5\" é"
     """
     return str(require("tomlkit", "app").item(value).as_string())
 

@@ -16,10 +16,9 @@ from deeptobit import estimators, files
 from deeptobit.app.study.config import Source, Study, parse_study
 from deeptobit.app.study.data import EncodedColumn, Encoder, read_limits
 from deeptobit.app.study.doctor import Finding, guess_unit
-from deeptobit.app.study.effects import Effects, Subgroups
+from deeptobit.app.study.effects import Effects, FeatureRanges, Subgroups
 from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.measures import HeldOut
-from deeptobit.app.study.ranges import FeatureRanges
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import FloatArray, listed
 from deeptobit.exceptions import ModelFileError

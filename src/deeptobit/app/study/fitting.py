@@ -13,16 +13,14 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from deeptobit import auto, estimators
-from deeptobit.app.study import config, visits
+from deeptobit.app.study import config
 from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import Encoder, StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.effects import learn_effects, measure_parts
+from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts
 from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows
 from deeptobit.app.study.measures import HeldOut
-from deeptobit.app.study.methods import fit_null
-from deeptobit.app.study.ranges import learn_ranges
 from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
@@ -59,6 +57,8 @@ def predict_fold(
         X, targets, groups = data.X.iloc[fold.test], data.targets[fold.test], data.groups
         if isinstance(model, estimators.MixedTobitRegressor) and groups is not None:
             if time is not None:
+                from deeptobit.app.study import visits  # for such models alone
+
                 errors = visits.forecast_errors(model, data.X, data.targets, groups, time, fold)
             groups = groups[fold.test]
         training = data.targets[fold.train]
@@ -83,6 +83,13 @@ def predict_test_rows(
         warnings.simplefilter("ignore")  # the fit has warned of what concerns all rows
         null = predict_null(model.noise_, training, targets)
     return HeldOut(targets, predictive, null, tuple(stages), coverage)
+
+
+def fit_null(targets: CensoredTargets) -> estimators.TobitRegressor:
+    """The censored normal distribution of every task, without features."""
+    # A feature that is 0 everywhere, under a penalty, leaves only intercepts and scales.
+    features = np.zeros((len(targets), 1))
+    return estimators.TobitRegressor(alpha=1.0).fit(features, targets)
 
 
 def predict_null(noise: Noise, train: CensoredTargets, test: CensoredTargets) -> Predictive:
@@ -353,6 +360,8 @@ def _fit_all(
     groups, n_rows, time = data.groups, len(data.X), None
     mixed = isinstance(study.model, config.MixedSettings)
     if mixed:
+        from deeptobit.app.study import visits  # for such models alone
+
         time = visits.read_times(study, data.X)
         folds = visits.last_visits(study, groups, time)
     else:

@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from deeptobit.app.study.fitting import fit_null
 from deeptobit.app.study.splits import Folds, inner_folds
 from deeptobit.app.study.tables import did_you_mean
 from deeptobit.arrays import BoolArray, FloatArray
@@ -75,12 +76,6 @@ class Baseline(BaseEstimator, ABC):
     @abstractmethod
     def _latent(self, X: FloatArray) -> FloatArray:
         """Scores before censoring, (N, T)."""
-
-
-def fit_null(targets: CensoredTargets) -> TobitRegressor:
-    """The censored normal distribution of every task, without features."""
-    # A feature that is 0 everywhere, under a penalty, leaves only intercepts and scales.
-    return TobitRegressor(alpha=1.0).fit(np.zeros((len(targets), 1)), targets)
 
 
 class InterceptOnly(Baseline):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deeptobit.app.study import columns
-from deeptobit.app.study.config import Source, parse_study, toml_cell, toml_key, toml_text
+from deeptobit.app.study.config import Source, parse_study, toml_cell, toml_key, toml_value
 from deeptobit.app.study.data import read_data, why_useless
 from deeptobit.app.study.doctor import Finding, edit_study, examine
 from deeptobit.app.study.tables import StudyError, Table, parse_numbers, split_limits
@@ -222,13 +222,13 @@ def propose_study(table: Table, file: str, *, missing: Sequence[str] = ()) -> tu
     targets = "\n".join(map(_target, proposal.targets))
     if not any(target.certain for target in proposal.targets):
         targets = _NO_TARGET + targets
-    excluded = [f"\n    {toml_text(name)},  # {why}" for name, why in proposal.excluded.items()]
+    excluded = [f"\n    {toml_value(name)},  # {why}" for name, why in proposal.excluded.items()]
     text = _TEXT.read_text(encoding="utf-8").format(
         n_rows=len(table),
         n_columns=len(table.columns),
-        file=toml_text(file),
+        file=toml_value(file),
         exclude="".join([*excluded, "\n"] if excluded else []),
-        categorical=", ".join(map(toml_text, proposal.categorical)),
+        categorical=", ".join(map(toml_value, proposal.categorical)),
         targets=targets,
         **_data(proposal, missing),
     )
@@ -253,13 +253,15 @@ def _data(proposal: Proposal, missing: Sequence[str]) -> dict[str, str]:
 
 def _column(key: str, name: str | None, why: str) -> str:
     """The line that names a column, or an example as a comment."""
-    return f'# {key} = "column"  # {why}' if name is None else f"{key} = {toml_text(name)}  # {why}"
+    return (
+        f'# {key} = "column"  # {why}' if name is None else f"{key} = {toml_value(name)}  # {why}"
+    )
 
 
 def _target(target: ProposedTarget) -> str:
     lines = [f"[targets.{toml_key(target.column)}]  # {target.why}"]
     for key, bound in target.bounds.items():
-        lines.append(f"{key} = {toml_text(bound) if isinstance(bound, str) else f'{bound:.17g}'}")
+        lines.append(f"{key} = {toml_value(bound) if isinstance(bound, str) else f'{bound:.17g}'}")
     if not target.certain:
         lines = ["# Perhaps a target, now a feature:", *(f"# {line}" for line in lines)]
     return "\n".join(lines) + "\n"

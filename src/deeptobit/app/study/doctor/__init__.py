@@ -1,6 +1,6 @@
 """The doctor: what can be wrong with a study and its table, and what mends it."""
 
-from deeptobit.app.study.doctor import leaks, people
+from deeptobit.app.study.doctor import features
 from deeptobit.app.study.doctor.numbers import UNITS, guess_unit
 from deeptobit.app.study.doctor.registry import (
     RULES,
@@ -22,8 +22,7 @@ __all__ = [
     "diagnose",
     "edit_study",
     "examine",
+    "features",
     "guess_unit",
-    "leaks",
-    "people",
     "refuse",
 ]

@@ -1,10 +1,12 @@
-"""Columns as features and targets: empty, constant, misspelt, or no measurement at all."""
+"""Columns as features, targets and groups: no measurement, too good to be true, or of whom."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import eigvalsh, qr
 
 from deeptobit.app.study import columns
 from deeptobit.app.study.config import NetworkSettings
@@ -12,7 +14,7 @@ from deeptobit.app.study.data import check_enough, why_useless
 from deeptobit.app.study.doctor.registry import SHOWN, Case, Edit, Finding, exclude, rule
 from deeptobit.app.study.doctor.values import words_of
 from deeptobit.app.study.tables import StudyError
-from deeptobit.arrays import BoolArray, listed
+from deeptobit.arrays import BoolArray, FloatArray, listed
 
 _MOSTLY = 0.5
 _NEARLY_ALL = 0.95
@@ -77,9 +79,7 @@ def find_constant(case: Case) -> Iterator[Finding]:
         for column in case.built.encoder.columns
         if (len(case.numbers[column.name]) == 1 if column.reference is None else not column.levels)
     ]
-    if same:
-        message = f"the same value in every row of {listed(same, SHOWN)}"
-        yield Finding("warning", "features", message, edits=exclude(same))
+    yield from _leave_out("the same value in every row of", same)
 
 
 @rule(
@@ -90,9 +90,14 @@ def find_sparse(case: Case) -> Iterator[Finding]:
     """A feature with at least half of its cells missing."""
     names, least = (column.name for column in case.built.encoder.columns), len(case.table) * _MOSTLY
     sparse = [name for name in names if case.table.n_blank(name) >= least]
-    if sparse:
-        message = f"at least {_MOSTLY:.0%} of the cells missing in {listed(sparse, SHOWN)}"
-        yield Finding("warning", "features", message, edits=exclude(sparse))
+    yield from _leave_out(f"at least {_MOSTLY:.0%} of the cells missing in", sparse)
+
+
+def _leave_out(what: str, names: list[str]) -> Iterator[Finding]:
+    """One finding for all features of which the same is true."""
+    if names:
+        message = f"{what} {listed(names, SHOWN)}"
+        yield Finding("warning", "features", message, edits=exclude(names))
 
 
 @rule(
@@ -202,3 +207,300 @@ def _same_rows(case: Case) -> BoolArray:
     cells = pd.DataFrame(np.column_stack([X.to_numpy(dtype=np.float64), targets.values]))
     hashes = pd.util.hash_pandas_object(cells, index=False)  # of 64 bits, and no two by chance
     return np.asarray(hashes.duplicated())
+
+
+# Features that tell the outcome, and features that tell each other.
+
+_MOST_ROWS = 10_000  # that correlations are computed from
+_NEAR = 0.98  # correlation, or held-out R²
+_FEWEST = 10  # rows
+
+
+def pair_correlations(X: FloatArray, Y: FloatArray) -> FloatArray:
+    """Correlations of columns of X (N, D) and Y (N, T) where both are known, (D, T); 0 if unknown.
+
+    Examples
+    --------
+    >>> x = np.r_[0.0:20.0]
+    >>> pair_correlations(x[:, None], np.where(x > 17, np.nan, -x)[:, None])
+    array([[-1.]])
+    """
+    (A, known_A), (B, known_B) = ((_standardised(Z), ~np.isnan(Z) * 1.0) for Z in (X, Y))
+    known = known_A.T @ known_B
+    n = np.maximum(known, 1.0)
+    mean_A, mean_B = A.T @ known_B / n, known_A.T @ B / n
+    variance_A = np.square(A).T @ known_B / n - mean_A**2
+    variances = variance_A * (known_A.T @ np.square(B) / n - mean_B**2)
+    usable = (known >= _FEWEST) & (variances > 1e-12)
+    covariance = A.T @ B / n - mean_A * mean_B
+    return np.where(usable, covariance / np.sqrt(np.where(usable, variances, 1.0)), 0.0)
+
+
+def _standardised(Z: FloatArray) -> FloatArray:
+    """Columns of mean 0 and standard deviation 1; 0 where unknown, and where they are constant."""
+    n = np.maximum((~np.isnan(Z)).sum(axis=0), 1)
+    mean = np.nansum(Z, axis=0) / n
+    centred = np.nan_to_num(Z - mean)
+    spread = np.sqrt(np.square(centred).sum(axis=0) / n)
+    return np.asarray(centred / np.where(spread > 1e-12 * np.abs(mean), spread, np.inf))
+
+
+@rule(
+    harm="The model looks perfect, and fails on people whose outcome is not known yet.",
+    fix="`[features] exclude`",
+)
+def find_leak(case: Case) -> Iterator[Finding]:
+    """A copy or near copy of a target among the features, or features that it is the sum of."""
+    data = case.built
+    rows = slice(None, None, -(-len(data.X) // _MOST_ROWS))
+    encoded = (column.name for column in data.encoder.columns if column.reference is None)
+    X = pd.DataFrame({name: case.values(name)[rows] for name in encoded}, dtype=np.float64)
+    Y = pd.DataFrame(data.targets.values[rows])
+    both = [(X, Y), (X.rank(), Y.rank())] if X.shape[1] else []
+    pairs = [np.abs(pair_correlations(x.to_numpy(), y.to_numpy())) for x, y in both]
+    copies = set()
+    for name, found in zip(X.columns, np.maximum.reduce(pairs) if pairs else (), strict=True):
+        share, target = found.max(), data.targets.names[int(found.argmax())]
+        if share > _NEAR:
+            what = "a copy" if share > 0.9999 else "nearly a copy"
+            message = f"is {what} of the target {target!r} (correlation {share:.3f})"
+            copies.add(name)
+            yield Finding("error", name, message, edits=exclude([name]))
+    yield from _sums(case, copies, rows)
+
+
+_MOST_FEATURES = 1000
+_FOLDS = 3
+_SUGGESTIVE = 0.8
+_SHARE = 0.1  # of the largest coefficient
+
+
+def _sums(case: Case, copies: set[str], rows: slice) -> Iterator[Finding]:
+    """Targets that a linear model of the features predicts nearly without error."""
+    data = case.built
+    kept = [column for column in data.encoder.columns if column.name not in copies]
+    owner = {feature: column.name for column in kept for feature in column.features}
+    if not 0 < len(owner) <= _MOST_FEATURES:
+        return
+    columns = np.array(list(owner.values()), dtype=object)
+    X = _standardised(data.X[list(owner)].to_numpy(dtype=np.float64)[rows])
+    for target, y in zip(case.study.targets, data.targets.values[rows].T, strict=True):
+        used, at = ~np.isnan(y), np.arange(len(columns))
+        share, slopes, names = 0.0, np.zeros(0), list[str]()
+        # All features, then twice those that count, where none of their cells is blank.
+        for attempt in range(3):
+            if attempt:
+                at = at[np.abs(slopes) > _SHARE * np.abs(slopes).max()]
+                names = list(dict.fromkeys(columns[at]))
+                cells = (case.values(name)[rows] for name in names)
+                complete = [~np.isnan(found) for found in cells if not np.isnan(found).all()]
+                used = np.logical_and.reduce([~np.isnan(y), *complete])
+            if used.sum() < 2 * _FEWEST or np.ptp(y[used]) == 0.0:
+                break
+            share, slopes = _held_out(X[np.ix_(used, at)], y[used])
+            if share < _SUGGESTIVE:
+                break
+        if share > _NEAR:
+            yield Finding(
+                "error",
+                names[0] if len(names) == 1 else target.name,
+                f"features predict the target {target.name!r} nearly without error (held-out R² "
+                f"{share:.3f} of a straight line): {listed(names, SHOWN)}",
+                evidence="is it their sum or mean?" if len(names) > 1 else "",
+                edits=exclude(names),
+            )
+
+
+def _held_out(X: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
+    """Held-out R² of least squares with a slight ridge, and the slopes of all rows, (D,)."""
+    y = y - y.mean()
+    folds = [np.arange(len(y)) % _FOLDS == k for k in range(_FOLDS)]
+    grams = [X[fold].T @ X[fold] for fold in folds]
+    products = [X[fold].T @ y[fold] for fold in folds]
+    gram = np.sum(grams, axis=0) + 1e-6 * len(y) * np.eye(X.shape[1])
+    product = np.sum(products, axis=0)
+    error = 0.0
+    for fold, own_gram, own_product in zip(folds, grams, products, strict=True):
+        slopes = np.linalg.solve(gram - own_gram, product - own_product)
+        error += float(np.square(y[fold] - X[fold] @ slopes).sum())
+    return 1.0 - error / float(np.square(y).sum()), np.linalg.solve(gram, product)
+
+
+# Collinear features.
+
+MOST_FEATURES = 2000  # beyond it the correlations take longer than the model
+_SAME = 0.999
+_NOTHING_LEFT = 1e-8
+
+
+def dependences(X: pd.DataFrame) -> tuple[list[tuple[str, str, float]], list[str]]:
+    """Pairs of features that are nearly the same, and linear combinations among the others.
+
+    Pairs have an absolute correlation of 0.999 or more. With fewer rows than features no
+    combination is looked for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"left": [1.0, 2, 4, 1], "right": [3.0, 1, 2, 2]})
+    >>> dependences(X.assign(grams=1000 * X.left, both=X.left + X.right))
+    ([('left', 'grams', 1.0)], ['both'])
+    """
+    names, Z = list(map(str, X.columns)), _standardised(X.to_numpy(dtype=np.float64))
+    correlation = Z.T @ Z / len(Z)
+    places = np.argwhere(np.triu(np.abs(correlation) >= _SAME, k=1))
+    pairs = [(names[i], names[j], round(float(correlation[i, j]), 4)) for i, j in places]
+    left = np.setdiff1d(np.flatnonzero(np.diagonal(correlation) > 0.5), places[:, 1])
+    # The smallest eigenvalue is cheap and settles most cases; pivoted QR then finds the names.
+    if not 0 < len(left) < len(X) or eigvalsh(correlation[np.ix_(left, left)])[0] > _NOTHING_LEFT:
+        return pairs, []
+    R, order = qr(Z[:, left] / np.sqrt(len(Z)), mode="r", pivoting=True)
+    dependent = left[order[np.abs(np.diag(R)) <= _NOTHING_LEFT]]
+    return pairs, sorted(names[place] for place in dependent)
+
+
+@rule(
+    harm="Coefficients of the two are arbitrary, though predictions are not.",
+    fix="`[features] exclude` one of them",
+)
+def find_collinear(case: Case) -> Iterator[Finding]:
+    """A feature that is nearly equal to another, or a linear combination of others."""
+    X, encoder = case.built.X, case.built.encoder
+    # Columns of one examination are missing together, so that their indicators are equal.
+    X = X.drop(columns=encoder.indicators).iloc[:: -(-len(X) // _MOST_ROWS)]
+    if X.shape[1] > MOST_FEATURES:
+        yield Finding("note", "features", f"over {MOST_FEATURES}: not checked for collinearity")
+        return
+    pairs, dependent = dependences(X)
+    whole = {column.name for column in encoder.columns}  # a category is no column
+    for first, second, value in pairs[:SHOWN]:
+        edits = exclude([second]) if second in whole else ()
+        message = f"correlation {value:g} with {first!r}; exclude one"
+        yield Finding("warning", second, message, edits=edits)
+    if len(pairs) > SHOWN:
+        message = f"{len(pairs) - SHOWN} more pairs are as collinear"
+        yield Finding("warning", "features", message)
+    if dependent:
+        message = f"linear combinations of other features: {listed(dependent, SHOWN)}"
+        yield Finding("warning", "features", message)
+
+
+# Who the rows are: people with several rows, sites, visits, and rows that were left out.
+
+_TIME = re.compile(
+    r"(visit|visite|time|zeit|wave|welle|month|monat|week|woche|year|jahr|day|tag|viscode|session)"
+    r"s?(_?(no|nr|num|number|nummer|since|point|after|code|id|from|in_study|baseline|bl).*)?"
+)
+
+
+@rule(
+    harm="Rows of a person are both in training and in held-out rows, which flatters the model.",
+    fix="`[data] group`",
+)
+def find_people(case: Case) -> Iterator[Finding]:
+    """A person or a site with several rows that is not named as group."""
+    if case.study.data.group:
+        return
+    suspects = identifiers(case)
+    for name in case.table.columns:
+        text = case.table.text(name) if name in suspects or columns.names_person(name) else None
+        if text is not None and columns.repeats(text):
+            yield Finding(
+                "warning",
+                name,
+                "looks like an identifier that repeats, so that rows of a person may be both in "
+                "the training and in the held-out rows",
+                evidence=f"{text.duplicated().sum()} rows are of a person with an earlier row",
+                edits=(Edit(("data",), "group", name),),
+            )
+
+
+@rule(
+    harm="An id names one row; a person with several rows is a group.",
+    fix="`[data] group` in place of `id`, if rows are visits",
+)
+def find_id(case: Case) -> Iterator[Finding]:
+    """An id that is the same in several rows."""
+    name = case.study.data.id
+    if name is None:
+        return
+    text = case.table.text(name)
+    twice = (text.notna() & text.duplicated(keep=False)).to_numpy()
+    if twice.any():
+        edits: tuple[Edit, ...] = ()
+        if columns.repeats(text) and not case.study.data.group:
+            edits = (Edit(("data",), "id", None), Edit(("data",), "group", name))
+        message = "is the id and not unique; if rows are visits of the same people, it is the group"
+        yield Finding("error", name, message, evidence=case.table.at(twice), edits=edits)
+
+
+@rule(
+    harm="Sites differ, and people of a new site are predicted as if they were of a known one.",
+    fix="`[data] group`: the model is measured on sites it has not seen; or leave it a feature",
+)
+def find_site(case: Case) -> Iterator[Finding]:
+    """A column of sites, clinics or families among the features."""
+    for name in case.features:
+        text = case.table.text(name) if columns.names_place(name) else None
+        if text is not None and text.nunique() > 1 and not case.study.data.group:
+            edits = (Edit(("data",), "group", name),) if columns.repeats(text) else ()
+            message = "holds sites: as a feature it says nothing of people from a new one"
+            yield Finding("note", name, message, edits=edits)
+
+
+@rule(
+    harm="What is known of a person's earlier visits is not used for the later ones.",
+    fix='`[model] kind = "mixed"`, where it is known',
+)
+def find_time(case: Case) -> Iterator[Finding]:
+    """People with several rows and a column of visits or time."""
+    table, group = case.table, case.study.data.group
+    named = [name for name in table.columns if columns.names_person(name)]
+    people = [name for name in named if name == group or columns.repeats(table.text(name))]
+    for name in table.columns if people else ():
+        if _TIME.fullmatch(columns.words_of(name)) and table.text(name).nunique() > 1:
+            is_auto = case.study.model.kind == "auto"
+            edits = (Edit(("model",), "kind", "mixed"),) if is_auto else ()
+            message = f"is the visit or time of people with several rows ({people[0]!r})"
+            yield Finding("note", name, message, edits=edits)
+
+
+@rule(
+    harm="Folds never split a group, so that too few or too large ones make them unequal.",
+    fix="another column as `[data] group`",
+)
+def find_group(case: Case) -> Iterator[Finding]:
+    """Groups that are too few for the folds, too large, or nearly all of one row."""
+    study, groups, name = case.study, case.built.groups, case.study.data.group
+    if groups is None or name is None:
+        return
+    labels, counts = np.unique(groups.astype(str), return_counts=True)
+    folds = max(study.model.cv, study.evaluation.folds)
+    if len(labels) < 2 * folds:
+        message = f"{len(labels)} groups for {folds} folds, which never split one: too few"
+        yield Finding("warning", name, message)
+    if counts.max() > _MOSTLY * len(groups):
+        # Its label may name a person, and findings are stored with the model.
+        message = f"its largest group has {counts.max() / len(groups):.0%} of the rows"
+        yield Finding("warning", name, message)
+    single = int((counts == 1).sum())
+    if _NEARLY_ALL * len(labels) <= single < len(labels):
+        message = (
+            "nearly all groups have one row; if one is an id that was written twice by mistake, "
+            f"id = {name!r} in place of group says where"
+        )
+        twice = listed(labels[counts > 1].tolist(), SHOWN)
+        yield Finding("warning", name, message, evidence=f"more than one row: {twice}")
+    elif single > 0:
+        yield Finding("note", name, f"{single} of {len(labels)} groups have one row")
+
+
+@rule(
+    harm="None, if it was guessed right.",
+    fix="`[data] header` or `sheet`, if it was not",
+)
+def find_read(case: Case) -> Iterator[Finding]:
+    """What was left out or guessed: title lines, rows of units and of means, the encoding."""
+    for remark in case.table.remarks:
+        edits = () if remark.setting is None else (Edit(("data",), *remark.setting),)
+        yield Finding("note", remark.about, remark.message, edits=edits)
