@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
-SingleArray: TypeAlias = NDArray[np.float32]
 
 _ARROW_TIMES = ("date", "time", "duration")
 

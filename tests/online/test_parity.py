@@ -5,7 +5,8 @@ import pytest
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian
-from deeptobit.online import kernels, reference
+from deeptobit.online import reference
+from deeptobit.online.adaptive import restrict, whiten
 from deeptobit.online.reference import Block, Iterate, RowPlan, rows_of
 from deeptobit.online.solver import RawRows, Standardization
 
@@ -86,76 +87,9 @@ def test_sums_around_a_constant(intervals: bool, far: float) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
 
 
-# Small matrices, in NumPy.
-
-
-def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    values, vectors = np.linalg.eigh(second_moments)
-    some = values > 1e-8 * max(float(values[-1]), 1e-12)
-    root = np.sqrt(np.where(some, values, 1.0))
-    return (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
-
-
-def sketch_metric(
-    Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
-) -> tuple[FloatArray, float]:
-    rank = len(Ut)
-    scaled = Ut / sigma
-    mean = (scaled * curvature) @ scaled.T
-    mean.flat[:: rank + 1] += 1e-4 * float(mean.trace()) / rank + damping
-    inverse = np.linalg.inv(mean)
-    spread = float(np.vdot(inverse, scaled @ scaled.T)) / rank
-    return 0.5 * (inverse + inverse.T), max(1.0, spread)
-
-
-def whiten(
-    both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
-) -> tuple[FloatArray, float]:
-    rank = len(now.V)
-    there, back = whitening(both[:rank, :rank])
-    for part in (now, mean):
-        part.V[...] = there @ part.V
-        part.Ut[...] = back @ part.Ut
-    mine, cross, other = (
-        np.diagonal(there @ block @ there.T)
-        for block in (both[:rank, :rank], both[:rank, rank:], both[rank:, rank:])
-    )
-    # A nearly singular metric rounds below 0.
-    mine, other = np.sqrt(np.maximum(mine, 0.0)), np.sqrt(np.maximum(other, 0.0))
-    cosine = cross / np.maximum(mine * other, 1e-150)
-    lost = (other < 0.1 * mine) | (other > 10.0 * mine) | (cosine < 0.3)
-    mean.V[lost], mean.Ut[lost] = now.V[lost], now.Ut[lost]
-    return sketch_metric(now.Ut, now.sigma, curvature, damping)
-
-
-def restrict(
-    both: FloatArray,
-    now: Iterate,
-    mean: Iterate,
-    middle: FloatArray,
-    scale: FloatArray,
-) -> bool:
-    rank = len(now.V)
-    finite = all(np.isfinite(part).all() for part in now)
-    if not (finite and float(np.trace(both[:rank, :rank])) <= 1e3 * rank):
-        return False
-    for part, moments in ((now, both[:rank, :rank]), (mean, both[rank:, rank:])):
-        variance = np.sum(part.Ut * (moments @ part.Ut), axis=0)
-        part.Ut[...] *= np.minimum(1.0, 1.5 * scale / np.sqrt(np.maximum(variance, 1e-300)))
-        np.clip(part.intercept, middle - 2.0 * scale, middle + 2.0 * scale, out=part.intercept)
-    return True
-
-
 def both_moments(now: Iterate, mean: Iterate) -> FloatArray:
     V = np.concatenate([now.V, mean.V])[:, : D - 1]  # one feature does not vary
     return np.asarray(V @ V.T)
-
-
-def test_whitening() -> None:
-    case = make_case(intervals=False)
-    moments = case.now.V[:, :2] @ case.now.V[:, :2].T  # of rank two
-    for mine, other in zip(kernels.whitening(moments), whitening(moments), strict=True):
-        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("lost", ["none", "scale", "direction"])
@@ -165,36 +99,31 @@ def test_whiten(lost: str) -> None:
     mean.V[...] += 0.01 * case.rng.normal(size=(R, D))
     mean.V[1] *= {"none": 1.0, "scale": 100.0, "direction": -1.0}[lost]
     curvature = case.rng.uniform(0.0, 1.0, T)
-    states = []
-    for run in (kernels.whiten, whiten):
-        now, middle = case.now.copy(), mean.copy()
-        inverse, spread = run(both_moments(now, middle), now, middle, curvature, 0.1)
-        states.append([inverse, np.array(spread), *now, *middle])
-    for mine, other in zip(*states, strict=True):
-        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
-    _, _, V, _, _, _, mean_V, _, _, _ = states[0]
-    np.testing.assert_allclose(V[:, : D - 1] @ V[:, : D - 1].T, np.eye(R), atol=1e-9)
-    assert (mean_V == V).all(axis=1).any() == (lost != "none")
+    now = case.now.copy()
+    inverse, spread = whiten(both_moments(now, mean), now, mean, curvature, 0.1)
+    np.testing.assert_allclose(now.V[:, : D - 1] @ now.V[:, : D - 1].T, np.eye(R), atol=1e-9)
+    np.testing.assert_allclose(now.V.T @ now.Ut, case.now.V.T @ case.now.Ut, atol=1e-9)
+    assert (mean.V == now.V).all(axis=1).any() == (lost != "none")
+    scaled = now.Ut / now.sigma
+    metric = (scaled * curvature) @ scaled.T
+    damped = metric + (0.1 + 1e-4 * np.trace(metric) / R) * np.eye(R)
+    np.testing.assert_allclose(np.linalg.inv(inverse), damped, rtol=1e-9)
+    assert spread == pytest.approx(max(1.0, np.trace(inverse @ scaled @ scaled.T) / R))
 
 
 def test_restrict() -> None:
     case = make_case(intervals=False)
     middle, scale = np.full(T, 0.1), case.rng.uniform(0.1, 3.0, T)
-    states = []
-    for run in (kernels.restrict, restrict):
-        now, mean = case.now.copy(), case.now.copy()
-        mean.Ut[...] *= 2.0
-        moments = both_moments(now, mean)
-        assert run(moments, now, mean, middle, scale)
-        states.append([*now, *mean])
-    for mine, other in zip(*states, strict=True):
-        np.testing.assert_allclose(mine, other, rtol=1e-12)
-    _, Ut, intercept, _, *_ = states[0]
-    length = np.sqrt(np.sum(Ut * (moments[:R, :R] @ Ut), axis=0))
-    assert (length <= 1.5 * scale * (1.0 + 1e-12)).all()
-    assert 0 < (Ut == case.now.Ut).all(axis=0).sum() < T
-    assert (np.abs(intercept - middle) <= 2.0 * scale * (1.0 + 1e-12)).all()
-    assert 0 < (intercept == case.now.intercept).sum() < T
+    now, mean = case.now.copy(), case.now.copy()
+    mean.Ut[...] *= 2.0
+    moments = both_moments(now, mean)
+    assert restrict(moments, now, mean, middle, scale)
+    for part in (now, mean):
+        length = np.sqrt(np.sum(part.Ut * (moments[:R, :R] @ part.Ut), axis=0))
+        assert (length <= 1.5 * scale * (1.0 + 1e-12)).all()
+        assert (np.abs(part.intercept - middle) <= 2.0 * scale * (1.0 + 1e-12)).all()
+    assert 0 < (now.Ut == case.now.Ut).all(axis=0).sum() < T
+    assert 0 < (now.intercept == case.now.intercept).sum() < T
 
 
 @pytest.mark.parametrize("wrong", ["V", "Ut", "intercept", "sigma", "size"])
@@ -206,11 +135,10 @@ def test_a_diverged_iterate_is_left_unchanged(wrong: str) -> None:
     else:
         getattr(spoiled, wrong)[0] = np.inf if wrong == "sigma" else np.nan
     null = np.zeros(T), np.full(T, 0.1)
-    for run in (kernels.restrict, restrict):
-        now, mean = spoiled.copy(), case.now.copy()
-        assert not run(both_moments(now, mean), now, mean, *null)
-        for mine, other in zip([*now, *mean], [*spoiled, *case.now], strict=True):
-            np.testing.assert_array_equal(mine, other)
+    now, mean = spoiled.copy(), case.now.copy()
+    assert not restrict(both_moments(now, mean), now, mean, *null)
+    for mine, other in zip([*now, *mean], [*spoiled, *case.now], strict=True):
+        np.testing.assert_array_equal(mine, other)
 
 
 @CASES

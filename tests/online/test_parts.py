@@ -3,7 +3,6 @@ from scipy.optimize import minimize
 
 from deeptobit.likelihood import Gaussian, evaluate
 from deeptobit.online.adaptive import Validation, penalty_step
-from deeptobit.online.kernels import whitening
 from deeptobit.online.reference import (
     Block,
     Iterate,
@@ -14,7 +13,13 @@ from deeptobit.online.reference import (
     validation_sums,
 )
 from deeptobit.online.solver import RawRows, Standardization
-from deeptobit.online.start import FeatureMetric, RunningNull, first_gram, is_correlated
+from deeptobit.online.start import (
+    FeatureMetric,
+    RunningNull,
+    first_gram,
+    is_correlated,
+    whitening,
+)
 from tests.online.problems import stream
 
 

@@ -8,6 +8,7 @@ followed once more with as many components as pay (:func:`paying_components`).
 """
 
 from collections.abc import Callable, Iterable
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -62,11 +63,11 @@ def choose_alpha(
     >>> for tried in model.history_["alphas"]:
     ...     print(*(f"{name} {value:.4g}" for name, value in tried.items()), sep=", ")
     alpha 0.2498, rank 4, criterion 0.9124, degrees_of_freedom 69.77
-    alpha 0.1873, rank 4, criterion 0.9102, degrees_of_freedom 83.17
-    alpha 0.1249, rank 4, criterion 0.9095, degrees_of_freedom 97.35
+    alpha 0.1873, rank 4, criterion 0.9102, degrees_of_freedom 83.16
+    alpha 0.1249, rank 4, criterion 0.9095, degrees_of_freedom 97.38
     alpha 0.07493, rank 4, criterion 0.9093, degrees_of_freedom 106.5
     alpha 0.03747, rank 4, criterion 0.9103, degrees_of_freedom 113.8
-    alpha 0.07493, rank 2, criterion 0.9025, degrees_of_freedom 55.7
+    alpha 0.07493, rank 2, criterion 0.9025, degrees_of_freedom 55.69
     alpha 0.03747, rank 2, criterion 0.9019, degrees_of_freedom 56.41
     alpha 0.01499, rank 2, criterion 0.9019, degrees_of_freedom 56.87
     """
@@ -228,8 +229,11 @@ def degrees_of_freedom(evaluation: SubspaceEvaluation) -> FloatArray:
     moments = Z.T @ Z
     by_task = schur.reshape(n_tasks, rank, n_tasks, rank)
     by_task[tasks, :, tasks, :] += weight[:, None, None] * moments + alpha * np.eye(rank)
-    # Rotations of U and V change nothing: there both H and G vanish.
-    schur[np.diag_indices_from(schur)] += _ROUNDING * np.abs(schur).max(initial=0.0)
+    # Rotations of U and V change nothing: there G vanishes, and what is left of H is rounding.
+    rotations = _rotations(U)
+    largest = np.abs(schur).max(initial=0.0)
+    schur += largest * rotations.T @ rotations
+    schur[np.diag_indices_from(schur)] += _ROUNDING * largest
     inverse = np.linalg.inv(schur)
     reach = solved @ inverse  # the block of V and U in the inverse of H, with its sign changed
     inner = [each.reshape(*of_V.shape, U.size) for each in (reach, solved)]
@@ -242,6 +246,16 @@ def degrees_of_freedom(evaluation: SubspaceEvaluation) -> FloatArray:
     used = shared * np.sqrt(np.outer(weight, weight))
     together = (used * score_correlation(evaluation)).sum(axis=1)
     return np.asarray(np.maximum(np.maximum(together, used.diagonal()), 0.0))
+
+
+def _rotations(U: FloatArray) -> FloatArray:
+    """Changes of U by a small rotation of every two of its components, unit vectors (·, TR)."""
+    pairs = list(combinations(range(U.shape[1]), 2))
+    turned = np.zeros((len(pairs), *U.shape))
+    for turn, (one, other) in zip(turned, pairs, strict=True):
+        turn[:, one], turn[:, other] = U[:, other], -U[:, one]
+    turned = turned.reshape(len(pairs), U.size)
+    return turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-300)
 
 
 def score_correlation(evaluation: SubspaceEvaluation) -> FloatArray:

@@ -75,13 +75,15 @@ class OlsenProblem:
             u += intercept
             low = self.scaling.apply(self.targets.low[rows][:, tasks], tasks)
             high = self.scaling.apply(self.targets.high[rows][:, tasks], tasks)
-            at = likelihood.olsen_rows(self.noise, low, high, u, theta, self.weight[rows])
-            value += at.sums[0]
-            gradient[:-2] += block.adjoint(at.pull)
-            gradient[-2] += at.pull.sum(axis=0)
-            gradient[-1] += at.sums[1]
-            tau_tau += at.sums[2]
-            u_u[rows], u_tau[rows] = at.u_u, at.u_tau
+            at = likelihood.evaluate_olsen(self.noise, low, high, u, theta)
+            weight = self.weight[rows]
+            pull = at.u * weight[:, None]
+            value += weight @ at.nll
+            gradient[:-2] += block.adjoint(pull)
+            gradient[-2] += pull.sum(axis=0)
+            gradient[-1] += weight @ at.tau
+            tau_tau += weight @ at.tau_tau
+            u_u[rows], u_tau[rows] = at.u_u * weight[:, None], at.u_tau * weight[:, None]
         free = self._free(theta, gradient[-1], tasks)
         return Evaluation(self, z, value, gradient * free, free, u_u, u_tau, tau_tau)
 

@@ -5,7 +5,6 @@ from deeptobit.likelihood.evaluate import (
     evaluate_olsen,
     has_kernels,
     missing_noise,
-    olsen_rows,
     reference_evaluate,
     truncated_moments,
 )
@@ -58,7 +57,6 @@ __all__ = [
     "missing_noise",
     "of_task",
     "of_tasks",
-    "olsen_rows",
     "one_family",
     "reference_evaluate",
     "resolve_noise",

@@ -1,10 +1,10 @@
 """The negative log likelihood of every kind of entry, at the latent score and the noise scale."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from deeptobit.arrays import BoolArray, FloatArray, SingleArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood.gaussian import Gaussian
 from deeptobit.likelihood.noise import Derivatives, Noise, Places, fill, observed_entry
 from deeptobit.likelihood.tasks import NoiseByTask, at_scores
@@ -92,56 +92,6 @@ def _is_narrow(
         return np.asarray((width * distance <= 1e-5) | merged)
 
 
-# The likelihood in Olsen's coordinates u = η/σ and θ = 1/σ, where it is convex.
-
-
-class OlsenDerivatives(NamedTuple):
-    """Negative log likelihood of entries and its derivatives by u and by τ.
-
-    τ is the change of log θ at a fixed regression line: it moves u by uτ and θ by θτ.
-    """
-
-    nll: FloatArray
-    u: FloatArray
-    tau: FloatArray
-    u_u: FloatArray
-    u_tau: FloatArray
-    tau_tau: FloatArray
-
-
-def evaluate_olsen(
-    noise: Noise, low: FloatArray, high: FloatArray, u: FloatArray, theta: FloatArray
-) -> OlsenDerivatives:
-    """Entry-wise nll with first and second derivatives by u = η/σ and by τ.
-
-    Parameters
-    ----------
-    noise : Noise
-    low, high, u : arrays of shape (N, T)
-    theta : array of shape (T,) or (N, T)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from deeptobit.likelihood import Gaussian
-    >>> y, u, theta = np.ones((1, 1)), np.zeros((1, 1)), np.full(1, 2.0)
-    >>> at = evaluate_olsen(Gaussian(), y, y, u, theta)
-    >>> at.u.round(6), at.tau.round(6)  # θy − u = 2, so −2 and 2² − 1
-    (array([[-2.]]), array([[3.]]))
-    """
-    sigma = 1.0 / theta
-    at = reference_evaluate(noise, low, high, u * sigma, sigma)
-    # At a fixed line η stays, and log σ falls by τ.
-    return OlsenDerivatives(
-        nll=at.nll,
-        u=sigma * at.latent,
-        tau=-at.log_sigma,
-        u_u=sigma**2 * at.latent_latent,
-        u_tau=-sigma * (at.latent + at.latent_log_sigma),
-        tau_tau=at.log_sigma + at.log_sigma_log_sigma,
-    )
-
-
 # The likelihood, compiled where the noise has a kernel.
 
 
@@ -183,94 +133,59 @@ def evaluate(
 
     out = np.empty((6, *latent.shape))
     if fill_latent(low, high, latent, sigma, out):
-        closed = closed_intervals(low, high)
+        closed = np.isfinite(low) & np.isfinite(high) & (low < high)  # rare
         scale = np.broadcast_to(sigma, latent.shape)[closed]
         out[:, closed] = reference_evaluate(noise, low[closed], high[closed], latent[closed], scale)
     return Derivatives(*out)
 
 
-def closed_intervals(low: FloatArray, high: FloatArray) -> BoolArray:
-    """Intervals with two finite ends: rare, so the NumPy path serves them."""
-    return np.isfinite(low) & np.isfinite(high) & (low < high)
+# The likelihood in Olsen's coordinates u = η/σ and θ = 1/σ, where it is convex.
 
 
-# Sums over rows of the likelihood in Olsen's coordinates, as a Newton step needs them.
+class OlsenDerivatives(NamedTuple):
+    """Negative log likelihood of entries and its derivatives by u and by τ.
 
-
-class OlsenRows(NamedTuple):
-    """Some rows' weighted contributions at (u, θ); τ is the change of log θ at a fixed line.
-
-    Parameters
-    ----------
-    pull : array of shape (n, A)
-        Derivatives by u.
-    u_u, u_tau : single-precision arrays of shape (n, A)
-        Curvatures by u, and by u and τ; they only shape search directions.
-    sums : array of shape (3, A)
-        Negative log likelihood, derivative and curvature by τ, summed over the rows.
+    τ is the change of log θ at a fixed regression line: it moves u by uτ and θ by θτ.
     """
 
-    pull: FloatArray
-    u_u: SingleArray
-    u_tau: SingleArray
-    sums: FloatArray
+    nll: FloatArray
+    u: FloatArray
+    tau: FloatArray
+    u_u: FloatArray
+    u_tau: FloatArray
+    tau_tau: FloatArray
 
 
-def olsen_rows(
-    noise: Noise,
-    low: FloatArray,
-    high: FloatArray,
-    u: FloatArray,
-    theta: FloatArray,
-    weight: FloatArray,
-) -> OlsenRows:
-    """Contributions of some rows, compiled where the noise has a kernel.
+def evaluate_olsen(
+    noise: Noise, low: FloatArray, high: FloatArray, u: FloatArray, theta: FloatArray
+) -> OlsenDerivatives:
+    """Entry-wise nll with first and second derivatives by u = η/σ and by τ.
 
     Parameters
     ----------
     noise : Noise
-    low, high, u : arrays of shape (n, A)
-    theta : array of shape (A,)
-    weight : array of shape (n,)
+    low, high, u : arrays of shape (N, T)
+    theta : array of shape (T,) or (N, T)
 
     Examples
     --------
-    >>> low, high = np.array([[1.0], [-np.inf]]), np.array([[1.0], [0.0]])
-    >>> u, theta, weight = np.full((2, 1), 4.0), np.array([2.0]), np.array([0.5, 0.5])
-    >>> olsen_rows(Gaussian(), low, high, u, theta, weight).pull.ravel().round(4)
-    array([1.    , 2.1128])
+    >>> import numpy as np
+    >>> from deeptobit.likelihood import Gaussian
+    >>> y, u, theta = np.ones((1, 1)), np.zeros((1, 1)), np.full(1, 2.0)
+    >>> at = evaluate_olsen(Gaussian(), y, y, u, theta)
+    >>> at.u.round(6), at.tau.round(6)  # θy − u = 2, so −2 and 2² − 1
+    (array([[-2.]]), array([[3.]]))
     """
-    if not has_kernels(noise):
-        return reference_olsen_rows(noise, low, high, u, theta, weight)
-    from deeptobit.likelihood.kernels import add_olsen
-
-    u_u, u_tau = np.empty((2, *u.shape), dtype=np.float32)
-    rows = OlsenRows(np.empty(u.shape), u_u, u_tau, np.zeros((3, len(theta))))
-    if add_olsen(low, high, u, theta, weight, rows.pull, rows.u_u, rows.u_tau, rows.sums):
-        closed = closed_intervals(low, high)
-        low, high = np.where(closed, low, np.nan), np.where(closed, high, np.nan)
-        rest = reference_olsen_rows(noise, low, high, u, theta, weight)
-        pairs: Any = zip(rows, rest, strict=True)
-        rows = OlsenRows(*(part + other for part, other in pairs))
-    return rows
-
-
-def reference_olsen_rows(
-    noise: Noise,
-    low: FloatArray,
-    high: FloatArray,
-    u: FloatArray,
-    theta: FloatArray,
-    weight: FloatArray,
-) -> OlsenRows:
-    """NumPy reference of :func:`olsen_rows`, for every noise family and kind of entry."""
-    at = evaluate_olsen(noise, low, high, u, theta)
-    share = weight[:, None]
-    return OlsenRows(
-        share * at.u,
-        (share * at.u_u).astype(np.float32),
-        (share * at.u_tau).astype(np.float32),
-        np.stack([weight @ at.nll, weight @ at.tau, weight @ at.tau_tau]),
+    sigma = 1.0 / theta
+    at = evaluate(noise, low, high, u * sigma, sigma)
+    # At a fixed line η stays, and log σ falls by τ.
+    return OlsenDerivatives(
+        nll=at.nll,
+        u=sigma * at.latent,
+        tau=-at.log_sigma,
+        u_u=sigma**2 * at.latent_latent,
+        u_tau=-sigma * (at.latent + at.latent_log_sigma),
+        tau_tau=at.log_sigma + at.log_sigma_log_sigma,
     )
 
 
@@ -302,17 +217,8 @@ def truncated_moments(
     >>> mean.round(4), variance.round(4)
     (array([[ 0.5   , -1.5251,  0.    ]]), array([[0.    , 0.1991, 1.    ]]))
     """
-    from deeptobit.likelihood.kernels import fill_moments
-
-    mean, variance = np.empty(latent.shape), np.empty(latent.shape)
-    if fill_moments(low, high, latent, sigma, mean, variance):
-        closed = closed_intervals(low, high)
-        scale = np.broadcast_to(sigma, latent.shape)[closed]
-        ends, one = (low[closed] / scale, high[closed] / scale), np.ones(len(scale))
-        at = reference_evaluate(Gaussian(), *ends, latent[closed], one)
-        mean[closed] = -at.latent
-        variance[closed] = np.maximum(1.0 - at.latent_latent, 0.0)
-    return mean, variance
+    at = evaluate(Gaussian(), low, high, latent * sigma, sigma)
+    return 0.0 - sigma * at.latent, np.maximum(1.0 - np.square(sigma) * at.latent_latent, 0.0)
 
 
 # The expected noise of missing entries, given that of the other outcomes of the row.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from deeptobit.arrays import BoolArray, FloatArray, SingleArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.likelihood import normal
 
 # How kernels are compiled: cached, without the interpreter's lock, and with NaN respected.
@@ -185,77 +185,6 @@ def fill_latent(
             out[3, row, task] = curvature * precision * precision
             out[4, row, task] = bend * precision
             out[5, row, task] = z * bend
-    return closed
-
-
-@jit
-def fill_moments(
-    low: FloatArray,
-    high: FloatArray,
-    latent: FloatArray,
-    sigma: FloatArray,
-    mean: FloatArray,
-    variance: FloatArray,
-) -> int:
-    """Write mean and variance of the noise given its interval; count the closed ones, left as is.
-
-    Parameters
-    ----------
-    low, high : arrays of shape (N, T)
-    latent, mean, variance : arrays of shape (N, T)
-        In units of σ.
-    sigma : array of shape (T,)
-    """
-    closed = 0
-    precision = 1.0 / sigma
-    for row in range(latent.shape[0]):
-        for task in range(latent.shape[1]):
-            start, end, eta = low[row, task], high[row, task], latent[row, task]
-            if _is_closed(start, end):
-                closed += 1
-                continue
-            _, _, slope, curvature, _ = open_entry(
-                start * precision[task] - eta, end * precision[task] - eta
-            )
-            mean[row, task], variance[row, task] = 0.0 - slope, max(1.0 - curvature, 0.0)
-    return closed
-
-
-@jit
-def add_olsen(
-    low: FloatArray,
-    high: FloatArray,
-    u: FloatArray,
-    theta: FloatArray,
-    weight: FloatArray,
-    pull: FloatArray,
-    u_u: SingleArray,
-    u_tau: SingleArray,
-    sums: FloatArray,
-) -> int:
-    """Gaussian twin of ``reference_olsen_rows``; counts the closed intervals, which it leaves at 0.
-
-    An entry with one end e depends on (u, θ) through z = θe − u alone, and moving log θ at a fixed
-    regression line stretches z.
-    """
-    closed = 0
-    log_theta = np.log(theta)
-    for row in range(u.shape[0]):
-        share = weight[row]
-        for task in range(u.shape[1]):
-            start, end = low[row, task], high[row, task]
-            if _is_closed(start, end):
-                closed += 1
-                start = end = math.nan
-            z, nll, slope, curvature, observed = open_entry(
-                theta[task] * start - u[row, task], theta[task] * end - u[row, task]
-            )
-            pull[row, task] = share * slope
-            u_u[row, task] = share * curvature
-            u_tau[row, task] = -share * curvature * z
-            sums[0, task] += share * (nll - observed * log_theta[task])
-            sums[1, task] -= share * (z * slope + observed)
-            sums[2, task] += share * (curvature * z * z + observed)
     return closed
 
 

@@ -218,6 +218,65 @@ def _roots(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (vectors * root) @ vectors.T, (vectors / root) @ vectors.T
 
 
+# Coordinates and limits of the iterate and its average: ``both`` are second moments of Vx, with V
+# of the iterate above V of its average, (2R, 2R).
+
+_EXPLODED = 1e3  # times the unit variance that Vx has after whitening
+_LONG, _FAR = 1.5, 2.0  # limits in units of the null model's noise
+
+
+def whiten(
+    both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
+) -> tuple[FloatArray, float]:
+    r"""Change to coordinates in which Vx has unit variance; returns G⁻¹ and ρ of the sketch there.
+
+    A component of the average that has lost its iterate, in scale or in direction, is reset to it.
+    :math:`G = \sum_t \bar w_t U_t U_t^\top/\sigma_t^2` plus damping, with the mean curvature w̄ (T,)
+    of an entry, known or not. ρ = max(1, tr(G⁻¹ Σ_t U_t U_tᵀ/σ_t²)/R) bounds how far the curvature
+    of one row, at most 1 per entry, exceeds the mean.
+    """
+    rank = len(now.V)
+    there, back = start.whitening(both[:rank, :rank])
+    for part in (now, mean):
+        part.V[...] = there @ part.V
+        part.Ut[...] = back @ part.Ut
+    mine, cross, other = (
+        np.diagonal(there @ block @ there.T)
+        for block in (both[:rank, :rank], both[:rank, rank:], both[rank:, rank:])
+    )
+    # A nearly singular metric rounds below 0.
+    mine, other = np.sqrt(np.maximum(mine, 0.0)), np.sqrt(np.maximum(other, 0.0))
+    cosine = cross / np.maximum(mine * other, 1e-150)
+    lost = (other < 0.1 * mine) | (other > 10.0 * mine) | (cosine < 0.3)
+    mean.V[lost], mean.Ut[lost] = now.V[lost], now.Ut[lost]
+    scaled = now.Ut / now.sigma
+    metric = (scaled * curvature) @ scaled.T
+    metric.flat[:: rank + 1] += 1e-4 * float(metric.trace()) / rank + damping
+    inverse = np.linalg.inv(metric)
+    spread = float(np.vdot(inverse, scaled @ scaled.T)) / rank
+    return 0.5 * (inverse + inverse.T), max(1.0, spread)
+
+
+def restrict(
+    both: FloatArray, now: Iterate, mean: Iterate, middle: FloatArray, scale: FloatArray
+) -> bool:
+    """Limit the variance of linear parts and the range of intercepts; False if diverged.
+
+    An iterate that has diverged is left unchanged. The average is a mean of iterates, so it need
+    not be checked. With ``middle`` and ``scale`` (T,) of the null model, U_tᵀVx deviates by at most
+    1.5 of its scale, and an intercept is within 2 of it around its mean.
+    """
+    rank = len(now.V)
+    finite = all(np.isfinite(part).all() for part in now)
+    if not (finite and np.trace(both[:rank, :rank]) <= _EXPLODED * rank):
+        return False
+    for part, moments in ((now, both[:rank, :rank]), (mean, both[rank:, rank:])):
+        variance = np.sum(part.Ut * (moments @ part.Ut), axis=0)
+        part.Ut[...] *= np.minimum(1.0, _LONG * scale / np.sqrt(np.maximum(variance, 1e-300)))
+        part.intercept[...] = clip(part.intercept, middle - _FAR * scale, middle + _FAR * scale)
+    return True
+
+
 _ROWS_PER_AVERAGE = 8
 _SLOPE, _FORGET = 4.0, 6.0
 _NULL_ROWS = 1024
@@ -431,8 +490,6 @@ class AdaptiveLearner:
 
     def _is_sound(self) -> bool:
         """Keep linear parts and intercepts in their limits; False if the iterate diverged."""
-        from deeptobit.online.kernels import restrict
-
         null = self.null.mean, self.null.sigma
         return restrict(self._second_moments(), self.now, self.mean, *null)
 
@@ -475,8 +532,6 @@ class AdaptiveLearner:
         far would make steps of V that are too long as soon as it does, so that G is damped by the
         size to which it may grow.
         """
-        from deeptobit.online.kernels import whiten
-
         n_tasks, n_features = self.now.Ut.shape[1], self.now.V.shape[1]
         gamma = float(self._gamma(self.n))
         until_next = rows + (_REWHITEN - 1.0) * self.n

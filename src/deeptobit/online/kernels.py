@@ -1,4 +1,4 @@
-"""Entries of a block, their sums by task, and small matrices, compiled for the online solver.
+"""Gaussian entries of a block, their sums by task, and the step of a row or a batch, compiled.
 
 Kernels with a ``first`` work on the tasks from there on, as many as they are given σ for.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import kernels as normal
 from deeptobit.likelihood.kernels import is_finite, jit, jit_inside, jit_sums
-from deeptobit.online.reference import REACH, Block, Iterate
+from deeptobit.online.reference import LEAST_CURVATURE, REACH, Block, Iterate, RowPlan
 
 # Censored Gaussian entries at σ = 1: likelihood and derivatives, compiled.
 
@@ -220,138 +220,228 @@ def evaluate(
     return score, sums
 
 
-# Small matrices of the online solver, compiled: ten by ten numbers are all overhead in NumPy. Loops
-# rather than array expressions, which take three times as long to compile.
-
-_EXPLODED = 1e3  # times the unit variance that Vx has after whitening
-_LONG, _FAR = 1.5, 2.0  # limits in units of the null model's noise
+# The step of one row: ``sketch`` moves V, ``refine`` moves U.
 
 
-@jit_sums
-def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Symmetric S^{−1/2} and S^{1/2}; directions without variance are left as they are.
-
-    Collinear features have such directions each time, and rounding errors that are enlarged a
-    little each time would grow to a factor of 1e19.
-    """
-    values, vectors = np.linalg.eigh(second_moments)
-    divided, multiplied = np.empty(vectors.shape), np.empty(vectors.shape)
-    for axis in range(len(values)):
-        some = values[axis] > 1e-8 * max(values[-1], 1e-12)
-        root = math.sqrt(values[axis]) if some else 1.0
-        for row in range(len(values)):
-            divided[row, axis] = vectors[row, axis] / root
-            multiplied[row, axis] = vectors[row, axis] * root
-    return np.dot(divided, vectors.T), np.dot(multiplied, vectors.T)
-
-
-@jit_sums
-def whiten(
-    both: FloatArray, now: Iterate, mean: Iterate, curvature: FloatArray, damping: float
-) -> tuple[FloatArray, float]:
-    """Change to coordinates in which Vx has unit variance; the metric of the sketch there.
-
-    A component of the average that has lost its iterate, in scale or in direction, is reset to it.
-
-    Parameters
-    ----------
-    both : array of shape (2R, 2R)
-        Second moments of Vx, V of the iterate above V of its average.
-    curvature : array of shape (T,)
-        Mean curvature of an entry, known or not.
-    """
-    rank = len(now.V)
-    there, back = whitening(np.ascontiguousarray(both[:rank, :rank]))
-    for part in (now, mean):
-        np.dot(there, part.V.copy(), part.V)
-        np.dot(back, part.Ut.copy(), part.Ut)
+@jit_inside
+def sketch(
+    now: Iterate,
+    plan: RowPlan,
+    row: int,
+    x: FloatArray,
+    gamma: float,
+    score: FloatArray,
+    h: FloatArray,
+    pull: FloatArray,
+) -> None:
+    """Step on V, given U: problem (P:V). Twin of ``reference.sketch``; h changes from Vx to V⁺x."""
+    V, Ut, _, _ = now
+    (rank, n_features), n_tasks = V.shape, len(score)
+    z, inverse, leverage = plan.Z[row], plan.inverse, 0.0
+    for j in range(n_features):
+        leverage += x[j] * z[j]
+    leverage = max(leverage, 0.0)
+    damped = gamma / (1.0 + gamma * leverage * plan.spread)
     for r in range(rank):
-        cross = _form(both, there[r], 0, rank)
-        # A nearly singular metric rounds below 0.
-        mine = math.sqrt(max(_form(both, there[r], 0, 0), 0.0))
-        other = math.sqrt(max(_form(both, there[r], rank, rank), 0.0))
-        cosine = cross / max(mine * other, 1e-150)
-        if other < 0.1 * mine or other > 10.0 * mine or cosine < 0.3:
-            for source, out in ((now.V, mean.V), (now.Ut, mean.Ut)):
-                for column in range(source.shape[1]):
-                    out[r, column] = source[r, column]
-    return sketch_metric(now.Ut, now.sigma, curvature, damping)
+        total = 0.0
+        for t in range(n_tasks):
+            total += score[t] * Ut[r, t]
+        pull[r] = total
+    for r in range(rank):
+        total = 0.0
+        for k in range(rank):
+            total += inverse[r, k] * pull[k]
+        length = damped * total
+        h[r] -= leverage * length
+        for j in range(n_features):
+            V[r, j] -= length * z[j]
 
 
-@jit_sums
-def _form(matrix: FloatArray, x: FloatArray, row: int, column: int) -> float:
-    """The quadratic form xᵀMx of the block of ``matrix`` that begins there."""
-    total = 0.0
-    for i in range(len(x)):
-        for j in range(len(x)):
-            total += x[i] * matrix[row + i, column + j] * x[j]
-    return total
+@jit_inside
+def refine(
+    now: Iterate,
+    plan: RowPlan,
+    h: FloatArray,
+    gamma: float,
+    fade: float,
+    entry: FloatArray,
+    move: FloatArray,
+    starts: FloatArray,
+    sides: FloatArray,
+    moments: FloatArray,
+) -> float:
+    """Step on each U_t, given V: problem (P:U). Twin of ``reference.refine``.
 
-
-@jit_sums
-def sketch_metric(
-    Ut: FloatArray, sigma: FloatArray, curvature: FloatArray, damping: float
-) -> tuple[FloatArray, float]:
-    r"""G⁻¹ and ρ for :math:`G = \sum_t \bar w_t U_t U_t^\top/\sigma_t^2` plus damping.
-
-    ρ = max(1, tr(G⁻¹ Σ_t U_t U_tᵀ/σ_t²)/R) bounds how far the curvature of one row, at most 1 per
-    entry, exceeds the mean.
+    An entry is known unless its start is NaN, and bounded on both sides if its side is 0. The
+    scores in ``move`` become the steps of the intercepts.
     """
+    _, Ut, intercept, sigma = now
+    lowest, highest, learns_sigma = plan.lowest, plan.highest, plan.learns_sigma
     rank, n_tasks = Ut.shape
-    scaled, weighted = np.empty(Ut.shape), np.empty(Ut.shape)
+    square = 0.0
     for r in range(rank):
-        for task in range(n_tasks):
-            scaled[r, task] = Ut[r, task] / sigma[task]
-            weighted[r, task] = scaled[r, task] * curvature[task]
-    mean, largest = np.dot(weighted, scaled.T), np.dot(scaled, scaled.T)
-    ridge = 0.0
+        square += h[r] * h[r]
+    damping = gamma * (1.0 + square)
+    for t in range(n_tasks):
+        start, side = starts[t], sides[t]
+        known = 1.0 if start == start else 0.0
+        bounded = known if side == 0.0 else 0.0
+        moments[0, t] += fade * known * (entry[3, t] - moments[0, t])
+        moments[1, t] += fade * known * (bounded - moments[1, t])
+        moments[2, t] += fade * (known - moments[2, t])
+        curvature = max(moments[0, t], LEAST_CURVATURE)
+        move[t] *= gamma * sigma[t] * sigma[t] / (curvature + damping)
+        factor = sigma_factor(learns_sigma * fade, entry[2, t], moments[1, t])
+        scale, floor, ceiling = sigma[t] * factor, lowest[t], highest[t]
+        scale = floor if scale < floor else scale
+        sigma[t] = ceiling if scale > ceiling else scale
+    total = 0.0
+    for t in range(n_tasks):
+        total += move[t] * move[t]
+        intercept[t] -= plan.learns_intercept * move[t]
     for r in range(rank):
-        ridge += 1e-4 * mean[r, r] / rank
-    for r in range(rank):
-        mean[r, r] += ridge + damping
-    inverse, spread = np.linalg.inv(mean).T, 0.0  # in C order, for which steps are compiled
-    for r in range(rank):
-        for s in range(rank):
-            spread += inverse[r, s] * largest[r, s] / rank
-        for s in range(r):
-            inverse[r, s] = inverse[s, r] = 0.5 * (inverse[r, s] + inverse[s, r])
-    return inverse, max(1.0, spread)
+        scale = h[r]
+        for t in range(n_tasks):
+            Ut[r, t] -= move[t] * scale
+    return total * square
+
+
+@jit_inside
+def sigma_factor(fade: float, by_log_sigma: float, bounded: float) -> float:
+    """Twin of ``reference.sigma_factor``."""
+    change = -0.5 * fade * by_log_sigma / max(bounded, 0.05)
+    change = 0.2 if change > 0.2 else (-0.2 if change < -0.2 else change)
+    return 1.0 + change
 
 
 @jit_sums
-def restrict(
-    both: FloatArray, now: Iterate, mean: Iterate, middle: FloatArray, scale: FloatArray
-) -> bool:
-    """Limit the variance of linear parts and the range of intercepts; False if diverged.
+def learn_rows(
+    block: Block, plan: RowPlan, now: Iterate, mean: Iterate, moments: FloatArray
+) -> tuple[float, float]:
+    """Gaussian twin of ``reference.learn_rows``."""
+    X, low, high, edge, sign, weight, closed = block
+    V, Ut, intercept, sigma = now
+    rank, n_tasks = Ut.shape
+    h, pull, entry = np.empty(rank), np.empty(rank), np.empty((4, n_tasks))
+    latent, precision = np.empty(n_tasks), np.empty(n_tasks)
+    distance, score = np.empty(n_tasks), np.empty(n_tasks)
+    loss = squares = 0.0
+    for row in range(len(X)):
+        x, starts, sides = X[row], edge[row], sign[row]
+        gamma, fade = weight[row] * plan.step[row], min(weight[row] * plan.forget[row], 0.5)
+        for r in range(rank):
+            total = 0.0
+            for j in range(len(x)):
+                total += V[r, j] * x[j]
+            h[r] = total
+        for t in range(n_tasks):
+            latent[t] = intercept[t]
+            precision[t] = 1.0 / sigma[t]
+        for r in range(rank):
+            scale = h[r]
+            for t in range(n_tasks):
+                latent[t] += Ut[r, t] * scale
+        row_entries(starts, sides, latent, precision, distance, entry)
+        if closed:  # the edge of an interval is NaN, as if it were missing
+            starts = low[row]
+            fill_closed(starts, high[row], latent, precision, entry)
+        nll = 0.0
+        for t in range(n_tasks):
+            nll += entry[0, t]
+            g = entry[1, t]
+            g = REACH if g > REACH else (-REACH if g < -REACH else g)
+            score[t] = g * precision[t]
+        loss += weight[row] * nll
+        sketch(now, plan, row, x, gamma, score, h, pull)
+        squares += refine(now, plan, h, gamma, fade, entry, score, starts, sides, moments)
+        if (row + 1) % plan.every == 0:
+            move_towards(mean, now, plan.averaged + (row + 1) // plan.every)
+    return loss, squares
 
-    An iterate that has diverged is left unchanged. The average is a mean of iterates, so it need
-    not be checked.
 
-    Parameters
-    ----------
-    both : array of shape (2R, 2R)
-        Second moments of Vx, V of the iterate above V of its average.
-    middle, scale : arrays of shape (T,)
-        Of the null model: U_tᵀVx deviates by at most 1.5 of its scale, and an intercept is within
-        2 of it around its mean.
-    """
-    rank, n_tasks = now.Ut.shape
-    total = now.V.sum() + now.Ut.sum() + now.intercept.sum() + now.sigma.sum()
-    trace = 0.0
-    for r in range(rank):
-        trace += both[r, r]
-    if not (is_finite(total) and trace <= _EXPLODED * rank):
-        return False
-    for part, first in ((now, 0), (mean, rank)):
-        moments = both[first : first + rank, first : first + rank].copy()
-        linear = np.dot(moments, part.Ut)
-        for task in range(n_tasks):
-            variance = 0.0
+@jit_sums
+def move_towards(mean: Iterate, now: Iterate, averaged: int) -> None:
+    """Twin of ``reference.move_towards``, without arrays in between."""
+    share = 4.0 / (averaged + 3.0)
+    for middle, last in (
+        (mean.V.ravel(), now.V.ravel()),
+        (mean.Ut.ravel(), now.Ut.ravel()),
+        (mean.intercept, now.intercept),
+        (mean.sigma, now.sigma),
+    ):
+        for k in range(len(middle)):
+            middle[k] += share * (last[k] - middle[k])
+
+
+# The step of a batch.
+
+
+@jit_sums
+def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: float) -> None:
+    """Twin of ``reference.move_moments``."""
+    fade_rows = 1.0 - (1.0 - forget) ** rows
+    for t in range(moments.shape[1]):
+        known = sums[3, t]
+        count = max(known, 1e-300)
+        fade = 1.0 - (1.0 - forget) ** known
+        moments[0, t] += fade * (sums[1, t] / count - moments[0, t])
+        moments[1, t] += fade * (sums[4, t] / count - moments[1, t])
+        moments[2, t] += fade_rows * (known / max(rows, 1e-300) - moments[2, t])
+
+
+@jit_sums
+def learn_batches(
+    block: Block, plan: RowPlan, now: Iterate, mean: Iterate, moments: FloatArray
+) -> tuple[float, float]:
+    """Gaussian twin of ``reference.learn_batches``."""
+    X, low, high, edge, sign, weight, closed = block
+    V, Ut, intercept, sigma = now
+    rank = len(V)
+    loss = squares = 0.0
+    for index, first in enumerate(range(0, len(X), plan.every)):
+        last = first + plan.every
+        x, z, share = X[first:last], plan.Z[first:last], weight[first:last]
+        starts, ends = low[first:last], high[first:last]
+        edges, sides = edge[first:last], sign[first:last]
+        gamma, fade = plan.step[index], plan.forget[index]
+        H = np.dot(x, V.T)
+        part = Block(x, starts, ends, edges, sides, share, closed)
+        score, sums = evaluate(part, 0, np.dot(H, Ut), intercept, sigma)
+        loss += sums[0].sum()
+        move_moments(moments, sums, share.sum(), min(fade, 0.5))
+
+        K = np.dot(z, x.T)
+        system = gamma * plan.spread * share.reshape(-1, 1) * K
+        for row in range(len(x)):
+            system[row, row] += 1.0
+        pull = np.dot(np.dot(score, Ut.T), plan.inverse)
+        if not is_finite(system.sum() + pull.sum()):
+            return np.inf, squares  # the step is then repeated with half its length
+        move = gamma * np.linalg.solve(system, pull)
+        V -= np.dot(move.T, z)
+        H -= np.dot(K, move)
+        wide = np.full((len(x), rank + 1), plan.learns_intercept)
+        for row in range(len(x)):  # array assignments take seconds to compile
             for r in range(rank):
-                variance += part.Ut[r, task] * linear[r, task]
-            shrink = min(1.0, _LONG * scale[task] / math.sqrt(max(variance, 1e-300)))
-            for r in range(rank):
-                part.Ut[r, task] *= shrink
-            lowest, highest = middle[task] - _FAR * scale[task], middle[task] + _FAR * scale[task]
-            part.intercept[task] = min(max(part.intercept[task], lowest), highest)
-    return True
+                wide[row, r] = H[row, r]
+        gram = np.dot((wide * share.reshape(-1, 1)).T, wide)
+        if not is_finite(gram.sum()):
+            return np.inf, squares
+        values, vectors = np.linalg.eigh(gram)
+        target = np.dot(np.dot(wide, vectors).T, score)
+        for k in range(rank + 1):
+            value = values[k]
+            for t in range(len(sigma)):
+                damping = max(moments[0, t], LEAST_CURVATURE) / gamma
+                target[k, t] *= sigma[t] * sigma[t] / (damping + value)
+        step = np.dot(vectors, target)
+        for r in range(rank):
+            for t in range(len(sigma)):
+                Ut[r, t] -= step[r, t]
+                squares += step[r, t] * step[r, t]
+        for t in range(len(sigma)):
+            scale = sigma[t] * sigma_factor(plan.learns_sigma * fade, sums[2, t], moments[1, t])
+            sigma[t] = min(max(scale, plan.lowest[t]), plan.highest[t])
+            intercept[t] -= plan.learns_intercept * step[rank, t]
+        move_towards(mean, now, plan.averaged + index + 1)
+    return loss, squares

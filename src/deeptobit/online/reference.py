@@ -1,8 +1,8 @@
 """A block of rows, and the step of one row on U and V, in NumPy.
 
 ``sketch`` and ``refine`` are the two halves of the paper's Algorithm 1, ``learn_rows`` is its loop
-over rows. Gaussian noise has compiled twins, in ``step`` and ``kernels``, which are called from
-here; numba loads on first use, so that importing the package stays quick.
+over rows. Gaussian noise has compiled twins in ``kernels``, which are called from here; numba loads
+on first use, so that importing the package stays quick.
 """
 
 from __future__ import annotations
@@ -217,9 +217,9 @@ def learn_rows(
     overflowed, and the squared lengths of the steps of U.
     """
     if has_kernels(noise):
-        from deeptobit.online import step
+        from deeptobit.online import kernels
 
-        return step.learn_rows(block, plan, now, mean, moments)
+        return kernels.learn_rows(block, plan, now, mean, moments)
     known, bounded = _kinds(block)
     loss = squares = 0.0
     for row, x in enumerate(block.X):
@@ -264,9 +264,9 @@ def learn_batches(
     piece.
     """
     if has_kernels(noise) and len(now.sigma) <= PIECE:
-        from deeptobit.online import step
+        from deeptobit.online import kernels
 
-        return step.learn_batches(block, plan, now, mean, moments)
+        return kernels.learn_batches(block, plan, now, mean, moments)
     loss = squares = 0.0
     for batch, first in enumerate(range(0, len(block.X), plan.every)):
         rows, at = slice(first, first + plan.every), slice(batch, batch + 1)

@@ -340,8 +340,6 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
 
     A component with U = V = 0 is a saddle that no gradient leaves.
     """
-    from deeptobit.online.kernels import whitening
-
     there, back = whitening(metric.inner(start.V))
     start.V[...] = there @ start.V
     start.Ut[...] = back @ start.Ut
@@ -357,6 +355,18 @@ def fill_empty(start: Iterate, metric: FeatureMetric, rng: np.random.Generator) 
         square = float(metric.inner(direction)[0, 0])
         start.V[component] = direction[0] / np.sqrt(square if square > 0.0 else 1.0)
         start.Ut[component] = 0.0
+
+
+def whitening(second_moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Symmetric S^{−1/2} and S^{1/2}; directions without variance are left as they are.
+
+    Collinear features have such directions each time, and rounding errors that are enlarged a
+    little each time would grow to a factor of 1e19.
+    """
+    values, vectors = np.linalg.eigh(second_moments)
+    some = values > 1e-8 * max(float(values[-1]), 1e-12)
+    root = np.sqrt(np.where(some, values, 1.0))
+    return (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
 
 
 class _RidgeSolver:
