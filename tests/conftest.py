@@ -1,6 +1,9 @@
 """What holds for all tests."""
 
+import gc
 import os
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -24,3 +27,22 @@ def pytest_xdist_setupnodes() -> None:
     for batch_size in (1, 16):
         model = SubspaceTobitRegressor(rank=2, solver="online", batch_size=batch_size).fit(X, Y)
         model.partial_fit(X, Y)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collection leaves stays to the end: the garbage collector need not visit it again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Tests have no doctests to look for."""
+    return [found for found in (yield) if isinstance(found, pytest.Module)]
