@@ -19,7 +19,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes() -> None:
     """Compile the kernels once before the workers start: they load them from the cache on disk."""
-    from deeptobit import SubspaceTobitRegressor
+    from deeptobit import AutoTobitRegressor, MixedTobitRegressor, SubspaceTobitRegressor
     from deeptobit.datasets import make_subspace
 
     X, Y, _ = make_subspace(300, 5, 3, 2, random_state=0)
@@ -27,6 +27,10 @@ def pytest_xdist_setupnodes() -> None:
     for batch_size in (1, 16):
         model = SubspaceTobitRegressor(rank=2, solver="online", batch_size=batch_size).fit(X, Y)
         model.partial_fit(X, Y)
+    few = slice(60)
+    AutoTobitRegressor(members=["trees"], cv=2, random_state=0).fit(X[few], Y[few])
+    mixed = MixedTobitRegressor(alpha=0.1, shrinkage=1.0, person_rank=0, visit_rank=0)
+    mixed.fit(X[few], Y[few], groups=[row // 3 for row in range(60)])
 
 
 @pytest.hookimpl(wrapper=True)
