@@ -41,6 +41,7 @@ SLOW = {
     "docs/guide/rank.md",
     "docs/how-to/clusters.md",
     "docs/how-to/sample-size.md",
+    "docs/overview.md",
     "docs/patient-page.md",
     "docs/report.md",
     "docs/study.md",  # tests/app/cli/test_end_to_end.py gives the same commands

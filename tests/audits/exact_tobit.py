@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import mpmath as mp
 import numpy as np
+from scipy.special import log_ndtr
 
 from deeptobit.arrays import FloatArray
 
@@ -36,7 +37,7 @@ def exact_tobit(X: FloatArray, low: FloatArray, high: FloatArray, alpha: float =
     """
     with mp.workdps(_DIGITS):
         problem = _Problem(X, low, high, alpha)
-        p = problem.start()
+        p = mp.matrix(problem.start().tolist())
         value = problem.value(p)
         for _ in range(_MAX_STEPS):
             gradient, hessian = problem.derivatives(p)
@@ -61,11 +62,37 @@ class _Problem:
             self.entries.append(([*(-mp.mpf(v) for v in x), mp.mpf(-1), mp.mpf(edge)], sign))
         self.ridge = [mp.mpf(alpha) * _variance(column) for column in X.T.tolist()]
 
-    def start(self) -> Any:
-        """No slopes, and mean and spread of the ends."""
-        ends = [row[-1] for row, _ in self.entries]
-        theta = 1 / mp.sqrt(_variance(ends))
-        return mp.matrix([0] * (self.size - 2) + [theta * mp.fsum(ends) / self.n_rows, theta])
+    def start(self) -> FloatArray:
+        """The same steps in double precision, from no slopes, and mean and spread of the ends."""
+        rows = np.array([row for row, _ in self.entries], dtype=np.float64)
+        sign = np.array([sign for _, sign in self.entries], dtype=np.float64)
+        ridge = np.array([*map(float, self.ridge), 0.0, 0.0])
+        seen, theta = sign == 0.0, 1.0 / rows[:, -1].std()
+        p = np.array([0.0] * (self.size - 2) + [theta * rows[:, -1].mean(), theta])
+
+        def value(p: FloatArray) -> float:
+            if p[-1] <= 0.0:
+                return np.inf
+            z = rows @ p
+            nll = np.where(seen, z**2 / 2.0 - np.log(p[-1]), -log_ndtr(sign * z))
+            return float(nll.mean() + ridge @ p**2 / 2.0)
+
+        for _ in range(_MAX_STEPS):
+            z = rows @ p
+            mills = np.exp(-(z**2) / 2.0 - log_ndtr(sign * z)) / np.sqrt(2.0 * np.pi)
+            slope = np.where(seen, z, -sign * mills)
+            curvature = np.where(seen, 1.0, mills * (mills + sign * z))
+            gradient = rows.T @ slope / self.n_rows + ridge * p
+            hessian = (rows.T * curvature) @ rows / self.n_rows + np.diag(ridge)
+            gradient[-1] -= seen.mean() / p[-1]
+            hessian[-1, -1] += seen.mean() / p[-1] ** 2
+            step = -np.linalg.lstsq(hessian, gradient)[0]
+            while value(p + step) > value(p) and np.abs(step).max() > 0.0:
+                step = step / 2.0
+            if not value(p + step) < value(p):
+                break
+            p = p + step
+        return p
 
     def nll(self, p: Any) -> Any:
         """Summed over the entries."""

@@ -1,12 +1,13 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from deeptobit import __version__
+from deeptobit import __version__, datasets
 from deeptobit.app import cli
 from deeptobit.app.cli.app import app
 from deeptobit.app.study import load_fitted
@@ -64,7 +65,12 @@ def test_a_missing_extra_is_one_sentence(
     assert "[app]'" in message
 
 
-def test_the_demo_fits_every_score_and_ends_with_a_report(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("without_pictures")
+def test_the_demo_fits_every_score_and_ends_with_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smaller = partial(datasets.make_clinical_cohort, 120)
+    monkeypatch.setattr(datasets, "make_clinical_cohort", smaller)
     out = tmp_path / "demo"
     result = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
@@ -76,8 +82,14 @@ def test_the_demo_fits_every_score_and_ends_with_a_report(tmp_path: Path) -> Non
     assert (out / "cohort.html").read_text().startswith("<!DOCTYPE html>")
     shown = " ".join(result.output.split())
     assert all(f"deeptobit {name} {out}" in shown for name in ("check", "fit", "open"))
-    scores = load_fitted(out / "cohort.deeptobit").held_out.table()
-    assert len(scores) == 30
+    assert len(load_fitted(out / "cohort.deeptobit").held_out.table()) == 30
+
+
+@pytest.mark.slow
+def test_the_demo_has_something_to_show(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["demo", "--json", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    scores = load_fitted(tmp_path / "cohort.deeptobit").held_out.table()
     assert (scores["null_crps"] / scores["crps"]).mean() > 1.02
     assert scores["r2"].mean() > 0.1
     assert 0.88 < scores["coverage"].mean() < 0.97

@@ -123,6 +123,17 @@ def find_barriers(page: Page) -> list[str]:
     ]
 
 
+def find_faults(page: Page) -> list[str]:
+    """Both in the same window: what overflows at any size, barriers at the smallest and largest."""
+    faults = []
+    for name, size in SIZES.items():
+        page.set_viewport_size(size)
+        faults += find_overflow(page)
+        if name != "tablet":
+            faults += find_barriers(page)
+    return faults
+
+
 def count_pages(page: Page) -> int:
     """Sheets of A4 that the page is printed on."""
     return len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4")))

@@ -12,14 +12,7 @@ from playwright.sync_api import Browser, Page
 
 from deeptobit.app.report import render_comparison
 from deeptobit.app.study import Protocol, evaluate, make_methods
-from tests.app.report.browsing import (
-    LOADED,
-    SIZES,
-    find_barriers,
-    find_chromium,
-    find_overflow,
-    open_page,
-)
+from tests.app.report.browsing import LOADED, find_chromium, find_faults, open_page
 from tests.app.report.studies import HOSTILE_TARGET, N_TARGETS, cohort_page, cohort_study
 from tests.app.study.evaluations import small_data
 
@@ -96,14 +89,10 @@ def test_it_is_readable_without_scripts(browser: Browser, address: str) -> None:
     page.context.close()
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_nothing_overflows_and_nobody_is_shut_out(
-    browser: Browser, address: str, size: str
-) -> None:
-    page = open_page(browser, address, size).page
+def test_nothing_overflows_and_nobody_is_shut_out(browser: Browser, address: str) -> None:
+    page = open_page(browser, address).page
     page.evaluate("document.querySelectorAll('details').forEach((folded) => folded.open = true)")
-    assert find_overflow(page) == []
-    assert find_barriers(page) == []
+    assert find_faults(page) == []
     page.context.close()
 
 
@@ -116,11 +105,9 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_a_comparison_has_the_same_face(browser: Browser, comparison: str, size: str) -> None:
-    opened = open_page(browser, comparison, size, dark=True)
-    assert find_overflow(opened.page) == []
-    assert find_barriers(opened.page) == []
+def test_a_comparison_has_the_same_face(browser: Browser, comparison: str) -> None:
+    opened = open_page(browser, comparison, dark=True)
+    assert find_faults(opened.page) == []
     assert opened.page.locator("td.best").count() > 0
     assert opened.complaints == []
     opened.page.context.close()

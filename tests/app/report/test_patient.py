@@ -32,13 +32,7 @@ from deeptobit.likelihood import (
     StudentT,
     TwoPiece,
 )
-from tests.app.report.browsing import (
-    SIZES,
-    count_pages,
-    find_barriers,
-    find_overflow,
-    open_page,
-)
+from tests.app.report.browsing import count_pages, find_faults, open_page
 from tests.app.report.studies import HOSTILE, HOSTILE_TARGET, SECRET, cohort_study, fit_text
 
 PREDICT = """(rows) => rows.map((x) => patient.predict(x).map(
@@ -117,10 +111,10 @@ def _expected(model: Any, X: Any) -> np.ndarray[Any, Any]:
     return np.stack([part.reshape(len(X), -1) for part in parts], axis=-1)
 
 
-def _open(browser: Browser, folder: Path, page: str, size: str = "desktop") -> Page:
+def _open(browser: Browser, folder: Path, page: str) -> Page:
     path = folder / "patient.html"
     path.write_text(page, encoding="utf-8")
-    opened = open_page(browser, path.as_uri(), size)
+    opened = open_page(browser, path.as_uri())
     assert opened.complaints == []
     assert opened.refused == []
     return opened.page
@@ -194,13 +188,10 @@ def _with_a_formula() -> MixedTobitRegressor:
     return MixedTobitRegressor.from_formula(formula, _visits()[0], upper=10.0, **settings)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_past_visits_are_typed_and_the_forecast_is_a_fan(
-    browser: Browser, tmp_path: Path, size: str
-) -> None:
+def test_past_visits_are_typed_and_the_forecast_is_a_fan(browser: Browser, tmp_path: Path) -> None:
     """A formula names the columns: time is a feature, at past visits too."""
     (new, scores), model = _visits()[1], _with_a_formula()
-    page = _open(browser, tmp_path, render_patient_page(model), size)
+    page = _open(browser, tmp_path, render_patient_page(model))
     page.get_by_label("months of the forecast", exact=True).fill("40")
     page.get_by_label("x", exact=True).fill("0.4")
     for visit, (time, row) in enumerate(zip(new["months"], scores, strict=True), start=1):
@@ -214,8 +205,7 @@ def test_past_visits_are_typed_and_the_forecast_is_a_fan(
     assert [float(text) for text in shown] == pytest.approx(expected, abs=0.06)
     assert page.locator(".score path.fan").count() == 3 * 2
     assert page.locator(".score circle.visit").count() == int((~np.isnan(scores)).sum())
-    assert find_overflow(page) == []
-    assert find_barriers(page) == []
+    assert find_faults(page) == []
     page.get_by_role("button", name="Add a visit").click()
     page.get_by_label("y0, visit 4").fill("5")
     assert page.get_by_label("months, visit 4").get_attribute("aria-invalid") == "true"
@@ -345,15 +335,11 @@ def test_it_names_its_model_and_holds_no_rows(clinic: FittedStudy, page: Page) -
     assert SECRET not in text
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_nothing_overflows_and_nobody_is_shut_out(
-    browser: Browser, tmp_path: Path, size: str
-) -> None:
-    page = _open(browser, tmp_path, render_patient_page(cohort_study()), size)
+def test_nothing_overflows_and_nobody_is_shut_out(browser: Browser, tmp_path: Path) -> None:
+    page = _open(browser, tmp_path, render_patient_page(cohort_study()))
     page.evaluate("document.querySelectorAll('details').forEach((folded) => folded.open = true)")
     page.locator("#field-0").fill("1e6")
-    assert find_overflow(page) == []
-    assert find_barriers(page) == []
+    assert find_faults(page) == []
     assert page.get_by_role("heading", name=HOSTILE_TARGET).count() == 1
     assert page.get_by_label(HOSTILE, exact=True).count() == 1
     assert count_pages(page) == 1

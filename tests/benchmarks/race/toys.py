@@ -60,7 +60,7 @@ def sleep(problem: Problem) -> FittedRidge:
 
 
 METHODS = {
-    NAME: OURS,
+    NAME: Peer(NAME, OURS.fit),  # compiled before
     "ridge": Peer("ridge", fit_ridge),
     "failing": Peer("failing", fail),
     "crashing": Peer("crashing", crash),
