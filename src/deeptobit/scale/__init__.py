@@ -1,7 +1,7 @@
 """Rows beyond memory: sources that are read again for every pass, and sums over them."""
 
 from deeptobit.scale.cluster import DaskRows, predict_lazily
-from deeptobit.scale.csv import TextTable
+from deeptobit.scale.csv import TextTable, csv_to_parquet
 from deeptobit.scale.online import FitOnline
 from deeptobit.scale.parquet import Frame, ParquetRows, ParquetTable
 from deeptobit.scale.rounds import FitByRounds
@@ -31,5 +31,6 @@ __all__ = [
     "Seen",
     "Shift",
     "TextTable",
+    "csv_to_parquet",
     "predict_lazily",
 ]

@@ -1,8 +1,8 @@
-"""Text files of cells, read in bounded memory by pyarrow."""
+"""Text files of cells: read in bounded memory by pyarrow, and copied to Parquet."""
 
 import csv
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +15,10 @@ from deeptobit.arrays import BoolArray
 from deeptobit.extras import require
 from deeptobit.scale.parquet import Frame
 
-_BLOCK_BYTES = 2**24  # of text at a time
+_BLOCK_BYTES = 2**24  # of text at a time; each becomes a row group
 _WHOLE = 2**62  # rows: as many as are read at a time
+# A number with its decimal mark; the id 007 is none.
+_NUMBER = r"^\s*-?((0|[1-9]\d*)([{0}]\d*)?|[{0}]\d+)([eE][+-]?\d+)?\s*$"
 
 
 class _Layout(NamedTuple):
@@ -227,3 +229,74 @@ class TextTable:
             for _ in self._records():
                 pass
             raise ValueError(f"{self._path.name} cannot be read as CSV: {error}") from None
+
+
+def csv_to_parquet(
+    table: TextTable,
+    out: str | os.PathLike[str],
+    *,
+    decimal_comma: bool = False,
+    progress: Callable[[int], None] = lambda rows: None,
+) -> int:
+    r"""Copy a CSV file to a Parquet file in bounded memory.
+
+    The file is read twice: once to see which columns hold numbers and nothing else, once to write
+    them as numbers and the others as text. The Parquet file appears whole or not at all.
+
+    Parameters
+    ----------
+    table : TextTable
+    out : str or Path
+    decimal_comma : bool
+        Whether ``1,5`` stands for 1.5. A column that has both commas and points is not guessed at:
+        it stays text.
+    progress : callable
+        Called with the number of rows that are written.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("id;MMSE\n007;29,5\n012;NA\n")
+    ...     table = TextTable(Path(folder, "a.csv"), separator=";", blanks=["NA"])
+    ...     out = Path(folder, "a.parquet")
+    ...     print(csv_to_parquet(table, out, decimal_comma=True))
+    ...     pd.read_parquet(out)
+    2
+        id  MMSE
+    0  007  29.5
+    1  012   NaN
+    """
+    arrow, compute = require("pyarrow", "app"), require("pyarrow.compute", "app")
+    marks = {name: set(",." if decimal_comma else ".") for name in table.columns}
+    for frame in table.frames(None, _WHOLE):
+        for name, possible in marks.items():
+            for mark in possible.copy():
+                fits = compute.match_substring_regex(frame.cells[name], _NUMBER.format(mark))
+                if compute.all(fits).as_py() is False:
+                    possible.remove(mark)
+    types = {name: arrow.float64() if marks[name] else arrow.string() for name in marks}
+    schema, part, n_rows = arrow.schema(types), Path(f"{os.fspath(out)}.part"), 0
+    try:
+        with require("pyarrow.parquet", "app").ParquetWriter(part, schema) as writer:
+            for frame in table.frames(None, _WHOLE):
+                columns = []
+                for name, column in zip(table.columns, frame.cells.columns, strict=True):
+                    for mark in marks[name]:  # both, if there are only whole numbers
+                        text = compute.utf8_trim_whitespace(column)
+                        column = compute.replace_substring(text, mark, ".")
+                    columns.append(compute.cast(column, types[name]))
+                writer.write_batch(arrow.record_batch(columns, schema=schema))
+                n_rows += len(frame.lines)
+                progress(n_rows)
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
+    return n_rows

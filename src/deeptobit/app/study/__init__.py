@@ -12,7 +12,7 @@ from deeptobit.app.study.data import StudyData, build_data, open_data, read_data
 from deeptobit.app.study.doctor import Finding, diagnose
 from deeptobit.app.study.fitted import FittedStudy, load_fitted, predict_table, save_fitted
 from deeptobit.app.study.fitting import fit_study, make_model
-from deeptobit.app.study.formats import read_table
+from deeptobit.app.study.formats import convert_table, read_table
 from deeptobit.app.study.measures import MEASURES, HeldOut, Measure, Predicted, measure
 from deeptobit.app.study.memory import check_memory
 from deeptobit.app.study.propose import propose_study
@@ -76,6 +76,7 @@ __all__ = [
     "Taskwise",
     "build_data",
     "check_memory",
+    "convert_table",
     "data_of_cohort",
     "data_of_study",
     "diagnose",
