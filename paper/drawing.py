@@ -260,12 +260,13 @@ def _draw_brain(figure: FigureOf) -> Drawn:
     import pandas as pd
 
     data = figure.data
-    values = pd.DataFrame(data["loadings"], index=data["features"], columns=data["names"])
+    names = [f"{name}\n{tasks}" for name, tasks in zip(data["names"], data["tasks"], strict=True)]
+    values = pd.DataFrame(data["loadings"], index=data["features"], columns=names)
     measures = recognise_regions(values.index).measures
     if not measures:
         return Drawn([], "No feature is a region of the cortex: there is no map to draw.")
     try:
-        maps = [draw_brain_maps(values, measure=name, tasks=data["tasks"]) for name in measures]
+        maps = [draw_brain_maps(values, measure=name) for name in measures]
     except MissingExtraError as error:
         return Drawn([], f"The features are regions of the cortex, but {error}.")
     drawn = []

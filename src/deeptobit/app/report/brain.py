@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 # White in the middle, so that 0 and "no value" differ; red and blue survive colour blindness.
 _COLOURS = "RdBu_r"
-_NO_VALUE, _LINE = 0.7, 0.35  # greys
+_NO_VALUE = 0.7  # grey
 _MAPS_WIDTH, _ROW_HEIGHT, _FRAME = 6.3, 1.1, 1.1  # inches
 _LETTER_WIDTH, _LINE_HEIGHT = 0.065, 0.14  # inches
 _LABEL_SIZE, _SMALL = 9, 7.5  # points
@@ -37,7 +36,6 @@ def draw_brain_maps(
     values: pd.DataFrame,
     *,
     measure: str | None = None,
-    tasks: Sequence[str] | None = None,
     stable: pd.DataFrame | None = None,
 ) -> Figure:
     r"""Draw the loadings of components on the cortex, as in Figure 4 of the paper.
@@ -50,11 +48,9 @@ def draw_brain_maps(
     ----------
     values : DataFrame of shape (D, R)
         Loadings v, a row for each feature, named as in :func:`recognise_regions`, and a column
-        for each component. NaN is no value.
+        for each component, whose name may have several lines. NaN is no value.
     measure : str, optional
         What to draw; may be left out if all regions have the same measure.
-    tasks : sequence of R str, optional
-        What each component predicts, in one or more lines under its name.
     stable : DataFrame of shape (D, R), optional
         Which loadings are stable (``subspace_stability().stable()``); the others are drawn pale.
 
@@ -75,7 +71,7 @@ def draw_brain_maps(
     >>> import pandas as pd
     >>> names = ["lh_entorhinal_thickness", "rh_precuneus_thickness", "age"]
     >>> v = pd.DataFrame({"1": [1.0, 0.5, 0.2], "2": [0.0, -3.0, 1.0]}, index=names)
-    >>> figure = draw_brain_maps(v, tasks=["MMSE, ADAS", "MMSE"])
+    >>> figure = draw_brain_maps(v)
     >>> [ax.get_title() for ax in figure.axes[:4]]
     ['left lateral', 'left medial', 'right lateral', 'right medial']
     >>> print(figure.get_supxlabel())
@@ -84,12 +80,11 @@ def draw_brain_maps(
     """
     if values.shape[1] == 0:
         raise ValueError("there is no component to draw: values has no columns")
-    if tasks is not None and len(tasks) != values.shape[1]:
-        raise ValueError(f"tasks has {len(tasks)} entries for {values.shape[1]} components")
     regions = recognise_regions(values.index)
     measure = _chosen_measure(regions, measure)
     by_region = regional_values(values, regions, measure)
-    labels = _labels(values.columns, tasks)
+    names = [str(name).split("\n") for name in values.columns]
+    labels = ["\n".join(_wrapped(line, _LABEL_WIDTH) for line in lines) for lines in names]
     letters = max(len(line) for label in labels for line in label.split("\n"))
     width = _MAPS_WIDTH + letters * _LETTER_WIDTH
     opacity = None
@@ -141,20 +136,12 @@ def _draw_cortex(axes: Any, by_region: FloatArray, opacity: FloatArray | None) -
         painted = 1.0 - opacity[..., None] * (1.0 - painted)
     colours = np.where(np.isnan(by_region)[..., None], _NO_VALUE, painted)
     for column, (side, face) in enumerate(VIEWS):
-        view = cortex_view(side, face)
         axes[0, column].set_title(f"{side} {face}", fontsize=_LABEL_SIZE)
         for ax, of_side in zip(axes[:, column], colours[:, SIDES.index(side)], strict=True):
-            ax.imshow(view.paint(of_side, _LINE))
+            cortex_view(side, face).draw(ax, of_side)
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
             ax.patch.set_visible(False)
-
-
-def _labels(names: pd.Index, tasks: Sequence[str] | None) -> list[str]:
-    """The name of each component, and below it what it predicts."""
-    texts = [""] * len(names) if tasks is None else tasks
-    lines = [[*str(n).splitlines(), *t.splitlines()] for n, t in zip(names, texts, strict=True)]
-    return ["\n".join(_wrapped(line, _LABEL_WIDTH) for line in label) for label in lines]
 
 
 def _note(by_region: FloatArray, regions: Regions, letters: int) -> str:
@@ -185,11 +172,13 @@ def draw_cortex(directions: Directions) -> Cortex | None:
     if not regions.measures:
         return None
     components = in_words(directions)[:_N_COMPONENTS]
-    names = [f"component {component.number} ({component.share})" for component in components]
+    names = [
+        f"component {one.number} ({one.share})\n{', '.join(one.targets[:_N_TASKS])}"
+        for one in components
+    ]
     values = directions.features.iloc[:, :_N_COMPONENTS].set_axis(names, axis=1)
-    tasks = [", ".join(component.targets[:_N_TASKS]) for component in components]
     try:
-        maps = [draw_brain_maps(values, measure=name, tasks=tasks) for name in regions.measures]
+        maps = [draw_brain_maps(values, measure=name) for name in regions.measures]
     except MissingExtraError as error:
         return Cortex([], f"The features are regions of the cortex, but {error}.")
     pictures = []
