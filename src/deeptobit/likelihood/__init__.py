@@ -18,7 +18,6 @@ from deeptobit.likelihood.spread import ScoreGrid, Spread, bend
 from deeptobit.likelihood.student import StudentT
 from deeptobit.likelihood.tasks import (
     NoiseByTask,
-    at_entries,
     at_scores,
     grid_of,
     join_families,
@@ -43,7 +42,6 @@ __all__ = [
     "StudentT",
     "SymmetricNoise",
     "TwoPiece",
-    "at_entries",
     "at_scores",
     "bend",
     "evaluate",

@@ -8,7 +8,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.likelihood.noise import Derivatives, Noise, SymmetricNoise
 from deeptobit.likelihood.normal import piecewise
 from deeptobit.likelihood.spread import ScoreGrid, Spread
@@ -166,20 +166,6 @@ class NoiseByTask:
 
 
 # The noise of some tasks or entries, its spread and its score grid.
-
-
-def at_entries(noise: Noise, where: BoolArray) -> Noise:
-    """The noise of the entries of (..., T) at which a mask is true, as they come out of indexing.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import Gaussian, Logistic
-    >>> noise = NoiseByTask([Gaussian(), Logistic()])
-    >>> where = np.array([[True, False], [True, True]])
-    >>> at_entries(noise, where).variance().round(2)
-    array([1.  , 1.  , 3.29])
-    """
-    return noise.at(np.nonzero(where)[-1]) if isinstance(noise, NoiseByTask) else noise
 
 
 def of_task(noise: Noise, task: int) -> Noise:

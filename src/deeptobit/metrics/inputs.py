@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import BoolArray, FloatArray, refuse_dates, without_mask
-from deeptobit.likelihood import Noise, Predictive, at_entries, of_tasks
+from deeptobit.likelihood import Predictive, of_tasks
 from deeptobit.targets import BoundsLike, CensoredTargets
 
 TargetsLike: TypeAlias = ArrayLike | CensoredTargets
@@ -207,33 +207,10 @@ def combine_tasks(
 # Entries with one recorded value, and the bounds at which it was censored.
 
 
-class Recorded(NamedTuple):
-    """Recorded values of the K entries that have one.
-
-    Attributes
-    ----------
-    known : array of shape (N, T)
-        Where the K entries are: observed, at a bound, or censored at a limit of their own.
-    y, lower, upper : arrays of shape (K,)
-        The value and the bounds in force.
-    on_scale : array of shape (K,)
-        False where an entry is censored at a limit of its own, which is not rounded.
-    """
-
-    known: BoolArray
-    y: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    on_scale: BoolArray
-
-    def predictive(self, noise: Noise, latent: FloatArray, sigma: FloatArray) -> Predictive:
-        """Predictive distributions of the K entries, from latent and sigma of shape (N, T)."""
-        at, ends = self.known, (self.lower, self.upper)
-        return Predictive(at_entries(noise, at), latent[at], sigma[at], *ends)
-
-
-def recorded(targets: CensoredTargets) -> Recorded:
-    """The entries with one recorded value.
+def recorded(
+    targets: CensoredTargets, latent: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Recorded values and the bounds in force, each (N, T); elsewhere a value inside the bounds.
 
     An entry that is left-censored at a limit c of its own (not at the bound of the scale) was
     recorded as max(c, y): c is its lower bound. The right side is the mirror image.
@@ -241,27 +218,20 @@ def recorded(targets: CensoredTargets) -> Recorded:
     Examples
     --------
     >>> low, high = [[2.0], [-np.inf]], [[2.0], [0.5]]
-    >>> recorded(CensoredTargets.from_intervals(low, high, lower=0)).lower
+    >>> y, lower, upper = recorded(
+    ...     CensoredTargets.from_intervals(low, high, lower=0), np.zeros((2, 1))
+    ... )
+    >>> lower.ravel()
     array([0. , 0.5])
     """
-    known = targets.has_value
-    y = targets.values[known]
-    scale_lower, scale_upper = bounds_at(targets, known)
-    outside = (y < scale_lower) | (y > scale_upper)
-    for row, task in np.argwhere(known)[outside][:1].tolist():
+    y, lower, upper = targets.values, targets.lower_bounds, targets.upper_bounds
+    for row, task in np.argwhere((y < lower) | (y > upper))[:1].tolist():
         raise ValueError(
-            f"target {targets.names[task]!r}: the value {targets.values[row, task]:g} in row {row} "
+            f"target {targets.names[task]!r}: the value {y[row, task]:g} in row {row} "
             "lies outside the bounds of its scale, where the predictive distribution has no mass"
         )
-    lower = np.where(targets.at_lower[known], y, scale_lower)
-    upper = np.where(targets.at_upper[known], y, scale_upper)
-    return Recorded(known, y, lower, upper, (lower == scale_lower) & (upper == scale_upper))
-
-
-def bounds_at(targets: CensoredTargets, known: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Bounds in force of the K entries where ``known``, each of shape (K,)."""
-    ends = np.broadcast_arrays(targets.lower_bounds, targets.upper_bounds, known)
-    return ends[0][known], ends[1][known]
+    y = np.where(targets.has_value, y, np.clip(latent, lower, upper))
+    return y, np.where(targets.at_lower, y, lower), np.where(targets.at_upper, y, upper)
 
 
 # Some of the targets.

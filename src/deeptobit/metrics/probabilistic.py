@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deeptobit.arrays import FloatArray, check_count
-from deeptobit.likelihood import Noise, Predictive, at_entries, resolve_noise
+from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import inputs
 from deeptobit.metrics.inputs import Multioutput, TargetsLike
 from deeptobit.targets import BoundsLike
@@ -65,10 +65,11 @@ def censored_log_score(
     targets, eta, scale = inputs.read_forecast(Y, latent, sigma, lower, upper)
     known = ~targets.missing
     weights = inputs.read_entry_weights(sample_weight, known, targets.names)
-    family = at_entries(resolve_noise(noise), known)
-    predictive = Predictive(family, eta[known], scale[known], *inputs.bounds_at(targets, known))
-    losses = np.full(targets.shape, np.nan)
-    losses[known] = -predictive.log_density(targets.low[known], targets.high[known])
+    bounds = targets.lower_bounds, targets.upper_bounds
+    low, high = (
+        np.where(known, ends, np.clip(eta, *bounds)) for ends in (targets.low, targets.high)
+    )
+    losses = -Predictive(resolve_noise(noise), eta, scale, *bounds).log_density(low, high)
     return inputs.combine_tasks(inputs.average_rows(losses, weights), multioutput, targets.names)
 
 
@@ -119,10 +120,9 @@ def crps(
     0.3586
     """
     targets, eta, scale = inputs.read_forecast(Y, latent, sigma, lower, upper)
-    entries = inputs.recorded(targets)
-    weights = inputs.read_entry_weights(sample_weight, entries.known, targets.names)
-    losses = np.full(targets.shape, np.nan)
-    losses[entries.known] = entries.predictive(resolve_noise(noise), eta, scale).crps(entries.y)
+    y, *bounds = inputs.recorded(targets, eta)
+    weights = inputs.read_entry_weights(sample_weight, targets.has_value, targets.names)
+    losses = Predictive(resolve_noise(noise), eta, scale, *bounds).crps(y)
     return inputs.combine_tasks(inputs.average_rows(losses, weights), multioutput, targets.names)
 
 
@@ -186,16 +186,17 @@ def pit(
     """
     targets, eta, scale = inputs.read_forecast(Y, latent, sigma, lower, upper)
     steps = inputs.read_scale(0.0 if step is None else step, targets, "step", may_be_zero=True)
-    entries = inputs.recorded(targets)
-    predictive = entries.predictive(resolve_noise(noise), eta, scale)
-    half = np.where(entries.on_scale, 0.5 * steps[entries.known], 0.0)
-    below, _ = predictive.cdf(entries.y - half)
-    _, up_to = predictive.cdf(entries.y + half)
+    y, lower, upper = inputs.recorded(targets, eta)
+    predictive = Predictive(resolve_noise(noise), eta, scale, lower, upper)
+    # A limit of an entry's own is not rounded.
+    on_scale = (lower == targets.lower_bounds) & (upper == targets.upper_bounds)
+    half = np.where(on_scale, 0.5 * steps, 0.0)
+    below, _ = predictive.cdf(y - half)
+    _, up_to = predictive.cdf(y + half)
     if not isinstance(random_state, (np.random.Generator, np.random.RandomState)):
         random_state = np.random.default_rng(random_state)
-    known_draws = random_state.uniform(size=targets.shape)[entries.known]
-    transformed = np.full(targets.shape, np.nan)
-    transformed[entries.known] = below + known_draws * (up_to - below)
+    draws = random_state.uniform(size=targets.shape)
+    transformed = np.where(targets.has_value, below + draws * (up_to - below), np.nan)
     return transformed[:, 0] if targets.one_dimensional else transformed
 
 
