@@ -3,6 +3,7 @@
 import socket
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import nibabel
 import numpy as np
@@ -52,7 +53,8 @@ def rendered(view: View, colours: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Ten pixels per millimetre, from the lowest vertex on the left; row 0 is at the bottom."""
     size = 10 * np.ptp(view.points, axis=0)
     figure = Figure((size / 100).tolist(), dpi=100)
-    canvas, ax = FigureCanvasAgg(figure), figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    canvas: Any = FigureCanvasAgg(figure)
+    ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     view.draw(ax, colours)
     low, high = view.points.min(axis=0), view.points.max(axis=0)
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="auto")

