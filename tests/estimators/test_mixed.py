@@ -562,7 +562,7 @@ def test_an_outcome_that_never_changes_within_people_has_the_least_noise() -> No
     still = np.maximum(X[:, 0] + rng.normal(size=40)[people], -1.0)
     moving = X[:, 0] + rng.normal(size=120)
     model = MixedTobitRegressor(lower=[-1.0, None])
-    with pytest.warns(UserWarning, match="'y0' hardly change between visits of a person"):
+    with pytest.warns(UserWarning, match="'y0' hardly changes? between visits of a person"):
         model.fit(X, np.column_stack([still, moving]), groups=people, time=X[:, 1])
     assert model.sigma_[0] == pytest.approx(1e-3 * still.std(), rel=0.3)
     assert np.isfinite(model.summary().loc[["y0", "y1"]].to_numpy()).all()

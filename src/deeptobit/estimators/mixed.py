@@ -201,9 +201,11 @@ class MixedTobitRegressor(VisitRegressor):
         self._trained = mixed.FittedMixed(solution, units.report)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(kinds, targets)
-        if still := [targets.names[task] for task in units.active[solution.without_noise]]:
+        still = [targets.names[task] for task in units.active[solution.without_noise]]
+        if still and rows.twice:
+            change = "changes" if len(still) == 1 else "change"
             warn(
-                f"{listed(still)} hardly change between visits of a person: the noise is at its "
+                f"{listed(still)} hardly {change} between visits of a person: the noise is at its "
                 f"floor of {mixed.SIGMA_FLOOR:g} standard deviations"
             )
         if not solution.converged:
