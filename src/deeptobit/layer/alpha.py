@@ -255,7 +255,8 @@ def _rotations(U: FloatArray) -> FloatArray:
     for turn, (one, other) in zip(turned, pairs, strict=True):
         turn[:, one], turn[:, other] = U[:, other], -U[:, one]
     turned = turned.reshape(len(pairs), U.size)
-    return turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-300)
+    length: FloatArray = np.linalg.norm(turned, axis=1, keepdims=True)
+    return turned / np.maximum(length, 1e-300)
 
 
 def score_correlation(evaluation: SubspaceEvaluation) -> FloatArray:

@@ -111,5 +111,5 @@ def test_compressed_files_of_spss_are_the_same_table(tmp_path: Path) -> None:
     for path in (tmp_path / "a.sav", tmp_path / "a.zsav"):
         _write_sav(_cohort(), path)
         tables.append(read_table(path))
-    for name in _cohort():
+    for name in tables[0].columns:
         assert tables[1].text(name).tolist() == tables[0].text(name).tolist()
