@@ -69,17 +69,18 @@ class OlsenProblem:
         u_u, u_tau = np.empty((2, self.features.n_samples, len(tasks)), dtype=np.float32)
         by_latent, by_tau = np.zeros((len(point) - 1, len(tasks))), (ridge * z**2).sum(axis=0)
         value, tau_tau = 0.5 * by_tau, by_tau.copy()
+        slopes, offset = z * sigma, intercept * sigma
         for rows, block in self.features.blocks():
-            latent = block @ (z * sigma)
-            latent += intercept * sigma
+            latent = block @ slopes
+            latent += offset
             low, high = (ends[rows][:, tasks] for ends in self._ends)
             at = likelihood.evaluate(self.noise, low, high, latent, sigma)
             weight = self.weight[rows]
             share = weight[:, None]
-            pull, by_log_sigma = at.latent * share, weight @ at.log_sigma
             value += weight @ at.nll
-            by_latent[:-1] += block.adjoint(pull)
-            by_latent[-1] += pull.sum(axis=0)
+            by_latent[:-1] += block.adjoint(at.latent * share)
+            by_latent[-1] += weight @ at.latent
+            by_log_sigma = weight @ at.log_sigma
             # At a fixed line the latent stays, and log σ falls by τ.
             by_tau -= by_log_sigma
             tau_tau += by_log_sigma + weight @ at.log_sigma_log_sigma
@@ -149,17 +150,16 @@ class Evaluation:
     def hessian_product(self, direction: FloatArray) -> FloatArray:
         """Hessian of each task's objective times its column of ``direction``."""
         direction = direction * self.free
-        delta, epsilon, tau = direction[:-2], direction[-2], direction[-1]
-        rough_epsilon, rough_tau = epsilon.astype(np.float32), tau.astype(np.float32)
+        delta, tau, rough = direction[:-2], direction[-1], direction.astype(np.float32)
         ridge = self.problem.features.ridge[:, None]
         by_tau = (ridge * self.z * delta).sum(axis=0) + self.tau_tau * tau
         product = np.vstack([ridge * (delta + self.z * tau), np.zeros_like(tau), by_tau])
         for rows, block in self.problem.features.blocks(single=True):
-            along = block @ delta
-            along += rough_epsilon
+            along = block @ rough[:-2]
+            along += rough[-2]
             product[-1] += np.einsum("it,it->t", self.u_tau[rows], along)
             along *= self.u_u[rows]
-            along += self.u_tau[rows] * rough_tau
+            along += self.u_tau[rows] * rough[-1]
             product[:-2] += block.adjoint(along)
             product[-2] += along.sum(axis=0)
         return product * self.free

@@ -167,23 +167,23 @@ def fill_latent(
         In the order of ``Derivatives``.
     """
     closed = 0
-    log_sigma = np.log(sigma)
+    precision, log_sigma = 1.0 / sigma, np.log(sigma)
     for row in range(latent.shape[0]):
         for task in range(latent.shape[1]):
             start, end, eta = low[row, task], high[row, task], latent[row, task]
             if _is_closed(start, end):
                 closed += 1
                 continue
-            precision = 1.0 / sigma[task]
+            scale = precision[task]
             z, nll, slope, curvature, observed = open_entry(
-                (start - eta) * precision, (end - eta) * precision
+                (start - eta) * scale, (end - eta) * scale
             )
             bend = z * curvature - slope
             out[0, row, task] = nll + observed * log_sigma[task]
-            out[1, row, task] = slope * precision
+            out[1, row, task] = slope * scale
             out[2, row, task] = observed + z * slope
-            out[3, row, task] = curvature * precision * precision
-            out[4, row, task] = bend * precision
+            out[3, row, task] = curvature * scale * scale
+            out[4, row, task] = bend * scale
             out[5, row, task] = z * bend
     return closed
 
