@@ -148,12 +148,12 @@ def truncated_moments(
     .. math:: E[\varepsilon] = -\partial_\eta \mathrm{nll},\qquad
         \mathrm{Var}[\varepsilon] = 1 - \partial_\eta^2 \mathrm{nll}
 
-    An observed entry has variance 0, one of which nothing is known has mean 0 and variance 1.
+    An observed entry has variance 0; a missing one has mean 0 and variance 1.
 
     Parameters
     ----------
     low, high : arrays of shape (N, T)
-        NaN ends where nothing is known.
+        NaN where missing.
     latent : array of shape (N, T)
         η, in units of σ.
     sigma : array of shape (T,)

@@ -6,7 +6,6 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from deeptobit.arrays import BoolArray, FloatArray
@@ -209,27 +208,45 @@ def fill_missing(residual: FloatArray, missing: BoolArray, precision: FloatArray
             right[i] = 0.0
             for task in range(n_tasks):
                 right[i] -= precision[tasks[i], task] * residual[row, task]
-        _solve(precision, tasks[:n_missing], root, right)
+            for j in range(i + 1):
+                root[i, j] = precision[tasks[i], tasks[j]]
+        cholesky(root, n_missing)
+        solve_lower(root, right, n_missing)
+        solve_upper(root, right, n_missing)
         for i in range(n_missing):
             residual[row, tasks[i]] = right[i]
 
 
+# Cholesky decompositions of small matrices, which NumPy's calls would outweigh.
+
+
 @jit
-def _solve(
-    precision: FloatArray, tasks: NDArray[np.int64], root: FloatArray, right: FloatArray
-) -> None:
-    """Solve with the submatrix of ``precision`` of some tasks, by Cholesky decomposition."""
-    n = len(tasks)
-    for i in range(n):
+def cholesky(matrix: FloatArray, size: int) -> float:
+    """Decompose the leading block in place, lower triangle; returns half its log determinant."""
+    half = 0.0
+    for i in range(size):
         for j in range(i + 1):
-            rest = precision[tasks[i], tasks[j]]
+            rest = matrix[i, j]
             for k in range(j):
-                rest -= root[i, k] * root[j, k]
-            root[i, j] = np.sqrt(rest) if i == j else rest / root[j, j]
+                rest -= matrix[i, k] * matrix[j, k]
+            matrix[i, j] = math.sqrt(rest) if i == j else rest / matrix[j, j]
+        half += math.log(matrix[i, i])
+    return half
+
+
+@jit
+def solve_lower(root: FloatArray, vector: FloatArray, size: int) -> None:
+    """Solve with the lower triangle, in place."""
+    for i in range(size):
         for k in range(i):
-            right[i] -= root[i, k] * right[k]
-        right[i] /= root[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            right[i] -= root[k, i] * right[k]
-        right[i] /= root[i, i]
+            vector[i] -= root[i, k] * vector[k]
+        vector[i] /= root[i, i]
+
+
+@jit
+def solve_upper(root: FloatArray, vector: FloatArray, size: int) -> None:
+    """Solve with the transposed lower triangle, in place."""
+    for i in range(size - 1, -1, -1):
+        for k in range(i + 1, size):
+            vector[i] -= root[k, i] * vector[k]
+        vector[i] /= root[i, i]
