@@ -162,7 +162,7 @@ def _fit_path(
     watch: Callable[[int], None] | None,
 ) -> _Path:
     started = perf_counter()
-    with one_blas_thread():
+    with one_blas_thread():  # here too: a job in another process has a limit of its own
         rows = fold.train
         problem = EvidenceProblem.build(
             X[rows], held_out.targets[rows], held_out.weight[rows], **units, overwrite=True
@@ -187,18 +187,17 @@ def _fit_again(
     """
     members, priors = [], []
     table = weights.reshape(len(PATH), len(strengths))
-    with one_blas_thread():
-        for prior, row, states in zip(
-            PATH, table, zip(*(done.states for done in paths), strict=True), strict=True
-        ):
-            wanted = list(compress(strengths, row > 0.0))
-            if wanted:
-                state = path.mean_state(problem, states)
-                members += path.fit_members(problem, state, prior, wanted)
-                state = replace(state, spectrum=state.spectrum.without_directions())
-                shares = compress(row.tolist(), row > 0.0)
-                found = zip(wanted, shares, strict=True)
-                priors += [WeighedPrior(prior, each, share, state) for each, share in found]
+    for prior, row, states in zip(
+        PATH, table, zip(*(done.states for done in paths), strict=True), strict=True
+    ):
+        wanted = list(compress(strengths, row > 0.0))
+        if wanted:
+            state = path.mean_state(problem, states)
+            members += path.fit_members(problem, state, prior, wanted)
+            state = replace(state, spectrum=state.spectrum.without_directions())
+            shares = compress(row.tolist(), row > 0.0)
+            found = zip(wanted, shares, strict=True)
+            priors += [WeighedPrior(prior, each, share, state) for each, share in found]
     return average(members, weights[weights > 0.0]), priors
 
 

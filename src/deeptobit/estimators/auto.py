@@ -25,7 +25,7 @@ from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.network import Trees, concatenate, latents
-from deeptobit.runtime import time_left
+from deeptobit.runtime import one_blas_thread, time_left
 
 MEMBERS = ("stack", "trees", "deeper")
 _VARIANCES = {
@@ -144,15 +144,16 @@ class AutoTobitRegressor(SearchRegressor):
             raise ValueError(
                 f"noise is that of {len(self.noise.families)} target(s), but y has {n_tasks}"
             )
-        stack = self._fit_stack(search, search.X) if "stack" in members else None
-        trees = self._try_trees(search, stack) if "trees" in members else None
-        forest, best, deeper = None, stack, None
-        if trees is not None and trees.beats(stack):
-            forest, best = trees.forest, trees.stack
-        elif trees is not None and stack is None:
-            best = stack = self._fit_stack(search, search.X)  # no tree was worth growing
-        if "deeper" in members and search.bounded:
-            deeper = self._try_network(search, best)
+        with one_blas_thread():
+            stack = self._fit_stack(search, search.X) if "stack" in members else None
+            trees = self._try_trees(search, stack) if "trees" in members else None
+            forest, best, deeper = None, stack, None
+            if trees is not None and trees.beats(stack):
+                forest, best = trees.forest, trees.stack
+            elif trees is not None and stack is None:
+                best = stack = self._fit_stack(search, search.X)  # no tree was worth growing
+            if "deeper" in members and search.bounded:
+                deeper = self._try_network(search, best)
         if best is None and deeper is None:
             raise ValueError(
                 "no target has a bound, so that a deeper network is linear; set lower or upper, or "
