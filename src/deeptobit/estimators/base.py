@@ -201,12 +201,9 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         ('y1', 'predicted, E[y|x]', 'observed')
         """
         targets, predictive = self._compared(X, y)
-        bounds = {"lower": targets.entry_lower, "upper": targets.entry_upper}
-        low, high = (
-            end.reshape(targets.shape) for end in self.predict_interval(X, coverage, **bounds)
-        )
         tasks = self._read_target(target)
-        shown = (array[:, tasks] for array in (predictive.mean(), low, high))
+        parts = predictive.mean(), *self._interval(predictive, coverage)
+        shown = (part[:, tasks] for part in parts)
         targets = some_targets(targets, tasks)
         return plots.draw_predictions(targets, *shown, coverage=coverage, ax=ax)
 
@@ -248,12 +245,11 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         >>> [panel.get_ylabel() for panel in ax.child_axes]
         ['entries', 'share at the bound', 'share of 600 entries']
         """
-        targets, predictive = self._compared(X, y)
-        tasks = self._read_target(target)
-        steps = None if step is None else np.broadcast_to(step, targets.shape[1:])[tasks]
-        shown = some_targets(targets, tasks), some_predictive(predictive, tasks)
+        shown = self._compared_of(target, X, y)
+        if step is not None:
+            step = np.broadcast_to(step, len(self.target_names_))[self._read_target(target)]
         return plots.draw_calibration(
-            *shown, n_bins=n_bins, step=steps, random_state=random_state, ax=ax
+            *shown, n_bins=n_bins, step=step, random_state=random_state, ax=ax
         )
 
     def residuals(self, X: Any, y: Any, *, random_state: int = 0) -> FloatArray:
@@ -319,9 +315,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         >>> [panel.get_xlabel() for panel in ax.child_axes]
         ['predicted score, in units of its spread', 'normal quantile']
         """
-        targets, predictive = self._compared(X, y)
-        tasks = self._read_target(target)
-        shown = some_targets(targets, tasks), some_predictive(predictive, tasks)
+        shown = self._compared_of(target, X, y)
         return plots.draw_diagnostics(*shown, random_state=random_state, ax=ax)
 
     def plot_layers(self, X: Any, y: Any, *, ax: Axes | None = None) -> Axes:
@@ -464,6 +458,13 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             names, steps = self.target_names_, history["n_iter"]
             return plots.draw_steps(names, steps, history["converged"], ax=ax)
         return plots.draw_convergence(history, ax=ax)
+
+    def _compared_of(
+        self, target: str | int | None, X: Any, y: Any
+    ) -> tuple[CensoredTargets, Predictive]:
+        """Outcomes and predictive distributions of the targets to draw."""
+        (targets, predictive), tasks = self._compared(X, y), self._read_target(target)
+        return some_targets(targets, tasks), some_predictive(predictive, tasks)
 
     def _read_target(self, target: str | int | None) -> list[int]:
         """The numbers of the targets to draw."""
