@@ -135,7 +135,7 @@ def fit_stack(
         noise=noise,
         alpha=layer.alpha,
         weights=weights,
-        settings=[member.settings for member in paths[0].members],
+        settings=[path.settings(prior, strength) for prior in PATH for strength in strengths],
         member_scores=_member_scores(held_out, X, paths, moments, scoring),
         row_scores=[held_out.row_scores(f, z, mean.sigma, scoring) for f, z, mean in scored],
         fit_times=np.array([done.seconds for done in paths]),
@@ -248,7 +248,7 @@ def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceM
         for name in ("coef", "intercept", "sigma")
     }
     alpha = float(np.exp(weights @ np.log([member.alpha for member in chosen])))
-    return EvidenceMember(**mean, alpha=alpha, settings={})
+    return EvidenceMember(**mean, alpha=alpha)
 
 
 def _member_scores(
@@ -387,7 +387,7 @@ class StackDraws:
             centre = np.zeros_like(state.coef)
             if not around_zero:
                 centre = _draw_centre(problem, state, prior, random)
-            found = path.to_user(problem, _fit_around(problem, state, prior, centre), {})
+            found = path.to_user(problem, _fit_around(problem, state, prior, centre))
         U, intercept = self.recalibration.apply(np.eye(len(found.sigma)), found.intercept)
         return (NetworkLayer(U, found.coef, intercept, self.recalibration.sigma),)
 

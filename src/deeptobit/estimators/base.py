@@ -25,7 +25,6 @@ from deeptobit.likelihood import Noise, Predictive
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
 from deeptobit.targets import CensoredTargets
 
-# Why a model may have no convergence to show, by its solver.
 _FEWEST = 20  # values between the bounds, from which a target is recalibrated
 
 
@@ -60,12 +59,12 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
                 "partial_fit"
             )
         raise ValueError(
-            "inference looks back at the training data, which are never stored with a saved "
-            "model; fit again, or keep its result beside the model"
+            "inference uses the training data, which are never stored with a saved model; fit "
+            "again, or keep its result beside the model"
         )
 
     def recalibrate(self, X: Any, y: Any, *, lower: Limits = None, upper: Limits = None) -> Self:
-        r"""A copy whose level, slope and σ are those of other rows, such as those of another site.
+        r"""A copy whose level, slope and σ fit other rows, such as those of another site.
 
         The latent score η of every target becomes a + cη, its noise scale σ', by penalised
         likelihood: c has a prior around 1. Effects of features keep their proportions. A target
@@ -105,12 +104,12 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         """Save to one file, which :func:`deeptobit.load` reads: arrays and JSON, no pickle.
 
         Parameters and everything fitted are stored. Training data are not: inference such as
-        ``summary`` looks back at them and is not available after loading. A loaded model that
+        ``summary`` needs them and is not available after loading. A loaded model that
         had learned by ``partial_fit`` goes on as from a fitted one. An older file is replaced
         once the new one is complete.
 
-        Noise of your own, or another object that would have to be
-        executed on loading is a ``TypeError`` that names it.
+        A noise family of your own, or any other object that would have to be executed on loading,
+        is a ``TypeError`` that names it.
 
         Parameters
         ----------
@@ -255,9 +254,9 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
     def residuals(self, X: Any, y: Any, *, random_state: int = 0) -> FloatArray:
         r"""Randomised quantile residuals Φ⁻¹(u), (N, T): standard normal if the model is right.
 
-        u is the place of y in its predictive distribution. Where that has mass, at a bound or a
-        whole score, u is drawn evenly from the mass (Dunn and Smyth, 1996), so that censored
-        outcomes have residuals like all others.
+        u is the value of the predictive distribution function at y. Where that jumps, at a bound
+        or a whole score, u is drawn uniformly from the jump (Dunn and Smyth, 1996), so that
+        censored outcomes have residuals like all others.
 
         Parameters
         ----------

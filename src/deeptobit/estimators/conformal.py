@@ -230,8 +230,8 @@ class ConformalMixin(PredictiveRegressor):
     ) -> tuple[FloatArray, FloatArray]:
         """Central intervals that hold y with at least the given probability, each end (N, T).
 
-        As far as the model is true; after :meth:`calibrate_intervals` whether or not it is.
-        ``predict_quantile`` always answers by the model.
+        They do so if the model is right, and after :meth:`calibrate_intervals` even if it is wrong.
+        ``predict_quantile`` always follows the model.
         """
         low, high = self._interval(self._predictive(X, lower, upper), coverage)
         return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
@@ -249,7 +249,7 @@ class ConformalMixin(PredictiveRegressor):
     def predict_distribution(
         self, X: Any, coverage: float = 0.9, *, lower: Limits = None, upper: Limits = None
     ) -> pd.DataFrame:
-        """What is predicted of every entry, as a table with one row per row of X and target.
+        """Everything that is predicted of an entry, as a table: a row for each row of X and target.
 
         Parameters
         ----------
@@ -264,10 +264,10 @@ class ConformalMixin(PredictiveRegressor):
         DataFrame of N·T rows
             ``mean`` E[y|x], ``low`` and ``high``, the ends of the interval, ``p_lower`` and
             ``p_upper``, the probabilities of the bounds, and ``outside_the_data``: whether a
-            feature of the row is further out than the training rows, by their 1st and 99th
-            percentile. It is missing for models of sparse rows, streams and fewer than 20 rows,
-            which have no percentiles. The index has the index of X, or the number of the row, and
-            the target.
+            feature of the row lies far outside the training rows, judged by their 1st and 99th
+            percentiles. This is missing where percentiles are not known: for sparse rows, streams
+            and fewer than 20 rows. The index holds that of X, or the number of the row, and the
+            target.
 
         Examples
         --------
@@ -317,18 +317,18 @@ class ConformalMixin(PredictiveRegressor):
         .. math:: c \le P(y \in \mathrm{interval}) \;(\le c + 1/(n + 1) \text{ without bounds}),
 
         on average over rows and calibration sets, however wrong the noise, σ or the coefficients.
-        With outcomes at a bound the intervals hold more than c, as those of a true model do.
+        Where outcomes are at a bound, intervals cover more than c, as those of the true model do.
 
         The promise is about y as recorded: predict with the same kind of limits as are given here.
         Visits of one person are not exchangeable with a new person's; calibrate on one visit each.
-        Fitting again forgets the calibration.
+        A new fit discards the calibration.
 
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n, D)
         y : array, DataFrame or CensoredTargets of shape (n,) or (n, T)
-            Missing entries are left out; of an entry known as an interval the whole must be held,
-            which errs on the safe side.
+            Missing entries are left out. An entry that is known as an interval counts as covered
+            only if all of it is, which is conservative.
         lower, upper : arrays of shape (n, T), optional
             Bounds per entry.
 
