@@ -279,7 +279,7 @@ def test_with_people_a_file_predicts_the_same(tmp_path: Path) -> None:
     again = load(tmp_path / "mixed.model")
     ours = again.predict(COHORT.X, groups=COHORT.person)
     np.testing.assert_array_equal(ours, MODEL.predict(COHORT.X, groups=COHORT.person))
-    with pytest.raises(ValueError, match="looks back at the training data"):
+    with pytest.raises(ValueError, match="uses the training data"):
         again.summary()
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
-from joblib import cpu_count
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from scipy.special import ndtri
@@ -411,18 +411,15 @@ def read_threads(n_jobs: Any) -> int:
 
     Examples
     --------
-    >>> read_threads(None), read_threads(3), read_threads(-1) == cpu_count()
+    >>> read_threads(None), read_threads(3), read_threads(-1) >= 1
     (1, 3, True)
     """
-    if n_jobs is None:
-        return 1
-    if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or int(n_jobs) == 0):
         raise ValueError(
             f"n_jobs must be a whole number other than 0, or None; got {n_jobs!r}; -1 takes all "
             "cores"
         )
-    given = int(n_jobs)
-    return given if given > 0 else max(1, int(cpu_count()) + 1 + given)
+    return int(effective_n_jobs(n_jobs))
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:

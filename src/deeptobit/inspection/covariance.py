@@ -71,7 +71,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class FittedModel(ABC):
-    """A model at its optimum, with the data it was fitted to: what inference looks back at."""
+    """A model at its optimum, with the data it was fitted to, as inference needs them."""
 
     problem: OlsenProblem | SubspaceProblem
     total_weight: float

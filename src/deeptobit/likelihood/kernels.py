@@ -147,7 +147,7 @@ def open_entry(a: float, b: float) -> tuple[float, float, float, float, float]:
 
 
 @jit_inside
-def _is_closed(start: float, end: float) -> bool:
+def is_closed(start: float, end: float) -> bool:
     """Whether an interval has two finite ends: rare, so the NumPy path serves them."""
     return start < end and not math.isinf(start) and not math.isinf(end)
 
@@ -170,7 +170,7 @@ def fill_latent(
     for row in range(latent.shape[0]):
         for task in range(latent.shape[1]):
             start, end, eta = low[row, task], high[row, task], latent[row, task]
-            if _is_closed(start, end):
+            if is_closed(start, end):
                 closed += 1
                 continue
             scale = precision[task]
