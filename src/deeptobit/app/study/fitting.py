@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.utils.validation import has_fit_parameter
 
 from deeptobit import auto, estimators
 from deeptobit.app.study import config
@@ -34,11 +35,12 @@ def fit_rows(
     model: StudyModel, data: StudyData, time: FloatArray | None = None, rows: Any = slice(None)
 ) -> None:
     """Fit a model to some rows of the data, on one core."""
-    options: dict[str, Any] = {"groups": None if data.groups is None else data.groups[rows]}
-    if isinstance(model, estimators.MixedTobitRegressor):
-        options["time"] = None if time is None else time[rows]
-    elif not isinstance(model, estimators.AutoTobitRegressor | estimators.SubspaceNetworkCV):
-        options = {}
+    given = {"groups": data.groups, "time": time}
+    options: dict[str, Any] = {
+        name: values[rows]
+        for name, values in given.items()
+        if values is not None and has_fit_parameter(model, name)
+    }
     with one_blas_thread():
         model.fit(data.X.iloc[rows], data.targets[rows], **options)
 
@@ -76,7 +78,7 @@ def predict_test_rows(
     """Predictions of a fitted model, and of the null model of its training rows."""
     predictive = predict_rows(model, X, targets.lower_bounds, targets.upper_bounds, groups)
     stages = [predictive.mean()]
-    if not isinstance(model, estimators.TobitRegressor | estimators.MixedTobitRegressor):
+    if hasattr(model, "staged_predict"):
         by_row: dict[str, Any] = {"lower": targets.entry_lower, "upper": targets.entry_upper}
         stages = list(model.staged_predict(X, **by_row))
     with warnings.catch_warnings():
