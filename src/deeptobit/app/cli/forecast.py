@@ -33,11 +33,9 @@ def forecast(
         opened = studies.open_data(fitted.study, data)
         coverage = coverage or fitted.study.evaluation.coverage
         found = studies.visits.forecast_table(fitted, opened.read(), ahead, coverage)
-    studies.write_table(found, path, opened.dialect)
+    studies.write_table(found, path, opened.dialect, raw=False)
     n_people = len(found) // (len(ahead) * len(fitted.model.target_names_))
-    if as_json:
-        written = {"forecasts": str(path), "people": n_people, "at": ahead, "coverage": coverage}
-        common.print_json({**written, "columns": [str(name) for name in found.columns]})
-        return
-    about = f"{n_people} people, {len(ahead)} horizon(s), {coverage:.0%} intervals."
-    common.print_written(Console(), path, f": {about}")
+    facts = {"forecasts": str(path), "people": n_people, "at": ahead, "coverage": coverage}
+    facts |= {"columns": [str(name) for name in found.columns]}
+    rest = f": {n_people} people, {len(ahead)} horizon(s), {coverage:.0%} intervals."
+    common.tell_written(as_json, facts, path, rest)

@@ -390,12 +390,12 @@ def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_table(
-    table: pd.DataFrame, path: Path, dialect: Dialect | None = None, *, raw: bool = False
+    table: pd.DataFrame, path: Path, dialect: Dialect | None = None, *, raw: bool = True
 ) -> None:
     r"""Write a table without its index, in the format of the suffix.
 
-    Text that a spreadsheet would run as a formula gets a quote before it in a text file, unless it
-    is to stay ``raw``.
+    If not ``raw``, text that a spreadsheet would run as a formula gets a quote before it in a text
+    file.
 
     Examples
     --------

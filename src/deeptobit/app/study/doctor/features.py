@@ -213,7 +213,7 @@ def _same_rows(case: Case) -> BoolArray:
 
 # Features that tell the outcome, and features that tell each other.
 
-_MOST_ROWS = 10_000  # that correlations are computed from
+_MOST_ROWS = 5000  # that correlations are computed from
 _NEAR = 0.98  # correlation, or held-out R²
 _FEWEST = 10  # rows
 
