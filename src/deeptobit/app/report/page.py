@@ -66,7 +66,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     reliability = words.reliability_words(at_bounds)
     errors = pictures.layer_errors(held_out, table)
     deep = errors.size > 0 and len(errors) > 1  # one layer has nothing to compare
-    components = effects.shared_directions(model, _N_COMPONENTS, rare)
+    components = effects.shared_directions(model, _N_COMPONENTS, rare, fitted.stable)
     cosines = effects.task_cosines(model)
     similarity = effects.similarity_words(cosines)
     with pictures.drawing():
@@ -99,6 +99,8 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "reliability_words": reliability,
         "layer_words": words.layer_words(errors) if deep else "",
         "effects": effects.effect_rows(fitted, rare),
+        "interval_words": words.interval_words(fitted),
+        "stable_words": effects.stable_words(components),
         "parts": effects.part_rows(fitted, table),
         "methods": words.methods_paragraph(fitted, table, min_count),
         "trajectory_words": pictures.TRAJECTORY_WORDS,

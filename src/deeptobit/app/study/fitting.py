@@ -18,7 +18,7 @@ from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import Encoder, StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts
+from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts, stable_loadings
 from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.tables import StudyError
@@ -313,9 +313,8 @@ def fit_study(
     seconds = perf_counter() - started
     tested = np.sort(np.concatenate([fold.test for fold in folds]))
     labels = None if groups is None else (str(study.data.group), groups[tested])
-    fitted = describe_fit(
-        study, model, data.encoder, data.X, held_out, (*findings, *too_good(held_out), *warned)
-    )
+    found = (*findings, *too_good(held_out), *warned)
+    fitted = describe_fit(study, model, data.encoder, data.X, held_out, found, groups, n_jobs)
     return replace(
         fitted,
         n_groups=None if groups is None else len(set(groups)),
@@ -333,10 +332,13 @@ def describe_fit(
     X: pd.DataFrame,
     held_out: HeldOut,
     findings: Iterable[Finding],
+    groups: NDArray[Any] | None = None,
+    n_jobs: int | None = None,
 ) -> FittedStudy:
     """A fitted model with its settings and versions, and where the features lie and what they do.
 
-    ``X`` are rows to learn the latter from.
+    ``X`` are rows to learn the latter from, those of the fit if it was in memory, with their
+    ``groups``.
     """
     return FittedStudy(
         model=model,
@@ -349,7 +351,8 @@ def describe_fit(
         facts=config.versions() | {"seed": str(study.model.seed), "date": str(date.today())},
         n_rows=len(X),
         ranges=learn_ranges(X, encoder),
-        effects=learn_effects(model, X, encoder),
+        effects=learn_effects(model, X, encoder, groups, n_jobs),
+        stable=stable_loadings(model, X, groups, n_jobs),
     )
 
 
