@@ -56,8 +56,9 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
         cells = [Cell(target, target), Cell(step, feature)]
         cells.append(Cell(_signed(effect), round(effect, 6)))
         if has_intervals:
-            interval = UNKNOWN if isnan(low) else f"[{significant(low)}, {significant(high)}]"
-            cells.append(Cell(interval, None))
+            digits = len(significant(effect).partition(".")[2])
+            ends = f"[{number(low, digits)}, {number(high, digits)}]"
+            cells.append(Cell(UNKNOWN if isnan(low) else ends, None))
         rows.append(cells)
     return rows
 

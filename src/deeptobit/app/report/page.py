@@ -168,10 +168,16 @@ def _listed(table: comparison.TextTable) -> dict[str, object]:
     marks = table.best.map(lambda best: "best" if best else "")
     marks = marks.mask(table.ties, "tie")
     rows = [
-        [Cell(text, _number(text), mark) for text, mark in zip(texts, marked, strict=True)]
+        [Cell(_signs(text), _number(text), mark) for text, mark in zip(texts, marked, strict=True)]
         for texts, marked in zip(table.cells.to_numpy(), marks.to_numpy(), strict=True)
     ]
-    return {"title": table.title, "headings": list(table.cells.columns), "rows": rows}
+    title = f"{table.title[:1].upper()}{table.title[1:]}"
+    return {"title": title, "headings": list(table.cells.columns), "rows": rows}
+
+
+def _signs(text: str) -> str:
+    """A number with a real minus sign; other text as it is."""
+    return text if isinstance(_number(text), str) else text.replace("-", "−")
 
 
 def _number(text: str) -> float | str | None:
