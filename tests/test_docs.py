@@ -74,6 +74,14 @@ def write_study(folder: Path) -> None:
     (folder / "study.toml").write_text(study)
 
 
+def write_leak(folder: Path) -> None:
+    """The same study, with a column that tells an outcome."""
+    write_study(folder)
+    table = pd.read_csv(folder / "cohort.csv")
+    table["total_points"] = table["MMSE"] + np.random.default_rng(0).normal(size=len(table)) / 3
+    table.to_csv(folder / "cohort.csv", index=False)
+
+
 def write_model(folder: Path) -> None:
     """The same, fitted."""
     write_study(folder)
@@ -103,6 +111,7 @@ GIVEN: dict[str, Callable[[Path], None]] = {
     "docs/patient-page.md": write_model,
     "docs/report.md": write_model,
     "docs/scale.md": write_parquet,
+    "docs/table.md": write_leak,
 }
 
 
