@@ -19,7 +19,7 @@ from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import Encoder, StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts
+from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts, stable_loadings
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.tables import StudyError
@@ -329,6 +329,8 @@ def fit_study(
         data.encoder,
         data.X,
         held_out,
+        groups,
+        n_jobs,
         findings=(*findings, *too_good(held_out), *warned),
         facts={"folds": str(len(folds)), "seconds": f"{seconds:.1f}"},
         n_rows=len(data.targets),
@@ -344,13 +346,16 @@ def describe_fit(
     encoder: Encoder,
     X: pd.DataFrame,
     held_out: HeldOut,
+    groups: NDArray[Any] | None = None,
+    n_jobs: int | None = None,
     *,
     facts: dict[str, str],
     **about: Any,
 ) -> FittedStudy:
     """A fitted model with its settings and versions, and where the features lie and what they do.
 
-    ``X`` are rows to learn the latter from, ``about`` the other attributes of the fitted study.
+    ``X`` are rows to learn the latter from, those of the fit if it was in memory, with their
+    ``groups``; ``about`` are the other attributes of the fitted study.
     """
     versions = config.versions() | {"seed": str(study.model.seed), "date": str(date.today())}
     return FittedStudy(
@@ -361,7 +366,8 @@ def describe_fit(
         held_out=held_out,
         facts=versions | facts,
         ranges=learn_ranges(X, encoder),
-        effects=learn_effects(model, X, encoder),
+        effects=learn_effects(model, X, encoder, groups, n_jobs),
+        stable=stable_loadings(model, X, groups, n_jobs),
         **about,
     )
 
