@@ -532,7 +532,7 @@ class MixedTobitRegressor(VisitRegressor):
     def bic(self) -> float:
         """Schwarz's criterion, k log n − 2 log L, with n people."""
         trained = self._training()
-        n_people = float(trained.solution.problem.visits.weight.sum())
+        n_people = trained.solution.problem.n_people
         return float(trained.n_parameters * np.log(n_people) - 2.0 * self.log_likelihood_)
 
     def _reference(self, small_sample: bool) -> Reference:
@@ -540,6 +540,6 @@ class MixedTobitRegressor(VisitRegressor):
         if not small_sample:
             return Reference()
         problem = self._training().solution.problem
-        n_people = float(problem.visits.weight.sum())
+        n_people = problem.n_people
         left = max(n_people - len(problem.ridge) - problem.fit_intercept, 1.0)
         return Reference(n_people / left, left)

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
 
 from deeptobit.arrays import FloatArray, IntArray
-from deeptobit.mixed.evidence import Effects, Sites, Visits, evidence
+from deeptobit.mixed.evidence import Effects, Visits, evidence
 from deeptobit.targets import recorded_values
 
 
@@ -74,9 +74,8 @@ class KnownPeople:
         concerned = np.isin(person, person[len(self.time) :])[order]
         known = fields["low"], fields["high"], fields["z"]
         visits = Visits(starts, *known, np.ones(len(labels))).where(concerned)
-        sites = Sites(fields["tau"][concerned], fields["nu"][concerned])
-        evidence(visits, fields["mean"][concerned], effects, sites)
-        fields["tau"][concerned], fields["nu"][concerned] = sites
+        found = evidence(visits, fields["mean"][concerned], effects)
+        fields["tau"][concerned], fields["nu"][concerned] = found.tau, found.nu
         return KnownPeople(labels=labels, starts=starts, **fields)
 
     def _person(self, places: dict[Any, int]) -> IntArray:

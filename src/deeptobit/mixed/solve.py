@@ -5,7 +5,7 @@ The latter are chosen by fits without the last visits of some people, who are th
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.likelihood import Gaussian, Predictive
-from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites
+from deeptobit.mixed.evidence import Effects, MixedProblem, Point
 from deeptobit.mixed.people import person_loads, posterior
 from deeptobit.targets import recorded_values
 
@@ -28,11 +28,10 @@ PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
 
 @dataclass(frozen=True)
 class Solution:
-    """Where the solver ended, with the sites of the entries there."""
+    """Where the solver ended."""
 
     problem: MixedProblem
     point: Point
-    sites: Sites
     value: float
     gradient_norm: float
     n_iter: int
@@ -42,7 +41,7 @@ class Solution:
     def empty(cls, problem: MixedProblem) -> "Solution":
         """That of a problem without outcomes."""
         point = problem.unpack(np.zeros(0))
-        return cls(problem, point, problem.sites(), 0.0, 0.0, 0, True)
+        return cls(problem, point, 0.0, 0.0, 0, True)
 
     @property
     def without_noise(self) -> BoolArray:
@@ -52,8 +51,7 @@ class Solution:
     @property
     def log_likelihood(self) -> float:
         """Log evidence of all people, without penalties."""
-        visits = self.problem.visits
-        return float(visits.weight @ self.problem.evidence(self.point, self.sites).log_z)
+        return float(self.problem.total(partial(MixedProblem.sums, point=self.point)).log_z)
 
 
 def start(problem: MixedProblem) -> Point:
@@ -84,23 +82,18 @@ def start(problem: MixedProblem) -> Point:
 def solve(
     problem: MixedProblem,
     point: Point,
-    sites: Sites | None = None,
     *,
     tol: float,
     max_iter: int,
     watch: Callable[[str], None] | None = None,
     hold_effects: bool = False,
 ) -> Solution:
-    """Minimise from a point by L-BFGS; sites are kept from one evaluation to the next.
-
-    With ``hold_effects`` random effects and σ stay as they are.
-    """
-    sites = problem.sites() if sites is None else sites.copy()
+    """Minimise from a point by L-BFGS; ``hold_effects``: random effects and σ stay as they are."""
     n_evaluations = 0
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
         nonlocal n_evaluations
-        found, gradient, _ = problem.evaluate(theta, sites)
+        found, gradient, _ = problem.evaluate(theta)
         n_evaluations += 1
         if watch is not None:
             watch(f"evaluation {n_evaluations}, objective {found:.6f}")
@@ -124,7 +117,7 @@ def solve(
             objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options
         )
         theta, n_iter = result.x, n_iter + int(result.nit)
-        found, gradient, unconverged = problem.evaluate(theta, sites)
+        found, gradient, unconverged = problem.evaluate(theta)
         held = (theta <= lowest) & ((gradient > 0.0) | hold_effects)
         norm = float(np.abs(np.where(held, 0.0, gradient)).max(initial=0.0))
         # A line search that finds no lower value ends too early, or where only rounding is left.
@@ -134,7 +127,7 @@ def solve(
         before = found
     point = problem.unpack(theta)
     converged = bool(settled and not unconverged)
-    return Solution(problem, point, sites, found, norm, n_iter, converged)
+    return Solution(problem, point, found, norm, n_iter, converged)
 
 
 def add_factors(alone: Solution, n_shared: int, n_visit: int) -> Point:
@@ -144,7 +137,7 @@ def add_factors(alone: Solution, n_shared: int, n_visit: int) -> Point:
     """
     problem, (coef, intercept, effects) = alone.problem, alone.point
     visits, (_, n_tasks, q) = problem.visits, problem.shape
-    pull = problem.evidence(alone.point, alone.sites).pull
+    pull = problem.evidence(alone.point).pull
     shared, visit = np.zeros((n_tasks, q, n_shared)), np.zeros((n_tasks, n_visit))
     own, sigma = effects.own.copy(), effects.sigma.copy()
     if n_shared and q:
@@ -249,7 +242,7 @@ def fit_structure(
     if not n_shared and not n_visit:
         return alone
     joint = problem.with_factors(n_shared, n_visit, shrinkage)
-    return solve(joint, add_factors(alone, n_shared, n_visit), alone.sites, **settings)
+    return solve(joint, add_factors(alone, n_shared, n_visit), **settings)
 
 
 @dataclass(frozen=True)
@@ -282,10 +275,10 @@ class HiddenVisits:
         people = every.of_rows(np.arange(len(every.weight)))[self.hidden]
         latent = self.problem.features[self.hidden] @ found.point.coef.T + found.point.intercept
         loads = person_loads(z[:, : effects.own.shape[1]], effects)
-        spread = np.empty(latent.shape)
+        spread, known = np.empty(latent.shape), found.problem.evidence(found.point)
         for row, person in enumerate(people):
             rows = slice(visits.starts[person], visits.starts[person + 1])
-            sites = found.sites.tau[rows], found.sites.nu[rows]
+            sites = known.tau[rows], known.nu[rows]
             shift, spread[row] = posterior(visits.z[rows], *sites, effects).at(loads[row])
             latent[row] += shift
         spread += np.square(effects.visit).sum(axis=1) + np.square(effects.sigma)
@@ -353,7 +346,7 @@ def choose_structure(
             found = fit_structure(at, structure, alone[key], **settings)
             scores.append(fold.scores(found))
             n_people = len(found.problem.visits.weight)
-            schwarz += found.value * found.problem.total
+            schwarz += found.value * found.problem.n_rows
             schwarz += 0.5 * np.log(n_people) * found.problem.n_parameters
         total = np.concatenate(scores)
         tried.append({**structure._asdict(), "crps": float(total.mean())})
