@@ -307,7 +307,7 @@ class MixedProblem:
         return PersonSums(*fixed, self.effect_slopes(found.slopes), found.unconverged)
 
     def squared_scores(self, point: Point) -> FloatArray:
-        """Sum of ssᵀ over the people in memory, s being weighted slopes by the parameters, (P, P)."""
+        """Sum of ssᵀ over the people in memory, s being their weighted slopes, (P, P)."""
         found, starts = self.evidence(point, by_person=True), self.visits.starts[:-1]
         fixed = [
             np.add.reduceat(pull[:, None] * self.features, starts, axis=0) for pull in found.pull.T
