@@ -197,8 +197,13 @@ class PersonSums(NamedTuple):
 class PeopleBeyond(Protocol):
     """People who are not in memory: their weight and that of their rows, and sums over them."""
 
-    n_people: float
-    n_rows: float
+    @property
+    def n_people(self) -> float:
+        """Weight of all people."""
+
+    @property
+    def n_rows(self) -> float:
+        """Weight of all their rows."""
 
     def total(self, problem: "MixedProblem", task: "Callable[[MixedProblem], S]") -> S:
         """Add up what a task makes of the problem, with the visits of some people in turn."""

@@ -70,6 +70,11 @@ class MixedUnits(EffectUnits):
         """The units of the problem's outcomes."""
         return EffectUnits(self.location[self.active], self.scale[self.active], self.time)
 
+    def rows(self, X: FloatArray) -> FloatArray:
+        """Features (N, D) in the basis of the coefficients, (N, r)."""
+        design = self.features.design
+        return self.features.adjoint(((X - design.mean) / design.scale).T).T
+
     def fixed(self, point: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coefficients (A, D), intercepts (A,) and σ (A,)."""
         log_sigma, n_tasks = np.log(point.effects.sigma), len(point.intercept)
@@ -93,9 +98,9 @@ class MixedUnits(EffectUnits):
         within, between = total[i[same], j[same]], correlation[i[~same], j[~same]]
         return np.concatenate([coef.ravel(), intercept, np.log(sigma), within, between])
 
-    def log_scale(self, targets: CensoredTargets, weight: FloatArray) -> float:
-        """What densities in the user's units lose against standard ones."""
-        return float((weight @ targets.observed)[self.active] @ np.log(self.scale[self.active]))
+    def log_scale(self, observed: FloatArray) -> float:
+        """What densities of observed entries, of weights (T,), lose in the user's units."""
+        return float(observed[self.active] @ np.log(self.scale[self.active]))
 
 
 def beyond_the_bound(targets: CensoredTargets, weight: FloatArray, scale: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ SIGMA_FLOOR = 1e-3  # in units of the outcome's own standard deviation
 _MOST_SHARED = 0.7  # of a variance, at the start
 _SECANTS = 30
 _RESTARTS, _ROUNDING = 5, 1e-10
+_CLOSER = 0.9  # slopes after a step that is worth another
 _FOLDS, _LOOSE = 4, 1e-4
 PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
 """Ridges that are tried, in turn."""
@@ -60,7 +61,7 @@ def start(problem: MixedProblem) -> Point:
     values = recorded_values(visits.low, visits.high)
     known, row_weight = ~np.isnan(values), visits.of_rows(visits.weight)[:, None]
     share = known * row_weight
-    total = share.sum(axis=0)
+    total = np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)
     values = np.where(known, values, 0.0)
     intercept = (share * values).sum(axis=0) / total * problem.fit_intercept
     coef = np.zeros((n_tasks, len(problem.ridge)))
@@ -100,31 +101,47 @@ def solve(
         return found, gradient
 
     theta = problem.pack(point)
-    bounds: list[Any] = [(None, None)] * len(theta)
+    bounds: Any = np.full((len(theta), 2), [-np.inf, np.inf])
     n_tasks = problem.shape[1]
     for task, free in enumerate(np.broadcast_to(problem.free_sigma, n_tasks)):
-        ends = (np.log(SIGMA_FLOOR), np.log(1e3)) if free else (0.0, 0.0)
-        bounds[len(theta) - n_tasks + task] = ends
+        bounds[task - n_tasks] = (np.log(SIGMA_FLOOR), np.log(1e3)) if free else (0.0, 0.0)
     if hold_effects:
         first = len(theta) - problem.n_effects
-        bounds[first:] = [(value, value) for value in theta[first:]]
-    lowest = np.array([-np.inf if low is None else low for low, _ in bounds])
+        bounds[first:] = theta[first:, None]
+    lowest, highest = bounds.T
     options: Any = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0.0, "gtol": tol}
     options["maxcor"] = _SECANTS
-    n_iter, before, settled = 0, np.inf, False
+    n_iter, before, settled, curved = 0, np.inf, False, 0
+
+    def look(theta: FloatArray) -> tuple[float, FloatArray, int]:
+        """Objective, gradient without what is held, and people whose sites did not settle."""
+        found, gradient, unconverged = problem.evaluate(theta)
+        held = (theta <= lowest) & ((gradient > 0.0) | hold_effects)
+        return found, np.where(held, 0.0, gradient), unconverged
+
     for _ in range(_RESTARTS):
         result = minimize(
             objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options
         )
         theta, n_iter = result.x, n_iter + int(result.nit)
-        found, gradient, unconverged = problem.evaluate(theta)
-        held = (theta <= lowest) & ((gradient > 0.0) | hold_effects)
-        norm = float(np.abs(np.where(held, 0.0, gradient)).max(initial=0.0))
+        if result.nit >= curved:
+            curved, inverse = result.nit, result.hess_inv
+        found, gradient, unconverged = look(theta)
+        norm = float(np.abs(gradient).max(initial=0.0))
         # A line search that finds no lower value ends too early, or where only rounding is left.
         settled = norm <= tol or before - found <= _ROUNDING * max(1.0, abs(found))
         if settled or n_iter >= max_iter:
             break
         before = found
+    # Where values no longer tell points apart, slopes still do.
+    while settled and norm > tol:
+        step = np.where(gradient == 0.0, 0.0, inverse @ gradient)
+        closer = np.clip(theta - step, lowest, highest)
+        further = look(closer)
+        if np.abs(further[1]).max(initial=0.0) > _CLOSER * norm:
+            break
+        theta, (found, gradient, unconverged) = closer, further
+        norm = float(np.abs(gradient).max(initial=0.0))
     point = problem.unpack(theta)
     converged = bool(settled and not unconverged)
     return Solution(problem, point, found, norm, n_iter, converged)
@@ -136,26 +153,31 @@ def add_factors(alone: Solution, n_shared: int, n_visit: int) -> Point:
     The posterior mean of the effects u is Aᵀ times the slopes by m, that of ε is σ times them.
     """
     problem, (coef, intercept, effects) = alone.problem, alone.point
-    visits, (_, n_tasks, q) = problem.visits, problem.shape
-    pull = problem.evidence(alone.point).pull
+    _, n_tasks, q = problem.shape
+    in_people, in_visits = problem.total(partial(_products, point=alone.point))
     shared, visit = np.zeros((n_tasks, q, n_shared)), np.zeros((n_tasks, n_visit))
     own, sigma = effects.own.copy(), effects.sigma.copy()
     if n_shared and q:
-        loads = np.einsum("nq,tqk->ntk", visits.z, own)
-        means = np.add.reduceat(pull[..., None] * loads, visits.starts[:-1], axis=0)
-        share = _common(means[..., 0], n_shared)
+        share = _common(in_people, n_shared)
         shared += own[:, :, :1] * share[:, None, :]
         own[:, :, 0] *= np.sqrt(1.0 - np.square(share).sum(axis=1))[:, None]
     if n_visit:
-        share = _common(pull, n_visit) * np.broadcast_to(problem.free_sigma, n_tasks)[:, None]
+        share = _common(in_visits, n_visit) * np.broadcast_to(problem.free_sigma, n_tasks)[:, None]
         visit += sigma[:, None] * share
         sigma *= np.sqrt(1.0 - np.square(share).sum(axis=1))
     return Point(coef, intercept, Effects(own, shared, visit, sigma))
 
 
-def _common(values: FloatArray, n_factors: int) -> FloatArray:
-    """Loadings (T, K) of correlations of columns on their leading directions."""
-    moments = values.T @ values
+def _products(problem: MixedProblem, point: Point) -> FloatArray:
+    """Of outcomes: products of what people keep first, and of what is left of visits, (2, T, T)."""
+    pull, z, own = problem.evidence(point).pull, problem.visits.z, point.effects.own
+    loads = z @ own[:, :, 0].T if z.shape[1] else np.zeros_like(pull)
+    means = np.add.reduceat(pull * loads, problem.visits.starts[:-1], axis=0)
+    return np.stack([means.T @ means, pull.T @ pull])
+
+
+def _common(moments: FloatArray, n_factors: int) -> FloatArray:
+    """Loadings (T, K) of the correlations of moments (T, T) on their leading directions."""
     size = np.sqrt(moments.diagonal())
     correlation = moments / np.outer(*2 * (np.where(size > 0.0, size, 1.0),))
     roots, axes = np.linalg.eigh(correlation)
