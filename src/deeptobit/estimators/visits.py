@@ -345,7 +345,7 @@ class VisitRegressor(CensoredRegressor):
             self._people.posterior(person, effects).at(loads)
             for person in range(len(self._people.labels))
         ]
-        mean, variance = np.array(found).reshape(-1, 2, n_tasks * q).transpose(1, 0, 2)
+        mean, variance = np.array(found).reshape(len(found), 2, n_tasks * q).transpose(1, 0, 2)
         error = np.sqrt(variance.ravel())
         names = self._people.labels, self.target_names_, self.effects_
         index = pd.MultiIndex.from_product(names, names=["person", "target", "effect"])

@@ -175,25 +175,6 @@ def _product_rule(n_nodes: int, n_effects: int) -> tuple[FloatArray, FloatArray]
     return nodes[kept], weights[kept]
 
 
-class PersonSums(NamedTuple):
-    """Log evidence of people, its slopes by coefficients, intercepts and effects, all weighted.
-
-    Those of shards add up; so does the number of people whose sites did not settle.
-    """
-
-    log_z: Any
-    by_coef: FloatArray
-    by_intercept: FloatArray
-    by_effects: FloatArray
-    unconverged: Any
-
-    def __add__(self, other: object) -> "PersonSums":
-        """The sums of both."""
-        if not isinstance(other, PersonSums):
-            return NotImplemented
-        return PersonSums(*(one + two for one, two in zip(self, other, strict=True)))
-
-
 class PeopleBeyond(Protocol):
     """People who are not in memory: their weight and that of their rows, and sums over them."""
 
@@ -303,13 +284,16 @@ class MixedProblem:
         mean, nodes = self.mean(point), self.n_nodes
         return evidence(self.visits, mean, point.effects, n_nodes=nodes, by_person=by_person)
 
-    def sums(self, point: Point) -> PersonSums:
-        """Of the evidence and its slopes, over the people in memory."""
+    def sums(self, point: Point) -> FloatArray:
+        """Weighted sums over the people in memory, (P + 2,).
+
+        Slopes by all parameters, the log evidence, and how many people's sites did not settle.
+        """
         found, weight = self.evidence(point), self.visits.weight
         pull = found.pull * self.visits.of_rows(weight)[:, None]
-        by_intercept = pull.sum(axis=0) * self.fit_intercept
-        fixed = np.asarray(weight @ found.log_z), pull.T @ self.features, by_intercept
-        return PersonSums(*fixed, self.effect_slopes(found.slopes), found.unconverged)
+        by_coef, by_intercept = pull.T @ self.features, pull.sum(axis=0) * self.fit_intercept
+        slopes = by_coef.ravel(), by_intercept, self.effect_slopes(found.slopes)
+        return np.concatenate([*slopes, [weight @ found.log_z, found.unconverged]])
 
     def squared_scores(self, point: Point) -> FloatArray:
         """Sum of ssᵀ over the people in memory, s being their weighted slopes, (P, P)."""
@@ -325,16 +309,12 @@ class MixedProblem:
     def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray, int]:
         """Objective, gradient, and how many people's sites did not settle."""
         point = self.unpack(theta)
-        found, shared = self.total(partial(MixedProblem.sums, point=point)), point.effects.shared
-        by_effects = found.by_effects
-        by_effects[self._places[1]] -= self.shrinkage * shared.ravel()
-        slopes = found.by_coef.ravel(), found.by_intercept, by_effects
-        gradient = np.concatenate(slopes) / -self.n_rows
-        gradient[: point.coef.size] += (self.ridge * point.coef).ravel()
-        value = 0.5 * self.shrinkage * float(np.square(shared).sum())
-        value = (value - float(found.log_z)) / self.n_rows
-        value += 0.5 * float((self.ridge * np.square(point.coef)).sum())
-        return value, gradient, int(found.unconverged)
+        sums = self.total(partial(MixedProblem.sums, point=point))
+        penalty, shared = np.zeros_like(theta), point.effects.shared
+        penalty[: point.coef.size] = self.n_rows * (self.ridge * point.coef).ravel()
+        penalty[-self.n_effects :][self._places[1]] = self.shrinkage * shared.ravel()
+        value = 0.5 * float(penalty @ theta) - float(sums[-2])
+        return value / self.n_rows, (penalty - sums[:-2]) / self.n_rows, int(sums[-1])
 
     # Parameters as one vector: coefficients, intercepts, lower triangles of C, L, γ and log σ.
 

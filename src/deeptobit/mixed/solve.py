@@ -52,7 +52,7 @@ class Solution:
     @property
     def log_likelihood(self) -> float:
         """Log evidence of all people, without penalties."""
-        return float(self.problem.total(partial(MixedProblem.sums, point=self.point)).log_z)
+        return float(self.problem.total(partial(MixedProblem.sums, point=self.point))[-2])
 
 
 def start(problem: MixedProblem) -> Point:
