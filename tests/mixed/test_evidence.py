@@ -10,7 +10,7 @@ from scipy.stats import truncnorm
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian
 from deeptobit.mixed import Effects, Visits, evidence
-from deeptobit.mixed.kernels import interval_moments
+from deeptobit.mixed.kernels import entry
 from tests.mixed.problems import dense_log_density, make_problem
 
 
@@ -97,11 +97,12 @@ def test_without_random_effects_entries_are_independent() -> None:
     ("a", "b"), [(-1.0, 2.0), (4.0, 4.5), (-40.0, -39.0), (10.0, 30.0), (0.1, 0.1001)]
 )
 def test_moments_of_an_interval(a: float, b: float) -> None:
-    log_mass, mean, variance = interval_moments(a, b)
+    log_mass, mean, curvature, by_scale = entry(a, b, 0.0, 1.0)
     exact = Gaussian().interval(np.array(a), np.array(b))
     np.testing.assert_allclose(log_mass, -exact.nll, rtol=1e-12)
     np.testing.assert_allclose(mean, -exact.latent, rtol=1e-10)
-    np.testing.assert_allclose(variance, truncnorm.var(a, b), rtol=1e-3)
+    np.testing.assert_allclose(1.0 - curvature, truncnorm.var(a, b), rtol=1e-3)
+    np.testing.assert_allclose(by_scale, -exact.log_sigma, rtol=1e-9)
 
 
 def test_interval_entries_lie_between_their_ends() -> None:
