@@ -105,8 +105,9 @@ singular value decomposition of UV in standard deviations of the features. Maps 
 orthogonal whatever the data, so that they differ is no finding.
 
 What data can contradict is that the subspaces are found again in other people: the cohort is \
-split into halves, the first layer is fitted to each, and the spans of the two sets of maps are \
-compared, once as they are and once with the outcomes of one half in random order."""
+split into halves, the first layer is fitted to each with the penalty of the whole cohort, and the \
+spans of the two sets of maps are compared, once as they are and once with the outcomes of one \
+half in random order."""
 
 
 class Halves(NamedTuple):
@@ -123,7 +124,7 @@ def fig_brain(scale: Scale, context: Context) -> Section:
     name, cohort = brain_cohort(context)
     model = SubspaceNetworkRegressor(scale.real_rank, lower=cohort.lower, upper=cohort.upper)
     subspaces = model.fit(cohort.X, cohort.Y).subspaces(0, cohort.X)[:_MAPS]
-    work = partial(_compare_halves, cohort, scale.real_rank)
+    work = partial(_compare_halves, cohort, scale.real_rank, model.alpha_)
     halves = over_repeats(work, context.seeds(scale.repeats), context, "pairs of halves")
     table = pd.DataFrame(
         {
@@ -162,22 +163,21 @@ def fig_brain(scale: Scale, context: Context) -> Section:
     )
 
 
-def _compare_halves(cohort: Cohort, rank: int, seed: int) -> Halves:
+def _compare_halves(cohort: Cohort, rank: int, alpha: float, seed: int) -> Halves:
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(cohort.X))
     first, second = np.array_split(order, 2)
-    maps = _maps(cohort, rank, first, first)
-    again = _maps(cohort, rank, second, second)
-    none = _maps(cohort, rank, second, rng.permutation(second))
+    layer = SubspaceTobitRegressor(rank, alpha=alpha, lower=cohort.lower, upper=cohort.upper)
+    maps_of = partial(_maps, cohort, layer)
+    maps = maps_of(first, first)
+    again, none = maps_of(second, second), maps_of(second, rng.permutation(second))
     return Halves(_mean_cosine(maps, again), _mean_cosine(maps, none))
 
 
-def _maps(cohort: Cohort, rank: int, rows: Rows, outcomes: Rows) -> FloatArray:
-    """Loadings of the features, (D, R), of the first layer."""
+def _maps(cohort: Cohort, layer: SubspaceTobitRegressor, rows: Rows, outcomes: Rows) -> FloatArray:
+    """Loadings of the features, (D, R), of the layer fitted to some rows."""
     X, Y = cohort.X.iloc[rows], cohort.Y.iloc[outcomes].set_axis(cohort.X.index[rows])
-    model = SubspaceTobitRegressor(rank, lower=cohort.lower, upper=cohort.upper)
-    found = model.fit(X, Y).subspaces(X=X)
-    return np.column_stack([subspace.feature_loadings for subspace in found])
+    return np.column_stack([one.feature_loadings for one in layer.fit(X, Y).subspaces(X=X)])
 
 
 def _mean_cosine(first: FloatArray, second: FloatArray) -> float:

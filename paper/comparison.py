@@ -30,7 +30,7 @@ from deeptobit.metrics import some_targets
 from paper.methods import Choice, Method, Problem, assess
 from paper.section import Claim, Claimant, Context, Scale, TableOf, Verdict
 from paper.values import PaperRow
-from paper.verdicts import Judgement, verdict_over_repeats
+from paper.verdicts import Judgement, p_in_words, verdict_over_repeats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -342,7 +342,7 @@ def _test(compared: Sequence[Compared], margin: float) -> str:
     name = f"corrected resampled t-test over {compared[0].repeats} repeats"
     p_values = np.array([one.judgement.p_value for one in compared])
     known = p_values[np.isfinite(p_values)]
-    largest = f"; largest p = {known.max():.3f}" if known.size else ""
+    largest = f"; largest {p_in_words(known.max())}" if known.size else ""
     return (
         f"{name} for each of {len(compared)} comparisons, of logarithms of errors{allowed}{largest}"
     )
