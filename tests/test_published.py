@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from deeptobit import CensoredTargets, load
 from deeptobit.exceptions import DivergenceError
-from deeptobit.published import PublishedSubspaceNetwork, PublishedSubspaceTobit
+from deeptobit.published import PublishedSubspaceNetwork, PublishedSubspaceTobit, Row, slopes
 
 RANK, ALPHA, SIGMA = 3, 0.05, 1.5
 OPEN = 1e6  # a bound that nothing reaches
@@ -288,6 +288,17 @@ def test_the_printed_tail_keeps_teaching() -> None:
         1, alpha=0.0, step_size_V=1e-9, step_size_U=1.0, sigma=1.0, init=start
     ).fit(np.ones((1, 1)), np.zeros((1, 1)))
     assert 8.0 - model.U_[0, 0] == pytest.approx(8.1214, abs=1e-3)
+
+
+def test_the_cost_of_a_row_is_convex_and_smooth_in_its_scores() -> None:
+    """Its curvature is between 0 and 1/σ²: bounded, but its slope is not."""
+    scores = np.linspace(-40.0, 40.0, 801)
+    for side in (-1.0, 0.0, 1.0):
+        row = Row(np.ones(1), np.full(801, 1.0), np.full(801, side), np.full(801, SIGMA))
+        bend = np.diff(slopes(scores, row)) / np.diff(scores)
+        assert bend.min() >= -1e-12
+        assert bend.max() <= 1.0 / SIGMA**2 + 1e-12
+        assert np.abs(slopes(scores, row)).max() > 15.0
 
 
 def test_divergence_names_layer_row_and_step() -> None:
