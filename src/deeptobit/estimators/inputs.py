@@ -359,8 +359,9 @@ _SWITCHES = ("fit_intercept", "standardize", "skip_connection", "prune_layers", 
 class CommonParameters:
     """Constructor parameters of every estimator; subclasses add theirs, as further fields."""
 
-    lower: BoundsLike = 0.0
-    upper: BoundsLike = None
+    # Quoted, so that signatures show the name and not what it stands for.
+    lower: "BoundsLike" = 0.0
+    upper: "BoundsLike" = None
     outside: Literal["raise", "clip"] = "raise"
     fit_intercept: bool = True
     standardize: bool = True
