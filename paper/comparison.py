@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from time import perf_counter
@@ -28,6 +28,7 @@ from deeptobit.app.study import (
 )
 from deeptobit.metrics import some_targets
 from paper.methods import Choice, Method, Problem, assess
+from paper.recipes import ROWS
 from paper.section import Claim, Claimant, Context, Scale, TableOf, Verdict
 from paper.values import PaperRow
 from paper.verdicts import Judgement, p_in_words, verdict_over_repeats
@@ -293,6 +294,16 @@ def claim_ahead(
     elif "cannot be told" in verdicts:
         verdict = "cannot be told"
     return Claim(text, paper, _ours(compared), verdict, _test(compared, margin), by, row)
+
+
+def claims_by_row(
+    results: pd.DataFrame, pairs: Callable[[str], Sequence[tuple[str, str]]], **words: Any
+) -> tuple[Claim, ...]:
+    """One claim, judged as printed with published and with best constants, and in ours.
+
+    ``pairs`` are those of a row; ``words`` are the other arguments of :func:`claim_ahead`.
+    """
+    return tuple(claim_ahead(results, pairs(row), row=row, **words) for row in ROWS)
 
 
 def _compare(

@@ -25,6 +25,7 @@ from paper.section import Scale
 PRINTED = "as printed, published constants"
 CHOSEN = "as printed, best constants"
 OURS = "ours"
+ROWS = (PRINTED, CHOSEN, OURS)
 
 
 class Constants(NamedTuple):
