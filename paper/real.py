@@ -25,6 +25,7 @@ from paper.comparison import (
 )
 from paper.methods import Method, deep_methods, dnn_iii, reading, shallow_methods
 from paper.recipes import (
+    CANDIDATES_IN_WORDS,
     CHOSEN,
     OURS,
     PRINTED,
@@ -105,8 +106,7 @@ constants on real data are not known; these are those of its synthetic data: λ 
 η = μ = 0.001, divided by 1000 in layer 2 and by 100 more above. The first layer starts at the \
 rank-R factors of least squares, and every other one at the layer below.
 
-“{CHOSEN}”: the same with λ of 0, 0.01 and 0.1, η of 0.0003, 0.001 and 0.003, and steps that \
-shrink like that or are the same in all layers, chosen for every row of the table (by three \
+“{CHOSEN}”: the same with {CANDIDATES_IN_WORDS}, chosen for every row of the table (by three \
 layers, where there are more). “Diverged” says in how many splits numbers became infinite.
 
 “{OURS}”: features and outcomes in standard units, intercepts, σ learned, and a grid of penalties. \

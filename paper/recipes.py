@@ -67,6 +67,10 @@ CANDIDATES = tuple(
     for step in (0.0003, 0.001, 0.003)
     for decay in (True, False)
 )
+CANDIDATES_IN_WORDS = (
+    "λ of 0, 0.01 and 0.1, η of 0.0003, 0.001 and 0.003, and steps that shrink like that or are "
+    "the same in all layers"
+)
 
 
 def default_layer(scale: Scale) -> SubspaceTobitRegressor:

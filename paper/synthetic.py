@@ -27,6 +27,7 @@ from paper.methods import (
     shallow_methods,
 )
 from paper.recipes import (
+    CANDIDATES_IN_WORDS,
     CHOSEN,
     OURS,
     PRINTED,
@@ -83,8 +84,7 @@ outcomes are as they are drawn; no intercept; the true σ; λ = 0.01; steps η =
 by 1000 in layer 2 and by 100 more above. The first layer starts at the rank-R factors of least \
 squares, and every other one at the layer below. Nothing is undone.
 
-“{CHOSEN}”: the same with λ of 0, 0.01 and 0.1, η of 0.0003, 0.001 and 0.003, and steps that \
-shrink like that or are the same in all layers, chosen for every row of the table. “Diverged” \
+“{CHOSEN}”: the same with {CANDIDATES_IN_WORDS}, chosen for every row of the table. “Diverged” \
 says in how many splits numbers became infinite.
 
 “{OURS}”: features and outcomes in standard units, intercepts, and σ learned."""
