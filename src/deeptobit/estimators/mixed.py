@@ -177,6 +177,8 @@ class MixedTobitRegressor(VisitRegressor):
         """
         started = perf_counter()
         wanted = self._read_settings()
+        inputs.check_labels(X, groups, "groups")
+        inputs.check_labels(X, time, "time")
         matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
         matrix = inputs.dense(matrix)
         rows = PersonRows.read(groups, time, targets, weight)
