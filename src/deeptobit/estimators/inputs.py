@@ -220,7 +220,7 @@ def check_lengths(X: Any, targets: CensoredTargets) -> None:
         )
 
 
-def check_labels(X: Any, Y: Any) -> None:
+def check_labels(X: Any, Y: Any, name: str = "Y") -> None:
     """Rows are matched by position: refuse the same labels in another order.
 
     Examples
@@ -238,11 +238,12 @@ in Y); rows are matched by position: pass Y.loc[X.index]
     ours, theirs = X.index, Y.index
     if ours.is_unique and ours.isin(theirs).all():
         row = int(np.argmax(ours.to_numpy() != theirs.to_numpy()))
+        label, other = ours[[row]].tolist() + theirs[[row]].tolist()
         raise ValueError(
-            f"X and Y have the same row labels in another order (row {row} is {ours[row]!r} in X "
-            f"and {theirs[row]!r} in Y); rows are matched by position: pass Y.loc[X.index]"
+            f"X and {name} have the same row labels in another order (row {row} is {label!r} in X "
+            f"and {other!r} in {name}); rows are matched by position: pass {name}.loc[X.index]"
         )
-    warn("X and Y have different row labels; their rows are matched by position")
+    warn(f"X and {name} have different row labels; their rows are matched by position")
 
 
 def feature_scale(matrix: Any, weight: FloatArray | None = None) -> FloatArray:

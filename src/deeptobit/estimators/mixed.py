@@ -234,6 +234,8 @@ class MixedTobitRegressor(VisitRegressor):
         if source is not None:
             posed = self._pose_source(source, wanted)
         else:
+            inputs.check_labels(X, groups, "groups")
+            inputs.check_labels(X, time, "time")
             matrix, targets, weight = self._read_rows(X, y, **given)
             matrix = inputs.dense(matrix)
             rows = PersonRows.read(groups, time, targets.missing, weight)
