@@ -4,11 +4,12 @@ A range has two lines, one per end. Monte Carlo errors are in the name of the nu
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from time import perf_counter
 from typing import Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
@@ -18,7 +19,7 @@ from deeptobit import (
     SubspaceTobitRegressor,
     TobitRegressor,
 )
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.datasets import make_clinical_cohort, make_subspace
 from deeptobit.datasets.clinical import ClinicalCohort
 from deeptobit.datasets.subspace import SubspaceTruth
@@ -72,8 +73,8 @@ def measure(n_sets: int = 10_000) -> Iterator[Number]:
         yield from _layer("alpha = 'auto'", "auto", n_sets // 20)
         yield from _effects(n_sets // 250)
         yield from _network_effects(n_sets // 800)
-        for what, draw in COHORTS.items():
-            yield from _stability(what, draw, n_sets // 800)
+        for name in DRAWN:
+            yield from _stability(name, n_sets // 800)
 
 
 def _means(name: str, setting: Setting, n_sets: int) -> Iterator[Number]:
@@ -238,43 +239,58 @@ def sparse(n_people: int, seed: int) -> Cohorts:
     return Cohorts(X, np.clip(scores, *ends), ends[0].tolist(), ends[1].tolist(), coef)
 
 
-COHORTS: dict[str, Callable[[int], tuple[int, Cohorts]]] = {
-    "clinical, 400 people": lambda seed: (400, clinical(400, 3000 + seed)),
-    "clinical, 1600 people": lambda seed: (1600, clinical(1600, 3000 + seed)),
-    "sparse effects, 300 people": lambda seed: (300, sparse(300, 3000 + seed)),
+DRAWN = {
+    "clinical, 400 people": (clinical, 400),
+    "clinical, 1600 people": (clinical, 1600),
+    "sparse effects, 300 people": (sparse, 300),
 }
 
 
-def _stability(
-    name: str, draw: Callable[[int], tuple[int, Cohorts]], n_sets: int
-) -> Iterator[Number]:
+class Component(NamedTuple):
+    """Loadings of one separated component (D rows), those of the truth, and signs that held."""
+
+    loadings: pd.DataFrame
+    truth: FloatArray
+    held: BoolArray
+
+    def large(self) -> BoolArray:
+        """Where the truth is beyond a tenth of its largest."""
+        return np.asarray(np.abs(self.truth) > 0.1 * np.abs(self.truth).max())
+
+
+def separated(cohorts: Cohorts) -> Iterator[Component]:
+    """What the first cohort says of its components; the second says which signs hold."""
+    half = len(cohorts.X) // 2
+    model, fresh = (
+        AutoTobitRegressor(
+            members=["stack"], lower=cohorts.lower, upper=cohorts.upper, random_state=0
+        ).fit(cohorts.X[rows], cohorts.Y[rows])
+        for rows in (slice(half), slice(half, None))
+    )
+    found = model.subspace_stability(n_boot=100, n_components=4, n_jobs=2)
+    unit = model.feature_scale_ / model.sigma_[:, None]
+    truth, other = (
+        align(model.coef_ * unit, coef * unit, 4).loadings for coef in (cohorts.coef, fresh.coef_)
+    )
+    for number in found.components.index[found.components["separated"]]:
+        table, r = found.loadings.loc[number], number - 1
+        true = truth[r] / np.linalg.norm(model.subspaces()[r].target_loadings)
+        yield Component(table, true, np.sign(other[r]) == np.sign(table["loading"].to_numpy()))
+
+
+def _stability(name: str, n_sets: int) -> Iterator[Number]:
     """Bands of loadings, and signs of stable ones in a fresh cohort of the same size."""
+    draw, n_people = DRAWN[name]
     covered, held, kept = [], [], []
-    for seed in range(n_sets):
-        n_people, cohorts = draw(seed)
-        model, fresh = (
-            AutoTobitRegressor(
-                members=["stack"], lower=cohorts.lower, upper=cohorts.upper, random_state=0
-            ).fit(cohorts.X[rows], cohorts.Y[rows])
-            for rows in (slice(n_people), slice(n_people, None))
-        )
-        found = model.subspace_stability(n_boot=100, n_components=4, n_jobs=2)
-        unit = model.feature_scale_ / model.sigma_[:, None]
-        effects = model.coef_ * unit
-        truth, other = (
-            align(effects, each * unit, 4) for each in (cohorts.coef, fresh.coef_ * unit)
-        )
-        for number in found.components.index[found.components["separated"]]:
-            table, r = found.loadings.loc[number], number - 1
-            true = truth.loadings[r] / np.linalg.norm(model.subspaces()[r].target_loadings)
-            covered.append(((table["low"] <= true) & (true <= table["high"])).mean())
-            stable = table["stable"].to_numpy()
-            held.append((np.sign(other.loadings[r]) == np.sign(table["loading"]))[stable])
-            kept.append(stable[np.abs(true) > 0.1 * np.abs(true).max()])
+    for seed in range(3000, 3000 + n_sets):
+        for one in separated(draw(n_people, seed)):
+            stable = one.loadings["stable"].to_numpy()
+            inside = (one.loadings["low"] <= one.truth) & (one.truth <= one.loadings["high"])
+            covered.append(inside.mean())
+            held.append(one.held[stable])
+            kept.append(stable[one.large()])
     name = f"{name}, {len(covered)} separated components of {n_sets} cohorts"
     yield from _within(f"90 % bands of loadings, {name}", covered, 0.84, 0.95)
-    if not any(len(signs) for signs in held):
-        return
     yield _at_least(f"stable at 95 %: signs that hold in a fresh cohort, {name}", held, 0.94)
     what = "stable among loadings beyond a tenth of the largest"
     yield _at_least(f"{what}, {name}", kept, 0.5 if "1600" in name else 0.0)
@@ -284,6 +300,6 @@ def _at_least(what: str, parts: list[FloatArray], low: float) -> Number:
     """The pooled share, with the error that independent sets, or components, leave."""
     sizes = np.array([np.size(part) for part in parts])
     sums = np.array([np.sum(part) for part in parts])
-    share = sums.sum() / sizes.sum()
-    error = np.linalg.norm(sums - share * sizes) / sizes.sum()
+    share = sums.sum() / max(sizes.sum(), 1)
+    error = np.linalg.norm(sums - share * sizes) / max(sizes.sum(), 1)
     return Number(f"{what} (± {error:.1g})", float(share), low, "at least")
