@@ -137,7 +137,11 @@ class AutoTobitRegressor(SearchRegressor):
     noise: str | Noise = "auto"
 
     def _choose(self, search: Search) -> None:
-        """Compare the members, and take the best one, fitted to all rows."""
+        """Compare the members, and take the best one, fitted to all rows.
+
+        First the stack of layers under learned priors, with its error model; then trees below it;
+        then a deeper network.
+        """
         members = _read_members(self.members)
         n_tasks = search.held_out.targets.shape[1]
         if isinstance(self.noise, NoiseByTask) and len(self.noise.families) != n_tasks:
