@@ -1,6 +1,6 @@
 # Two commands on a fresh machine that has python3 and make: `make demo` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types imports pytest coverage docs bench bench-compare bench-scale race paper golden fuzz audit constraints clean
+.PHONY: help demo test test-all lint types imports pytest coverage docs bench bench-compare bench-scale race paper golden fuzz audit constraints wheel sbom clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -86,6 +86,13 @@ audit: ## known vulnerabilities of constraints.txt (asks an advisory service, an
 
 constraints: $(READY) ## rewrite constraints.txt from what is installed in .venv
 	$(BIN)/python scripts/write_constraints.py
+
+wheel: $(READY) ## build the wheel twice: the same bytes, and not too large
+	$(BIN)/python -m scripts.wheel
+
+sbom: $(READY) ## bill of materials of the application (CycloneDX) into build/sbom.json
+	mkdir -p build
+	$(BIN)/python -m scripts.sbom > build/sbom.json
 
 clean: ## remove virtual environments and caches
 	rm -rf $(VENV) $(RACE_VENV) build docs/gallery .fuzz .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -12,6 +12,7 @@ import pandas as pd
 
 from deeptobit import (
     AutoTobitRegressor,
+    MixedTobitRegressor,
     SubspaceNetworkCV,
     SubspaceNetworkRegressor,
     SubspaceTobitRegressor,
@@ -47,8 +48,13 @@ def _read(path: Path) -> None:
         load_fitted(path)
         return
     model = load(path)
-    if hasattr(model, "sigma_"):
-        model.predict_interval(np.zeros((2, model.n_features_in_)))
+    if not hasattr(model, "sigma_"):
+        return
+    X = np.zeros((2, model.n_features_in_))
+    if isinstance(model, MixedTobitRegressor):
+        model.predict(X, groups=[0.0, 99.0], time=[0.0, 1.0])
+    else:
+        model.predict_interval(X)
 
 
 @cache
@@ -64,6 +70,8 @@ def _seeds() -> dict[str, bytes]:
     auto = AutoTobitRegressor(cv=2, upper=3.0, random_state=np.random.RandomState(0)).fit(X, Y)
     spread = Spread(np.array([0.2, 0.0]), np.ones(2), np.ones(2))
     auto._chosen_noise = NoiseByTask([Gaussian(), TwoPiece(StudentT(4), 0.35)], spread)
+    trees = AutoTobitRegressor(members=("stack", "trees"), cv=2, upper=3.0, random_state=0)
+    mixed = MixedTobitRegressor(alpha=0.1, visit_rank=0, upper=3.0)
     frame = X.assign(site=["A", "B"] * 20, MMSE=Y[:, 0])
     models: dict[str, Any] = {
         "unfitted": TobitRegressor(lower={"MMSE": None}),
@@ -74,10 +82,13 @@ def _seeds() -> dict[str, bytes]:
         "network stream": begun.partial_fit(X, Y),
         "search": search.fit(X, Y),
         "auto": auto,
+        "trees": trees.fit(X, Y),
+        "mixed": mixed.fit(X, Y, groups=np.arange(40) % 10, time=np.arange(40) // 10),
     }
     with TemporaryDirectory() as folder:
         for name, model in models.items():
-            model.save(Path(folder, name))
+            options = {"people": True} if name == "mixed" else {}
+            model.save(Path(folder, name), **options)
         _save_study(Path(folder))
         return {name: Path(folder, name).read_bytes() for name in [*models, "study"]}
 

@@ -96,6 +96,9 @@ def _changed(array: Any, random: Random) -> Any:
 def _change_place(document: dict[str, Any], random: Random) -> None:
     """Replace, remove or double something somewhere in the document."""
     places = _places(document)
+    if not places:
+        document["x"] = random.choice(_JUNK)
+        return
     parent, key = random.choice(places)
     choice = random.random()
     if choice < 0.5:

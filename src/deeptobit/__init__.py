@@ -7,7 +7,7 @@ The public names load on first use (PEP 562), so that ``import deeptobit`` and
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from deeptobit import datasets, metrics

@@ -1,5 +1,7 @@
 """Predictions as a table, residuals, covariances and summaries for papers."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from deeptobit import AutoTobitRegressor, TobitRegressor, datasets
+from deeptobit.estimators import inputs
 from deeptobit.metrics import crps, crps_scorer, log_scorer
 
 
@@ -105,3 +108,11 @@ def test_pseudo_r2_is_the_explained_share_of_the_scores(alpha: float, noise: str
     explained = model.predict(5.0 * X + 3.0, kind="latent").var(axis=0)
     whole = explained + model.sigma_**2 * model.noise_.variance()
     np.testing.assert_allclose(model.pseudo_r2(), explained / whole, rtol=1e-6)
+
+
+def test_features_are_checked_once() -> None:
+    X, Y = np.arange(20.0)[:, None], np.arange(20.0)
+    model = TobitRegressor().fit(X, Y + np.sin(Y))
+    with patch.object(inputs, "read_features", wraps=inputs.read_features) as check:
+        model.predict_distribution(X[:1])
+    check.assert_called_once()

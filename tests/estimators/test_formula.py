@@ -181,6 +181,10 @@ WRONG = [
     ("MMSE ~ " + " * ".join(["age"] * 40), "has more than 2000 terms"),
     ("MMSE ~ " + " + ".join(["age"] * 3000), "has more than 2000 terms"),
     ("MMSE ~ " + " + ".join(["age"] * 20_000), "has 119998|characters; at most|more than 2000"),
+    ("MMSE ~ I(site * 10**9)", "'site' holds texts"),
+    ("MMSE ~ bs(age, 99):bs(apoe4, 99):site", "features; at most 10,000 are made"),
+    ("MMSE ~ (age + apoe4)**" + "9" * 5000, "has more than 2000 terms"),
+    ("MMSE ~ " + "a" * 50_000, r"needs the column\(s\) 'a{60}' …"),
     ("MMSE ~ I(" + "(" * 500 + "age" + ")" * 500 + ")", "nested"),
 ]
 
@@ -193,7 +197,8 @@ def test_a_wrong_formula_is_explained(formula: str, message: str) -> None:
 
 
 def test_a_formula_of_a_file_has_the_same_limits() -> None:
-    for formula in ("y ~ (a + b)**30", "y ~ I(9**9**9**9)", "y ~ I([1] * 10**9)"):
+    wide = "y ~ bs(a, 99):bs(b, 99):bs(a + b, 99)"
+    for formula in ("y ~ (a + b)**30", "y ~ I(9**9**9**9)", "y ~ I([1] * 10**9)", wide):
         design = FormulaDesign(formula, ("y",), ["a", "b"], {}, {}, {})
         with pytest.raises(ModelFileError, match=r"the stored formula .* fails"):
             design.columns(pd.DataFrame({"a": [1.0], "b": [2.0]}))

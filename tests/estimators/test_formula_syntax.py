@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from deeptobit.estimators.formula import CONTRASTS, FUNCTIONS, NUMPY_FUNCTIONS, columns_read
+from deeptobit.estimators.expressions import CONTRASTS, FUNCTIONS, NUMPY_FUNCTIONS, columns_read
 
 COLUMNS = ["age", "site", "education years"]
 
@@ -72,11 +72,28 @@ def test_what_an_expression_reads(expression: str, columns: tuple[str, ...]) -> 
         "C(site, levels=['\"'])",
         "log",
         "Sum(site)",
+        "np.sqrt(age, site)",
+        "exp(age, site)",
+        "np.log(age, where=site)",
+        "center(age, _state={})",
+        "C(site, 3)",
+        "C(site, age)",
+        "C(site, contrasts=[1, 2])",
+        "age * 1j",
+        "age * ...",
+        f"age * {10**400}",
     ],
 )
 def test_anything_else_is_refused(expression: str) -> None:
     with pytest.raises(ValueError, match="may not stand in a formula"):
         columns_read(expression, COLUMNS)
+
+
+def test_arithmetic_acts_on_numbers() -> None:
+    for expression in ("site * 10 ** 9", "I(-site) + age", "Q('site') * 3"):
+        with pytest.raises(ValueError, match="'site' holds texts, and arithmetic takes numbers"):
+            columns_read(expression, COLUMNS, texts=["site"])
+    assert columns_read("(site == 'Bonn') * age", COLUMNS, texts=["site"]) == ("site", "age")
 
 
 def test_every_listed_function_exists() -> None:

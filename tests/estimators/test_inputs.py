@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from deeptobit import CensoredTargets, TobitRegressor
+from deeptobit import CensoredTargets, MixedTobitRegressor, TobitRegressor
 from deeptobit.arrays import FloatArray, column_names
 from tests.estimators.models import EVERY_MODEL, MODELS
 from tests.estimators.problems import assert_close, bounded, censored
@@ -222,3 +222,21 @@ def test_row_labels_in_another_order_are_refused() -> None:
         model.score(X, shuffled)
     with pytest.warns(UserWarning, match="different row labels; their rows are matched by pos"):
         model.score(X, Y.reset_index(drop=True))
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "upper"])
+def test_what_goes_with_the_rows_is_in_their_order(name: str) -> None:
+    X = pd.DataFrame({"age": np.arange(9.0)})
+    rows = {name: pd.Series(np.ones(9), index=X.index[::-1])}
+    with pytest.raises(
+        ValueError, match=rf"X and {name} have .* \(row 0 is 0 in X and 8 in {name}"
+    ):
+        TobitRegressor(alpha=0.1).fit(X, np.ones(9), **rows)
+
+
+@pytest.mark.parametrize("name", ["groups", "time"])
+def test_people_and_visits_are_in_the_order_of_the_rows(name: str) -> None:
+    X = pd.DataFrame({"age": np.arange(9.0)})
+    rows = {name: pd.Series(np.arange(9) // 3, index=X.index[::-1])}
+    with pytest.raises(ValueError, match=f"X and {name} have the same row labels in another"):
+        MixedTobitRegressor(alpha=0.1).fit(X, np.ones(9), **rows)

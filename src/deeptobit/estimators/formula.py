@@ -1,174 +1,26 @@
 """Models from a formula: outcomes on the left, features and their encoding on the right."""
 
-import ast
+import math
 import re
 import warnings
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, get_type_hints
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from deeptobit.estimators.expressions import BASES, columns_read, shown
 from deeptobit.estimators.prediction import PredictiveRegressor
 from deeptobit.exceptions import ModelFileError
 from deeptobit.extras import require
 from deeptobit.files import values
 
-# What may stand in a formula: arithmetic and known functions of columns, and nothing else.
-
-CONTRASTS = frozenset({"Treatment", "Sum", "Helmert", "Diff", "Poly"})
-_BASES = frozenset({"poly", "bs", "cr", "cc", "cs"})  # their second argument is a number of columns
-FUNCTIONS = _BASES | {
-    *("C", "I", "Q", "log", "log2", "log10", "exp", "exp2", "center", "scale", "standardize")
-}
-NUMPY_FUNCTIONS = frozenset(
-    {
-        *("abs", "sign", "square", "sqrt", "cbrt", "maximum", "minimum", "clip"),
-        *("log", "log1p", "log2", "log10", "exp", "expm1", "sin", "cos", "arctan", "tanh"),
-    }
-)
-_KNOWN = FUNCTIONS | {f"np.{name}" for name in NUMPY_FUNCTIONS}
-_HARMLESS = (
-    *(ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Load, ast.keyword),
-    *(ast.UnaryOp, ast.Compare, ast.unaryop, ast.cmpop),
-)
-_ARITHMETIC = (
-    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
-    *(ast.BitAnd, ast.BitOr, ast.BitXor),
-)
 _LONGEST = 100_000  # characters of a formula
 _MOST_TERMS = 2000
-_LARGEST_POWER = 100
-_MOST_COLUMNS = 100  # of one spline or polynomial
-
-
-def columns_read(expression: str, columns: Container[str]) -> tuple[str, ...]:
-    """The columns that an expression reads; one that is more than known functions is refused.
-
-    Examples
-    --------
-    >>> columns_read("np.log(age ** 2) + Q('education years')", ["age", "education years"])
-    ('age', 'education years')
-    >>> columns_read("__import__('os').getcwd()", ["age"])
-    Traceback (most recent call last):
-        ...
-    ValueError: "__import__('os').getcwd()" may not stand in a formula: \
-"__import__('os').getcwd" is neither a column nor a known function
-    >>> columns_read("I(age ** 9 ** 9)", ["age"])
-    Traceback (most recent call last):
-        ...
-    ValueError: 'I(age ** 9 ** 9)' may not stand in a formula: the power of '9 ** 9' is not a \
-number up to 100
-    """
-    if "`" in expression:
-        raise _refusal(expression, "inside a function a quoted column is written Q('name')")
-    try:
-        tree = ast.parse(expression, mode="eval")
-        return tuple(dict.fromkeys(_read(tree, expression, columns)))
-    except SyntaxError as error:
-        raise _refusal(expression, error.msg) from None
-    except (RecursionError, MemoryError):
-        raise _refusal(expression, "it is nested too deeply") from None
-
-
-def _read(node: ast.AST, expression: str, columns: Container[str]) -> Iterator[str]:
-    parts: Sequence[ast.AST] = ()
-    match node:
-        case ast.Name(id=name) if name in columns:
-            yield name
-        case ast.Name(id=name) if name in CONTRASTS | FUNCTIONS:
-            raise _refusal(expression, f"{name} is a function; what does it act on?")
-        case ast.Call(func=ast.Name(id="C"), args=[first, *others]):
-            others += [keyword.value for keyword in node.keywords]
-            parts = [first, *(part for each in others for part in _within_contrast(each))]
-        case ast.Call(func=ast.Name(id=name)) if name in CONTRASTS:
-            raise _refusal(expression, f"{name} says how C encodes categories: C(column, {name})")
-        case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str(name))]) if (
-            name in columns and '"' not in name
-        ):
-            yield name
-        case ast.Call(func=ast.Name(id="Q")):
-            why = 'Q takes the name of one column, in quotes, without " in it'
-            raise _refusal(expression, why)
-        case ast.Call() if ast.unparse(node.func) in _KNOWN:
-            _check_columns_made(node, expression)
-            parts = [*node.args, *node.keywords]
-        case ast.BinOp():
-            _check_arithmetic(node, expression, columns)
-            parts = [node.left, node.right]
-        case ast.Constant(value=str(text)) if '"' in text:
-            raise _refusal(expression, 'a text with " in it; rename the level or the column')
-        case _ if isinstance(node, _HARMLESS):
-            parts = list(ast.iter_child_nodes(node))
-        case _:
-            unknown = ast.unparse(node.func if isinstance(node, ast.Call) else node)
-            raise _refusal(expression, f"{unknown!r} is neither a column nor a known function")
-    for part in parts:
-        yield from _read(part, expression, columns)
-
-
-def _within_contrast(node: ast.AST) -> list[ast.AST]:
-    """What is to be read of ``Sum``, or of ``Treatment('A')``, beside its name."""
-    match node:
-        case ast.Name(id=name) if name in CONTRASTS:
-            return []
-        case ast.Call(func=ast.Name(id=name)) if name in CONTRASTS:
-            return [*node.args, *node.keywords]
-    return [node]
-
-
-def _check_arithmetic(node: ast.BinOp, expression: str, columns: Container[str]) -> None:
-    """Refuse arithmetic that takes for ever or fills the memory."""
-    if not isinstance(node.op, _ARITHMETIC):
-        raise _refusal(expression, "it has an operator other than + - * / // % ** & | ^")
-    for side in (node.left, node.right):
-        if isinstance(side, ast.List | ast.Tuple) or isinstance(_literal(side), str):
-            raise _refusal(expression, f"{ast.unparse(side)!r} is no number")
-    if isinstance(node.op, ast.Pow):
-        power = _literal(node.right)
-        if power is None and not any(_read(node.right, expression, columns)):
-            power = np.inf  # a power of powers
-        if isinstance(power, int | float) and not abs(power) <= _LARGEST_POWER:
-            text = ast.unparse(node.right)
-            why = f"the power of {text!r} is not a number up to {_LARGEST_POWER}"
-            raise _refusal(expression, why)
-        if _literal(node.left) is None and not any(_read(node.left, expression, columns)):
-            raise _refusal(expression, f"write {ast.unparse(node)!r} as a number")
-
-
-def _check_columns_made(call: ast.Call, expression: str) -> None:
-    """Refuse splines and polynomials of thousands of columns."""
-    if ast.unparse(call.func) not in _BASES:
-        return
-    named = [keyword.value for keyword in call.keywords if keyword.arg in ("df", "degree")]
-    for asked in (*call.args[1:2], *named):
-        count = _literal(asked)
-        if not isinstance(count, int) or not 0 < count <= _MOST_COLUMNS:
-            text = ast.unparse(asked)
-            raise _refusal(expression, f"{text!r} is not a number of columns, 1 to {_MOST_COLUMNS}")
-
-
-def _literal(node: ast.AST) -> Any:
-    """The value of a number or text as it is written, with its sign; None for anything else."""
-    match node:
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=value)):
-            return value
-        case ast.Constant(value=value):
-            return value
-    return None
-
-
-def _refusal(expression: str, reason: str) -> ValueError:
-    return ValueError(f"{_shown(expression)} may not stand in a formula: {reason}")
-
-
-def _shown(text: str) -> str:
-    return repr(text) if len(text) <= 80 else f"{text[:60]!r} …"
-
-
+_MOST_FEATURES = 10_000  # of all terms together
+_NOT_EVALUATED = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError)
 _INTERCEPT = "Intercept"
 _BAR = re.compile(r"\+?\s*\(([^()|~]*)\|([^()|~]*)\)")
 
@@ -378,9 +230,9 @@ def _read_formula(formula: str, data: pd.DataFrame, **state: Any) -> tuple[tuple
         parsed = formulaic.Formula.from_spec(formula, context=context)
     except (formulaic.errors.FormulaicError, SyntaxError) as error:
         reason = str(error).split("\n")[0]  # the rest is coloured for a terminal
-        raise ValueError(f"the formula {_shown(formula)} cannot be read: {reason}") from None
+        raise ValueError(f"the formula {shown(formula)} cannot be read: {reason}") from None
     except RecursionError:
-        raise ValueError(f"the formula {_shown(formula)} is nested too deeply") from None
+        raise ValueError(f"the formula {shown(formula)} is nested too deeply") from None
     sides = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
     if not all(isinstance(side, formulaic.SimpleFormula) for side in sides):
         raise ValueError(
@@ -417,7 +269,7 @@ def _check_size(formula: str, n_columns: int) -> None:
             counts[id(node)] = size = _terms(node, sizes)
             if size > _MOST_TERMS:
                 raise ValueError(
-                    f"the formula {_shown(formula)} has more than {_MOST_TERMS} terms; pass many "
+                    f"the formula {shown(formula)} has more than {_MOST_TERMS} terms; pass many "
                     "features as a matrix to fit"
                 )
 
@@ -432,7 +284,7 @@ def _terms(node: Any, sizes: list[float]) -> float:
             return first + last + first * last
         case "**" | "^":
             power = str(node.args[-1])
-            return first ** min(int(power), _MOST_TERMS) if power.isdecimal() else first
+            return first ** int(power[:4]) if power.isdecimal() else first
     return sum(sizes)
 
 
@@ -448,8 +300,38 @@ def _reads(factor: Any, data: pd.DataFrame) -> tuple[str, ...]:
         case "lookup":
             return (factor.expr,)
         case "python":
-            return columns_read(factor.expr, data.columns)
+            return columns_read(factor.expr, data.columns, _texts(data))
     return ()
+
+
+def _texts(data: pd.DataFrame) -> list[str]:
+    """The columns that hold texts, categories or anything else but numbers and dates."""
+    return [name for name in data.columns if data[name].dtype.kind not in "biufmM"]
+
+
+def _check_width(spec: Any, data: pd.DataFrame) -> None:
+    """Refuse terms whose columns, multiplied out, would fill the memory."""
+    factors = {factor.expr: factor for term in spec.formula for factor in term.factors}
+    widths = {name: _width(factor, spec, data) for name, factor in factors.items()}
+    n_features = sum(math.prod(widths[each.expr] for each in term.factors) for term in spec.formula)
+    if n_features > _MOST_FEATURES:
+        raise ValueError(
+            f"the formula makes {n_features:,} features; at most {_MOST_FEATURES:,} are made"
+        )
+
+
+def _width(factor: Any, spec: Any, data: pd.DataFrame) -> int:
+    """At most so many columns are made of a factor."""
+    _, encoded = spec.encoder_state.get(factor.expr, (None, {}))
+    if "categories" in encoded:
+        return len(encoded["categories"])
+    learned = spec.transform_state.get(factor.expr, {}).values()
+    sizes = [len(each) for each in learned if isinstance(each, list | dict)]
+    if any(f"{basis}(" in factor.expr for basis in BASES):
+        sizes.append(sum(map(int, re.findall(r"\b\d{1,3}\b", factor.expr))))
+    reads, texts = _reads(factor, data), _texts(data)
+    levels = [name for name in reads if name in texts or "C(" in factor.expr]
+    return max(1, math.prod(data[name].nunique() for name in levels), *sizes)
 
 
 def _model_matrix(spec: Any, reads: list[str], data: pd.DataFrame) -> Any:
@@ -460,11 +342,12 @@ def _model_matrix(spec: Any, reads: list[str], data: pd.DataFrame) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", errors.DataMismatchWarning)
+            _check_width(spec, rows)
             return spec.get_model_matrix(rows, context={})
     except errors.DataMismatchWarning as mismatch:
         raise ValueError(_name_unseen(spec, data) or str(mismatch)) from None
-    except (errors.FormulaicError, TypeError, ValueError, ArithmeticError) as error:
-        raise ValueError(f"the formula cannot be evaluated: {error}") from None
+    except (errors.FormulaicError, *_NOT_EVALUATED) as error:
+        raise ValueError(f"the formula cannot be evaluated: {str(error)[:300]}") from None
 
 
 def _name_unseen(spec: Any, data: pd.DataFrame) -> str | None:
@@ -485,7 +368,7 @@ def _check_columns(names: list[str], data: pd.DataFrame) -> None:
     absent = [name for name in names if name not in data.columns]
     if absent:
         raise ValueError(
-            f"the formula needs the column(s) {', '.join(map(repr, absent))}, which the data do "
+            f"the formula needs the column(s) {', '.join(map(shown, absent))}, which the data do "
             "not have"
         )
     for name in names:

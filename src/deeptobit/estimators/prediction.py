@@ -288,7 +288,9 @@ class PredictiveRegressor(inputs.CommonParameters, base.RegressorMixin, base.Bas
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any) -> Rows:
         """Features (N, D), outcomes (N, T) and weights (N,) of a first fit, checked."""
-        inputs.check_labels(X, y)
+        beside = {"Y": y, "sample_weight": sample_weight, "lower": lower, "upper": upper}
+        for name, rows in beside.items():
+            inputs.check_labels(X, rows, name)
         matrix = inputs.read_features(self, X, reset=True)
         bounds, limits = (self.lower, self.upper), (lower, upper)
         targets = inputs.read_targets(y, bounds, limits, outside=self.outside)

@@ -72,7 +72,7 @@ def draw_subspaces(
     left.set_title(f"features ({shown} {len(features)})", fontsize="medium")
     right.set_title("targets", fontsize="medium")
     ax.set_xlabel("component (share of the squared effects)", labelpad=30)
-    pale = "" if stable is None else "; pale: may have the other sign in the next sample"
+    pale = "" if stable is None else "\npale: may have the other sign in the next sample"
     add_scale(ax.figure, ax, image, f"loading, the largest of each component being ±1{pale}")
     return ax
 

@@ -105,6 +105,23 @@ def test_ctrl_c_while_a_command_loads_is_one_line(monkeypatch: pytest.MonkeyPatc
     assert result.stderr == "deeptobit: Stopped, nothing written\n"
 
 
+def test_ctrl_c_while_the_first_packages_load_is_one_line() -> None:
+    code = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "deeptobit.extras":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from deeptobit.app.cli import main
+main()
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (130, "deeptobit: Stopped, nothing written\n")
+
+
 def test_a_terminal_without_a_character_shows_another() -> None:
     words = [sys.executable, "-c", "from deeptobit.app.cli import main; main()", "fit", "müll.toml"]
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}

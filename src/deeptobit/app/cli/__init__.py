@@ -1,10 +1,6 @@
 """The command line. Nothing heavy is imported until a command needs it."""
 
-import io
 import sys
-
-from deeptobit.exceptions import MissingExtraError
-from deeptobit.extras import require
 
 __all__ = ["main"]
 
@@ -15,6 +11,20 @@ def main() -> None:
     A terminal that lacks a character shows ``?`` in its place. Ctrl-C is one line at any time,
     also while packages are loaded.
     """
+    try:
+        _run()
+    except KeyboardInterrupt:
+        print("deeptobit: Stopped, nothing written", file=sys.stderr)
+        sys.exit(130)
+
+
+def _run() -> None:
+    """Load the commands, and run the one that is asked for."""
+    import io
+
+    from deeptobit.exceptions import MissingExtraError
+    from deeptobit.extras import require
+
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -27,6 +37,3 @@ def main() -> None:
     except MissingExtraError as error:
         print(f"deeptobit: {error}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("deeptobit: Stopped, nothing written", file=sys.stderr)
-        sys.exit(130)

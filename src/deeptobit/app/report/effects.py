@@ -10,8 +10,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from deeptobit.app.report.words import UNKNOWN, number, percent, significant
 from deeptobit.app.study import FittedStudy
-from deeptobit.app.study.fitted import StudyModel
 from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.inspection import canonical_subspaces
 
 _PER_OUTCOME = 8  # effects that are shown of one outcome
@@ -151,7 +151,7 @@ class Component(NamedTuple):
 
 
 def shared_directions(
-    model: StudyModel,
+    model: CensoredRegressor,
     n_components: int,
     rare: Mapping[str, str] | None = None,
     stable: BoolArray | None = None,
@@ -212,14 +212,14 @@ def _largest(loadings: "pd.Series[float]") -> list[str]:
     return [f"{'+' if loadings.iloc[k] > 0 else '−'}\u00a0{loadings.index[k]}" for k in shown]
 
 
-def task_cosines(model: StudyModel) -> pd.DataFrame:
+def task_cosines(model: CensoredRegressor) -> pd.DataFrame:
     """Cosines between the effects of the features on two outcomes, in the first layer, (T, T)."""
     names = list(model.target_names_)
     cosines = np.clip(cosine_similarity(_effects(model)), -1.0, 1.0)
     return pd.DataFrame(cosines, index=names, columns=names)
 
 
-def _effects(model: StudyModel) -> FloatArray:
+def _effects(model: CensoredRegressor) -> FloatArray:
     """Effects of one standard deviation of every feature in the first layer, (T, D)."""
     slopes = model.coef_ if hasattr(model, "coef_") else model.mean_slopes_
     return np.asarray(slopes * model.feature_scale_)

@@ -21,18 +21,11 @@ from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray, listed
+from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files.values import Packer, Unpacker, by_fields
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
-
-StudyModel = (
-    estimators.AutoTobitRegressor
-    | estimators.SubspaceNetworkCV
-    | estimators.SubspaceNetworkRegressor
-    | estimators.TobitRegressor
-    | estimators.MixedTobitRegressor
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +65,7 @@ class FittedStudy:
         Which loadings of the shared directions would keep their sign in another sample.
     """
 
-    model: StudyModel
+    model: CensoredRegressor
     encoder: Encoder
     name: str
     text: str
@@ -200,7 +193,7 @@ def load_fitted(path: Path | str) -> FittedStudy:
 
 
 def predict_rows(
-    model: StudyModel,
+    model: CensoredRegressor,
     X: pd.DataFrame,
     lower: FloatArray,
     upper: FloatArray,
