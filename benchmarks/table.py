@@ -209,7 +209,7 @@ def _fitted_cohort(folder: Path, member: str) -> FittedStudy:
     cohort.X.join(cohort.Y).to_csv(folder / "cohort.csv", index=False)
     targets = "".join(
         f"[targets.{name}]\nlower = {cohort.lower[name]}\nupper = {cohort.upper[name]}\n"
-        for name in cohort.Y
+        for name in map(str, cohort.Y)
     )
     path = folder / "cohort.toml"
     settings = f'data.file = "cohort.csv"\nevaluation.folds = 2\nmodel.members = ["{member}"]\n'
