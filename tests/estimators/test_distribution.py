@@ -71,6 +71,10 @@ def test_a_summary_for_a_page_and_for_a_paper(capsys: pytest.CaptureFixture[str]
     model = TobitRegressor(upper=6).fit(X, Y.rename(columns={"MMSE": "MMSE <1>"}))
     model.print_summary()
     assert "<0.001" in capsys.readouterr().out
+    data = X.assign(MMSE=Y["MMSE"])
+    formula = f"MMSE ~ {X.columns[0]}"
+    TobitRegressor.from_formula(formula, data, upper=6).print_summary()
+    assert capsys.readouterr().out.startswith(formula)
     model.print_summary(style="html")
     page = capsys.readouterr().out
     assert "MMSE &lt;1&gt;" in page

@@ -226,6 +226,8 @@ class TobitRegressor(InferenceRegressor):
                 f"all coefficients 0: Wald statistic {statistic:.{digits}g}, df {df:.0f}, "
                 f"p {p_text(p)}",
             ]
+            if hasattr(self, "formula_"):
+                lines.insert(0, self.formula_.formula)
             print(_formatted(pd.DataFrame(table.loc[name]), lines, digits, style), end="\n\n")
 
     def aic(self) -> FloatArray:
