@@ -373,6 +373,7 @@ def test_people_seen_once_have_no_random_effects() -> None:
         model = MixedTobitRegressor(upper=10).fit(COHORT.X, COHORT.Y, groups=np.arange(240))
     assert model.effects_ == ()
     assert model.covariance_.shape == (0, 0)
+    assert model.random_effects_.empty
     other = TobitRegressor(upper=10).fit(COHORT.X, COHORT.Y)
     np.testing.assert_allclose(model.predict(COHORT.X), other.predict(COHORT.X), atol=1e-3)
 

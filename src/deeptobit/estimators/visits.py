@@ -340,7 +340,7 @@ class VisitRegressor(CensoredRegressor):
         by_task = self._units.of_effects(q)
         # Scores at z = (1, 0) and (0, 1) are the effects themselves.
         loads = np.moveaxis(mixed.person_loads(np.eye(q), effects), 0, 1)
-        loads = np.einsum("tij,tjk->tik", by_task, loads).reshape(n_tasks * q, -1)
+        loads = (by_task @ loads).reshape(n_tasks * q, loads.shape[2])
         found = [
             self._people.posterior(person, effects).at(loads)
             for person in range(len(self._people.labels))
