@@ -29,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Number]]] = {
     "default": default.measure,
     "inference": inference.measure,
     "table": table.measure,
+    "pages": table.pages,
     "scale": scale.measure,
     "cost": scale_cost.measure,
     "visits": visits.measure,

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from playwright.sync_api import Browser, sync_playwright
 from python_calamine import load_workbook
 
 from benchmarks.report import Number
-from deeptobit import SubspaceTobitRegressor, load
-from deeptobit.app.study import build_data, diagnose, read_data, read_study, stream_study
+from deeptobit import MixedTobitRegressor, SubspaceTobitRegressor, load
+from deeptobit.app.report import render_patient_page
+from deeptobit.app.study import (
+    FittedStudy,
+    build_data,
+    diagnose,
+    fit_study,
+    read_data,
+    read_study,
+    stream_study,
+)
 from deeptobit.app.study.fitting import make_network
 from deeptobit.app.study.stream import HeldOutRows, hash_uniform
-from deeptobit.datasets import make_clinical_cohort
+from deeptobit.datasets import make_clinical_cohort, make_subspace
 from deeptobit.extras import require
 from deeptobit.scale import ParquetRows
 
@@ -155,3 +169,81 @@ def _deeptobit(*arguments: str, folder: str) -> float:
     started = perf_counter()
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return perf_counter() - started
+
+
+# The patient page.
+
+ANSWER = """(field, text) => {
+  field.value = text;
+  const started = performance.now();
+  field.dispatchEvent(new Event("input"));
+  document.body.getBoundingClientRect();  // the layout too
+  return performance.now() - started;
+}"""
+FILL = """(fields) => fields.forEach((field) => { field.value ||= "1"; })"""
+
+
+def pages() -> Iterator[Number]:
+    """Size and answer of patient pages for 138 features and 30 scores, in Chromium."""
+    with TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        for kind, kilobytes, wanted in (("stack", 300.0, 50.0), ("trees", 3000.0, 50.0)):
+            page = render_patient_page(_fitted_cohort(Path(folder), kind))
+            yield Number(
+                f"patient page, {kind}, kB", len(page.encode()) / 1e3, kilobytes, "at most"
+            )
+            answer = _answer(browser, Path(folder, f"{kind}.html"), page, 0)
+            yield Number(f"patient page, {kind}, ms to answer", answer, wanted, "at most")
+        page = render_patient_page(_fitted_visits())
+        yield Number("patient page, visits, kB", len(page.encode()) / 1e3, 300.0, "at most")
+        answer = _answer(browser, Path(folder, "visits.html"), page, 3)
+        yield Number("patient page, three past visits, ms to answer", answer, 300.0, "at most")
+        browser.close()
+
+
+def _fitted_cohort(folder: Path, member: str) -> FittedStudy:
+    """The simulated cohort, 138 features and 30 scores, with this member of the default alone."""
+    cohort = make_clinical_cohort(670, random_state=0)
+    cohort.X.join(cohort.Y).to_csv(folder / "cohort.csv", index=False)
+    targets = "".join(
+        f"[targets.{name}]\nlower = {cohort.lower[name]}\nupper = {cohort.upper[name]}\n"
+        for name in map(str, cohort.Y)
+    )
+    path = folder / "cohort.toml"
+    settings = f'data.file = "cohort.csv"\nevaluation.folds = 2\nmodel.members = ["{member}"]\n'
+    path.write_text(f"{settings}model.cv = 2\n{targets}")
+    study = read_study(path)
+    return fit_study(study, build_data(study, read_data(study)))
+
+
+def _fitted_visits() -> MixedTobitRegressor:
+    """Three visits of each of 100 people, as many features and scores."""
+    X, Y, _ = make_subspace(100, 137, 30, 3, random_state=0)
+    rng, time = np.random.default_rng(0), np.tile([0.0, 6.0, 12.0], 100)
+    visits = np.column_stack([np.repeat(X, 3, axis=0), time])
+    scores = np.repeat(Y, 3, axis=0) + rng.normal(size=(300, 30))
+    options: dict[str, Any] = {"alpha": 1.0, "person_rank": 1, "visit_rank": 1, "shrinkage": 1.0}
+    model = MixedTobitRegressor(random_effects="slope", max_iter=20, **options)
+    person = np.repeat(np.arange(100), 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the page of an unfinished fit is as large and as fast
+        return model.fit(visits, np.clip(scores, 0.0, None), groups=person, time=time)
+
+
+def _answer(browser: Browser, file: Path, page: str, n_visits: int) -> float:
+    """Median milliseconds from a typed number to the drawn predictions."""
+    file.write_text(page, encoding="utf-8")
+    opened = browser.new_page()
+    opened.goto(file.as_uri())
+    fields = opened.locator("#values .field input[type=text]")
+    fields.evaluate_all(FILL)
+    for visit in range(1, n_visits + 1):
+        time, *scores = opened.get_by_label(re.compile(f", visit {visit}$")).all()
+        time.fill(str(6 * visit))
+        for place, score in enumerate(scores):
+            score.evaluate("(field, text) => { field.value = text; }", str(place % 7))
+    times = [fields.first.evaluate(ANSWER, f"0.{k + 1}") for k in range(20)]
+    opened.close()
+    return float(np.median(times))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Iterator
+from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import log_ndtr, logsumexp
+from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Number
@@ -19,6 +22,7 @@ from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.metrics import pit
 
 DRAWS, PROBLEMS, DATA_SETS = range(10), 200, 500
+REFERENCE = Path(__file__).parents[1] / "tests/reference/r/glmmadaptive_expected.csv"
 SCALES = ["PF", "RP", "BP", "GH", "VT", "SF", "RE", "MH"]
 ALONE: dict[str, Any] = {"person_rank": 0, "visit_rank": 0, "shrinkage": 0.0}
 
@@ -38,6 +42,7 @@ def measure() -> Iterator[Number]:
     """All promises about repeated visits."""
     with threadpool_limits(1):
         yield from against_quadrature()
+        yield from against_glmmadaptive()
         yield from generated_problems(PROBLEMS)
         yield from coverage(DATA_SETS)
         yield from seconds()
@@ -90,6 +95,52 @@ def against_quadrature() -> Iterator[Number]:
         yield Number(what, float(apart), within, "at most")
         away = abs(ours.log_likelihood_ - exact.log_likelihood_)
         yield Number(f"UTIdata, random {effects}, log likelihood", away, 0.01, "at most")
+
+
+def against_glmmadaptive() -> Iterator[Number]:
+    """UTIdata, random intercept: the point that GLMMadaptive states, and our own."""
+    table = pd.read_csv(REFERENCE)
+    *point, stated = table.loc[table["problem"] == "intercept", "value"]
+    X, y, person, time = uti_data()
+    fits = [
+        MixedTobitRegressor(lower=None, method="quadrature", n_nodes=n, tol=1e-10).fit(
+            X, y, groups=person, time=time
+        )
+        for n in (21, 61)
+    ]
+    ours, finer = map(estimates, fits)
+    at_reference, at_ours = integrated_log_likelihood(*point), integrated_log_likelihood(*ours)
+    print(f"UTIdata, GLMMadaptive: {point}, log likelihood {at_reference:.7f} (states {stated})")
+    print(f"UTIdata, quadrature: {ours}, log likelihood {at_ours:.7f}")
+    what = "UTIdata, quadrature with 21 nodes"
+    yield Number(f"{what}, relative distance from 61", _apart(ours, finer), 1e-5, "at most")
+    away, higher = abs(at_reference - stated), at_ours - at_reference
+    yield Number("UTIdata, GLMMadaptive's log likelihood, integrated", away, 1e-4, "at most")
+    yield Number(f"{what}, log likelihood above GLMMadaptive's", higher, 0.0, "at least")
+
+
+def estimates(model: MixedTobitRegressor) -> list[float]:
+    """Intercept, slope, log σ and the variance of a random intercept."""
+    fixed = [model.intercept_[0], model.coef_[0, 0], np.log(model.sigma_[0])]
+    return [float(value) for value in (*fixed, model.covariance_[0, 0])]
+
+
+def _apart(one: list[float], other: list[float]) -> float:
+    return float(np.abs(np.array(one) / np.array(other) - 1.0).max())
+
+
+def integrated_log_likelihood(
+    intercept: float, slope: float, log_sigma: float, variance: float
+) -> float:
+    """Of UTIdata, its random intercepts integrated on an even grid of 20,001 points."""
+    X, y, person, _ = uti_data()
+    grid, step = np.linspace(-9.0, 9.0, 20_001, retstep=True)
+    mean, ends = intercept + slope * X["Fup"].to_numpy(), y.high[:, 0]
+    around = np.sqrt(variance) * grid
+    z = (ends[:, None] - mean[:, None] - around) * np.exp(-log_sigma)
+    entries = np.where(y.at_lower, log_ndtr(z), norm.logpdf(z) - log_sigma)
+    by_person = pd.DataFrame(entries).groupby(person).sum().to_numpy() + norm.logpdf(grid)
+    return float(logsumexp(by_person, axis=1).sum() + len(by_person) * np.log(step))
 
 
 def generated_problems(n_problems: int) -> Iterator[Number]:

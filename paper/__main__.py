@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from deeptobit.datasets import load_adni
 from paper.page import LISTS, conclusion, write_page
 from paper.registry import NAMES, finished, reproduce
 from paper.section import PAPER, SMALL, Context, Scale, Section, TableOf
@@ -96,6 +97,8 @@ def _run(options: argparse.Namespace) -> None:
         out.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=out):  # fails before hours of work if nothing can be written there
             pass
+    if options.path is not None:
+        _look_at_adni(console, options.path)
     context = Context(options.jobs, options.seed, options.protocol, options.path, out)
     scale = _SCALES[options.scale]
     sections = [_section(console, name, scale, context) for name in names]
@@ -111,6 +114,15 @@ def _run(options: argparse.Namespace) -> None:
         for section in sections:
             _show(console, section)
     _conclude(console, sections, files)
+
+
+def _look_at_adni(console: Console, path: Path) -> None:
+    """Before hours of work: a wrong folder fails now, and what is left out of the files is said."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        load_adni(path)
+    for warning in caught:
+        console.print(f"warning: {warning.message}", markup=False, highlight=False)
 
 
 def _section(console: Console, name: str, scale: Scale, context: Context) -> Section:

@@ -3,49 +3,33 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
-from deeptobit.datasets import load_adni, make_clinical_cohort
+from deeptobit.datasets import Cohort, load_adni, make_clinical_cohort
 from deeptobit.metrics import principal_angles
 from paper.arrays import FloatArray, Rows
 from paper.section import Context, FigureOf, Scale, Section, TableOf, with_settings
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-class BrainCohort(NamedTuple):
-    """Features, scores and bounds, and what to call them."""
-
-    name: str
-    X: pd.DataFrame
-    Y: pd.DataFrame
-    lower: dict[str, float]
-    upper: dict[str, float]
-
-
-def brain_cohort(context: Context) -> BrainCohort:
+def brain_cohort(context: Context) -> tuple[str, Cohort]:
     """ADNI where its folder is named, a simulated cohort of the same shape elsewhere."""
     if context.path is None:
-        cohort = make_clinical_cohort(random_state=context.seed)
-        name = "a simulated clinical cohort"
-        return BrainCohort(name, cohort.X, cohort.Y, cohort.lower, cohort.upper)
-    adni = load_adni(context.path)
-    return BrainCohort("ADNI", adni.X, adni.Y, adni.lower, adni.upper)
+        return "a simulated clinical cohort", make_clinical_cohort(random_state=context.seed)
+    return "ADNI", load_adni(context.path)
 
 
 def _settings(
-    cohort: BrainCohort, model: SubspaceNetworkRegressor, context: Context
+    name: str, cohort: Cohort, model: SubspaceNetworkRegressor, context: Context
 ) -> dict[str, Any]:
     """What the network was fitted to, and how; only a simulated cohort has a seed."""
     sizes = {"N": len(cohort.X), "D": cohort.X.shape[1], "T": cohort.Y.shape[1]}
     network = {"R": model.rank, "layers": model.n_layers}
     seed = {"seed": context.seed} if context.path is None else {}
-    return {"cohort": cohort.name} | sizes | network | seed
+    return {"cohort": name} | sizes | network | seed
 
 
 # Figure 1 of the paper: the architecture, drawn from a fitted model.
@@ -61,7 +45,7 @@ def fig_network(scale: Scale, context: Context) -> Section:
     """Sizes and ranks of a fitted network."""
     import pandas as pd
 
-    cohort = brain_cohort(context)
+    name, cohort = brain_cohort(context)
     model = SubspaceNetworkRegressor(
         scale.real_rank, _N_LAYERS, lower=cohort.lower, upper=cohort.upper
     ).fit(cohort.X, cohort.Y)
@@ -92,11 +76,11 @@ def fig_network(scale: Scale, context: Context) -> Section:
     if pays < _N_LAYERS:
         depth = f" Here depth pays up to layer {pays} (Akaike's criterion); layers above repeat it."
     data = {"n_features": cohort.X.shape[1], "n_tasks": n_tasks, "layers": layers}
-    settings = _settings(cohort, model, context)
+    settings = _settings(name, cohort, model, context)
     return Section(
         "fig-network",
         "Figure 1: the Subspace Network",
-        _NETWORK_TEXT.format(cohort=cohort.name, depth=depth),
+        _NETWORK_TEXT.format(cohort=name, depth=depth),
         tables=with_settings(settings, TableOf("Layers of the fitted network", table)),
         figures=with_settings(
             settings, FigureOf("Figure 1 again, from the fitted model.", "network", data)
@@ -121,8 +105,9 @@ singular value decomposition of UV in standard deviations of the features. Maps 
 orthogonal whatever the data, so that they differ is no finding.
 
 What data can contradict is that the subspaces are found again in other people: the cohort is \
-split into halves, the first layer is fitted to each, and the spans of the two sets of maps are \
-compared, once as they are and once with the outcomes of one half in random order."""
+split into halves, the first layer is fitted to each with the penalty of the whole cohort, and the \
+spans of the two sets of maps are compared, once as they are and once with the outcomes of one \
+half in random order."""
 
 
 class Halves(NamedTuple):
@@ -136,10 +121,10 @@ def fig_brain(scale: Scale, context: Context) -> Section:
     """Maps, and whether other people have the same."""
     import pandas as pd
 
-    cohort = brain_cohort(context)
+    name, cohort = brain_cohort(context)
     model = SubspaceNetworkRegressor(scale.real_rank, lower=cohort.lower, upper=cohort.upper)
     subspaces = model.fit(cohort.X, cohort.Y).subspaces(0, cohort.X)[:_MAPS]
-    work = partial(_compare_halves, cohort, scale.real_rank)
+    work = partial(_compare_halves, cohort, scale.real_rank, model.alpha_)
     halves = over_repeats(work, context.seeds(scale.repeats), context, "pairs of halves")
     table = pd.DataFrame(
         {
@@ -156,8 +141,8 @@ def fig_brain(scale: Scale, context: Context) -> Section:
         "names": [f"subspace {subspace.number} ({subspace.share:.0%})" for subspace in subspaces],
         "tasks": [_largest(s.targets, s.target_loadings, 3) for s in subspaces],
     }
-    caption = f"Figure 4 again, on {cohort.name}."
-    settings = _settings(cohort, model, context)
+    caption = f"Figure 4 again, on {name}."
+    settings = _settings(name, cohort, model, context)
     found = np.array([pair.found for pair in halves])
     shuffled = np.array([pair.shuffled for pair in halves])
     claim = claim_over_repeats(
@@ -171,29 +156,28 @@ def fig_brain(scale: Scale, context: Context) -> Section:
     return Section(
         "fig-brain",
         "Figure 4: subspaces on the brain",
-        _MAPS_TEXT.format(cohort=cohort.name),
+        _MAPS_TEXT.format(cohort=name),
         tables=with_settings(settings, TableOf("The subspaces in words", table)),
         figures=with_settings(settings, FigureOf(caption, "brain", data)),
         claims=(claim,),
     )
 
 
-def _compare_halves(cohort: BrainCohort, rank: int, seed: int) -> Halves:
+def _compare_halves(cohort: Cohort, rank: int, alpha: float, seed: int) -> Halves:
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(cohort.X))
     first, second = np.array_split(order, 2)
-    maps = _maps(cohort, rank, first, first)
-    again = _maps(cohort, rank, second, second)
-    none = _maps(cohort, rank, second, rng.permutation(second))
+    layer = SubspaceTobitRegressor(rank, alpha=alpha, lower=cohort.lower, upper=cohort.upper)
+    maps_of = partial(_maps, cohort, layer)
+    maps = maps_of(first, first)
+    again, none = maps_of(second, second), maps_of(second, rng.permutation(second))
     return Halves(_mean_cosine(maps, again), _mean_cosine(maps, none))
 
 
-def _maps(cohort: BrainCohort, rank: int, rows: Rows, outcomes: Rows) -> FloatArray:
-    """Loadings of the features, (D, R), of the first layer."""
+def _maps(cohort: Cohort, layer: SubspaceTobitRegressor, rows: Rows, outcomes: Rows) -> FloatArray:
+    """Loadings of the features, (D, R), of the layer fitted to some rows."""
     X, Y = cohort.X.iloc[rows], cohort.Y.iloc[outcomes].set_axis(cohort.X.index[rows])
-    model = SubspaceTobitRegressor(rank, lower=cohort.lower, upper=cohort.upper)
-    found = model.fit(X, Y).subspaces(X=X)
-    return np.column_stack([subspace.feature_loadings for subspace in found])
+    return np.column_stack([one.feature_loadings for one in layer.fit(X, Y).subspaces(X=X)])
 
 
 def _mean_cosine(first: FloatArray, second: FloatArray) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from time import perf_counter
@@ -28,9 +28,10 @@ from deeptobit.app.study import (
 )
 from deeptobit.metrics import some_targets
 from paper.methods import Choice, Method, Problem, assess
+from paper.recipes import ROWS
 from paper.section import Claim, Claimant, Context, Scale, TableOf, Verdict
 from paper.values import PaperRow
-from paper.verdicts import Judgement, verdict_over_repeats
+from paper.verdicts import Judgement, p_in_words, verdict_over_repeats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -295,6 +296,16 @@ def claim_ahead(
     return Claim(text, paper, _ours(compared), verdict, _test(compared, margin), by, row)
 
 
+def claims_by_row(
+    results: pd.DataFrame, pairs: Callable[[str], Sequence[tuple[str, str]]], **words: Any
+) -> tuple[Claim, ...]:
+    """One claim, judged as printed with published and with best constants, and in ours.
+
+    ``pairs`` are those of a row; ``words`` are the other arguments of :func:`claim_ahead`.
+    """
+    return tuple(claim_ahead(results, pairs(row), row=row, **words) for row in ROWS)
+
+
 def _compare(
     results: pd.DataFrame, row: str, other: str, share: float, margin: float, measure: str
 ) -> Compared:
@@ -342,7 +353,7 @@ def _test(compared: Sequence[Compared], margin: float) -> str:
     name = f"corrected resampled t-test over {compared[0].repeats} repeats"
     p_values = np.array([one.judgement.p_value for one in compared])
     known = p_values[np.isfinite(p_values)]
-    largest = f"; largest p = {known.max():.3f}" if known.size else ""
+    largest = f"; largest {p_in_words(known.max())}" if known.size else ""
     return (
         f"{name} for each of {len(compared)} comparisons, of logarithms of errors{allowed}{largest}"
     )

@@ -11,7 +11,7 @@ from deeptobit.exceptions import DivergenceError
 from deeptobit.metrics import principal_angles, subspace_difference
 from deeptobit.published import PublishedSubspaceTobit
 from paper.arrays import FloatArray
-from paper.recipes import CHOSEN, OURS, PRINTED, PUBLISHED, one_pass
+from paper.recipes import OURS, PRINTED, PUBLISHED, ROWS, one_pass
 from paper.section import Claim, Context, FigureOf, Scale, Section, TableOf, panel, with_settings
 from paper.theory import (
     SNAPSHOTS,
@@ -25,7 +25,6 @@ from paper.theory import (
 )
 from paper.verdicts import claim_over_repeats, mean_and_sd, over_repeats
 
-_ROWS = (PRINTED, CHOSEN, OURS)
 _BLOCKS = SNAPSHOTS // 5  # a fifth of the rows
 _FOUND = 0.99  # smallest principal cosine of a subspace that was found
 _SUBSPACE_TEXT = """\
@@ -66,9 +65,9 @@ class Pass(NamedTuple):
 
 def fig_subspace(scale: Scale, context: Context) -> Section:
     """Subspace difference, objective and iteration-wise difference over one pass."""
-    jobs = [(row, seed) for seed in context.seeds(scale.repeats) for row in _ROWS]
+    jobs = [(row, seed) for seed in context.seeds(scale.repeats) for row in ROWS]
     passes = over_repeats(partial(_follow, scale), jobs, context, "passes")
-    by_row = {row: [p for p in passes if p.row == row] for row in _ROWS}
+    by_row = {row: [p for p in passes if p.row == row] for row in ROWS}
     settings = one_pass_settings(scale, context) | {"rows of X": "of length 1"}
     published = PUBLISHED["fig-subspace"]
     text = _SUBSPACE_TEXT.format(
@@ -81,7 +80,7 @@ def fig_subspace(scale: Scale, context: Context) -> Section:
         tables=with_settings(settings, _subspace_table(by_row)),
         figures=with_settings(settings, _subspace_figure(by_row)),
         claims=(
-            *(claim for row in _ROWS for claim in _claims_of(row, by_row[row])),
+            *(claim for row in ROWS for claim in _claims_of(row, by_row[row])),
             _shrinks(by_row[PRINTED]),
         ),
     )
@@ -272,9 +271,9 @@ class Weights(NamedTuple):
 
 def fig_weights(scale: Scale, context: Context) -> Section:
     """Two tasks' weights, and the correlation of all tasks with the truth."""
-    jobs = [(row, seed) for row in _ROWS for seed in context.seeds(scale.repeats)]
+    jobs = [(row, seed) for row in ROWS for seed in context.seeds(scale.repeats)]
     results = over_repeats(partial(_learn, scale), jobs, context, "passes")
-    by_row = {row: [found for found in results if found.row == row] for row in _ROWS}
+    by_row = {row: [found for found in results if found.row == row] for row in ROWS}
     settings = one_pass_settings(scale, context) | {"rows of X": "as drawn"}
     published = PUBLISHED["fig-weights"]
     return Section(

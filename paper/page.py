@@ -18,7 +18,7 @@ import jinja2
 
 from deeptobit.app.study import write_whole
 from paper.drawing import Picture, as_picture, draw, drawing
-from paper.recipes import CHOSEN, OURS, PRINTED
+from paper.recipes import ROWS
 from paper.section import Claimant, FigureOf, Section, TableOf
 from paper.verdicts import JudgedClaim, Summary, judged_claims
 
@@ -186,7 +186,7 @@ def render_page(sections: Sequence[Section]) -> str:
         "sections": shown,
         "counts": count_verdicts(sections, "the paper"),
         "lists": LISTS,
-        "columns": [PRINTED, CHOSEN, OURS],
+        "columns": ROWS,
         "settings": {"All sections": _settings(sections), "Made with": _facts()},
     }
     environment = jinja2.Environment(

@@ -16,6 +16,7 @@ from deeptobit.datasets import load_adni, load_help
 from paper.arrays import FloatArray
 from paper.comparison import (
     claim_ahead,
+    claims_by_row,
     compare_methods,
     how_compared,
     seconds_of_methods,
@@ -24,6 +25,7 @@ from paper.comparison import (
 )
 from paper.methods import Method, deep_methods, dnn_iii, reading, shallow_methods
 from paper.recipes import (
+    CANDIDATES_IN_WORDS,
     CHOSEN,
     OURS,
     PRINTED,
@@ -104,8 +106,7 @@ constants on real data are not known; these are those of its synthetic data: λ 
 η = μ = 0.001, divided by 1000 in layer 2 and by 100 more above. The first layer starts at the \
 rank-R factors of least squares, and every other one at the layer below.
 
-“{CHOSEN}”: the same with λ of 0, 0.01 and 0.1, η of 0.0003, 0.001 and 0.003, and steps that \
-shrink like that or are the same in all layers, chosen for every row of the table (by three \
+“{CHOSEN}”: the same with {CANDIDATES_IN_WORDS}, chosen for every row of the table (by three \
 layers, where there are more). “Diverged” says in how many splits numbers became infinite.
 
 “{OURS}”: features and outcomes in standard units, intercepts, σ learned, and a grid of penalties. \
@@ -199,16 +200,14 @@ def _method_claims(results: pd.DataFrame) -> tuple[Claim, ...]:
         "0.2009."
     )
     return (
-        *(
-            claim_ahead(
-                results,
-                [(at_depth(row, 3), other) for other in others if not other.endswith("censored")],
-                text="SN of three layers, by its clipped score, is ahead of every other method "
-                "that the paper has.",
-                paper=paper,
-                row=row,
-            )
-            for row in (PRINTED, CHOSEN, OURS)
+        *claims_by_row(
+            results,
+            lambda row: [
+                (at_depth(row, 3), other) for other in others if not other.endswith("censored")
+            ],
+            text="SN of three layers, by its clipped score, is ahead of every other method "
+            "that the paper has.",
+            paper=paper,
         ),
         claim_ahead(
             results,
@@ -276,16 +275,12 @@ def table_real_layers(scale: Scale, context: Context) -> Section:
         paper_reference=at_depth(PRINTED, 1),
     )
     claims = (
-        *(
-            claim_ahead(
-                results,
-                [(at_depth(row, depths[-1]), at_depth(row, 1))],
-                text=f"A network of {depths[-1]} layers is ahead of one layer.",
-                paper="Table 5: from 0.2016 with one layer to 0.1977 with ten at 40 %, 0.1970 to "
-                "0.1953 at 80 %.",
-                row=row,
-            )
-            for row in (PRINTED, CHOSEN, OURS)
+        *claims_by_row(
+            results,
+            lambda row: [(at_depth(row, depths[-1]), at_depth(row, 1))],
+            text=f"A network of {depths[-1]} layers is ahead of one layer.",
+            paper="Table 5: from 0.2016 with one layer to 0.1977 with ten at 40 %, 0.1970 to "
+            "0.1953 at 80 %.",
         ),
         claim_ahead(
             results,
@@ -370,26 +365,17 @@ def _dnn(rank: int) -> str:
 def _rank_claims(results: pd.DataFrame, scale: Scale) -> tuple[Claim, ...]:
     ranks, best = scale.real_ranks, scale.real_rank
     return (
-        *(
-            claim_ahead(
-                results,
-                [(_sn(row, rank), _dnn(rank)) for rank in ranks],
-                text="SN is ahead of DNN iii at every rank.",
-                paper="Table 7: 0.2052 against 0.2322 at R = 1, 0.1981 against 0.2113 at R = 5 "
-                "(40 %).",
-                row=row,
-            )
-            for row in (PRINTED, CHOSEN, OURS)
+        *claims_by_row(
+            results,
+            lambda row: [(_sn(row, rank), _dnn(rank)) for rank in ranks],
+            text="SN is ahead of DNN iii at every rank.",
+            paper="Table 7: 0.2052 against 0.2322 at R = 1, 0.1981 against 0.2113 at R = 5 (40 %).",
         ),
-        *(
-            claim_ahead(
-                results,
-                [(_sn(row, best), _sn(row, rank)) for rank in ranks if rank != best],
-                text=f"Of the ranks, R = {best} has the lowest error of SN.",
-                paper="Table 7: 0.2052, 0.1993, 0.1981 and 0.2010 at R = 1, 3, 5 and 10 (40 %).",
-                row=row,
-            )
-            for row in (PRINTED, CHOSEN, OURS)
+        *claims_by_row(
+            results,
+            lambda row: [(_sn(row, best), _sn(row, rank)) for rank in ranks if rank != best],
+            text=f"Of the ranks, R = {best} has the lowest error of SN.",
+            paper="Table 7: 0.2052, 0.1993, 0.1981 and 0.2010 at R = 1, 3, 5 and 10 (40 %).",
         ),
         claim_ahead(
             results,
@@ -469,15 +455,11 @@ def table_calibration(scale: Scale, context: Context) -> Section:
         paper_reference=_sigma(PRINTED, CALIBRATED),
     )
     claims = (
-        *(
-            claim_ahead(
-                results,
-                [(_sigma(row, CALIBRATED), _sigma(row, ONE_SIGMA))],
-                text="Calibrating σ is ahead of one σ for all.",
-                paper="Table 8: 0.1977 against 0.1993 at 40 %, 0.1954 against 0.1984 at 80 %.",
-                row=row,
-            )
-            for row in (PRINTED, CHOSEN, OURS)
+        *claims_by_row(
+            results,
+            lambda row: [(_sigma(row, CALIBRATED), _sigma(row, ONE_SIGMA))],
+            text="Calibrating σ is ahead of one σ for all.",
+            paper="Table 8: 0.1977 against 0.1993 at 40 %, 0.1954 against 0.1984 at 80 %.",
         ),
         claim_ahead(
             results,

@@ -25,6 +25,7 @@ from paper.section import Scale
 PRINTED = "as printed, published constants"
 CHOSEN = "as printed, best constants"
 OURS = "ours"
+ROWS = (PRINTED, CHOSEN, OURS)
 
 
 class Constants(NamedTuple):
@@ -65,6 +66,10 @@ CANDIDATES = tuple(
     for alpha in (0.0, 0.01, 0.1)
     for step in (0.0003, 0.001, 0.003)
     for decay in (True, False)
+)
+CANDIDATES_IN_WORDS = (
+    "λ of 0, 0.01 and 0.1, η of 0.0003, 0.001 and 0.003, and steps that shrink like that or are "
+    "the same in all layers"
 )
 
 

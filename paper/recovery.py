@@ -19,6 +19,7 @@ from paper.recipes import (
     OURS,
     PRINTED,
     PUBLISHED,
+    ROWS,
     Constants,
     PrintedNetwork,
     best_constants,
@@ -116,7 +117,6 @@ def chance(n_tasks: int, rank: int, seed: int) -> Chance:
 # What the paper says of its Table 1, tested.
 
 N_LAYERS = 3
-SN = (PRINTED, CHOSEN, OURS)
 MLP = ("f-MLP", "rf-MLP")
 # Table 1 of the paper by layer and method: subspace difference, maximum and mean coherence.
 PAPER = {
@@ -143,7 +143,7 @@ def recovery_claims(deep: pd.DataFrame) -> tuple[Claim, ...]:
     """Whether each layer is found, and ahead of the other networks, in every row."""
     return tuple(
         claim
-        for row in SN
+        for row in ROWS
         for claim in (
             *(_of_layer(deep, row, layer) for layer in range(1, N_LAYERS + 1)),
             *(_against(deep, row, measure) for measure in _MEASURES),
@@ -242,7 +242,7 @@ def table_recovery(scale: Scale, context: Context) -> Section:
     import pandas as pd
 
     seeds = context.seeds(scale.repeats)
-    jobs = [Job(method, seed) for seed in seeds for method in (*SN, *MLP)]
+    jobs = [Job(method, seed) for seed in seeds for method in (*ROWS, *MLP)]
     rows = over_repeats(partial(_learn, scale), jobs, context, "networks")
     deep = pd.DataFrame([row for part in rows for row in part])
     level = chance(scale.n_tasks, scale.rank, context.seed)
@@ -324,7 +324,7 @@ def _subspaces(
             scale.rank, N_LAYERS, solver="online", joint_tuning=False, prune_layers=False
         )
         return [layer.U for layer in network.fit(X, Y).layers_], "none"
-    if job.method in SN:
+    if job.method in ROWS:
         constants = PUBLISHED["table-recovery"]
         if job.method == CHOSEN:
             first = partial(_printed, scale, seed=job.seed, n_layers=1)
@@ -358,10 +358,10 @@ def _table(deep: pd.DataFrame, level: Chance, scale: Scale) -> TableOf:
 
     rows: list[dict[str, str]] = []
     for layer in range(1, N_LAYERS + 1):
-        for method in (*SN, *MLP):
+        for method in (*ROWS, *MLP):
             here = deep[(deep["layer"] == layer) & (deep["method"] == method)]
             paper = PAPER.get((layer, "SN" if method == PRINTED else method))
-            row = {"layer": str(layer), "method": f"SN, {method}" if method in SN else method}
+            row = {"layer": str(layer), "method": f"SN, {method}" if method in ROWS else method}
             for name, (title, digits, number) in _COLUMNS.items():
                 row[title] = told(here[name], digits)
                 if number is not None:

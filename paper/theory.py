@@ -14,7 +14,7 @@ from deeptobit.exceptions import DivergenceError
 from deeptobit.likelihood import Gaussian, evaluate
 from deeptobit.published import PublishedSubspaceTobit
 from paper.arrays import FloatArray, Rows
-from paper.recipes import CHOSEN, OURS, PRINTED, PUBLISHED, one_pass
+from paper.recipes import OURS, PRINTED, PUBLISHED, ROWS, one_pass
 from paper.section import (
     Claim,
     Claimant,
@@ -203,7 +203,7 @@ def relative_gradients(
 
 SNAPSHOTS = 50
 _SHORT = f"{PRINTED}, rows of length 1"
-_ROWS = (_SHORT, PRINTED, CHOSEN, OURS)
+_ROWS = (_SHORT, *ROWS)
 _HALF = SNAPSHOTS // 2 - 1  # the snapshot after half the rows
 _SMALL = 0.1  # a relative gradient that has become small
 _TEXT = """\

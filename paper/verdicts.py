@@ -75,11 +75,21 @@ def verdict_over_repeats(differences: ArrayLike, *, test_to_train: float = 0.0) 
         p_value = 1.0 if mean == 0.0 else 0.0
     else:
         p_value = float(2.0 * student_t.sf(abs(mean) / error, values.size - 1))
-    shown = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
     verdict: Verdict = "cannot be told"
     if p_value < LEVEL:
         verdict = "holds" if mean > 0.0 else "does not hold"
-    return Judgement(verdict, mean, p_value, f"{name}, {shown}")
+    return Judgement(verdict, mean, p_value, f"{name}, {p_in_words(p_value)}")
+
+
+def p_in_words(p_value: float) -> str:
+    """To three digits.
+
+    Examples
+    --------
+    >>> p_in_words(0.0123), p_in_words(1e-5)
+    ('p = 0.012', 'p < 0.001')
+    """
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 
 # Claims whose verdicts come from repeats.

@@ -27,6 +27,12 @@ They are in `examples/`, and `python examples/NAME.py` runs one.
 
 <div class="gallery" markdown>
 
+[![](../images/patient-1280.png) **The patient page** What a model expects of one person, in a page
+that computes by itself.](../patient-page.md)
+
+[![](../images/report-1280.png) **The report** How good a model is, in points, for people who
+know the outcomes.](../report.md)
+
 {cards}
 
 </div>

@@ -9,9 +9,12 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+import pandas as pd
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
+from deeptobit import MixedTobitRegressor
 from deeptobit.app.report import render_comparison, render_patient_page, render_report
 from deeptobit.app.study import (
     FittedStudy,
@@ -30,6 +33,12 @@ FOLDER = Path(__file__).parents[1] / "docs" / "images"
 SEED = 0
 N_OUTCOMES = 7
 WIDTHS = {390: 1400, 800: 1400, 1280: 1690}
+# What is typed into the page of a model of visits.
+PAST = {"years of the forecast": "4", "age": "71", "volume": "2.8"} | {
+    f"{name}, visit {visit}": text
+    for visit, row in enumerate((("0", "29", "8"), ("1", "27", "12"), ("2", "26", "15")), start=1)
+    for name, text in zip(("years", "MMSE", "ADAS13"), row, strict=True)
+}
 ANSWER = """() => {
   const field = document.getElementById("field-0"), typical = Number(field.value);
   const started = performance.now();
@@ -50,6 +59,7 @@ def main() -> None:
             "report": render_report(fitted),
             "patient": render_patient_page(fitted, fingerprint="3e524bb99be9b952"),
             "comparison": compared(folder),
+            "visits": render_patient_page(fitted_visits()),
         }
         print(f"patient page: {len(pages['patient'].encode()) / 1e3:.0f} kB")
         browser = playwright.chromium.launch(
@@ -67,6 +77,10 @@ def photograph(browser: Browser, file: Path, target: Path, width: int, height: i
     """The top of a page; of the patient page after one value was changed."""
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
     page.goto(file.as_uri())
+    if file.stem == "visits":
+        for label, text in PAST.items():
+            page.get_by_label(label, exact=True).fill(text)
+        page.evaluate("scrollTo(0, 0)")
     if file.stem == "patient":
         print(f"answers in {page.evaluate(ANSWER):.0f} ms at {width} px")
         page.locator(".score summary").first.click()
@@ -97,6 +111,22 @@ def fitted_cohort(folder: Path) -> FittedStudy:
     """The study of that table, fitted."""
     study = read_study(write_cohort(folder))
     return fit_study(study, build_data(study, read_data(study)), n_jobs=2)
+
+
+def fitted_visits() -> MixedTobitRegressor:
+    """Four visits of each of 150 simulated people, and two scores."""
+    rng = np.random.default_rng(SEED)
+    person, years = np.repeat(np.arange(150), 4), np.tile([0.0, 1.0, 2.0, 3.0], 150)
+    age, volume = rng.normal(72.0, 6.0, 150), rng.normal(3.0, 0.4, 150)
+    level = rng.normal(0.0, 1.5, 150) + 2.0 * (volume - 3.0)
+    decline = rng.normal(-0.8, 0.7, 150) + 0.5 * (volume - 3.0)
+    health = level[person] + decline[person] * years
+    table = pd.DataFrame({"years": years, "age": age[person], "volume": volume[person]})
+    table["MMSE"] = np.clip(np.round(28.0 + health + rng.normal(size=600)), 0, 30)
+    table["ADAS13"] = np.clip(np.round(12.0 - 2.5 * health + 2.0 * rng.normal(size=600)), 0, 85)
+    formula = "MMSE + ADAS13 ~ years + age + volume + (1 + years | person)"
+    table["person"] = person
+    return MixedTobitRegressor.from_formula(formula, table, upper=[30, 85])
 
 
 def compared(folder: Path) -> str:

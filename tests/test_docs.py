@@ -11,9 +11,11 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import sync_playwright
 
 from deeptobit.app.study import MEASURES
 from scripts.site_docstrings import to_markdown
+from tests.app.report.browsing import ARGUMENTS, SIZES, find_chromium
 from tests.app.study.cohorts import write_cohort
 from tests.pages import Reader, read_blocks, read_commands
 
@@ -72,6 +74,14 @@ def write_study(folder: Path) -> None:
     (folder / "study.toml").write_text(study)
 
 
+def write_leak(folder: Path) -> None:
+    """The same study, with a column that tells an outcome."""
+    write_study(folder)
+    table = pd.read_csv(folder / "cohort.csv")
+    table["total_points"] = table["MMSE"] + np.random.default_rng(0).normal(size=len(table)) / 3
+    table.to_csv(folder / "cohort.csv", index=False)
+
+
 def write_model(folder: Path) -> None:
     """The same, fitted."""
     write_study(folder)
@@ -101,6 +111,7 @@ GIVEN: dict[str, Callable[[Path], None]] = {
     "docs/patient-page.md": write_model,
     "docs/report.md": write_model,
     "docs/scale.md": write_parquet,
+    "docs/table.md": write_leak,
 }
 
 
@@ -212,6 +223,27 @@ lower, upper : number
     assert to_markdown(docstring).replace("\N{NO-BREAK SPACE}", " ") == expected
 
 
+CUT = """() => [...document.querySelectorAll("pre > code")].filter(
+  (block) => block.scrollWidth > block.clientWidth + 1).map((block) => block.textContent)"""
+
+
+def find_cut(site: Path) -> list[str]:
+    """Pages that are wider than a phone, and those with code that a laptop cuts off."""
+    faults = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        page = browser.new_page()
+        for file in sorted(site.rglob("*.html")):
+            page.set_viewport_size(SIZES["desktop"])
+            page.goto(file.as_uri())
+            faults += [f"{file.name}: {code}" for code in page.evaluate(CUT)]
+            page.set_viewport_size(SIZES["phone"])
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                faults.append(f"{file.name} is wider than a phone")
+        browser.close()
+    return faults
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(
     tmp_path: Path,
@@ -227,6 +259,7 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(
         assert re.findall(r"–\s*<div[^>]*>\s*</div>", text) == []  # no dash announces nothing
         assert re.findall(r"<(?:script|img|iframe|source)[^>]+src=[\"']?(?:https?:)?//", text) == []
         assert re.findall(r"<link[^>]+href=[\"']?(?:https?:)?//", text) == []
+    assert find_cut(tmp_path) == []
     for sheet in tmp_path.rglob("*.css"):
         assert re.findall(r"url\([\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")) == []
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from deeptobit import CensoredTargets, load
 from deeptobit.exceptions import DivergenceError
-from deeptobit.published import PublishedSubspaceNetwork, PublishedSubspaceTobit
+from deeptobit.published import PublishedSubspaceNetwork, PublishedSubspaceTobit, Row, slopes
 
 RANK, ALPHA, SIGMA = 3, 0.05, 1.5
 OPEN = 1e6  # a bound that nothing reaches
@@ -290,6 +290,17 @@ def test_the_printed_tail_keeps_teaching() -> None:
     assert 8.0 - model.U_[0, 0] == pytest.approx(8.1214, abs=1e-3)
 
 
+def test_the_cost_of_a_row_is_convex_and_smooth_in_its_scores() -> None:
+    """Its curvature is between 0 and 1/σ²: bounded, but its slope is not."""
+    scores = np.linspace(-40.0, 40.0, 801)
+    for side in (-1.0, 0.0, 1.0):
+        row = Row(np.ones(1), np.full(801, 1.0), np.full(801, side), np.full(801, SIGMA))
+        bend = np.diff(slopes(scores, row)) / np.diff(scores)
+        assert bend.min() >= -1e-12
+        assert bend.max() <= 1.0 / SIGMA**2 + 1e-12
+        assert np.abs(slopes(scores, row)).max() > 15.0
+
+
 def test_divergence_names_layer_row_and_step() -> None:
     X, Y = data(400)
     settings: dict[str, Any] = {"alpha": 0.0, "sigma": SIGMA, "random_state": 0}
@@ -311,11 +322,14 @@ def test_divergence_names_layer_row_and_step() -> None:
         ({"alpha": 0.0, "form": "argmin"}, "positive in the argmin form"),
         ({"step_size_V": 0.0}, "step_size_V must be positive"),
         ({"step_size_U": [1e-3]}, "one per layer"),
+        ({"step_size_U": np.array(1e-3)}, "must be a finite number"),
         ({"sigma": 0.0}, "sigma must be positive"),
         ({"sigma": "mle"}, "sigma must be"),
         ({"init": "lucky"}, "init must be"),
         ({"init": [(np.ones((5, 2)), np.ones((2, 7)))] * 2}, "shapes"),
         ({"init": [(np.ones((5, 3)), np.ones((3, 7)))]}, "each of 2 layers"),
+        ({"init": None}, "init must be 'random', 'below'"),
+        ({"init": ["below", "random"]}, "one .U, V. for each of 2 layers"),
         ({"init": "below", "skip_connection": False}, "without skip connection"),
         ({"calibrate": "yes"}, "True or False"),
         ({"n_passes": 0}, "n_passes"),

@@ -30,6 +30,7 @@ DECISIONS = (
     "sigma",
     "sigma_floor",
     "sparsity",
+    "stability",
     "tree_probe",
     "trees",
     "tuning_share",

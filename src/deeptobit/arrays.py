@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
+RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
 _ARROW_TIMES = ("date", "time", "duration")
 

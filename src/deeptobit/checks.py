@@ -82,7 +82,7 @@ def _check_functions(noise: Noise) -> None:
 
 
 def _check_tails(noise: Noise) -> None:
-    """A censored entry that is predicted badly still teaches: no clip, no ``+ eps`` in a tail.
+    """A censored entry that is predicted badly keeps its gradient: no clip or ``+ eps`` in a tail.
 
     log F and log(1 − F) are finite and strictly monotone a hundred units out, and the gradient by
     the latent score points to the entry.
@@ -95,7 +95,7 @@ def _check_tails(noise: Noise) -> None:
     left, right = noise.interval(-infinity, -z), noise.interval(z, infinity)
     for side, found, sign in (("left", left, 1.0), ("right", right, -1.0)):
         assert all(np.isfinite(field).all() for field in found), f"interval: {side} is not finite"
-        assert (sign * found.latent > 0.0).all(), f"a {side}-censored entry far out teaches nothing"
+        assert (sign * found.latent > 0.0).all(), f"a {side}-censored entry far out has no gradient"
 
 
 def _check_intervals(noise: Noise) -> None:

@@ -380,7 +380,7 @@ class _AsPrinted(LayeredRegressor):
         steps = []
         for name in ("step_size_V", "step_size_U"):
             given = getattr(self, name)
-            each = [given] * n_layers if isinstance(given, Real) or given is None else list(given)
+            each = [given] * n_layers if np.ndim(given) == 0 else list(given)
             if len(each) != n_layers:
                 raise ValueError(f"{name} must be a number or one per layer ({n_layers})")
             steps.append([0.0 if argmin else _number(name, step) for step in each])
@@ -392,17 +392,20 @@ class _AsPrinted(LayeredRegressor):
     def _starts(self, n_features: int, n_tasks: int) -> Iterator[Factors | None]:
         """Where each layer starts; None: at the layer below."""
         n_layers, init = int(self.n_layers), self.init
+        each: list[Any]
         if isinstance(init, str):
             inputs.check_choice("init", init, ("random", "below", "(U, V)", "one (U, V) per layer"))
-            each: list[Any] = ["random"] + [init] * (n_layers - 1)
-        elif len(init) == 2 and all(hasattr(part, "shape") for part in init):
-            each = [init] + ["below"] * (n_layers - 1)
+            each = ["random"] + [init if init == "random" else None] * (n_layers - 1)
+        elif _is_pair(init):
+            each = [init] + [None] * (n_layers - 1)
         else:
-            each = list(init)
-        if len(each) != n_layers:
-            raise ValueError(f"init must hold one (U, V) for each of {n_layers} layers")
-        below = [isinstance(one, str) and one == "below" for one in each]
-        if any(below) and not self.skip_connection:
+            each = list(init) if isinstance(init, (list, tuple)) else []
+            if len(each) != n_layers or not all(map(_is_pair, each)):
+                raise ValueError(
+                    "init must be 'random', 'below', arrays (U, V), or a list of one (U, V) for "
+                    f"each of {n_layers} layers; got {init!r:.60}"
+                )
+        if any(one is None for one in each) and not self.skip_connection:
             raise ValueError(
                 "without skip connection the second layer has other inputs than the first and "
                 "cannot start there; give init='random', or one (U, V) per layer"
@@ -411,7 +414,7 @@ class _AsPrinted(LayeredRegressor):
         width = n_tasks + (n_features if self.skip_connection else 0)
         for number, one in enumerate(each):
             n_inputs = width if number else n_features
-            yield None if below[number] else self._start(one, rng, n_inputs, n_tasks)
+            yield None if one is None else self._start(one, rng, n_inputs, n_tasks)
 
     def _start(self, init: Any, rng: np.random.Generator, n_inputs: int, n_tasks: int) -> Factors:
         """U, then V: standard Gaussian from the seed, or as given."""
@@ -547,3 +550,9 @@ def _number(name: str, value: Any) -> float:
     if not (isinstance(value, Real) and math.isfinite(float(value))):
         raise ValueError(f"{name} must be a finite number; got {value!r}")
     return float(value)
+
+
+def _is_pair(init: Any) -> bool:
+    """Whether it is (U, V), two arrays."""
+    parts = init if isinstance(init, (list, tuple)) else ()
+    return len(parts) == 2 and all(hasattr(part, "shape") for part in parts)

@@ -11,6 +11,7 @@ from deeptobit import TobitRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.auto.evidence import EvidenceProblem, Spectrum, impute, noise_correlation
 from deeptobit.auto.path import EvidenceState, Prior, em_step, learn
+from deeptobit.likelihood import truncated_moments
 from tests.auto.problems import begun, linear, posed
 
 _ALONE = Prior("shared", 1.0, None)
@@ -168,3 +169,20 @@ def test_a_spectrum_scales() -> None:
     again = Spectrum.build(problem, np.full(6, 0.1)).scaled(3.0)
     np.testing.assert_allclose(again.values, once.values, rtol=1e-12)
     np.testing.assert_allclose(again.feature_variance, once.feature_variance)
+
+
+def test_the_compiled_moments_are_those_of_every_kind_of_entry() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = linear(n_tasks=3)
+    problem = posed(X, Y)
+    low, high = problem.low.copy(), problem.high.copy()
+    kinds = rng.integers(5, size=low.shape)
+    low[kinds == 0], high[kinds == 1] = -np.inf, np.inf
+    low[kinds == 2] -= 0.5
+    low[kinds == 3] = high[kinds == 3] = np.nan
+    problem = replace(problem, low=low, high=high)
+    coef, intercept, sigma = rng.normal(size=(6, 3)), rng.normal(size=3), np.array([0.3, 1.0, 2.0])
+    found = impute(problem, coef, intercept, sigma)
+    wanted = truncated_moments(low, high, problem.matrix @ coef + intercept, sigma)
+    np.testing.assert_allclose(found.residual, wanted[0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.variance, wanted[1], rtol=1e-12, atol=1e-12)

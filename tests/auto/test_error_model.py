@@ -9,12 +9,7 @@ from deeptobit.arrays import FloatArray
 from deeptobit.auto import HeldOutScores
 from deeptobit.auto.noise import TAILS, ErrorModel, fit_error_model
 from deeptobit.exceptions import ModelFileError
-from deeptobit.files import (
-    estimator_from_state,
-    estimator_state,
-    noise_from_state,
-    noise_state,
-)
+from deeptobit.files import estimator_from_state, estimator_state
 from deeptobit.likelihood import (
     Gaussian,
     Noise,
@@ -124,13 +119,6 @@ def test_a_given_noise_by_task_must_be_that_of_the_targets() -> None:
     assert _search(noise=given).fit(X, Y).noise_ == given
     with pytest.raises(ValueError, match=r"noise is that of 2 target\(s\), but y has 1"):
         AutoTobitRegressor(noise=given).fit(X, Y[:, 0])
-
-
-def test_a_noise_by_name_and_one_that_there_is_not() -> None:
-    assert repr(noise_from_state("logistic")) == "Logistic()"
-    assert repr(noise_from_state(noise_state(SKEWED))) == repr(SKEWED)
-    with pytest.raises(ModelFileError, match="its noise is unknown: noise must be one of"):
-        noise_from_state("cauchy")
 
 
 def _with_three_families(state: dict[str, object]) -> dict[str, object]:

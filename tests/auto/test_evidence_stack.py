@@ -19,7 +19,7 @@ def _layer(strengths: list[float]) -> tuple[EvidenceMember, FloatArray]:
     U, _ = np.linalg.qr(rng.normal(size=(4, 4)))
     V, _ = np.linalg.qr(rng.normal(size=(6, 4)))
     coef = (U[:, : len(strengths)] * strengths) @ V[:, : len(strengths)].T
-    return EvidenceMember(coef, ONES, ONES, 1.0, {}), 5.0 + rng.normal(size=(300, 6))
+    return EvidenceMember(coef, ONES, ONES, 1.0), 5.0 + rng.normal(size=(300, 6))
 
 
 def test_what_has_a_rank_keeps_it_and_its_scores() -> None:
@@ -45,7 +45,7 @@ def test_a_task_with_weak_effects_keeps_its_direction() -> None:
     coef = np.zeros((7, 8))
     coef[:6, :4] = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 4))
     coef[6, 4:] = 1e-3 * rng.normal(size=4)
-    member = EvidenceMember(coef, np.ones(7), np.ones(7), 1.0, {})
+    member = EvidenceMember(coef, np.ones(7), np.ones(7), 1.0)
     layer = truncate_rank(member, rng.normal(size=(300, 8)), np.ones(300), fit_intercept=True)
     assert layer.U.shape == (7, 3)
     np.testing.assert_allclose(layer.coef[6], coef[6], atol=1e-5)

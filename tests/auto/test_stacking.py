@@ -45,7 +45,7 @@ def test_twins_and_perfect_members_are_no_trouble() -> None:
 
 def test_an_average_averages() -> None:
     one, two = (
-        EvidenceMember(np.full((1, 2), k), np.full(1, k), np.full(1, k), k, {}) for k in (1.0, 4.0)
+        EvidenceMember(np.full((1, 2), k), np.full(1, k), np.full(1, k), k) for k in (1.0, 4.0)
     )
     mean = average([one, two], np.array([0.5, 0.5]))
     np.testing.assert_allclose(mean.coef, 2.5)
@@ -169,7 +169,7 @@ def test_products_of_errors_add_up_over_blocks_of_rows() -> None:
     held_out = HeldOut(targets, np.ones(1500), [Fold(rows[:100], rows[100:])], Gaussian())
     fold = held_out.folds[0]
     members = [
-        EvidenceMember(rng.normal(size=(2, 2)), rng.normal(size=2), np.ones(2), 1.0, {})
+        EvidenceMember(rng.normal(size=(2, 2)), rng.normal(size=2), np.ones(2), 1.0)
         for _ in range(3)
     ]
     errors = np.stack(

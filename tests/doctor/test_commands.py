@@ -119,6 +119,65 @@ def test_the_header_is_found_or_named(fault: str, written: int, tmp_path: Path) 
     assert "header = 2000: this row of" in _run("check", study)[2]
 
 
+@pytest.mark.parametrize(
+    ("fault", "exit_code", "name", "said"),
+    [
+        ("a near copy", 1, "leak:retest", "nearly a copy of the target 'ADAS13'"),
+        ("items of a sum", 1, "leak:ADAS13", "is it their sum or mean?"),
+        ("age 720", 0, "outlier:age", "720 (cohort.csv, line 88); all others are from "),
+        ("education 99 once", 0, "outlier:education", "99 (cohort.csv, line 88); all others "),
+        ("a row of means", 0, "read:line 162", "('Mean') holds no person, and is left out"),
+        ("two rows of names", 0, "read:row 2", "holds no person, and is left out"),
+        ("a row of units", 0, "read:row 2", "holds no person, and is left out"),
+        ("German Excel", 0, "read:encoding", "was read as Windows-1252"),
+        ("a name twice, same cells", 0, "read:bmi", "columns F and L of cohort.csv are the same"),
+        ("upper bound forgotten", 0, "bound:MMSE", "[targets.MMSE] upper = 30"),
+        ("a constant target", 0, "constant:flat", "the same value in every row; leave it out"),
+        ("ranks beyond the targets", 0, "rank:ranks", "go up to 7, but targets and features allow"),
+    ],
+)
+def test_check_names_what_is_wrong(
+    fault: str, exit_code: int, name: str, said: str, tmp_path: Path
+) -> None:
+    study = write_fault(BY_NAME[fault], tmp_path)
+    code, found = _names("check", study)
+    assert code == exit_code
+    assert said in " ".join(found[name].values())
+    if exit_code:
+        code, _, error = _run("fit", study, "--jobs", 1)
+        assert code == 1
+        assert f"{name} is certainly wrong" in error
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("a name twice", "columns F and L are both called 'bmi' and differ; rename one of them"),
+        ("no names", "and no names of columns; add a row of names, or if there is one say in"),
+        ("no header", "which row has the names, as [data] header = 3"),
+    ],
+)
+@pytest.mark.parametrize("command", ["init", "check", "fit"])
+def test_a_header_that_cannot_be_used_is_refused(
+    command: str, fault: str, said: str, tmp_path: Path
+) -> None:
+    study = write_fault(BY_NAME[fault], tmp_path)
+    file = study.with_suffix(".csv") if command == "init" else study
+    code, _, error = _run(command, file, *(["--out", tmp_path / "new.toml"] * (command == "init")))
+    assert code == 1
+    assert said in error
+
+
+def test_a_new_table_may_have_its_names_in_another_row(tmp_path: Path) -> None:
+    study = write_fault(BY_NAME["a title"], tmp_path)
+    study.write_text(study.read_text().replace("[data]", "[data]\nheader = 3"))
+    assert _run("fit", study, "--jobs", 1)[0] == 0
+    new = _new(tmp_path)
+    code, _, error = _run("predict", study.with_suffix(".deeptobit"), new)
+    assert code == 0, error
+    assert len(pd.read_csv(tmp_path / "new-predictions.csv")) == 5
+
+
 def test_a_cover_page_is_not_the_table(tmp_path: Path) -> None:
     study = write_fault(FITTED, tmp_path)
     with pd.ExcelWriter(tmp_path / "cohort.xlsx", engine="openpyxl") as book:

@@ -73,11 +73,12 @@ def test_members_are_what_was_tried_and_what_was_taken() -> None:
     table = table.drop(index=trees.name)
     stack_name, *layer_names, network_name = table["member"]
     assert (stack_name, network_name) == ("stack of layers", "network of 2 layers")
-    assert layer_names[0] == "separate tasks, all features alike"
-    assert layer_names[-1] == "effects shared, independent noise, few features"
+    assert layer_names[0] == "separate tasks, all features alike, prior × 0.3"
+    assert layer_names[-1] == "effects 97 % shared, independent noise, few features, prior × 1.2"
+    assert table["member"].is_unique
     assert table["result"].iloc[[0, -1]].tolist() == [
         "taken",
-        "given up: behind the stack on 2 folds",
+        "given up: behind the stack on the first two folds",
     ]
     weighty = table["result"].str.endswith("% of the stack")
     assert weighty.tolist() == (table["weight"] > 0.0).tolist()

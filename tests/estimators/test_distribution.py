@@ -1,5 +1,7 @@
 """Predictions as a table, residuals, covariances and summaries for papers."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from deeptobit import AutoTobitRegressor, TobitRegressor, datasets
+from deeptobit.estimators import inputs
 from deeptobit.metrics import crps, crps_scorer, log_scorer
 
 
@@ -68,6 +71,10 @@ def test_a_summary_for_a_page_and_for_a_paper(capsys: pytest.CaptureFixture[str]
     model = TobitRegressor(upper=6).fit(X, Y.rename(columns={"MMSE": "MMSE <1>"}))
     model.print_summary()
     assert "<0.001" in capsys.readouterr().out
+    data = X.assign(MMSE=Y["MMSE"])
+    formula = f"MMSE ~ {X.columns[0]}"
+    TobitRegressor.from_formula(formula, data, upper=6).print_summary()
+    assert capsys.readouterr().out.startswith(formula)
     model.print_summary(style="html")
     page = capsys.readouterr().out
     assert "MMSE &lt;1&gt;" in page
@@ -101,3 +108,11 @@ def test_pseudo_r2_is_the_explained_share_of_the_scores(alpha: float, noise: str
     explained = model.predict(5.0 * X + 3.0, kind="latent").var(axis=0)
     whole = explained + model.sigma_**2 * model.noise_.variance()
     np.testing.assert_allclose(model.pseudo_r2(), explained / whole, rtol=1e-6)
+
+
+def test_features_are_checked_once() -> None:
+    X, Y = np.arange(20.0)[:, None], np.arange(20.0)
+    model = TobitRegressor().fit(X, Y + np.sin(Y))
+    with patch.object(inputs, "read_features", wraps=inputs.read_features) as check:
+        model.predict_distribution(X[:1])
+    check.assert_called_once()

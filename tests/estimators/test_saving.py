@@ -166,7 +166,7 @@ def test_names_from_arrays_become_text(tmp_path: Path) -> None:
 def test_training_data_stay_behind(tmp_path: Path) -> None:
     model = TobitRegressor(upper=3.0).fit(X, Y)
     again = round_trip(model, tmp_path)
-    with pytest.raises(ValueError, match="looks back at the training data"):
+    with pytest.raises(ValueError, match="uses the training data"):
         again.summary()
     model.save(tmp_path / "a.model")
     content = (tmp_path / "a.model").read_bytes()
@@ -181,6 +181,7 @@ def test_an_array_that_occurs_twice_is_stored_once(tmp_path: Path) -> None:
     model.fit(wide, Y[:40]).save(tmp_path / "a.model")
     again = load(tmp_path / "a.model")
     assert again.coef_ is again.best_estimator_.coef_
+    assert again._feature_limits[0] is again.best_estimator_._feature_limits[0]
     # coef_ (3, 800), V_ (1, 800), rows behind and scales (800,), and limits of features (2, 800) of
     # the search and of its best network: beside 8 kB of rest.
     assert (tmp_path / "a.model").stat().st_size < 8 * 800 * 10 + 10_000

@@ -17,7 +17,7 @@ def effects() -> FloatArray:
     return np.asarray(left @ np.diag([3.0, 1.0]) @ right.T)
 
 
-def summary(noise: float, n_components: int = 2) -> Stability:
+def summary(noise: float, n_components: int = 2, chance: float = 0.2) -> Stability:
     rng, truth = np.random.default_rng(1), effects()
     draws, halves = (
         [align(truth, truth + noise * rng.normal(size=truth.shape), n_components) for _ in range(n)]
@@ -28,7 +28,7 @@ def summary(noise: float, n_components: int = 2) -> Stability:
         draws,
         halves,
         {50.0: np.full(n_components, 0.5), 25.0: np.full(n_components, 1 / 3)},
-        np.full(n_components, 0.2),
+        np.full(n_components, chance),
         n_people=100.0,
         confidence=0.9,
         probability=0.95,
@@ -66,6 +66,21 @@ def test_nothing_is_stable_in_noise_and_one_sentence_says_so() -> None:
     assert str(found).startswith("Nothing is stable: no loading")
     assert str(found).count(".") == 2  # the end, and the point of a number
     assert np.array(found.components["agreement_x4"] > found.components["agreement_x1"]).all()
+
+
+def test_more_people_are_promised_nothing_where_halves_agree_as_by_chance() -> None:
+    found = summary(5.0, chance=0.6)
+    assert str(found).startswith("Nothing is stable: no loading")
+    assert str(found).endswith("agree no better than those of shuffled outcomes.")
+
+
+def test_the_stable_set_is_the_largest_with_the_mean_probability_asked_for() -> None:
+    loadings = summary(0.15).loadings
+    assert 0.0 < loadings["stable"].mean() < 1.0
+    for _, one in loadings.groupby("component"):
+        ordered = one.sort_values("sign_probability", ascending=False)
+        mean = np.cumsum(ordered["sign_probability"]) / np.arange(1, len(one) + 1)
+        assert ordered["stable"].tolist() == (mean >= 0.95).tolist()
 
 
 def test_agreement_is_that_of_scores() -> None:

@@ -3,7 +3,7 @@ import pytest
 
 from deeptobit.arrays import FloatArray
 from deeptobit.layer import BasisFeatures, Design, OlsenProblem
-from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, evaluate_olsen
+from deeptobit.likelihood import Gaussian, Logistic, Noise, StudentT, evaluate
 from deeptobit.targets import CensoredTargets
 from tests.layer.problems import (
     N_TASKS,
@@ -46,7 +46,8 @@ def test_the_objective_is_the_weighted_likelihood_and_the_ridge(noise: Noise, sp
     gamma = problem.features.coefficients(point[:-2])
     X = Design.build(features(), problem.weight, center=True, standardize=True).matrix
     low, high = (problem.scaling.apply(end) for end in (problem.targets.low, problem.targets.high))
-    nll = evaluate_olsen(noise, low, high, X @ gamma + point[-2], point[-1]).nll
+    sigma = 1.0 / point[-1]
+    nll = evaluate(noise, low, high, (X @ gamma + point[-2]) * sigma, sigma).nll
     expected = problem.weight @ nll + 0.5 * alpha * np.square(gamma).sum(axis=0)
     np.testing.assert_allclose(problem.evaluate(point, TASKS).value, expected, rtol=1e-11)
     np.testing.assert_allclose(problem.evaluate(point, TASKS).value, expected, rtol=1e-11)

@@ -9,8 +9,8 @@ from scipy.stats import truncnorm
 
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian
-from deeptobit.mixed import Effects, Sites, Visits, evidence
-from deeptobit.mixed.kernels import interval_moments
+from deeptobit.mixed import Effects, Visits, evidence
+from deeptobit.mixed.kernels import entry
 from tests.mixed.problems import dense_log_density, make_problem
 
 
@@ -20,14 +20,14 @@ def test_the_evidence_without_censoring_is_the_density_of_all_entries(
     q: int, R: int, G: int
 ) -> None:
     problem, point = make_problem(q=q, R=R, G=G, missing=0.3)
-    found = problem.evidence(point, problem.sites())
+    found = problem.evidence(point)
     np.testing.assert_allclose(found.log_z, dense_log_density(problem, point), rtol=1e-10)
 
 
 def test_a_singular_covariance_is_as_good_as_any() -> None:
     problem, point = make_problem(R=1, G=0)
     effects = point.effects._replace(own=np.zeros_like(point.effects.own))
-    found = problem.evidence(point._replace(effects=effects), problem.sites())
+    found = problem.evidence(point._replace(effects=effects))
     expected = dense_log_density(problem, point._replace(effects=effects))
     np.testing.assert_allclose(found.log_z, expected, rtol=1e-10)
 
@@ -40,11 +40,11 @@ def test_the_gradient_is_that_of_finite_differences(
     factors = {"R": 0, "G": 0} if nodes else {"R": 2, "G": 1}
     settings = {"n_nodes": nodes, "shrinkage": 3.0}
     problem, point = make_problem(bounds=bounds, missing=0.1, **factors, **settings)  # type: ignore[arg-type]
-    theta, sites = problem.pack(point), problem.sites()
-    _, gradient, unconverged = problem.evaluate(theta, sites)
+    theta = problem.pack(point)
+    _, gradient, unconverged = problem.evaluate(theta)
 
     def value(at: FloatArray) -> float:
-        return problem.evaluate(at, sites)[0]
+        return problem.evaluate(at)[0]
 
     numeric = approx_fprime(theta, value, 1e-6)
     np.testing.assert_allclose(gradient, numeric, atol=2e-6)
@@ -66,24 +66,23 @@ def test_one_censored_entry_per_person_is_exact() -> None:
     low[first[::2]], high[first[1::2]] = -np.inf, np.inf
     visits = Visits(problem.visits.starts, low, high, problem.visits.z, problem.visits.weight)
     mean = problem.mean(point)
-    sites = problem.sites()
-    found = evidence(visits, mean, point.effects, sites)
-    exact = evidence(visits, mean, point.effects, sites, n_nodes=60)
+    found = evidence(visits, mean, point.effects)
+    exact = evidence(visits, mean, point.effects, n_nodes=60)
     np.testing.assert_allclose(found.log_z, exact.log_z, rtol=1e-7)
 
 
 def test_many_censored_entries_are_close_to_quadrature() -> None:
     problem, point = make_problem(n_tasks=1, R=0, G=0, q=1, n_people=40, bounds=(-0.5, 1.0))
-    mean, sites = problem.mean(point), problem.sites()
-    found = evidence(problem.visits, mean, point.effects, sites)
-    exact = evidence(problem.visits, mean, point.effects, sites, n_nodes=60)
+    mean = problem.mean(point)
+    found = evidence(problem.visits, mean, point.effects)
+    exact = evidence(problem.visits, mean, point.effects, n_nodes=60)
     np.testing.assert_allclose(found.log_z, exact.log_z, atol=0.02)
     np.testing.assert_allclose(found.log_z.sum(), exact.log_z.sum(), atol=0.05)
 
 
 def test_without_random_effects_entries_are_independent() -> None:
     problem, point = make_problem(q=0, R=0, G=0, bounds=(-0.5, 1.0), missing=0.2)
-    found = problem.evidence(point, problem.sites())
+    found = problem.evidence(point)
     visits, sigma = problem.visits, point.effects.sigma
     mean = problem.mean(point)
     a, b = (visits.low - mean) / sigma, (visits.high - mean) / sigma
@@ -98,38 +97,38 @@ def test_without_random_effects_entries_are_independent() -> None:
     ("a", "b"), [(-1.0, 2.0), (4.0, 4.5), (-40.0, -39.0), (10.0, 30.0), (0.1, 0.1001)]
 )
 def test_moments_of_an_interval(a: float, b: float) -> None:
-    log_mass, mean, variance = interval_moments(a, b)
+    log_mass, mean, curvature, by_scale = entry(a, b, 0.0, 1.0)
     exact = Gaussian().interval(np.array(a), np.array(b))
     np.testing.assert_allclose(log_mass, -exact.nll, rtol=1e-12)
     np.testing.assert_allclose(mean, -exact.latent, rtol=1e-10)
-    np.testing.assert_allclose(variance, truncnorm.var(a, b), rtol=1e-3)
+    np.testing.assert_allclose(1.0 - curvature, truncnorm.var(a, b), rtol=1e-3)
+    np.testing.assert_allclose(by_scale, -exact.log_sigma, rtol=1e-9)
 
 
 def test_interval_entries_lie_between_their_ends() -> None:
     problem, point = make_problem(n_tasks=1, R=0, G=0, q=1, n_people=30)
     visits = problem.visits
     wide = Visits(visits.starts, visits.low - 0.4, visits.high + 0.4, visits.z, visits.weight)
-    mean, sites = problem.mean(point), problem.sites()
-    found = evidence(wide, mean, point.effects, sites)
-    exact = evidence(wide, mean, point.effects, sites, n_nodes=60)
+    mean = problem.mean(point)
+    found = evidence(wide, mean, point.effects)
+    exact = evidence(wide, mean, point.effects, n_nodes=60)
     np.testing.assert_allclose(found.log_z, exact.log_z, atol=1e-3)
 
 
 def test_chunks_of_people_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, point = make_problem(bounds=(-0.5, 1.0))
     theta = problem.pack(point)
-    whole = problem.evaluate(theta, problem.sites())
+    whole = problem.evaluate(theta)
     monkeypatch.setattr(sys.modules["deeptobit.mixed.evidence"], "_CHUNK", 5)
-    parts = problem.evaluate(theta, problem.sites())
+    parts = problem.evaluate(theta)
     np.testing.assert_allclose(parts[0], whole[0], rtol=1e-12)
     np.testing.assert_allclose(parts[1], whole[1], atol=1e-12)
 
 
 def test_slopes_of_people_sum_to_those_of_all() -> None:
     problem, point = make_problem(bounds=(-0.5, 1.0))
-    sites = problem.sites()
-    total = problem.evidence(point, sites).slopes
-    each = problem.evidence(point, sites, by_person=True).slopes
+    total = problem.evidence(point).slopes
+    each = problem.evidence(point, by_person=True).slopes
     np.testing.assert_allclose(problem.visits.weight @ each, total, atol=1e-9)
 
 
@@ -143,9 +142,8 @@ def test_far_tails_still_teach() -> None:
         np.ones(1),
     )
     effects = Effects(np.ones((1, 1, 1)), np.zeros((1, 1, 0)), np.zeros((1, 0)), np.ones(1))
-    sites = Sites(*np.zeros((2, 2, 1)))
-    found = evidence(visits, np.zeros((2, 1)), effects, sites)
-    exact = evidence(visits, np.zeros((2, 1)), effects, sites, n_nodes=60)
+    found = evidence(visits, np.zeros((2, 1)), effects)
+    exact = evidence(visits, np.zeros((2, 1)), effects, n_nodes=60)
     assert found.unconverged == 0
     np.testing.assert_allclose(found.log_z, exact.log_z, rtol=1e-3)
     np.testing.assert_allclose(found.pull, exact.pull, rtol=1e-2)

@@ -9,6 +9,7 @@ import pytest
 from paper.__main__ import main
 from paper.registry import NAMES
 from paper.section import Context, Scale, Section
+from tests.app.cli.adni_downloads import write_downloads
 from tests.paper.sections import quick_section
 
 RunsOf = list[tuple[str, Context]]
@@ -85,11 +86,27 @@ def test_all_is_one_page(run: Run, runs: RunsOf, tmp_path: Path) -> None:
 
 
 def test_options_reach_the_experiment(run: Run, runs: RunsOf, tmp_path: Path) -> None:
-    options = ["--jobs", 2, "--seed", 5, "--protocol", "paper", "--path", tmp_path]
-    assert run("quick", *options)[0] == 0
+    options = ["--jobs", 2, "--seed", 5, "--protocol", "paper"]
+    assert run("quick", *options, "--path", write_downloads(tmp_path / "ADNI", 20))[0] == 0
     context = runs[0][1]
     assert (context.n_jobs, context.seed, context.protocol) == (2, 5, "paper")
-    assert context.path == tmp_path
+    assert context.path == tmp_path / "ADNI"
+
+
+def test_adni_is_read_before_anything_is_run(run: Run, runs: RunsOf, tmp_path: Path) -> None:
+    code, _, error = run("quick", "--path", tmp_path / "nowhere")
+    assert (code, error) == (
+        1,
+        f"paper: {tmp_path / 'nowhere'} is not a folder; give the one with ADNI's CSV files",
+    )
+    assert runs == []
+    downloads = write_downloads(tmp_path / "ADNI", 20)
+    (table,) = downloads.glob("NEUROBAT*")
+    text = table.read_text().splitlines()
+    table.write_text("\n".join([*text[:-1], text[-1].rsplit(",", 1)[0] + ",refused"]))
+    shown = run("quick", "--path", downloads)[1]
+    assert "warning: cells of NEUROBAT_20Mar2024.csv that are not on their scale" in shown
+    assert "(row 21: refused)" in shown
 
 
 def test_json_is_for_machines(run: Run, runs: RunsOf) -> None:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from paper.recipes import CANDIDATES, PUBLISHED
+from paper.recipes import CANDIDATES, CANDIDATES_IN_WORDS, PUBLISHED
 from paper.registry import NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +41,7 @@ def test_the_constants_it_states_are_those_that_run() -> None:
     assert published == PUBLISHED["table-layers"]
     alphas = sorted({constants.alpha for constants in CANDIDATES})
     steps = sorted({constants.step for constants in CANDIDATES})
-    assert "λ of {:g}, {:g} and {:g}".format(*alphas) in words
-    assert "η of {:g}, {:g} and {:g}".format(*steps) in words
+    for told in (words, CANDIDATES_IN_WORDS):
+        assert "λ of {:g}, {:g} and {:g}".format(*alphas) in told
+        assert "η of {:g}, {:g} and {:g}".format(*steps) in told
     assert f"{len(CANDIDATES)} candidates" in words

@@ -1,4 +1,9 @@
-"""The default model: learned priors, stacking, and an error model from held-out rows."""
+"""The default model: learned priors, trees, stacking, and an error model from held-out rows.
+
+In the order of their use in ``estimators/auto.py``: ``folds`` holds rows out; ``evidence`` has a
+layer under a prior, ``path`` the priors that are tried, ``stack`` their average; ``trees`` go below
+it; ``recalibration`` and ``noise`` are the error model.
+"""
 
 from deeptobit.auto.folds import MANY_ROWS, Fold, HeldOut, Scoring, check_folds, make_folds
 from deeptobit.auto.noise import TAILS, fit_error_model, match_quartiles

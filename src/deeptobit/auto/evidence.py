@@ -315,10 +315,19 @@ def impute(
         Δ = W/σ (Olsen's scale).
     intercept, sigma : arrays of shape (T,)
     """
+    from deeptobit.auto.kernels import fill_moments
+
     fitted = problem.matrix @ coef
     fitted += intercept
-    moments = likelihood.truncated_moments(problem.low, problem.high, fitted, sigma)
-    return Latents(fitted, *moments)
+    low, high = problem.low, problem.high
+    mean, variance = np.empty((2, *fitted.shape))
+    if fill_moments(low, high, fitted, sigma, mean, variance):
+        closed = np.isfinite(low) & np.isfinite(high) & (low < high)
+        scale = np.broadcast_to(sigma, low.shape)[closed]
+        mean[closed], variance[closed] = likelihood.truncated_moments(
+            low[closed], high[closed], fitted[closed], scale
+        )
+    return Latents(fitted, mean, variance)
 
 
 def noise_correlation(latents: Latents, weight: FloatArray) -> FloatArray:

@@ -1,13 +1,47 @@
-"""One tree on gradients and curvatures, compiled: the leaf whose split gains most is split first.
-
-A node is a row of integers: feature, last bin on the left, whether missing values go left, left and
-right child (0 in a leaf), first and last place of its rows, slot of its histogram; and a row of
-numbers: gradient G, curvature H, gain of its best split, value −G/(H + ridge).
-"""
+"""The two loops of the default model, compiled: the E-step of a layer, and growing a tree."""
 
 from typing import Any
 
-from deeptobit.likelihood.kernels import jit
+from deeptobit.arrays import FloatArray
+from deeptobit.likelihood.kernels import is_closed, jit, open_entry
+
+
+@jit
+def fill_moments(
+    low: FloatArray,
+    high: FloatArray,
+    fitted: FloatArray,
+    sigma: FloatArray,
+    mean: FloatArray,
+    variance: FloatArray,
+) -> int:
+    """Write mean and variance of ε given low ≤ σ(η + ε) ≤ high; count closed intervals, left out.
+
+    Parameters
+    ----------
+    low, high, fitted, mean, variance : arrays of shape (N, T)
+        ``fitted`` is η, in units of σ.
+    sigma : array of shape (T,)
+    """
+    closed = 0
+    for row in range(fitted.shape[0]):
+        for task in range(fitted.shape[1]):
+            start, end, eta = low[row, task], high[row, task], fitted[row, task]
+            if is_closed(start, end):
+                closed += 1
+                continue
+            precision = 1.0 / sigma[task]
+            _, _, slope, curvature, _ = open_entry(start * precision - eta, end * precision - eta)
+            mean[row, task] = 0.0 - slope
+            variance[row, task] = max(1.0 - curvature, 0.0)
+    return closed
+
+
+# One tree on gradients and curvatures: the leaf whose split gains most is split first.
+#
+# A node is a row of integers: feature, last bin on the left, whether missing values go left, left
+# and right child (0 in a leaf), first and last place of its rows, slot of its histogram; and a row
+# of numbers: gradient G, curvature H, gain of its best split, value −G/(H + ridge).
 
 
 @jit
@@ -31,6 +65,8 @@ def _find(sums: Any, n_bins: Any, gradient: float, curvature: float, growth: Any
     """The best split of a leaf: gain, feature, last bin on the left, side of missing values."""
     least, ridge = growth.least, growth.ridge
     best, feature, cut, missing_left = 0.0, -1, 0, 0
+    if curvature < 2.0 * least:
+        return best, feature, cut, missing_left
     whole = gradient * gradient / (curvature + ridge)
     for column in range(len(n_bins)):
         table, n = sums[column], n_bins[column]

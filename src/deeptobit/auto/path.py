@@ -192,16 +192,12 @@ class EvidenceMember:
     intercept, sigma : arrays of shape (T,)
     alpha : float
         1/(n ω) at the mean ω: the ridge of the prior, beside a mean over rows, on W/σ.
-    settings : dict
-        ``feature_variance`` ("shared" or "own"), ``noise`` ("correlated", "independent", or
-        "either" for separate tasks), ``shrinkage`` ρ and ``strength`` c.
     """
 
     coef: FloatArray
     intercept: FloatArray
     sigma: FloatArray
     alpha: float
-    settings: dict[str, Any]
 
     def latent(self, X: Any) -> FloatArray:
         """Scores before censoring, (N, T)."""
@@ -272,12 +268,16 @@ def fit_members(
         layer, _ = maximise(layer, expected, prior)
         for _ in range(_POLISH_STEPS - 1):
             layer, _ = em_step(problem, layer, prior)
-        members.append(to_user(problem, layer, settings(prior, strength)))
+        members.append(to_user(problem, layer))
     return members
 
 
 def settings(prior: Prior, strength: float) -> dict[str, Any]:
-    """What a member is, as ``EvidenceMember.settings`` shows it."""
+    """What a member is, in words and numbers for ``members_``.
+
+    ``feature_variance`` ("shared", "own" or "sparse"), ``noise`` ("correlated", "independent", or
+    "either" for separate tasks), ``shrinkage`` ρ and ``strength`` c.
+    """
     noise = "correlated" if prior.correlated else "independent"
     return {
         "feature_variance": prior.feature_variance,
@@ -287,16 +287,14 @@ def settings(prior: Prior, strength: float) -> dict[str, Any]:
     }
 
 
-def to_user(
-    problem: EvidenceProblem, state: EvidenceState, settings: dict[str, Any]
-) -> EvidenceMember:
+def to_user(problem: EvidenceProblem, state: EvidenceState) -> EvidenceMember:
     """A layer in the user's units."""
     design, scaling = problem.design, problem.scaling
     sigma = scaling.scale * state.sigma
     coef = (state.coef * sigma / design.scale[:, None]).T
     intercept = scaling.location + sigma * state.intercept - coef @ design.mean
     width = problem.total_weight * float(state.spectrum.feature_variance.mean())
-    return EvidenceMember(coef, intercept, sigma, 1.0 / width, settings)
+    return EvidenceMember(coef, intercept, sigma, 1.0 / width)
 
 
 def mean_state(problem: EvidenceProblem, states: Sequence[EvidenceState]) -> EvidenceState:

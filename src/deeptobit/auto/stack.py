@@ -135,7 +135,7 @@ def fit_stack(
         noise=noise,
         alpha=layer.alpha,
         weights=weights,
-        settings=[member.settings for member in paths[0].members],
+        settings=[path.settings(prior, strength) for prior in PATH for strength in strengths],
         member_scores=_member_scores(held_out, X, paths, moments, scoring),
         row_scores=[held_out.row_scores(f, z, mean.sigma, scoring) for f, z, mean in scored],
         fit_times=np.array([done.seconds for done in paths]),
@@ -162,7 +162,7 @@ def _fit_path(
     watch: Callable[[int], None] | None,
 ) -> _Path:
     started = perf_counter()
-    with one_blas_thread():
+    with one_blas_thread():  # here too: a job in another process has a limit of its own
         rows = fold.train
         problem = EvidenceProblem.build(
             X[rows], held_out.targets[rows], held_out.weight[rows], **units, overwrite=True
@@ -187,18 +187,17 @@ def _fit_again(
     """
     members, priors = [], []
     table = weights.reshape(len(PATH), len(strengths))
-    with one_blas_thread():
-        for prior, row, states in zip(
-            PATH, table, zip(*(done.states for done in paths), strict=True), strict=True
-        ):
-            wanted = list(compress(strengths, row > 0.0))
-            if wanted:
-                state = path.mean_state(problem, states)
-                members += path.fit_members(problem, state, prior, wanted)
-                state = replace(state, spectrum=state.spectrum.without_directions())
-                shares = compress(row.tolist(), row > 0.0)
-                found = zip(wanted, shares, strict=True)
-                priors += [WeighedPrior(prior, each, share, state) for each, share in found]
+    for prior, row, states in zip(
+        PATH, table, zip(*(done.states for done in paths), strict=True), strict=True
+    ):
+        wanted = list(compress(strengths, row > 0.0))
+        if wanted:
+            state = path.mean_state(problem, states)
+            members += path.fit_members(problem, state, prior, wanted)
+            state = replace(state, spectrum=state.spectrum.without_directions())
+            shares = compress(row.tolist(), row > 0.0)
+            found = zip(wanted, shares, strict=True)
+            priors += [WeighedPrior(prior, each, share, state) for each, share in found]
     return average(members, weights[weights > 0.0]), priors
 
 
@@ -249,7 +248,7 @@ def average(members: Sequence[EvidenceMember], weights: FloatArray) -> EvidenceM
         for name in ("coef", "intercept", "sigma")
     }
     alpha = float(np.exp(weights @ np.log([member.alpha for member in chosen])))
-    return EvidenceMember(**mean, alpha=alpha, settings={})
+    return EvidenceMember(**mean, alpha=alpha)
 
 
 def _member_scores(
@@ -388,7 +387,7 @@ class StackDraws:
             centre = np.zeros_like(state.coef)
             if not around_zero:
                 centre = _draw_centre(problem, state, prior, random)
-            found = path.to_user(problem, _fit_around(problem, state, prior, centre), {})
+            found = path.to_user(problem, _fit_around(problem, state, prior, centre))
         U, intercept = self.recalibration.apply(np.eye(len(found.sigma)), found.intercept)
         return (NetworkLayer(U, found.coef, intercept, self.recalibration.sigma),)
 

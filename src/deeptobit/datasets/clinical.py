@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import solve_triangular
 
-from deeptobit.arrays import FloatArray, check_count
+from deeptobit.arrays import FloatArray, RandomStateLike, check_count
 from deeptobit.datasets import common
 from deeptobit.datasets.brains import BrainPopulation, brain_population
-from deeptobit.datasets.common import Cohort, RandomStateLike
+from deeptobit.datasets.common import Cohort
 
 NoiseKind = Literal["gaussian", "skewed", "heavy"]
 

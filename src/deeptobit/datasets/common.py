@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+from deeptobit.arrays import RandomStateLike
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.arrays import FloatArray, check_count
-from deeptobit.datasets.common import RandomStateLike, as_random_state
+from deeptobit.arrays import FloatArray, RandomStateLike, check_count
+from deeptobit.datasets.common import as_random_state
 from deeptobit.targets import BoundsLike, default_names, task_bounds
 
 

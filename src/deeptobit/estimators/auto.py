@@ -25,7 +25,7 @@ from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
 from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.network import Trees, concatenate, latents
-from deeptobit.runtime import time_left
+from deeptobit.runtime import one_blas_thread, time_left
 
 MEMBERS = ("stack", "trees", "deeper")
 _VARIANCES = {
@@ -137,22 +137,27 @@ class AutoTobitRegressor(SearchRegressor):
     noise: str | Noise = "auto"
 
     def _choose(self, search: Search) -> None:
-        """Compare the members, and take the best one, fitted to all rows."""
+        """Compare the members, and take the best one, fitted to all rows.
+
+        First the stack of layers under learned priors, with its error model; then trees below it;
+        then a deeper network.
+        """
         members = _read_members(self.members)
         n_tasks = search.held_out.targets.shape[1]
         if isinstance(self.noise, NoiseByTask) and len(self.noise.families) != n_tasks:
             raise ValueError(
                 f"noise is that of {len(self.noise.families)} target(s), but y has {n_tasks}"
             )
-        stack = self._fit_stack(search, search.X) if "stack" in members else None
-        trees = self._try_trees(search, stack) if "trees" in members else None
-        forest, best, deeper = None, stack, None
-        if trees is not None and trees.beats(stack):
-            forest, best = trees.forest, trees.stack
-        elif trees is not None and stack is None:
-            best = stack = self._fit_stack(search, search.X)  # no tree was worth growing
-        if "deeper" in members and search.bounded:
-            deeper = self._try_network(search, best)
+        with one_blas_thread():
+            stack = self._fit_stack(search, search.X) if "stack" in members else None
+            trees = self._try_trees(search, stack) if "trees" in members else None
+            forest, best, deeper = None, stack, None
+            if trees is not None and trees.beats(stack):
+                forest, best = trees.forest, trees.stack
+            elif trees is not None and stack is None:
+                best = stack = self._fit_stack(search, search.X)  # no tree was worth growing
+            if "deeper" in members and search.bounded:
+                deeper = self._try_network(search, best)
         if best is None and deeper is None:
             raise ValueError(
                 "no target has a bound, so that a deeper network is linear; set lower or upper, or "
@@ -298,6 +303,12 @@ class TreeTrial:
         return bool(gain.sum() > _CLEAR * np.sqrt(len(gain)) * gain.std())
 
 
+_COLUMNS = (
+    *("member", "layers", "score", "gain", "weight", "result", "taken", "folds", "seconds"),
+    *("feature_variance", "noise", "shrinkage", "strength"),
+)
+
+
 def _tabulate(
     stack: EvidenceStack | None,
     trees: TreeTrial | None,
@@ -319,21 +330,20 @@ def _tabulate(
     if trees is not None:
         rows.append(_tree_row(trees, taken, targets))
     if deeper is not None:
-        name, tried = f"network of {_DEPTH} layers", int((~np.isnan(deeper.scores)).sum())
-        if taken == "network":
-            result = "taken"
-        elif not tried:
-            result = "given up: behind the stack with some of the rows"
-        elif tried < len(deeper.scores):
-            where = "far behind the stack on the first fold"
-            result = f"given up: {where if tried == 1 else 'behind the stack on 2 folds'}"
-        else:
-            result = "behind the stack"
-        rows.append(_row(name, deeper.scores, deeper.fit_times, result) | {"layers": _DEPTH})
-    separate = [row["score"] for row in rows if row["shrinkage"] == 1.0]
-    for row in rows:
-        row["gain"] = row["score"] - max(separate, default=np.nan)
-    return {name: [row[name] for row in rows] for name in rows[0]}
+        tried = int((~np.isnan(deeper.scores)).sum())
+        given_up = {
+            0: "given up: behind the stack with some of the rows",
+            1: "given up: far behind the stack on the first fold",
+            2: "given up: behind the stack on the first two folds",
+        }
+        result = "taken" if taken == "network" else "behind the stack"
+        if tried < len(deeper.scores):
+            result = given_up[tried]
+        name = f"network of {_DEPTH} layers"
+        rows.append(_row(name, deeper.scores, deeper.fit_times, result, _DEPTH))
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    table["gain"] = table["score"] - table["score"].where(table["shrinkage"] == 1.0).max()
+    return {str(name): column.tolist() for name, column in table.items()}
 
 
 def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str, Any]:
@@ -346,32 +356,31 @@ def _tree_row(trees: TreeTrial, taken: str, targets: Sequence[str]) -> dict[str,
     outcomes = {"trees": "taken", "network": "behind the network"}
     result = outcomes.get(taken, "behind the stack, or not clearly ahead")
     seconds = np.full(len(trees.stack.scores), trees.seconds / len(trees.stack.scores))
-    row = _row(f"trees below the stack, for {which}", trees.stack.scores, seconds, result)
-    return row | {"layers": 2}
+    return _row(f"trees below the stack, for {which}", trees.stack.scores, seconds, result, 2)
 
 
 def _describe(settings: dict[str, Any]) -> str:
     """A layer of the stack in words."""
-    shared = settings["shrinkage"] < 1.0
-    tasks = f"effects shared, {settings['noise']} noise" if shared else "separate tasks"
-    return f"{tasks}, {_VARIANCES[settings['feature_variance']]}"
+    shared, tasks = 1.0 - settings["shrinkage"], "separate tasks"
+    if shared > 0.0:
+        tasks = f"effects {100.0 * shared:g} % shared, {settings['noise']} noise"
+    width = "" if settings["strength"] == 1.0 else f", prior × {settings['strength']:g}"
+    return f"{tasks}, {_VARIANCES[settings['feature_variance']]}{width}"
 
 
-def _row(member: str, scores: FloatArray, seconds: FloatArray, result: str) -> dict[str, Any]:
+def _row(
+    member: str, scores: FloatArray, seconds: FloatArray, result: str, layers: int = 1
+) -> dict[str, Any]:
+    """Means over the folds on which a member was tried, NaN if there are none."""
     tried = ~np.isnan(scores)
     n_folds = int(tried.sum())
-    return {
+    score, taken = (each[tried].sum() / (n_folds or np.nan) for each in (scores, seconds))
+    means = {"score": score, "seconds": taken, "folds": n_folds}
+    return means | {
         "member": member,
-        "layers": 1,
-        "score": float(scores[tried].mean()) if n_folds else np.nan,
-        "gain": np.nan,
-        "weight": np.nan,
+        "layers": layers,
         "result": result,
         "taken": result == "taken",
-        "folds": n_folds,
-        "seconds": float(seconds[tried].mean()) if n_folds else np.nan,
         "feature_variance": "",
         "noise": "",
-        "shrinkage": np.nan,
-        "strength": np.nan,
     }

@@ -25,7 +25,6 @@ from deeptobit.likelihood import Noise, Predictive
 from deeptobit.metrics import centred_anmse, some_predictive, some_targets
 from deeptobit.targets import CensoredTargets
 
-# Why a model may have no convergence to show, by its solver.
 _FEWEST = 20  # values between the bounds, from which a target is recalibrated
 
 
@@ -60,12 +59,12 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
                 "partial_fit"
             )
         raise ValueError(
-            "inference looks back at the training data, which are never stored with a saved "
-            "model; fit again, or keep its result beside the model"
+            "inference uses the training data, which are never stored with a saved model; fit "
+            "again, or keep its result beside the model"
         )
 
     def recalibrate(self, X: Any, y: Any, *, lower: Limits = None, upper: Limits = None) -> Self:
-        r"""A copy whose level, slope and σ are those of other rows, such as those of another site.
+        r"""A copy whose level, slope and σ fit other rows, such as those of another site.
 
         The latent score η of every target becomes a + cη, its noise scale σ', by penalised
         likelihood: c has a prior around 1. Effects of features keep their proportions. A target
@@ -105,12 +104,12 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         """Save to one file, which :func:`deeptobit.load` reads: arrays and JSON, no pickle.
 
         Parameters and everything fitted are stored. Training data are not: inference such as
-        ``summary`` looks back at them and is not available after loading. A loaded model that
+        ``summary`` needs them and is not available after loading. A loaded model that
         had learned by ``partial_fit`` goes on as from a fitted one. An older file is replaced
         once the new one is complete.
 
-        Noise of your own, or another object that would have to be
-        executed on loading is a ``TypeError`` that names it.
+        A noise family of your own, or any other object that would have to be executed on loading,
+        is a ``TypeError`` that names it.
 
         Parameters
         ----------
@@ -201,12 +200,9 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         ('y1', 'predicted, E[y|x]', 'observed')
         """
         targets, predictive = self._compared(X, y)
-        bounds = {"lower": targets.entry_lower, "upper": targets.entry_upper}
-        low, high = (
-            end.reshape(targets.shape) for end in self.predict_interval(X, coverage, **bounds)
-        )
         tasks = self._read_target(target)
-        shown = (array[:, tasks] for array in (predictive.mean(), low, high))
+        parts = predictive.mean(), *self._interval(predictive, coverage)
+        shown = (part[:, tasks] for part in parts)
         targets = some_targets(targets, tasks)
         return plots.draw_predictions(targets, *shown, coverage=coverage, ax=ax)
 
@@ -248,20 +244,19 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         >>> [panel.get_ylabel() for panel in ax.child_axes]
         ['entries', 'share at the bound', 'share of 600 entries']
         """
-        targets, predictive = self._compared(X, y)
-        tasks = self._read_target(target)
-        steps = None if step is None else np.broadcast_to(step, targets.shape[1:])[tasks]
-        shown = some_targets(targets, tasks), some_predictive(predictive, tasks)
+        shown = self._compared_of(target, X, y)
+        if step is not None:
+            step = np.broadcast_to(step, len(self.target_names_))[self._read_target(target)]
         return plots.draw_calibration(
-            *shown, n_bins=n_bins, step=steps, random_state=random_state, ax=ax
+            *shown, n_bins=n_bins, step=step, random_state=random_state, ax=ax
         )
 
     def residuals(self, X: Any, y: Any, *, random_state: int = 0) -> FloatArray:
         r"""Randomised quantile residuals Φ⁻¹(u), (N, T): standard normal if the model is right.
 
-        u is the place of y in its predictive distribution. Where that has mass, at a bound or a
-        whole score, u is drawn evenly from the mass (Dunn and Smyth, 1996), so that censored
-        outcomes have residuals like all others.
+        u is the value of the predictive distribution function at y. Where that jumps, at a bound
+        or a whole score, u is drawn uniformly from the jump (Dunn and Smyth, 1996), so that
+        censored outcomes have residuals like all others.
 
         Parameters
         ----------
@@ -319,9 +314,7 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
         >>> [panel.get_xlabel() for panel in ax.child_axes]
         ['predicted score, in units of its spread', 'normal quantile']
         """
-        targets, predictive = self._compared(X, y)
-        tasks = self._read_target(target)
-        shown = some_targets(targets, tasks), some_predictive(predictive, tasks)
+        shown = self._compared_of(target, X, y)
         return plots.draw_diagnostics(*shown, random_state=random_state, ax=ax)
 
     def plot_layers(self, X: Any, y: Any, *, ax: Axes | None = None) -> Axes:
@@ -464,6 +457,13 @@ class CensoredRegressor(ConformalMixin, ExplainMixin, FormulaMixin):
             names, steps = self.target_names_, history["n_iter"]
             return plots.draw_steps(names, steps, history["converged"], ax=ax)
         return plots.draw_convergence(history, ax=ax)
+
+    def _compared_of(
+        self, target: str | int | None, X: Any, y: Any
+    ) -> tuple[CensoredTargets, Predictive]:
+        """Outcomes and predictive distributions of the targets to draw."""
+        (targets, predictive), tasks = self._compared(X, y), self._read_target(target)
+        return some_targets(targets, tasks), some_predictive(predictive, tasks)
 
     def _read_target(self, target: str | int | None) -> list[int]:
         """The numbers of the targets to draw."""

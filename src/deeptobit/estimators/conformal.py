@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from sklearn.utils.validation import check_is_fitted
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import inputs
@@ -229,23 +230,26 @@ class ConformalMixin(PredictiveRegressor):
     ) -> tuple[FloatArray, FloatArray]:
         """Central intervals that hold y with at least the given probability, each end (N, T).
 
-        As far as the model is true; after :meth:`calibrate_intervals` whether or not it is.
-        ``predict_quantile`` always answers by the model.
+        They do so if the model is right, and after :meth:`calibrate_intervals` even if it is wrong.
+        ``predict_quantile`` always follows the model.
         """
+        low, high = self._interval(self._predictive(X, lower, upper), coverage)
+        return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
+
+    def _interval(self, predictive: Predictive, coverage: float) -> tuple[FloatArray, FloatArray]:
+        """Central intervals, by the model or calibrated, each end (N, T)."""
         if not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
             raise ValueError(f"coverage must lie between 0 and 1; got {coverage!r}")
-        predictive = self._predictive(X, lower, upper)
         if hasattr(self, "_calibration"):
-            low, high = central_interval(predictive, self._calibration.thresholds(coverage))
-        else:
-            tail = 0.5 * (1.0 - coverage)
-            low, high = predictive.quantile([tail, 1.0 - tail])
-        return self._drop_task_axis(low, X), self._drop_task_axis(high, X)
+            return central_interval(predictive, self._calibration.thresholds(coverage))
+        tail = 0.5 * (1.0 - coverage)
+        low, high = predictive.quantile([tail, 1.0 - tail])
+        return low, high
 
     def predict_distribution(
         self, X: Any, coverage: float = 0.9, *, lower: Limits = None, upper: Limits = None
     ) -> pd.DataFrame:
-        """What is predicted of every entry, as a table with one row per row of X and target.
+        """Everything that is predicted of an entry, as a table: a row for each row of X and target.
 
         Parameters
         ----------
@@ -260,10 +264,10 @@ class ConformalMixin(PredictiveRegressor):
         DataFrame of N·T rows
             ``mean`` E[y|x], ``low`` and ``high``, the ends of the interval, ``p_lower`` and
             ``p_upper``, the probabilities of the bounds, and ``outside_the_data``: whether a
-            feature of the row is further out than the training rows, by their 1st and 99th
-            percentile. It is missing for models of sparse rows, streams and fewer than 20 rows,
-            which have no percentiles. The index has the index of X, or the number of the row, and
-            the target.
+            feature of the row lies far outside the training rows, judged by their 1st and 99th
+            percentiles. This is missing where percentiles are not known: for sparse rows, streams
+            and fewer than 20 rows. The index holds that of X, or the number of the row, and the
+            target.
 
         Examples
         --------
@@ -280,23 +284,20 @@ class ConformalMixin(PredictiveRegressor):
         1   y       29.64  27.83  30.00      0.0     0.71             False
         2   y       30.00  30.00  30.00      0.0     1.00              True
         """
-        y = self._predictive(X, lower, upper)
-        ends = self.predict_interval(X, coverage, lower=lower, upper=upper)
-        parts = [y.mean(), *ends, y.at_lower(), y.at_upper()]
+        check_is_fitted(self)
+        matrix = self._read_features(X)
+        y = self._predictive_at(matrix, lower, upper)
+        parts = [y.mean(), *self._interval(y, coverage), y.at_lower(), y.at_upper()]
         rows = X.index if hasattr(X, "columns") else pd.RangeIndex(len(y.latent), name="row")
         rows = rows.rename("row") if rows.name is None else rows
         targets = pd.Index(self.target_names_, name="target")
-        found = {
-            name: np.reshape(part, y.latent.shape).ravel()
-            for name, part in zip(_DISTRIBUTION, parts, strict=True)
-        }
-        outside = pd.array(self._outside(X).repeat(len(targets)), dtype="boolean")
+        found = dict(zip(_DISTRIBUTION, map(np.ravel, parts), strict=True))
+        outside = pd.array(self._outside(matrix).repeat(len(targets)), dtype="boolean")
         index = pd.MultiIndex.from_product([rows, targets])
         return pd.DataFrame(found | {"outside_the_data": outside}, index=index)
 
-    def _outside(self, X: Any) -> NDArray[Any]:
+    def _outside(self, matrix: Any) -> NDArray[Any]:
         """Whether a feature of each row is outside the data, (N,); None where that is unknown."""
-        matrix = self._read_features(X)
         if not hasattr(self, "_feature_limits") or inputs.is_sparse(matrix):
             return np.full(matrix.shape[0], None)
         below, above = self._feature_limits
@@ -316,18 +317,18 @@ class ConformalMixin(PredictiveRegressor):
         .. math:: c \le P(y \in \mathrm{interval}) \;(\le c + 1/(n + 1) \text{ without bounds}),
 
         on average over rows and calibration sets, however wrong the noise, σ or the coefficients.
-        With outcomes at a bound the intervals hold more than c, as those of a true model do.
+        Where outcomes are at a bound, intervals cover more than c, as those of the true model do.
 
         The promise is about y as recorded: predict with the same kind of limits as are given here.
         Visits of one person are not exchangeable with a new person's; calibrate on one visit each.
-        Fitting again forgets the calibration.
+        A new fit discards the calibration.
 
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n, D)
         y : array, DataFrame or CensoredTargets of shape (n,) or (n, T)
-            Missing entries are left out; of an entry known as an interval the whole must be held,
-            which errs on the safe side.
+            Missing entries are left out. An entry that is known as an interval counts as covered
+            only if all of it is, which is conservative.
         lower, upper : arrays of shape (n, T), optional
             Bounds per entry.
 

@@ -177,7 +177,7 @@ def _warn_of_piles(targets: CensoredTargets) -> None:
                 warn(
                     f"target {name!r}: {share:.0%} of the values are {values[end]:g}, its "
                     f"{'smallest' if end == 0 else 'largest'}; if the scale ends there, give "
-                    f"{side}={values[end]:g}, or slopes are too flat",
+                    f"{side}={values[end]:g}; otherwise slopes are too flat",
                     CensoringWarning,
                 )
 

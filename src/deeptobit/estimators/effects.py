@@ -39,7 +39,7 @@ class ExplainMixin(PredictiveRegressor):
         n_repeats: int = 5,
         random_state: Any = None,
     ) -> pd.DataFrame:
-        r"""How much every feature matters, for every target and for all of them.
+        r"""How much every feature matters, for each target and for all targets together.
 
         Parameters
         ----------

@@ -22,9 +22,9 @@ INTERCEPT, LOG_SIGMA = "(intercept)", "log(sigma)"
 
 
 class InferenceRegressor(CensoredRegressor):
-    """Inference of models whose ``fit`` ends at an optimum and leaves ``_trained`` behind.
+    """Inference for models whose ``fit`` ends at an optimum.
 
-    It looks back at the training data, which are kept in memory but never pickled or saved.
+    It uses the training data, which are kept in memory (``_trained``) but never pickled or saved.
     """
 
     _trained: FittedModel
@@ -43,7 +43,7 @@ class InferenceRegressor(CensoredRegressor):
         ----------
         cov_type : {"observed", "robust", "cluster"}
         groups : array of shape (N,), optional
-            Cluster labels of the training rows.
+            Cluster labels of the training rows, for ``"cluster"``.
         confidence : float
         small_sample : bool
             Take p and intervals from the t distribution of linear regression, with variances times
@@ -86,19 +86,12 @@ class InferenceRegressor(CensoredRegressor):
             parts.append(table[[*estimated, problem.fit_intercept, problem.free_sigma[task]]])
         return pd.concat(parts, keys=self.target_names_, names=["target", "term"])
 
-    def conf_int(
-        self,
-        confidence: float = 0.95,
-        *,
-        cov_type: CovarianceKind = "observed",
-        groups: ArrayLike | None = None,
-        small_sample: bool = True,
-    ) -> pd.DataFrame:
-        """Confidence intervals of the parameters: ``ci_low`` and ``ci_high`` of :meth:`summary`."""
-        table = self.summary(
-            cov_type=cov_type, groups=groups, confidence=confidence, small_sample=small_sample
-        )
-        return table[["ci_low", "ci_high"]]
+    def conf_int(self, confidence: float = 0.95, **options: Any) -> pd.DataFrame:
+        """Confidence intervals of the parameters: ``ci_low`` and ``ci_high`` of :meth:`summary`.
+
+        ``options`` are ``cov_type``, ``groups`` and ``small_sample``, as there.
+        """
+        return self.summary(confidence=confidence, **options)[["ci_low", "ci_high"]]
 
     def cov_params(
         self,

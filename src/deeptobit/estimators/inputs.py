@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
-from joblib import cpu_count
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from scipy.special import ndtri
@@ -203,7 +203,8 @@ def feature_limits(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     if np.isnan(tail):
         return np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf)
     quantile = np.nanquantile if np.isnan(rows).any() else np.quantile
-    low, median, high = quantile(rows, (tail, 0.5, 1.0 - tail), axis=0)
+    in_order = np.sort(rows, axis=0)  # percentiles of columns in order take half the time
+    low, median, high = quantile(in_order, (tail, 0.5, 1.0 - tail), axis=0)
     changes = np.diff(np.sort(rows[:_FIRST_ROWS], axis=0), axis=0) > 0.0
     coded = np.flatnonzero(changes.sum(axis=0) < _MOST_CODES)
     low[coded], high[coded] = np.nanmin(X[:, coded], axis=0), np.nanmax(X[:, coded], axis=0)
@@ -359,8 +360,9 @@ _SWITCHES = ("fit_intercept", "standardize", "skip_connection", "prune_layers", 
 class CommonParameters:
     """Constructor parameters of every estimator; subclasses add theirs, as further fields."""
 
-    lower: BoundsLike = 0.0
-    upper: BoundsLike = None
+    # Quoted, so that signatures show the name and not what it stands for.
+    lower: "BoundsLike" = 0.0
+    upper: "BoundsLike" = None
     outside: Literal["raise", "clip"] = "raise"
     fit_intercept: bool = True
     standardize: bool = True
@@ -411,18 +413,15 @@ def read_threads(n_jobs: Any) -> int:
 
     Examples
     --------
-    >>> read_threads(None), read_threads(3), read_threads(-1) == cpu_count()
+    >>> read_threads(None), read_threads(3), read_threads(-1) >= 1
     (1, 3, True)
     """
-    if n_jobs is None:
-        return 1
-    if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or int(n_jobs) == 0):
         raise ValueError(
             f"n_jobs must be a whole number other than 0, or None; got {n_jobs!r}; -1 takes all "
             "cores"
         )
-    given = int(n_jobs)
-    return given if given > 0 else max(1, int(cpu_count()) + 1 + given)
+    return int(effective_n_jobs(n_jobs))
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:

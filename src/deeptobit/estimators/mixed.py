@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement, product
 from numbers import Integral, Real
 from time import perf_counter
 from types import SimpleNamespace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -25,11 +25,16 @@ from deeptobit.estimators.inference import (
     wald_row,
 )
 from deeptobit.estimators.inputs import Limits, feature_names
+from deeptobit.estimators.people import PeopleOfSource, PeopleSeen, PersonRows
 from deeptobit.estimators.prediction import all_or_nothing
-from deeptobit.estimators.visits import PersonRows, VisitRegressor
+from deeptobit.estimators.source import first_rows, read_source
+from deeptobit.estimators.visits import VisitRegressor
 from deeptobit.exceptions import warn
 from deeptobit.inspection import Reference
 from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling
+from deeptobit.likelihood import Gaussian
+from deeptobit.online import OnlineSettings
+from deeptobit.scale import RowReader, RowSource, Standardised
 from deeptobit.targets import CensoredTargets
 
 RandomEffects = Literal["none", "intercept", "slope", "auto"]
@@ -41,6 +46,48 @@ _CHOSEN: dict[str, tuple[Any, float, str]] = {
 }
 _MANY_PEOPLE, _FEW_PEOPLE = 10, 3  # per feature: coefficients are then not shrunk
 _FEW_FEATURES = 3  # for which the smaller number is enough
+
+
+class Posed(NamedTuple):
+    """A problem in standard units, and what else a fit needs to know of its rows.
+
+    Parameters
+    ----------
+    targets : CensoredTargets
+        Names and bounds.
+    people : PersonRows or PeopleSeen
+    kinds : CensoringKinds
+    units : MixedUnits
+    problem : MixedProblem
+    alpha : float, optional
+        The ridge, if it need not be learned.
+    constant, observed : arrays of shape (T,)
+        Scores of outcomes that are at a bound throughout, and weights of observed entries.
+    numbers : array of shape (n,), optional
+        As in :func:`mixed.cross_fit`.
+    beyond : PeopleOfSource, optional
+        Everybody, where the problem has but the first people.
+    """
+
+    targets: CensoredTargets
+    people: PersonRows | PeopleSeen
+    kinds: CensoringKinds
+    units: mixed.MixedUnits
+    problem: mixed.MixedProblem
+    alpha: float | None
+    constant: FloatArray
+    observed: FloatArray
+    numbers: Any = None
+    beyond: PeopleOfSource | None = None
+
+
+def _check_change(moving: bool, varying: bool) -> None:
+    """Warn where time passes for people, and nothing that is known of them changes."""
+    if moving and not varying:
+        warn(
+            "no feature changes between visits of a person, so that people do not change on "
+            "average; put time into X"
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -116,6 +163,10 @@ class MixedTobitRegressor(VisitRegressor):
     its own. Visits that are missing are taken as missing at random given those
     that are there; :meth:`sensitivity` shows what if not.
 
+    Beyond memory the rows of a person follow each other in one file or partition. What is
+    ``"auto"`` is chosen by some first 16,000 rows, and the maximum of the evidence of all is that
+    of a fit in memory. Nobody is remembered: pass visits to :meth:`condition`.
+
     References
     ----------
     Hughes (1999), Biometrics 55, 625–629. Minka (2001), Uncertainty in AI 17, 362–369.
@@ -150,7 +201,7 @@ class MixedTobitRegressor(VisitRegressor):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
@@ -162,8 +213,9 @@ class MixedTobitRegressor(VisitRegressor):
 
         Parameters
         ----------
-        X : array, sparse matrix or DataFrame of shape (N, D)
-            One row per visit.
+        X : array, sparse matrix or DataFrame of shape (N, D), or rows beyond memory
+            One row per visit. :class:`deeptobit.scale.ParquetRows` with ``group`` and ``time``
+            brings its own y; Dask collections are partitioned alike, with whole people (see Notes).
         y : array, DataFrame or CensoredTargets of shape (N,) or (N, T)
             The outcomes Y, NaN where missing.
         groups : array of shape (N,), optional
@@ -177,34 +229,29 @@ class MixedTobitRegressor(VisitRegressor):
         """
         started = perf_counter()
         wanted = self._read_settings()
-        inputs.check_labels(X, groups, "groups")
-        inputs.check_labels(X, time, "time")
-        matrix, targets, weight = self._read_rows(X, y, sample_weight, lower, upper)
-        matrix = inputs.dense(matrix)
-        rows = PersonRows.read(groups, time, targets, weight)
-        alpha = self._read_alpha(rows.n_people)
-        needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
-        diagnosis.check_determined(targets, weight, needed)
-        self._check_effects(wanted, targets, rows)
-        if rows.moving and not rows.vary(matrix):
-            warn(
-                "no feature changes between visits of a person, so that people do not change on "
-                "average; put time into X"
-            )
-        self.feature_scale_ = inputs.feature_scale(matrix, weight)
-        kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
-        units, problem = self._pose(matrix, targets, weight, rows, kinds, alpha)
-        numbers = rows.numbers(matrix, targets, weight)
-        solution, structure, tried = self._solve(problem, units.features, alpha, wanted, numbers)
-        self._store(solution, structure, units, targets, weight)
+        given = {"sample_weight": sample_weight, "lower": lower, "upper": upper}
+        source = read_source(X, y, **given, groups=groups, time=time)
+        if source is not None:
+            posed = self._pose_source(source, wanted)
+        else:
+            inputs.check_labels(X, groups, "groups")
+            inputs.check_labels(X, time, "time")
+            matrix, targets, weight = self._read_rows(X, y, **given)
+            matrix = inputs.dense(matrix)
+            rows = PersonRows.read(groups, time, targets.missing, weight)
+            posed = self._pose(matrix, targets, weight, rows, wanted)
+        solution, structure, tried = self._solve(posed, wanted)
+        self._store(solution, structure, posed)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
-        nobody = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
-        self._people = self._remember(nobody, matrix, targets, rows)
-        self._trained = mixed.FittedMixed(solution, units.report)
+        self._people = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
+        self._people_left_out = source is not None
+        if source is None:
+            self._people = self._remember(self._people, matrix, targets, rows)
+        self._trained = mixed.FittedMixed(solution, posed.units.report)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
-        diagnosis.warn_of_censoring(kinds, targets)
-        still = [targets.names[task] for task in units.active[solution.without_noise]]
-        if still and rows.twice:
+        diagnosis.warn_of_censoring(posed.kinds, posed.targets)
+        still = [self.target_names_[task] for task in self._active[solution.without_noise]]
+        if still and posed.people.twice:
             change = "changes" if len(still) == 1 else "change"
             warn(
                 f"{listed(still)} hardly {change} between visits of a person: the noise is at its "
@@ -224,10 +271,16 @@ class MixedTobitRegressor(VisitRegressor):
         targets: CensoredTargets,
         weight: FloatArray,
         rows: PersonRows,
-        kinds: CensoringKinds,
-        alpha: float | None,
-    ) -> tuple[mixed.MixedUnits, mixed.MixedProblem]:
-        """The problem in standard units, people one after the other, and its units."""
+        wanted: dict[str, Any],
+    ) -> Posed:
+        """The problem in standard units, people one after the other."""
+        alpha = self._read_alpha(rows.n_people)
+        needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
+        diagnosis.check_determined(targets, weight, needed)
+        self._check_effects(wanted, len(targets.names), rows, rows.time is not None)
+        _check_change(rows.moving, rows.moving and rows.vary(matrix))
+        self.feature_scale_ = inputs.feature_scale(matrix, weight)
+        kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
         share, center = weight / weight.sum(), self.fit_intercept
         # The basis suits a ridge of this size; with 0 the null space is left out.
         ridge = min(self.n_features_in_ / rows.n_people, 1.0) if alpha is None else alpha
@@ -241,19 +294,61 @@ class MixedTobitRegressor(VisitRegressor):
         units = mixed.MixedUnits(
             scaling.location, scaling.scale, rows.time_units(weight), features, active
         )
-        low, high = (
-            np.ascontiguousarray(scaling.apply(end)[rows.order][:, active])
-            for end in (targets.low, targets.high)
+        visits = rows.visits(units, targets.low, targets.high, weight, 2 if rows.moving else 1)
+        problem = self._problem(visits, features.matrix[rows.order], ~kinds.two_sided[active])
+        constant = mixed.beyond_the_bound(targets, weight, units.scale)
+        numbers = rows.numbers(matrix, targets.values, weight)
+        observed = weight @ targets.observed
+        return Posed(targets, rows, kinds, units, problem, alpha, constant, observed, numbers)
+
+    def _pose_source(self, source: RowSource, wanted: dict[str, Any]) -> Posed:
+        """The same for rows beyond memory; in the problem are the first of them."""
+        _, targets, _ = self._read_rows(*first_rows(source), None, None, None)
+        self.__dict__.pop("_feature_limits", None)  # those of the first rows
+        bounds = targets.lower, targets.upper
+        reader = RowReader(source.features, targets.names, *bounds, self.outside)
+        people = PeopleOfSource.read(source, reader)
+        seen, (moments, shift) = people.seen, people.moments()
+        alpha = self._read_alpha(seen.n_people)
+        if alpha is None:
+            raise ValueError(
+                f"{seen.n_people:g} people are few for {self.n_features_in_} features, and the "
+                "ridge is chosen for people in memory only; set alpha"
+            )
+        needed = 0 if alpha > 0.0 else self.n_features_in_
+        diagnosis.check_counts(round(moments.n_rows), moments.known, targets.names, needed)
+        self._check_effects(wanted, len(targets.names), seen, seen.when is not None)
+        _check_change(seen.moving, seen.varying)
+        standardize = self.standardize or alpha == 0.0
+        settings = OnlineSettings(1, fit_intercept=self.fit_intercept, standardize=standardize)
+        data = Standardised.of(moments, shift, settings, 0)
+        diagnosis.warn_of_collinearity(data.features, feature_names(self), alpha)
+        self.feature_scale_, kinds = data.summary().scale, data.kinds
+        location, scale = data.scaling.location, data.scaling.scale
+        active = np.flatnonzero(~kinds.one_sided)
+        units = mixed.MixedUnits(location, scale, seen.time_units(), data.features, active)
+        rows = people.head()
+        first = rows.people()
+        q = 2 if seen.moving else 1
+        visits = first.visits(units, rows.low, rows.high, rows.weight, q)
+        features = units.rows(rows.X)[first.order]
+        problem = self._problem(visits, features, ~kinds.two_sided[active])
+        constant = location + scale * data.beyond_the_bound(Gaussian())
+        everybody = replace(people, units=units)
+        return Posed(
+            *(targets, seen, kinds, units, problem, alpha, constant, moments.inside),
+            beyond=everybody,
         )
-        z = units.z(rows.time, len(weight), 2 if rows.moving else 1)[rows.order]
-        person_weight = weight[rows.order[rows.starts[:-1]]]
-        visits = mixed.Visits(rows.starts, low, high, z, person_weight)
-        return units, mixed.MixedProblem(
+
+    def _problem(
+        self, visits: mixed.Visits, features: FloatArray, free_sigma: Any
+    ) -> mixed.MixedProblem:
+        return mixed.MixedProblem(
             visits,
-            features.matrix[rows.order],
-            np.zeros(features.rank),
+            features,
+            np.zeros(features.shape[1]),
             fit_intercept=self.fit_intercept,
-            free_sigma=~kinds.two_sided[active],
+            free_sigma=free_sigma,
             n_nodes=self.n_nodes if self.method == "quadrature" else 0,
         )
 
@@ -289,7 +384,7 @@ class MixedTobitRegressor(VisitRegressor):
         return {"effects": n_effects, **wanted}
 
     def _check_effects(
-        self, wanted: dict[str, Any], targets: CensoredTargets, rows: PersonRows
+        self, wanted: dict[str, Any], n_tasks: int, rows: PersonRows | PeopleSeen, timed: bool
     ) -> None:
         """Refuse random effects that these visits cannot have, and settle what is not free."""
         if not rows.twice:
@@ -299,7 +394,7 @@ class MixedTobitRegressor(VisitRegressor):
                     "from noise and are left out; check groups"
                 )
             wanted |= {"effects": 0, "visit_rank": wanted["visit_rank"] or 0}
-        if wanted["effects"] == 2 and rows.time is None:
+        if wanted["effects"] == 2 and not timed:
             raise ValueError("random slopes are slopes in time: pass time, one number per row")
         if wanted["effects"] == 2 and not rows.moving:
             raise ValueError(
@@ -308,7 +403,6 @@ class MixedTobitRegressor(VisitRegressor):
             )
         if wanted["effects"] is None and not rows.moving:
             wanted["effects"] = 1
-        n_tasks = targets.shape[1]
         if n_tasks == 1:
             wanted |= {"person_rank": 0, "visit_rank": 0}
         if wanted["effects"] == 0:
@@ -319,23 +413,19 @@ class MixedTobitRegressor(VisitRegressor):
             wanted[name] = None if wanted[name] is None else min(wanted[name], n_tasks)
 
     def _solve(
-        self,
-        problem: mixed.MixedProblem,
-        features: BasisFeatures,
-        alpha: float | None,
-        wanted: dict[str, Any],
-        numbers: Any,
+        self, posed: Posed, wanted: dict[str, Any]
     ) -> tuple[mixed.Solution, mixed.Structure, list[dict[str, Any]]]:
-        """Choose what is to be chosen, then go to the maximum."""
+        """Choose what is to be chosen, beyond memory by the first people; then maximise."""
+        problem, alpha = posed.problem, posed.alpha
         if not problem.shape[1]:  # every outcome is at a bound throughout
             self.alpha_, structure = 0.0, mixed.Structure(0, 0, 0, 0.0)
             return mixed.Solution.empty(problem.with_effects(0)), structure, []
         if wanted["effects"] is not None:
             problem = problem.with_effects(wanted["effects"])
-        norms, watch, crossed = features.squared_norms, self._show_progress, None
+        norms, watch, crossed = posed.units.features.squared_norms, self._show_progress, None
         if alpha is None:
             few = problem.with_effects(min(problem.shape[2], 1))
-            crossed = mixed.cross_fit(few, norms, numbers, max_iter=100, watch=watch)
+            crossed = mixed.cross_fit(few, norms, posed.numbers, max_iter=100, watch=watch)
             alpha = crossed.alpha
         self.alpha_, problem = alpha, replace(problem, ridge=alpha * norms)
         # Random effects are found around the fixed effects of people left out, if there are any.
@@ -349,7 +439,7 @@ class MixedTobitRegressor(VisitRegressor):
         else:
             structure = mixed.Structure(**wanted)
         settings["tol"] = self.tol
-        around = around.with_effects(structure.effects)
+        around = replace(around.with_effects(structure.effects), beyond=posed.beyond)
         solution = mixed.fit_structure(around, structure, **settings)
         if crossed is not None:  # then the coefficients given them
             joint = problem.with_effects(structure.effects).with_factors(*structure[1:])
@@ -358,20 +448,14 @@ class MixedTobitRegressor(VisitRegressor):
             solution = mixed.solve(joint, at, **settings, hold_effects=True)
         return solution, structure, tried
 
-    def _store(
-        self,
-        solution: mixed.Solution,
-        structure: mixed.Structure,
-        units: mixed.MixedUnits,
-        targets: CensoredTargets,
-        weight: FloatArray,
-    ) -> None:
+    def _store(self, solution: mixed.Solution, structure: mixed.Structure, posed: Posed) -> None:
         """Everything fitted, in the user's units; outcomes at a bound throughout stay there."""
+        units, targets = posed.units, posed.targets
         active, n_tasks = units.active, targets.shape[1]
         q, R, G, shrinkage = structure
         self._store_targets(targets)
         coef, sigma = np.zeros((n_tasks, self.n_features_in_)), units.scale.copy()
-        intercept = mixed.beyond_the_bound(targets, weight, units.scale)
+        intercept = posed.constant.copy()
         coef[active], intercept[active], sigma[active] = units.fixed(solution.point)
         self.coef_, self.intercept_, self.sigma_ = coef, intercept, sigma
         shapes = (n_tasks, q, q), (n_tasks, q, R), (n_tasks, G), (n_tasks,)
@@ -384,7 +468,7 @@ class MixedTobitRegressor(VisitRegressor):
         self.visit_loadings_ = self._effects.visit * units.scale[:, None]
         self.effects_, self._active = ("intercept", "slope")[:q], active
         self.person_rank_, self.visit_rank_, self.shrinkage_ = R, G, float(shrinkage)
-        self.log_likelihood_ = solution.log_likelihood - units.log_scale(targets, weight)
+        self.log_likelihood_ = solution.log_likelihood - units.log_scale(posed.observed)
         self.n_iter_ = max(solution.n_iter, 1)
         self.history_ = {
             "solver": self.method,
@@ -534,7 +618,7 @@ class MixedTobitRegressor(VisitRegressor):
     def bic(self) -> float:
         """Schwarz's criterion, k log n − 2 log L, with n people."""
         trained = self._training()
-        n_people = float(trained.solution.problem.visits.weight.sum())
+        n_people = trained.solution.problem.n_people
         return float(trained.n_parameters * np.log(n_people) - 2.0 * self.log_likelihood_)
 
     def _reference(self, small_sample: bool) -> Reference:
@@ -542,6 +626,6 @@ class MixedTobitRegressor(VisitRegressor):
         if not small_sample:
             return Reference()
         problem = self._training().solution.problem
-        n_people = float(problem.visits.weight.sum())
+        n_people = problem.n_people
         left = max(n_people - len(problem.ridge) - problem.fit_intercept, 1.0)
         return Reference(n_people / left, left)

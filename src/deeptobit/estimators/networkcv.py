@@ -168,7 +168,10 @@ class SubspaceNetworkCV(SearchRegressor):
         self.best_estimator_, self.history_ = network, network.history_
         self.rank_, self.alpha_, self.n_iter_ = network.rank_, network.alpha_, network.n_iter_
         self._store(network.layers_, search.held_out.targets)
-        self.coef_, self._trained = network.coef_, network._trained  # one array in a saved file
+        self._trained = network._trained
+        self.coef_ = network.coef_  # the same array, which a saved file then has once
+        if hasattr(network, "_feature_limits"):
+            self._feature_limits = network._feature_limits
         self._show_progress(f"best of {len(candidates)} candidates: {best}", last=True)
 
     def _layer_noise(self) -> Noise:

@@ -108,9 +108,10 @@ class ResampledRegressor(CensoredRegressor):
         """Which loadings of :meth:`subspaces` would be there in the next sample.
 
         Bands are aimed at what the same model would find in infinitely many people. They come from
-        ``n_boot`` draws, as those of :meth:`marginal_effects` do. How far the subspaces of two
-        samples agree comes from fits to two halves and to quarters of the people, ``n_splits``
-        times, and the agreement by chance from halves whose outcomes were shuffled.
+        ``n_boot`` draws, as those of :meth:`marginal_effects` do. Which signs hold, and how far
+        the subspaces of two samples agree, comes from fits to two halves and to quarters of the
+        people, ``n_splits`` times, and the agreement by chance from halves whose outcomes were
+        shuffled.
 
         Parameters
         ----------
@@ -119,7 +120,8 @@ class ResampledRegressor(CensoredRegressor):
         confidence : float
             Of the bands.
         probability : float
-            With which the sign of a stable loading is to hold in the next sample.
+            The share of the signs of a component's stable loadings that is to hold in the next
+            sample. One alone may be less sure: see ``sign_probability``.
         n_components, n_boot, n_splits : int
         groups : array of shape (N,), optional
             Labels of the training rows: the rows of one person stay together.
@@ -131,9 +133,9 @@ class ResampledRegressor(CensoredRegressor):
         >>> from deeptobit import AutoTobitRegressor, datasets
         >>> X, Y, _ = datasets.make_subspace(300, 6, 4, 1, random_state=0)
         >>> model = AutoTobitRegressor(members=["stack"], random_state=0).fit(X, Y)
-        >>> model.subspace_stability(n_boot=50, n_splits=4)
-        Of 6 features, those whose sign holds in the next sample with a probability of 95%: 5 in
-        component 1.
+        >>> model.subspace_stability(n_boot=50)
+        Of 6 features, stable ones (95% of their signs are expected to hold in the next sample): 5
+        in component 1.
         """
         for name, count in (("n_boot", n_boot), ("n_splits", n_splits)):
             check_count(name, count, least=2)
@@ -238,7 +240,8 @@ class EffectsRegressor(ResampledRegressor):
         so that intervals have room for what shrinkage may have missed. 95 % intervals then hold the
         truth in at least 95 % of all effects of a study taken together. They do not promise it of
         every single one: an effect that is in truth far larger than most others is shrunken most,
-        and held less often. Intervals of a network are not widened for the bias of its penalty.
+        and held less often. Intervals of a network are not widened for the bias of its penalty and
+        of its growth layer by layer, and held the truth in 73 to 87 % only (docs/accuracy.md).
         Trees stay as they were grown: their effects are differences over a standard deviation of a
         feature, and intervals are too short by what their shape is unsure of.
 

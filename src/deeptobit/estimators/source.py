@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from deeptobit import scale
+from deeptobit.arrays import is_dask
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.layer import CensoringKinds, Step
 from deeptobit.network import NetworkLayer, grow, prune
 from deeptobit.runtime import time_left
-from deeptobit.scale import DataSummary, Moments, Progress, RowSource
+from deeptobit.scale import DaskRows, DataSummary, Moments, Progress, RowSource
 
 
 class SourceTraining:
@@ -27,13 +28,7 @@ class SourceTraining:
 
     def __init__(self, model: Any, source: RowSource) -> None:
         self._model, self._source = model, source
-        # The first rows are read as if in memory, which checks settings and stores names. Their
-        # outcomes are not read: values are checked later, with all others.
-        block = source.first()
-        X = pd.DataFrame(block.X, columns=list(source.features)) if source.named else block.X
-        unknown = pd.DataFrame(np.nan, index=range(len(block.Y)), columns=list(source.targets))
-        y = unknown.iloc[:, 0] if source.one_dimensional else unknown
-        _, self.targets, _ = model._read(X, y, None, None, None, reset=True)
+        _, self.targets, _ = model._read(*first_rows(source), None, None, None, reset=True)
         self._started, self._n_layers = perf_counter(), 1
 
     def run(
@@ -123,6 +118,34 @@ class SourceTraining:
             f"layer {depth + 1} of {layers}, {done:,} of {total:,} rows, {rate:,.0f} rows/s"
             + time_left(self._started, learned, layers * total)
         )
+
+
+def read_source(X: Any, y: Any, **given: Any) -> RowSource | None:
+    """X as rows beyond memory, or None if X is in memory.
+
+    ``given`` are the other arguments of ``fit`` that hold a value per row.
+    """
+    if is_dask(X):
+        return DaskRows.of_collections(X, y, **given)
+    if not isinstance(X, RowSource):
+        return None
+    for name, value in {"y": y, **given}.items():
+        if value is not None:
+            raise ValueError(
+                f"{type(X).__name__} brings its own columns; name those of {name} there"
+            )
+    return X
+
+
+def first_rows(source: RowSource) -> tuple[Any, Any]:
+    """X and y of the first rows as if in memory, by which settings are checked and names stored.
+
+    Outcomes are missing: values are checked later, with all others.
+    """
+    block = source.first()
+    X = pd.DataFrame(block.X, columns=list(source.features)) if source.named else block.X
+    unknown = pd.DataFrame(np.nan, index=range(len(block.Y)), columns=list(source.targets))
+    return X, unknown.iloc[:, 0] if source.one_dimensional else unknown
 
 
 def _checkpointing(

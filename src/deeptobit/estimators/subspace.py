@@ -17,13 +17,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import layer as batch
-from deeptobit.arrays import FloatArray, check_count, in_precision_of, is_dask
+from deeptobit.arrays import FloatArray, check_count, in_precision_of
 from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceRegressor
 from deeptobit.estimators.inputs import Rows, RowsBehind
 from deeptobit.estimators.prediction import SubspaceMixin, all_or_nothing
 from deeptobit.estimators.resampling import Layers, Refits, ResampledRegressor, refit_layer
-from deeptobit.estimators.source import SourceTraining
+from deeptobit.estimators.source import SourceTraining, read_source
 from deeptobit.inspection import FittedLayer
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.network import NetworkLayer, latents
@@ -36,7 +36,7 @@ from deeptobit.online import (
 )
 from deeptobit.penalties import Penalty
 from deeptobit.runtime import time_left
-from deeptobit.scale import DaskRows, DataSummary, RowSource
+from deeptobit.scale import DataSummary
 from deeptobit.targets import CensoredTargets
 
 
@@ -133,7 +133,8 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
         resume : bool
             Go on from the checkpoint of an earlier fit that was interrupted.
         """
-        started, source = perf_counter(), self._source(X, y, sample_weight, lower, upper)
+        started = perf_counter()
+        source = read_source(X, y, sample_weight=sample_weight, lower=lower, upper=upper)
         if source is not None:
             summary = self._fit_source(SourceTraining(self, source), checkpoint, resume)
             self._rows_behind = RowsBehind(summary.weight, summary.mean_squares)
@@ -241,22 +242,6 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
             random_state=seed,
             n_threads=inputs.read_threads(self.n_jobs),
         )
-
-    def _source(
-        self, X: Any, y: Any, sample_weight: Any, lower: Any, upper: Any
-    ) -> RowSource | None:
-        """X as rows beyond memory, or None if X is in memory."""
-        if is_dask(X):
-            return DaskRows.of_collections(X, y, sample_weight, lower, upper)
-        if not isinstance(X, RowSource):
-            return None
-        given = {"y": y, "sample_weight": sample_weight, "lower": lower, "upper": upper}
-        for name, value in given.items():
-            if value is not None:
-                raise ValueError(
-                    f"{type(X).__name__} brings its own columns; name those of {name} there"
-                )
-        return X
 
     def _recursive(self) -> RecursiveTobit:
         """The last layer, ready to learn from more rows as a sequence of Tobit regressions."""

@@ -15,7 +15,7 @@ from deeptobit.estimators import diagnosis, inputs
 from deeptobit.estimators.inference import InferenceRegressor
 from deeptobit.estimators.inputs import Limits, feature_names
 from deeptobit.estimators.prediction import all_or_nothing
-from deeptobit.inspection import CovarianceKind, FittedTobit, Reference
+from deeptobit.inspection import FittedTobit, Reference
 from deeptobit.likelihood import Noise, one_family
 from deeptobit.targets import CensoredTargets
 
@@ -87,7 +87,7 @@ class TobitRegressor(InferenceRegressor):
 
     Notes
     -----
-    Inference (``summary``, ``wald_test``, …) looks back at the training data, which the estimator
+    Inference (``summary``, ``wald_test``, …) uses the training data, which the estimator
     keeps in memory but never pickles or saves. It takes ``cov_type``: ``"observed"`` (inverse
     observed information), ``"robust"`` (the sandwich, when the noise may be misspecified) or
     ``"cluster"`` with ``groups``, one label per training row (repeated visits of one person).
@@ -198,19 +198,17 @@ class TobitRegressor(InferenceRegressor):
     def print_summary(
         self,
         *,
-        cov_type: CovarianceKind = "observed",
-        groups: ArrayLike | None = None,
         confidence: float = 0.95,
-        small_sample: bool = True,
         digits: int = 4,
         style: Literal["text", "html", "latex"] = "text",
+        **options: Any,
     ) -> None:
         """Print the summary, target by target, with counts, fit statistics and an overall test.
 
-        ``style`` is plain text, an HTML table for a page, or a LaTeX tabular for a paper.
+        ``style`` is plain text, an HTML table for a page, or a LaTeX tabular for a paper;
+        ``options`` are ``cov_type``, ``groups`` and ``small_sample``, as in :meth:`summary`.
         """
         inputs.check_choice("style", style, ("text", "html", "latex"))
-        options: Any = {"cov_type": cov_type, "groups": groups, "small_sample": small_sample}
         table = self.summary(confidence=confidence, **options)
         shares = self._training().problem.targets.describe()
         aic, bic, explained = self.aic(), self.bic(), self.pseudo_r2()
@@ -223,10 +221,13 @@ class TobitRegressor(InferenceRegressor):
                 f"{row['at_upper']:.1%} at the upper, {row['missing']:.0f} missing",
                 f"log likelihood {self.log_likelihood_[task]:.2f}, AIC {aic[task]:.2f}, "
                 f"BIC {bic[task]:.2f}, pseudo-R² {explained[task]:.3f}, sigma "
-                f"{self.sigma_[task]:.{digits}g}; standard errors: {cov_type}",
+                f"{self.sigma_[task]:.{digits}g}; standard errors: "
+                f"{options.get('cov_type', 'observed')}",
                 f"all coefficients 0: Wald statistic {statistic:.{digits}g}, df {df:.0f}, "
                 f"p {p_text(p)}",
             ]
+            if hasattr(self, "formula_"):
+                lines.insert(0, self.formula_.formula)
             print(_formatted(pd.DataFrame(table.loc[name]), lines, digits, style), end="\n\n")
 
     def aic(self) -> FloatArray:

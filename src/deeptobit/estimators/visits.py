@@ -6,8 +6,7 @@ from copy import copy
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
-from typing import Any, NamedTuple, Self
-from zlib import crc32
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -15,91 +14,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import mixed
-from deeptobit.arrays import FloatArray, refuse_dates
+from deeptobit.arrays import FloatArray, is_dask
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Limits
+from deeptobit.estimators.people import PersonRows, plain, read_time
 from deeptobit.files import models
 from deeptobit.inspection import Reference
 from deeptobit.likelihood import Gaussian, Noise, Predictive
 from deeptobit.targets import CensoredTargets
-
-
-class PersonRows(NamedTuple):
-    """Rows sorted by person, and within one by time.
-
-    ``order`` sorts the rows, ``starts`` are the first rows of people in that order, ``n_people`` is
-    the total weight of people. ``twice``: somebody has two visits with an outcome; ``moving``: at
-    different times.
-    """
-
-    labels: tuple[Any, ...]
-    order: Any
-    starts: Any
-    time: FloatArray | None
-    n_people: float
-    named: bool
-    twice: bool
-    moving: bool
-
-    @classmethod
-    def read(cls, groups: Any, time: Any, targets: CensoredTargets, weight: FloatArray) -> Self:
-        """Check groups, time and weights, and sort."""
-        when = _read_time(time, len(targets))
-        person, names = pd.factorize(inputs.read_groups(groups, len(targets)))
-        order = np.argsort(person, kind="stable") if when is None else np.lexsort((when, person))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(person))])
-        first = order[starts[:-1]]
-        for row in np.flatnonzero(weight != weight[first][person]).tolist():
-            raise ValueError(
-                f"person {_plain(names[person[row]])!r} has rows of different sample_weight; "
-                "weights are those of people, the same in all rows of one"
-            )
-        known = ~targets.missing.all(axis=1) & (weight > 0.0)
-        twice, moving = bool((np.bincount(person[known]) > 1).any()), False
-        if when is not None:
-            times = pd.Series(when[known]).groupby(person[known])
-            moving = bool((times.max() > times.min()).any())
-        labels, n_people = tuple(map(_plain, names)), float(weight[first].sum())
-        return cls(labels, order, starts, when, n_people, groups is not None, twice, moving)
-
-    def numbers(self, matrix: Any, targets: CensoredTargets, weight: FloatArray) -> Any:
-        """Numbers of people, (n,), that depend on what is known of them: twins share theirs."""
-        known = np.column_stack([matrix, targets.values])[self.order]
-        ends = zip(self.starts[:-1], self.starts[1:], strict=True)
-        hashes = np.array([crc32(known[first:last].tobytes()) for first, last in ends])
-        counted = weight[self.order[self.starts[:-1]]] > 0.0
-        return np.searchsorted(np.unique(hashes[counted]), hashes)
-
-    def vary(self, matrix: Any) -> bool:
-        """Whether some feature differs between visits of one person."""
-        first = np.repeat(self.order[self.starts[:-1]], np.diff(self.starts))
-        return bool((matrix[self.order] != matrix[first]).any())
-
-    def time_units(self, weight: FloatArray) -> FloatArray:
-        """Mean and standard deviation of time."""
-        if self.time is None:
-            return np.array([0.0, 1.0])
-        (spread,) = inputs.feature_scale(self.time[:, None], weight)
-        return np.array([np.average(self.time, weights=weight), spread or 1.0])
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def _read_time(time: Any, n_rows: int) -> FloatArray | None:
-    """Times of visits, one per row."""
-    if time is None:
-        return None
-    refuse_dates(time, "time")
-    when = np.asarray(time, dtype=np.float64)
-    if when.shape != (n_rows,):
-        raise ValueError(f"time must hold a number per row ({n_rows}); got shape {when.shape}")
-    wrong = ~np.isfinite(when)
-    if wrong.any():
-        raise ValueError(f"time is missing or infinite in row {int(wrong.argmax())}")
-    return when
 
 
 def _at_visits(method: Callable[..., Any]) -> Any:
@@ -170,7 +93,7 @@ class VisitRegressor(CensoredRegressor):
     def _asked_rows(self, n_rows: int) -> tuple[FloatArray, list[tuple[int, Any]]]:
         """Numbers z of the rows, and the rows of every person who is known."""
         groups, time = vars(self).get("_asked", (None, None))
-        when, q = _read_time(time, n_rows), len(self.effects_)
+        when, q = read_time(time, n_rows), len(self.effects_)
         if q > 1 and when is None:
             raise ValueError("this model has random slopes: pass time, one number per row")
         z = self._units.z(when, n_rows, q)
@@ -179,8 +102,9 @@ class VisitRegressor(CensoredRegressor):
         places, labels = self._people.places(), inputs.read_groups(groups, n_rows)
         if not places and vars(self).get("_people_left_out", False):
             raise ValueError(
-                "this model was saved without what it knew of people: pass their visits to "
-                "condition first, save with people=True, or leave groups out"
+                "this model was saved without what it knew of people, or fitted to rows beyond "
+                "memory: pass their visits to condition first, save with people=True, or leave "
+                "groups out"
             )
         people = mixed.by_person(labels)
         return z, [(places[label], rows) for label, rows in people if label in places]
@@ -227,6 +151,8 @@ class VisitRegressor(CensoredRegressor):
             if column in getattr(X, "columns", ()):
                 groups = X[column] if name == "groups" and groups is None else groups
                 time = X[column] if name == "time" and time is None else time
+        if is_dask(X) and (groups is not None or time is not None):
+            raise ValueError("groups and time need rows in memory; predict the partitions by hand")
         asked = copy(self)
         asked._asked = groups, time
         return asked
@@ -295,7 +221,7 @@ class VisitRegressor(CensoredRegressor):
         groups, time = self._at(X, groups, time)._asked
         if groups is None:
             raise ValueError("condition needs groups: the person of every row")
-        rows = PersonRows.read(groups, time, targets, np.ones(len(targets)))
+        rows = PersonRows.read(groups, time, targets.missing, np.ones(len(targets)))
         if len(self.effects_) > 1 and rows.time is None:
             raise ValueError("this model has random slopes: pass time, one number per row")
         model = copy(self)
@@ -338,7 +264,7 @@ class VisitRegressor(CensoredRegressor):
         missing = np.isnan(base)
         if missing.any():
             row, task = map(int, np.argwhere(missing)[0])
-            name, person = self.target_names_[task], _plain(labels[row])
+            name, person = self.target_names_[task], plain(labels[row])
             raise ValueError(
                 f"no score of {name!r} is known of person {person!r}; pass reference, or the "
                 "person's visits to condition"
@@ -419,7 +345,7 @@ class VisitRegressor(CensoredRegressor):
             self._people.posterior(person, effects).at(loads)
             for person in range(len(self._people.labels))
         ]
-        mean, variance = np.array(found).reshape(-1, 2, n_tasks * q).transpose(1, 0, 2)
+        mean, variance = np.array(found).reshape(len(found), 2, n_tasks * q).transpose(1, 0, 2)
         error = np.sqrt(variance.ravel())
         names = self._people.labels, self.target_names_, self.effects_
         index = pd.MultiIndex.from_product(names, names=["person", "target", "effect"])

@@ -17,7 +17,7 @@ from deeptobit.files import values
 from deeptobit.files.container import read_state, write_state
 from deeptobit.files.values import SavedClass, by_fields
 from deeptobit.layer import Step
-from deeptobit.likelihood import FAMILIES, Noise, NoiseByTask, ScoreGrid, Spread, resolve_noise
+from deeptobit.likelihood import FAMILIES, NoiseByTask, ScoreGrid, Spread
 from deeptobit.network import NetworkLayer, Trees
 from deeptobit.online import Record
 
@@ -134,26 +134,6 @@ def estimator_from_state(state: dict[str, Any]) -> Any:
             if version == _VERSION and name in {cls.__name__ for cls in ESTIMATORS}:
                 return values.Unpacker(CLASSES).unpack(packed)
     raise ModelFileError("it holds no model")
-
-
-def noise_state(noise: Noise) -> Any:
-    """A noise family as plain state.
-
-    Examples
-    --------
-    >>> from deeptobit.likelihood import StudentT
-    >>> noise_from_state(noise_state(StudentT(2.5)))
-    StudentT(df=2.5)
-    """
-    return values.Packer(CLASSES).pack(noise, "noise")
-
-
-def noise_from_state(state: Any) -> Noise:
-    """The noise family of a state, which may be a name."""
-    try:
-        return resolve_noise(values.Unpacker(CLASSES).unpack(state))
-    except ValueError as error:
-        raise ModelFileError(f"its noise is unknown: {error}") from None
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:

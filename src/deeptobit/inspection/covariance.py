@@ -71,7 +71,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class FittedModel(ABC):
-    """A model at its optimum, with the data it was fitted to: what inference looks back at."""
+    """A model at its optimum, with the data it was fitted to, as inference needs them."""
 
     problem: OlsenProblem | SubspaceProblem
     total_weight: float
@@ -278,7 +278,7 @@ class FittedTobit(FittedModel):
     def _information_and_scores(self, task: int) -> tuple[FloatArray, FloatArray]:
         """Hessian (r + 2, r + 2) and row scores (N, r + 2) by (δ, ε, τ), for weights of sum 1."""
         problem, features = self.problem, self.problem.features
-        z, theta = self.point[:-2, task], self.point[-1, task]
+        z, sigma = self.point[:-2, task], 1.0 / self.point[-1, task]
         location, scale = problem.scaling.location[task], problem.scaling.scale[task]
         hessian = np.zeros((len(self.point), len(self.point)))
         hessian[:-2, :-2] = np.diag(features.ridge)
@@ -287,16 +287,18 @@ class FittedTobit(FittedModel):
         scores = np.empty((features.n_samples, len(self.point)))
         for rows, block in features.blocks():
             x = np.column_stack([block.dense(), np.ones(rows.stop - rows.start)])
-            u = x @ self.point[:-1, task]
+            latent = x @ (sigma * self.point[:-1, task])
             low = (problem.targets.low[rows, task] - location) / scale
             high = (problem.targets.high[rows, task] - location) / scale
             weight = problem.weight[rows]
-            at = likelihood.evaluate_olsen(problem.noise, low, high, u, np.full_like(u, theta))
-            hessian[:-1, :-1] += x.T @ (x * (weight * at.u_u)[:, None])
-            hessian[:-1, -1] += x.T @ (weight * at.u_tau)
-            hessian[-1, -1] += weight @ at.tau_tau
-            scores[rows, :-1] = x * (weight * at.u)[:, None]
-            scores[rows, -1] = weight * at.tau
+            scales = np.full_like(latent, sigma)
+            at = likelihood.evaluate(problem.noise, low, high, latent, scales)
+            # At a fixed line the latent stays, and log σ falls by τ.
+            hessian[:-1, :-1] += x.T @ (x * (weight * sigma**2 * at.latent_latent)[:, None])
+            hessian[:-1, -1] -= x.T @ (weight * sigma * (at.latent + at.latent_log_sigma))
+            hessian[-1, -1] += weight @ (at.log_sigma + at.log_sigma_log_sigma)
+            scores[rows, :-1] = x * (weight * sigma * at.latent)[:, None]
+            scores[rows, -1] = -weight * at.log_sigma
         hessian[-1, :-1] = hessian[:-1, -1]
         self._known[task] = hessian
         return hessian, scores

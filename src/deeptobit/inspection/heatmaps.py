@@ -72,7 +72,7 @@ def draw_subspaces(
     left.set_title(f"features ({shown} {len(features)})", fontsize="medium")
     right.set_title("targets", fontsize="medium")
     ax.set_xlabel("component (share of the squared effects)", labelpad=30)
-    pale = "" if stable is None else "; pale: may have the other sign in the next sample"
+    pale = "" if stable is None else "\npale: may have the other sign in the next sample"
     add_scale(ax.figure, ax, image, f"loading, the largest of each component being ±1{pale}")
     return ax
 
@@ -152,9 +152,9 @@ def heat_map(ax: Axes, table: "pd.DataFrame", stable: BoolArray | None = None) -
     """Draw a table of values between −1 and 1, the first row on top, names at the left."""
     shades: dict[str, Any] = {"cmap": DIVERGING, "vmin": -1.0, "vmax": 1.0}
     opacity = None if stable is None else np.where(stable, 1.0, PALE)
-    image = ax.imshow(
-        table.to_numpy(), aspect="auto", interpolation="none", alpha=opacity, **shades
-    )
+    # "none" would leave out the opacities in a vector picture.
+    shades["interpolation"] = "none" if stable is None else "nearest"
+    image = ax.imshow(table.to_numpy(), aspect="auto", alpha=opacity, **shades)
     names = [shorten(str(name)) for name in table.index]
     named = range(len(names)) if len(names) <= _MAX_NAMED else range(0)
     ax.set_yticks(named, names[: len(named)], fontsize=SMALL)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.inspection.subspaces import Subspace
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SEPARATED = 0.8  # median cosine between a component and its draws, of the targets' directions
 _COPIES = (1, 2, 4)  # times the people
+_DF = 5.0  # of estimates from halves; see decisions.md
 
 
 class Draw(NamedTuple):
@@ -126,11 +127,11 @@ class Stability:
         (``agreement_x1``), twice and four times as large.
     loadings : DataFrame, one row per (component, feature)
         ``loading`` on the scale of :class:`Subspace`, ``low`` and ``high`` ends of its band,
-        ``sign_probability`` that it has this sign, and whether it is ``stable``.
+        ``sign_probability`` that the next sample gives it this sign, and whether it is ``stable``.
     confidence : float
         Of the bands.
     probability : float
-        With which the sign of a stable feature holds in the next sample.
+        The share of the signs of stable features that is to hold in the next sample.
     """
 
     components: pd.DataFrame
@@ -146,18 +147,24 @@ class Stability:
         """One sentence: how many features are stable, or that nothing is."""
         n_stable = self.components["n_stable"]
         if not n_stable.any():
-            more = self.components["agreement_x4"].iloc[0]
+            first = self.components.iloc[0]
+            outlook = (
+                "with four times the people the first direction of two samples would agree by "
+                f"{first['agreement_x4']:.2f}"
+                if first["agreement"] > first["chance"]
+                else "the first directions of two halves of the people agree no better than those "
+                "of shuffled outcomes"
+            )
             return (
                 "Nothing is stable: no loading of any component is sure to keep its sign in "
-                f"another sample of this size (asked at {self.probability:.0%}); with four times "
-                f"the people the first direction of two samples would agree by {more:.2f}."
+                f"another sample of this size (asked at {self.probability:.0%}); {outlook}."
             )
         some = n_stable[n_stable > 0]
         parts = [f"{count} in component {number}" for number, count in some.items()]
         n_features = len(self.loadings) // len(n_stable)
         return (
-            f"Of {n_features} features, those whose sign holds in the next sample with a "
-            f"probability of {self.probability:.0%}: {', '.join(parts)}."
+            f"Of {n_features} features, stable ones ({self.probability:.0%} of their signs are "
+            f"expected to hold in the next sample): {', '.join(parts)}."
         )
 
     def stable(self) -> pd.DataFrame:
@@ -177,13 +184,15 @@ def summarise_draws(
     confidence: float,
     probability: float,
 ) -> Stability:
-    """Bands, stable features and agreements.
+    r"""Bands, stable features and agreements.
 
-    The band of a loading holds ``confidence`` of its draws. A feature is stable in a separated
-    component if its sign holds with this ``probability`` in the draws of the truth (by the normal
-    distribution with their moments), and in the next sample (by the t distribution of the halves:
-    an estimate from half of the people differs from that of all of them by half of the variance
-    with which that of the next sample does).
+    The band of a loading holds ``confidence`` of its draws.
+
+    An estimate from half of the people differs from that of all of them by half of the variance
+    with which that of the next sample does. A loading whose estimates from halves have mean m and
+    standard deviation s is therefore taken to keep its sign with the probability
+    :math:`F(m/(\sqrt2 s))`, F being a t distribution. The *stable* features of a separated
+    component are the largest set whose mean probability is the one that is asked for.
 
     Parameters
     ----------
@@ -209,20 +218,19 @@ def summarise_draws(
     import pandas as pd
 
     loadings = np.array([draw.loadings for draw in draws])
+    of_halves = np.array([half.loadings for half in halves])
     median = [np.median([one.cosines for one in some], axis=0) for some in (draws, halves)]
     apart = 1.0 - np.square(median)
     cosine = np.sqrt(1.0 - np.maximum(apart[0], np.minimum(2.0 * apart[1], 1.0)))
-    of_halves = np.array([half.loadings for half in halves])
+    separated = cosine >= SEPARATED
     ends = np.quantile(loadings, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0)
+    spread = np.maximum(of_halves.std(axis=0, ddof=1), np.finfo(np.float64).tiny)
+    z = of_halves.mean(axis=0) / spread / np.sqrt(2.0)
     parts, n_stable = [], []
     for r, subspace in enumerate(subspaces):
-        v, drawn = subspace.feature_loadings, loadings[:, r]
-        unit = float(np.linalg.norm(subspace.target_loadings))  # σ_r v_r = unit · v
-        spread = np.maximum(drawn.std(axis=0), np.finfo(np.float64).tiny)
-        sure = norm.cdf(np.sign(v) * drawn.mean(axis=0) / spread)
-        next_spread = np.sqrt(2.0) * np.maximum(of_halves[:, r].std(axis=0, ddof=1), spread.min())
-        sure = np.minimum(sure, t.cdf(unit * np.abs(v) / next_spread, len(halves) - 1))
-        mask: BoolArray = (sure >= probability) & (cosine[r] >= SEPARATED)
+        v, unit = subspace.feature_loadings, float(np.linalg.norm(subspace.target_loadings))
+        sure = t.cdf(np.sign(v) * z[r], _DF)
+        mask = _largest_set(sure, probability) & separated[r]
         n_stable.append(int(mask.sum()))
         columns = {"loading": v, "low": ends[0, r] / unit, "high": ends[1, r] / unit}
         columns |= {"sign_probability": sure, "stable": mask}
@@ -231,7 +239,7 @@ def summarise_draws(
     components = {
         "share": [subspace.share for subspace in subspaces],
         "cosine": cosine,
-        "separated": cosine >= SEPARATED,
+        "separated": separated,
         "n_stable": n_stable,
         "agreement": found[0],
         "chance": chance,
@@ -241,3 +249,10 @@ def summarise_draws(
     numbers = pd.Index([subspace.number for subspace in subspaces], name="component")
     table = pd.concat(parts, keys=numbers, names=["component", "feature"])
     return Stability(pd.DataFrame(components, index=numbers), table, confidence, probability)
+
+
+def _largest_set(sure: FloatArray, probability: float) -> BoolArray:
+    """The largest set of features whose mean probability is at least the one asked for."""
+    order = np.argsort(-sure, kind="stable")
+    mean = np.cumsum(sure[order]) / np.arange(1, len(sure) + 1)
+    return np.isin(np.arange(len(sure)), order[mean >= probability])

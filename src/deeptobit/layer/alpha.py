@@ -8,7 +8,6 @@ followed once more with as many components as pay (:func:`paying_components`).
 """
 
 from collections.abc import Callable, Iterable
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -250,10 +249,10 @@ def degrees_of_freedom(evaluation: SubspaceEvaluation) -> FloatArray:
 
 def _rotations(U: FloatArray) -> FloatArray:
     """Changes of U by a small rotation of every two of its components, unit vectors (·, TR)."""
-    pairs = list(combinations(range(U.shape[1]), 2))
+    one, other = np.triu_indices(U.shape[1], 1)
+    pairs = np.arange(len(one))
     turned = np.zeros((len(pairs), *U.shape))
-    for turn, (one, other) in zip(turned, pairs, strict=True):
-        turn[:, one], turn[:, other] = U[:, other], -U[:, one]
+    turned[pairs, :, one], turned[pairs, :, other] = U[:, other].T, -U[:, one].T
     turned = turned.reshape(len(pairs), U.size)
     length: FloatArray = np.linalg.norm(turned, axis=1, keepdims=True)
     return turned / np.maximum(length, 1e-300)

@@ -313,7 +313,7 @@ class Rows:
     to_raw: FloatArray | None = None
     shift: Any = None
 
-    def __matmul__(self, z: FloatArray) -> Any:
+    def __matmul__(self, z: Any) -> Any:
         """Rows times z (r, A)."""
         if self.to_raw is None:
             return self.matrix @ z.astype(self.matrix.dtype, copy=False)

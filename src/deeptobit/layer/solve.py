@@ -25,7 +25,7 @@ class NullLayer:
     Parameters
     ----------
     problem : SubspaceProblem
-        With floors of σ, and with tasks without a maximum set to missing.
+        With floors of σ; tasks whose likelihood has no maximum are missing.
     layer : Layer
     evaluation : LayerEvaluation
     gradient : array of shape (r, T)
@@ -70,7 +70,7 @@ class NullLayer:
 
 
 def null_layer(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullLayer:
-    """Fit intercepts and noise scales alone, and set tasks without a maximum to missing."""
+    """Fit intercepts and σ alone; tasks whose likelihood has no maximum become missing."""
     features, targets = BasisFeatures.none(problem.features.design), problem.targets
     data = features, targets, problem.scaling, problem.noise
     olsen = OlsenProblem(*data, problem.fit_intercept, problem.free_sigma)

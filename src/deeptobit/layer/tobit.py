@@ -64,27 +64,33 @@ class OlsenProblem:
 
     def evaluate(self, point: FloatArray, tasks: Tasks) -> "Evaluation":
         """Objective, gradient and curvature of some tasks at ``point`` of shape (r + 2, A)."""
-        z, intercept, theta = point[:-2], point[-2], point[-1]
+        z, intercept, sigma = point[:-2], point[-2], 1.0 / point[-1]
         ridge = self.features.ridge[:, None]
         u_u, u_tau = np.empty((2, self.features.n_samples, len(tasks)), dtype=np.float32)
-        tau_tau = (ridge * z**2).sum(axis=0)
-        value = 0.5 * tau_tau
-        gradient = np.vstack([ridge * z, np.zeros_like(theta), tau_tau])
+        by_latent, by_tau = np.zeros((len(point) - 1, len(tasks))), (ridge * z**2).sum(axis=0)
+        value, tau_tau = 0.5 * by_tau, by_tau.copy()
+        slopes, offset = z * sigma, intercept * sigma
         for rows, block in self.features.blocks():
-            u = block @ z
-            u += intercept
-            low = self.scaling.apply(self.targets.low[rows][:, tasks], tasks)
-            high = self.scaling.apply(self.targets.high[rows][:, tasks], tasks)
-            at = likelihood.evaluate_olsen(self.noise, low, high, u, theta)
+            latent = block @ slopes
+            latent += offset
+            low, high = (ends[rows][:, tasks] for ends in self._ends)
+            at = likelihood.evaluate(self.noise, low, high, latent, sigma)
             weight = self.weight[rows]
-            pull = at.u * weight[:, None]
+            share = weight[:, None]
             value += weight @ at.nll
-            gradient[:-2] += block.adjoint(pull)
-            gradient[-2] += pull.sum(axis=0)
-            gradient[-1] += weight @ at.tau
-            tau_tau += weight @ at.tau_tau
-            u_u[rows], u_tau[rows] = at.u_u * weight[:, None], at.u_tau * weight[:, None]
-        free = self._free(theta, gradient[-1], tasks)
+            by_latent[:-1] += block.adjoint(at.latent * share)
+            by_latent[-1] += weight @ at.latent
+            by_log_sigma = weight @ at.log_sigma
+            # At a fixed line the latent stays, and log σ falls by τ.
+            by_tau -= by_log_sigma
+            tau_tau += by_log_sigma + weight @ at.log_sigma_log_sigma
+            u_u[rows] = at.latent_latent * share
+            u_tau[rows] = (at.latent + at.latent_log_sigma) * share
+        u_u *= (sigma**2).astype(np.float32)
+        u_tau *= -sigma.astype(np.float32)
+        gradient = np.vstack([by_latent * sigma, by_tau])
+        gradient[:-2] += ridge * z
+        free = self._free(point[-1], gradient[-1], tasks)
         return Evaluation(self, z, value, gradient * free, free, u_u, u_tau, tau_tau)
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
@@ -110,6 +116,11 @@ class OlsenProblem:
     def known_share(self) -> FloatArray:
         """Total weight of the entries that are not missing, (T,)."""
         return np.asarray(self.weight @ ~self.targets.missing)
+
+    @cached_property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        """Ends of the intervals in standard units."""
+        return self.scaling.apply(self.targets.low), self.scaling.apply(self.targets.high)
 
     def _free(self, theta: FloatArray, by_tau: FloatArray, tasks: Tasks) -> FloatArray:
         """1 where a parameter may move, 0 where it is fixed or at its cap."""
@@ -139,17 +150,16 @@ class Evaluation:
     def hessian_product(self, direction: FloatArray) -> FloatArray:
         """Hessian of each task's objective times its column of ``direction``."""
         direction = direction * self.free
-        delta, epsilon, tau = direction[:-2], direction[-2], direction[-1]
-        rough_epsilon, rough_tau = epsilon.astype(np.float32), tau.astype(np.float32)
+        delta, tau, rough = direction[:-2], direction[-1], direction.astype(np.float32)
         ridge = self.problem.features.ridge[:, None]
         by_tau = (ridge * self.z * delta).sum(axis=0) + self.tau_tau * tau
         product = np.vstack([ridge * (delta + self.z * tau), np.zeros_like(tau), by_tau])
         for rows, block in self.problem.features.blocks(single=True):
-            along = block @ delta
-            along += rough_epsilon
+            along = block @ rough[:-2]
+            along += rough[-2]
             product[-1] += np.einsum("it,it->t", self.u_tau[rows], along)
             along *= self.u_u[rows]
-            along += self.u_tau[rows] * rough_tau
+            along += self.u_tau[rows] * rough[-1]
             product[:-2] += block.adjoint(along)
             product[-2] += along.sum(axis=0)
         return product * self.free
@@ -245,7 +255,7 @@ def fit_tobit(
         watch(f"{next(steps)} Newton steps, {done}")
 
     result = solve_newton(problem, start, tol=tolerance, max_iter=max_iter, watch=tell)
-    return problem, result, kinds
+    return replace(problem), result, kinds  # without the ends in standard units
 
 
 def least_squares_start(problem: OlsenProblem) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from deeptobit.likelihood.evaluate import (
     evaluate,
-    evaluate_olsen,
     has_kernels,
     missing_noise,
     reference_evaluate,
@@ -45,7 +44,6 @@ __all__ = [
     "at_scores",
     "bend",
     "evaluate",
-    "evaluate_olsen",
     "grid_of",
     "has_kernels",
     "join_families",

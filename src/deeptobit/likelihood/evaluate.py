@@ -1,7 +1,5 @@
 """The negative log likelihood of every kind of entry, at the latent score and the noise scale."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray
@@ -139,56 +137,6 @@ def evaluate(
     return Derivatives(*out)
 
 
-# The likelihood in Olsen's coordinates u = η/σ and θ = 1/σ, where it is convex.
-
-
-class OlsenDerivatives(NamedTuple):
-    """Negative log likelihood of entries and its derivatives by u and by τ.
-
-    τ is the change of log θ at a fixed regression line: it moves u by uτ and θ by θτ.
-    """
-
-    nll: FloatArray
-    u: FloatArray
-    tau: FloatArray
-    u_u: FloatArray
-    u_tau: FloatArray
-    tau_tau: FloatArray
-
-
-def evaluate_olsen(
-    noise: Noise, low: FloatArray, high: FloatArray, u: FloatArray, theta: FloatArray
-) -> OlsenDerivatives:
-    """Entry-wise nll with first and second derivatives by u = η/σ and by τ.
-
-    Parameters
-    ----------
-    noise : Noise
-    low, high, u : arrays of shape (N, T)
-    theta : array of shape (T,) or (N, T)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from deeptobit.likelihood import Gaussian
-    >>> y, u, theta = np.ones((1, 1)), np.zeros((1, 1)), np.full(1, 2.0)
-    >>> at = evaluate_olsen(Gaussian(), y, y, u, theta)
-    >>> at.u.round(6), at.tau.round(6)  # θy − u = 2, so −2 and 2² − 1
-    (array([[-2.]]), array([[3.]]))
-    """
-    sigma = 1.0 / theta
-    at = evaluate(noise, low, high, u * sigma, sigma)
-    # At a fixed line η stays, and log σ falls by τ.
-    return OlsenDerivatives(
-        nll=at.nll,
-        u=sigma * at.latent,
-        tau=-at.log_sigma,
-        u_u=sigma**2 * at.latent_latent,
-        u_tau=-sigma * (at.latent + at.latent_log_sigma),
-        tau_tau=at.log_sigma + at.log_sigma_log_sigma,
-    )
-
-
 # Moments of Gaussian noise that is known to lie in an interval.
 
 
@@ -200,12 +148,12 @@ def truncated_moments(
     .. math:: E[\varepsilon] = -\partial_\eta \mathrm{nll},\qquad
         \mathrm{Var}[\varepsilon] = 1 - \partial_\eta^2 \mathrm{nll}
 
-    An observed entry has variance 0, one of which nothing is known has mean 0 and variance 1.
+    An observed entry has variance 0; a missing one has mean 0 and variance 1.
 
     Parameters
     ----------
     low, high : arrays of shape (N, T)
-        NaN ends where nothing is known.
+        NaN where missing.
     latent : array of shape (N, T)
         η, in units of σ.
     sigma : array of shape (T,)

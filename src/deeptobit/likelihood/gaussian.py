@@ -163,4 +163,7 @@ def resolve_noise(noise: str | Noise) -> Noise:
 @cache
 def _has_defaults(cls: type) -> bool:
     """Whether a class can be made without arguments, so that its name is enough."""
-    return all(par.default is not par.empty for par in signature(cls).parameters.values())
+    named = (
+        par for par in signature(cls).parameters.values() if par.kind == par.POSITIONAL_OR_KEYWORD
+    )
+    return all(par.default is not par.empty for par in named)

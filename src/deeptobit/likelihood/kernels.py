@@ -6,7 +6,6 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from deeptobit.arrays import BoolArray, FloatArray
@@ -148,7 +147,7 @@ def open_entry(a: float, b: float) -> tuple[float, float, float, float, float]:
 
 
 @jit_inside
-def _is_closed(start: float, end: float) -> bool:
+def is_closed(start: float, end: float) -> bool:
     """Whether an interval has two finite ends: rare, so the NumPy path serves them."""
     return start < end and not math.isinf(start) and not math.isinf(end)
 
@@ -167,23 +166,23 @@ def fill_latent(
         In the order of ``Derivatives``.
     """
     closed = 0
-    log_sigma = np.log(sigma)
+    precision, log_sigma = 1.0 / sigma, np.log(sigma)
     for row in range(latent.shape[0]):
         for task in range(latent.shape[1]):
             start, end, eta = low[row, task], high[row, task], latent[row, task]
-            if _is_closed(start, end):
+            if is_closed(start, end):
                 closed += 1
                 continue
-            precision = 1.0 / sigma[task]
+            scale = precision[task]
             z, nll, slope, curvature, observed = open_entry(
-                (start - eta) * precision, (end - eta) * precision
+                (start - eta) * scale, (end - eta) * scale
             )
             bend = z * curvature - slope
             out[0, row, task] = nll + observed * log_sigma[task]
-            out[1, row, task] = slope * precision
+            out[1, row, task] = slope * scale
             out[2, row, task] = observed + z * slope
-            out[3, row, task] = curvature * precision * precision
-            out[4, row, task] = bend * precision
+            out[3, row, task] = curvature * scale * scale
+            out[4, row, task] = bend * scale
             out[5, row, task] = z * bend
     return closed
 
@@ -209,27 +208,45 @@ def fill_missing(residual: FloatArray, missing: BoolArray, precision: FloatArray
             right[i] = 0.0
             for task in range(n_tasks):
                 right[i] -= precision[tasks[i], task] * residual[row, task]
-        _solve(precision, tasks[:n_missing], root, right)
+            for j in range(i + 1):
+                root[i, j] = precision[tasks[i], tasks[j]]
+        cholesky(root, n_missing)
+        solve_lower(root, right, n_missing)
+        solve_upper(root, right, n_missing)
         for i in range(n_missing):
             residual[row, tasks[i]] = right[i]
 
 
+# Cholesky decompositions of small matrices, which NumPy's calls would outweigh.
+
+
 @jit
-def _solve(
-    precision: FloatArray, tasks: NDArray[np.int64], root: FloatArray, right: FloatArray
-) -> None:
-    """Solve with the submatrix of ``precision`` of some tasks, by Cholesky decomposition."""
-    n = len(tasks)
-    for i in range(n):
+def cholesky(matrix: FloatArray, size: int) -> float:
+    """Decompose the leading block in place, lower triangle; returns half its log determinant."""
+    half = 0.0
+    for i in range(size):
         for j in range(i + 1):
-            rest = precision[tasks[i], tasks[j]]
+            rest = matrix[i, j]
             for k in range(j):
-                rest -= root[i, k] * root[j, k]
-            root[i, j] = np.sqrt(rest) if i == j else rest / root[j, j]
+                rest -= matrix[i, k] * matrix[j, k]
+            matrix[i, j] = math.sqrt(rest) if i == j else rest / matrix[j, j]
+        half += math.log(matrix[i, i])
+    return half
+
+
+@jit
+def solve_lower(root: FloatArray, vector: FloatArray, size: int) -> None:
+    """Solve with the lower triangle, in place."""
+    for i in range(size):
         for k in range(i):
-            right[i] -= root[i, k] * right[k]
-        right[i] /= root[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            right[i] -= root[k, i] * right[k]
-        right[i] /= root[i, i]
+            vector[i] -= root[i, k] * vector[k]
+        vector[i] /= root[i, i]
+
+
+@jit
+def solve_upper(root: FloatArray, vector: FloatArray, size: int) -> None:
+    """Solve with the transposed lower triangle, in place."""
+    for i in range(size - 1, -1, -1):
+        for k in range(i + 1, size):
+            vector[i] -= root[k, i] * vector[k]
+        vector[i] /= root[i, i]

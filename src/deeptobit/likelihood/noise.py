@@ -158,9 +158,6 @@ class StandardNoise(Noise):
     off, and a closed form should replace them.
     """
 
-    def __init__(self) -> None:
-        """Take no parameters, unless the family has some."""
-
     def __repr__(self) -> str:
         """Name the family."""
         return f"{type(self).__name__}()"

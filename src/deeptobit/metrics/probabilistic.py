@@ -1,11 +1,11 @@
 """Scores and calibration of censored predictive distributions."""
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deeptobit.arrays import FloatArray, check_count
+from deeptobit.arrays import FloatArray, RandomStateLike, check_count
 from deeptobit.likelihood import Noise, Predictive, resolve_noise
 from deeptobit.metrics import inputs
 from deeptobit.metrics.inputs import Multioutput, TargetsLike
@@ -127,8 +127,6 @@ def crps(
 
 
 # The probability integral transform.
-
-RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
 
 def pit(

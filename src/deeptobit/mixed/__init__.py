@@ -1,6 +1,6 @@
 """Repeated visits: evidence of people under random effects, its maximum, and what it predicts."""
 
-from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites, Visits, evidence
+from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Visits, evidence
 from deeptobit.mixed.inference import EffectUnits, FittedMixed, MixedUnits, beyond_the_bound
 from deeptobit.mixed.people import KnownPeople, by_person, person_loads
 from deeptobit.mixed.solve import (
@@ -22,7 +22,6 @@ __all__ = [
     "MixedProblem",
     "MixedUnits",
     "Point",
-    "Sites",
     "Solution",
     "Structure",
     "Visits",

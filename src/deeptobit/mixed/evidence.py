@@ -8,13 +8,15 @@ In standard units (features whitened, outcomes scaled, time centred and scaled) 
 
 with persons i of weight w and n visits, the shrinkage ρ of what outcomes share (in people), and
 the diagonal ridge A on coefficients β. At a fixed point of expectation propagation the derivative
-of log Z by the sites vanishes, so that its gradient is that with the sites held fixed.
+of log Z by the sites vanishes, so that its gradient is that with the sites held fixed. All sums
+over people are additive: those in memory are the case of one shard.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise, product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from deeptobit.arrays import BoolArray, FloatArray, IntArray
 
 _CHUNK = 4096  # people whose slopes are held at once
 _TOL, _SWEEPS = 1e-9, 200
+S = TypeVar("S")  # anything that can be added up
 
 
 class Effects(NamedTuple):
@@ -101,25 +104,24 @@ class Visits:
             yield slice(first, last), slice(self.starts[first], self.starts[last])
 
 
-class Sites(NamedTuple):
-    """Gaussian sites of the entries, τ and ν of shape (N, T), kept between evaluations."""
-
-    tau: FloatArray
-    nu: FloatArray
-
-    def copy(self) -> "Sites":
-        """The same sites, free to move."""
-        return Sites(self.tau.copy(), self.nu.copy())
-
-
 class Evidence(NamedTuple):
-    """Log evidence per person (n,), slopes by m (N, T), by C, L, γ, log σ, and the worst sweep.
+    """Log evidence of people, its slopes, and the Gaussian sites of their entries.
 
-    ``slopes`` are per person (n, K), or their weighted sum (K,).
+    Parameters
+    ----------
+    log_z : array of shape (n,)
+    pull, tau, nu : arrays of shape (N, T)
+        Slopes by m, and sites.
+    slopes : array of shape (n, K), or (K,)
+        By C, L, γ and log σ: per person, or their weighted sum.
+    unconverged : int
+        People whose sites did not settle.
     """
 
     log_z: FloatArray
     pull: FloatArray
+    tau: FloatArray
+    nu: FloatArray
     slopes: FloatArray
     unconverged: int
 
@@ -128,7 +130,6 @@ def evidence(
     visits: Visits,
     mean: FloatArray,
     effects: Effects,
-    sites: Sites,
     *,
     n_nodes: int = 0,
     by_person: bool = False,
@@ -138,7 +139,7 @@ def evidence(
 
     n_people, n_tasks = len(visits.weight), mean.shape[1]
     width = effects.own.size + effects.shared.size + effects.visit.size + n_tasks
-    log_z, pull = np.empty(n_people), np.empty(mean.shape)
+    log_z, (pull, tau, nu) = np.empty(n_people), np.zeros((3, *mean.shape))
     slopes = np.empty((n_people, width)) if by_person else np.zeros(width)
     unconverged = 0
     for people, rows in visits.chunks():
@@ -154,7 +155,7 @@ def evidence(
         else:
             sweeps = np.empty(len(part), dtype=np.int64)
             kernels.propagate(
-                *(starts, *ends, *effects, sites.tau[rows], sites.nu[rows]),
+                *(starts, *ends, *effects, tau[rows], nu[rows]),
                 *(log_z[people], pull[rows], part, sweeps, _TOL, _SWEEPS),
             )
             unconverged += int((sweeps < 0).sum())
@@ -162,7 +163,7 @@ def evidence(
             slopes[people] = part
         else:
             slopes += visits.weight[people] @ part
-    return Evidence(log_z, pull, slopes, unconverged)
+    return Evidence(log_z, pull, tau, nu, slopes, unconverged)
 
 
 def _product_rule(n_nodes: int, n_effects: int) -> tuple[FloatArray, FloatArray]:
@@ -172,6 +173,21 @@ def _product_rule(n_nodes: int, n_effects: int) -> tuple[FloatArray, FloatArray]
     weights = np.array([np.prod(each) for each in product(w, repeat=n_effects)])
     kept = weights > 1e-300
     return nodes[kept], weights[kept]
+
+
+class PeopleBeyond(Protocol):
+    """People who are not in memory: their weight and that of their rows, and sums over them."""
+
+    @property
+    def n_people(self) -> float:
+        """Weight of all people."""
+
+    @property
+    def n_rows(self) -> float:
+        """Weight of all their rows."""
+
+    def total(self, problem: "MixedProblem", task: "Callable[[MixedProblem], S]") -> S:
+        """Add up what a task makes of the problem, with the visits of some people in turn."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +209,8 @@ class MixedProblem:
         Whether σ is estimated; it is 1 otherwise.
     n_nodes : int
         Nodes of the quadrature; 0 for expectation propagation.
+    beyond : PeopleBeyond, optional
+        Everybody, where ``visits`` are but some of the people.
     """
 
     visits: Visits
@@ -204,12 +222,22 @@ class MixedProblem:
     fit_intercept: bool = True
     free_sigma: Any = True
     n_nodes: int = 0
-    total: float = field(init=False)
+    beyond: "PeopleBeyond | None" = None
 
-    def __post_init__(self) -> None:
-        """Weights of all rows."""
-        total = float(self.visits.weight @ self.visits.counts)
-        object.__setattr__(self, "total", total)
+    @property
+    def n_people(self) -> float:
+        """Weight of all people."""
+        return float(self.visits.weight.sum()) if self.beyond is None else self.beyond.n_people
+
+    @property
+    def n_rows(self) -> float:
+        """Weight of all rows."""
+        inside = self.visits
+        return float(inside.weight @ inside.counts) if self.beyond is None else self.beyond.n_rows
+
+    def total(self, task: "Callable[[MixedProblem], S]") -> S:
+        """Add up a task's results over all people."""
+        return task(self) if self.beyond is None else self.beyond.total(self, task)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -227,10 +255,6 @@ class MixedProblem:
         free = int(np.broadcast_to(self.free_sigma, n_tasks).sum())
         noise = free + n_tasks * G - G * (G - 1) // 2
         return fixed + person + min(noise, free + n_tasks * (n_tasks - 1) // 2)
-
-    def sites(self) -> Sites:
-        """Sites that say nothing."""
-        return Sites(*np.zeros((2, *self.shape[:2])))
 
     def with_factors(self, n_shared: int, n_visit: int, shrinkage: float) -> "MixedProblem":
         """The same people with other factors."""
@@ -255,25 +279,42 @@ class MixedProblem:
         """Fixed effects of the rows, (N, T)."""
         return np.asarray(self.features @ point.coef.T + point.intercept)
 
-    def evidence(self, point: Point, sites: Sites, *, by_person: bool = False) -> Evidence:
+    def evidence(self, point: Point, *, by_person: bool = False) -> Evidence:
         """Evidence and its slopes at a point."""
         mean, nodes = self.mean(point), self.n_nodes
-        return evidence(self.visits, mean, point.effects, sites, n_nodes=nodes, by_person=by_person)
+        return evidence(self.visits, mean, point.effects, n_nodes=nodes, by_person=by_person)
 
-    def evaluate(self, theta: FloatArray, sites: Sites) -> tuple[float, FloatArray, int]:
+    def sums(self, point: Point) -> FloatArray:
+        """Weighted sums over the people in memory, (P + 2,).
+
+        Slopes by all parameters, the log evidence, and how many people's sites did not settle.
+        """
+        found, weight = self.evidence(point), self.visits.weight
+        pull = found.pull * self.visits.of_rows(weight)[:, None]
+        by_coef, by_intercept = pull.T @ self.features, pull.sum(axis=0) * self.fit_intercept
+        slopes = by_coef.ravel(), by_intercept, self.effect_slopes(found.slopes)
+        return np.concatenate([*slopes, [weight @ found.log_z, found.unconverged]])
+
+    def squared_scores(self, point: Point) -> FloatArray:
+        """Sum of ssᵀ over the people in memory, s being their weighted slopes, (P, P)."""
+        found, starts = self.evidence(point, by_person=True), self.visits.starts[:-1]
+        fixed = [
+            np.add.reduceat(pull[:, None] * self.features, starts, axis=0) for pull in found.pull.T
+        ]
+        constant = np.add.reduceat(found.pull, starts, axis=0) * self.fit_intercept
+        scores = np.concatenate([*fixed, constant, self.effect_slopes(found.slopes)], axis=1)
+        scores *= self.visits.weight[:, None]
+        return np.asarray(scores.T @ scores)
+
+    def evaluate(self, theta: FloatArray) -> tuple[float, FloatArray, int]:
         """Objective, gradient, and how many people's sites did not settle."""
         point = self.unpack(theta)
-        found = self.evidence(point, sites)
-        pull = found.pull * self.visits.of_rows(self.visits.weight)[:, None]
-        by_coef, by_intercept = pull.T @ self.features, pull.sum(axis=0) * self.fit_intercept
-        by_effects, shared = self.effect_slopes(found.slopes), point.effects.shared
-        by_effects[self._places[1]] -= self.shrinkage * shared.ravel()
-        gradient = np.concatenate([by_coef.ravel(), by_intercept, by_effects]) / -self.total
-        gradient[: by_coef.size] += (self.ridge * point.coef).ravel()
-        value = 0.5 * self.shrinkage * float(np.square(shared).sum())
-        value = (value - float(self.visits.weight @ found.log_z)) / self.total
-        value += 0.5 * float((self.ridge * np.square(point.coef)).sum())
-        return value, gradient, found.unconverged
+        sums = self.total(partial(MixedProblem.sums, point=point))
+        penalty, shared = np.zeros_like(theta), point.effects.shared
+        penalty[: point.coef.size] = self.n_rows * (self.ridge * point.coef).ravel()
+        penalty[-self.n_effects :][self._places[1]] = self.shrinkage * shared.ravel()
+        value = 0.5 * float(penalty @ theta) - float(sums[-2])
+        return value / self.n_rows, (penalty - sums[:-2]) / self.n_rows, int(sums[-1])
 
     # Parameters as one vector: coefficients, intercepts, lower triangles of C, L, γ and log σ.
 

@@ -8,7 +8,7 @@ everything that the evidence determines.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb
 from typing import Any
 
@@ -17,7 +17,7 @@ from scipy.special import chdtrc, ndtri
 
 from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.layer import BasisFeatures, Layer, TargetScaling, to_user
-from deeptobit.mixed.evidence import Effects, Point
+from deeptobit.mixed.evidence import Effects, MixedProblem, Point
 from deeptobit.mixed.solve import Solution
 from deeptobit.targets import CensoredTargets
 
@@ -70,6 +70,11 @@ class MixedUnits(EffectUnits):
         """The units of the problem's outcomes."""
         return EffectUnits(self.location[self.active], self.scale[self.active], self.time)
 
+    def rows(self, X: FloatArray) -> FloatArray:
+        """Features (N, D) in the basis of the coefficients, (N, r)."""
+        design = self.features.design
+        return self.features.adjoint(((X - design.mean) / design.scale).T).T
+
     def fixed(self, point: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coefficients (A, D), intercepts (A,) and σ (A,)."""
         log_sigma, n_tasks = np.log(point.effects.sigma), len(point.intercept)
@@ -93,9 +98,9 @@ class MixedUnits(EffectUnits):
         within, between = total[i[same], j[same]], correlation[i[~same], j[~same]]
         return np.concatenate([coef.ravel(), intercept, np.log(sigma), within, between])
 
-    def log_scale(self, targets: CensoredTargets, weight: FloatArray) -> float:
-        """What densities in the user's units lose against standard ones."""
-        return float((weight @ targets.observed)[self.active] @ np.log(self.scale[self.active]))
+    def log_scale(self, observed: FloatArray) -> float:
+        """What densities of observed entries, of weights (T,), lose in the user's units."""
+        return float(observed[self.active] @ np.log(self.scale[self.active]))
 
 
 def beyond_the_bound(targets: CensoredTargets, weight: FloatArray, scale: FloatArray) -> FloatArray:
@@ -132,23 +137,8 @@ class FittedMixed:
                 f"standard errors of {len(theta)} parameters would take too long; fit the outcomes "
                 "of interest alone, or fewer features"
             )
-        sites = self.solution.sites.copy()
-        matrix = _slopes(lambda at: problem.evaluate(at, sites)[1], theta) * problem.total
+        matrix = _slopes(lambda at: problem.evaluate(at)[1], theta) * problem.n_rows
         return np.asarray(0.5 * (matrix + matrix.T))
-
-    @cached_property
-    def scores(self) -> FloatArray:
-        """Slopes of the log evidence of every person by the parameters, weighted, (n, P)."""
-        problem, point = self.solution.problem, self.solution.point
-        found = problem.evidence(point, self.solution.sites.copy(), by_person=True)
-        starts = problem.visits.starts[:-1]
-        fixed = [
-            np.add.reduceat(pull[:, None] * problem.features, starts, axis=0)
-            for pull in found.pull.T
-        ]
-        constant = np.add.reduceat(found.pull, starts, axis=0) * problem.fit_intercept
-        parts = [*fixed, constant, problem.effect_slopes(found.slopes)]
-        return np.concatenate(parts, axis=1) * problem.visits.weight[:, None]
 
     @cached_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
@@ -168,8 +158,9 @@ class FittedMixed:
         inverse = (axes[:, known] / roots[known]) @ axes[:, known].T / np.outer(scale, scale)
         if kind == "observed":
             return np.asarray(inverse)
-        reach = self.scores @ inverse
-        return np.asarray(reach.T @ reach)
+        problem, point = self.solution.problem, self.solution.point
+        squares = problem.total(partial(MixedProblem.squared_scores, point=point))
+        return np.asarray(inverse @ squares @ inverse)
 
     def reported_covariance(self, kind: str = "observed") -> FloatArray:
         """Covariance of the reported numbers, (K, K), NaN for those that are not determined."""

@@ -15,34 +15,10 @@ import math
 import numpy as np
 
 from deeptobit.arrays import FloatArray, IntArray
-from deeptobit.likelihood.kernels import jit, jit_inside, log_ndtr_mills_excess
-from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS
+from deeptobit.likelihood.kernels import jit, jit_inside, open_entry
+from deeptobit.online.kernels import two_sided
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
-_NEGLIGIBLE = 40.0  # exp(−40) = 4e-18
-
-
-@jit
-def interval_moments(a: float, b: float) -> tuple[float, float, float]:
-    """Log mass, mean and variance of a standard normal variable between two finite ends.
-
-    The density is integrated around its peak between the ends, relative to its value there.
-    """
-    peak = min(max(0.0, a), b)
-    slope = abs(peak)
-    reach = 2.0 * _NEGLIGIBLE / (slope + math.sqrt(slope * slope + 2.0 * _NEGLIGIBLE))
-    start, end = max(a, peak - reach), min(b, peak + reach)
-    half, mass, first, second = 0.5 * (end - start), 0.0, 0.0, 0.0
-    for node in range(LEGENDRE_NODES.size):
-        x = start + half * (LEGENDRE_NODES[node] + 1.0) - peak
-        weight = LEGENDRE_WEIGHTS[node] * math.exp(-x * (peak + 0.5 * x))
-        mass += weight
-        first += weight * x
-        second += weight * x * x
-    first /= mass
-    variance = second / mass - first * first
-    log_mass = math.log(half * mass) - 0.5 * peak * peak - _LOG_SQRT_2PI
-    return log_mass, peak + first, max(variance, 0.0)
 
 
 @jit_inside
@@ -51,18 +27,14 @@ def entry(low: float, high: float, mean: float, scale: float) -> tuple[float, fl
 
     By the mean once and twice (the latter with its sign changed), and by the log of the scale.
     """
-    if low == high:
-        z = (low - mean) / scale
-        value = -0.5 * z * z - _LOG_SQRT_2PI - math.log(scale)
-        return value, z / scale, 1.0 / (scale * scale), z * z - 1.0
-    if math.isinf(low) or math.isinf(high):
-        sign = -1.0 if math.isinf(low) else 1.0
-        z = (high - mean) / scale if math.isinf(low) else (mean - low) / scale
-        log_cdf, mills, excess = log_ndtr_mills_excess(z)
-        return log_cdf, sign * mills / scale, mills * excess / (scale * scale), -z * mills
-    value, first, variance = interval_moments((low - mean) / scale, (high - mean) / scale)
-    curvature = (1.0 - variance) / (scale * scale)
-    return value, first / scale, curvature, variance + first * first - 1.0
+    a, b = (low - mean) / scale, (high - mean) / scale
+    if low == high or math.isinf(low) or math.isinf(high):
+        z, nll, slope, curvature, observed = open_entry(a, b)
+        value, by_scale = -nll - observed * math.log(scale), -z * slope - observed
+    else:
+        nll, slope, by_scale, curvature, _, _ = two_sided(a, b)
+        value, by_scale = -nll, -by_scale
+    return value, -slope / scale, curvature / (scale * scale), by_scale
 
 
 @jit

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
 
 from deeptobit.arrays import FloatArray, IntArray
-from deeptobit.mixed.evidence import Effects, Sites, Visits, evidence
+from deeptobit.mixed.evidence import Effects, Visits, evidence
 from deeptobit.targets import recorded_values
 
 
@@ -74,9 +74,8 @@ class KnownPeople:
         concerned = np.isin(person, person[len(self.time) :])[order]
         known = fields["low"], fields["high"], fields["z"]
         visits = Visits(starts, *known, np.ones(len(labels))).where(concerned)
-        sites = Sites(fields["tau"][concerned], fields["nu"][concerned])
-        evidence(visits, fields["mean"][concerned], effects, sites)
-        fields["tau"][concerned], fields["nu"][concerned] = sites
+        found = evidence(visits, fields["mean"][concerned], effects)
+        fields["tau"][concerned], fields["nu"][concerned] = found.tau, found.nu
         return KnownPeople(labels=labels, starts=starts, **fields)
 
     def _person(self, places: dict[Any, int]) -> IntArray:
@@ -126,21 +125,16 @@ def person_loads(z: FloatArray, effects: Effects) -> FloatArray:
 
 def posterior(z: FloatArray, tau: FloatArray, nu: FloatArray, effects: Effects) -> Posterior:
     """The posterior of a person from the sites of visits, in whose factors it is integrated."""
-    loads = person_loads(z, effects)
-    size, n_visit = loads.shape[2], effects.visit.shape[1]
-    precision = np.eye(size)
-    right = np.zeros(size)
-    for a, weight, push in zip(loads, tau, nu, strict=True):
-        weighted = weight[:, None] * a
-        precision += a.T @ weighted
-        right += a.T @ push
-        if n_visit:
-            # The visit's factors given the person, eliminated.
-            inner = np.eye(n_visit) + effects.visit.T @ (weight[:, None] * effects.visit)
-            cross = effects.visit.T @ weighted
-            solved = np.linalg.solve(inner, np.column_stack([cross, effects.visit.T @ push]))
-            precision -= cross.T @ solved[:, :-1]
-            right -= cross.T @ solved[:, -1]
+    loads, visit = person_loads(z, effects), effects.visit
+    size, weighted = loads.shape[2], tau[..., None] * loads
+    precision = np.eye(size) + np.einsum("vti,vtj->ij", loads, weighted)
+    right = np.einsum("vti,vt->i", loads, nu)
+    # The factors of every visit given the person, eliminated.
+    inner = np.eye(visit.shape[1]) + np.einsum("tg,vt,th->vgh", visit, tau, visit)
+    cross = np.einsum("tg,vti->vgi", visit, weighted)
+    solved = np.linalg.solve(inner, np.concatenate([cross, (nu @ visit)[..., None]], axis=2))
+    precision -= np.einsum("vgi,vgj->ij", cross, solved[..., :-1])
+    right -= np.einsum("vgi,vg->i", cross, solved[..., -1])
     lower = cholesky(precision, lower=True)
     root = solve_triangular(lower, np.eye(size), lower=True).T
     return Posterior(root @ (root.T @ right), root)

@@ -5,7 +5,7 @@ The latter are chosen by fits without the last visits of some people, who are th
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from deeptobit.arrays import BoolArray, FloatArray, IntArray
 from deeptobit.likelihood import Gaussian, Predictive
-from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Sites
+from deeptobit.mixed.evidence import Effects, MixedProblem, Point
 from deeptobit.mixed.people import person_loads, posterior
 from deeptobit.targets import recorded_values
 
@@ -21,6 +21,7 @@ SIGMA_FLOOR = 1e-3  # in units of the outcome's own standard deviation
 _MOST_SHARED = 0.7  # of a variance, at the start
 _SECANTS = 30
 _RESTARTS, _ROUNDING = 5, 1e-10
+_CLOSER = 0.9  # slopes after a step that is worth another
 _FOLDS, _LOOSE = 4, 1e-4
 PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
 """Ridges that are tried, in turn."""
@@ -28,11 +29,10 @@ PATH = tuple(10.0 ** np.arange(1.0, -3.5, -0.5))
 
 @dataclass(frozen=True)
 class Solution:
-    """Where the solver ended, with the sites of the entries there."""
+    """Where the solver ended."""
 
     problem: MixedProblem
     point: Point
-    sites: Sites
     value: float
     gradient_norm: float
     n_iter: int
@@ -42,7 +42,7 @@ class Solution:
     def empty(cls, problem: MixedProblem) -> "Solution":
         """That of a problem without outcomes."""
         point = problem.unpack(np.zeros(0))
-        return cls(problem, point, problem.sites(), 0.0, 0.0, 0, True)
+        return cls(problem, point, 0.0, 0.0, 0, True)
 
     @property
     def without_noise(self) -> BoolArray:
@@ -52,8 +52,7 @@ class Solution:
     @property
     def log_likelihood(self) -> float:
         """Log evidence of all people, without penalties."""
-        visits = self.problem.visits
-        return float(visits.weight @ self.problem.evidence(self.point, self.sites).log_z)
+        return float(self.problem.total(partial(MixedProblem.sums, point=self.point))[-2])
 
 
 def start(problem: MixedProblem) -> Point:
@@ -62,7 +61,7 @@ def start(problem: MixedProblem) -> Point:
     values = recorded_values(visits.low, visits.high)
     known, row_weight = ~np.isnan(values), visits.of_rows(visits.weight)[:, None]
     share = known * row_weight
-    total = share.sum(axis=0)
+    total = np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)
     values = np.where(known, values, 0.0)
     intercept = (share * values).sum(axis=0) / total * problem.fit_intercept
     coef = np.zeros((n_tasks, len(problem.ridge)))
@@ -84,57 +83,68 @@ def start(problem: MixedProblem) -> Point:
 def solve(
     problem: MixedProblem,
     point: Point,
-    sites: Sites | None = None,
     *,
     tol: float,
     max_iter: int,
     watch: Callable[[str], None] | None = None,
     hold_effects: bool = False,
 ) -> Solution:
-    """Minimise from a point by L-BFGS; sites are kept from one evaluation to the next.
-
-    With ``hold_effects`` random effects and σ stay as they are.
-    """
-    sites = problem.sites() if sites is None else sites.copy()
+    """Minimise from a point by L-BFGS; ``hold_effects``: random effects and σ stay as they are."""
     n_evaluations = 0
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
         nonlocal n_evaluations
-        found, gradient, _ = problem.evaluate(theta, sites)
+        found, gradient, _ = problem.evaluate(theta)
         n_evaluations += 1
         if watch is not None:
             watch(f"evaluation {n_evaluations}, objective {found:.6f}")
         return found, gradient
 
     theta = problem.pack(point)
-    bounds: list[Any] = [(None, None)] * len(theta)
+    bounds: Any = np.full((len(theta), 2), [-np.inf, np.inf])
     n_tasks = problem.shape[1]
     for task, free in enumerate(np.broadcast_to(problem.free_sigma, n_tasks)):
-        ends = (np.log(SIGMA_FLOOR), np.log(1e3)) if free else (0.0, 0.0)
-        bounds[len(theta) - n_tasks + task] = ends
+        bounds[task - n_tasks] = (np.log(SIGMA_FLOOR), np.log(1e3)) if free else (0.0, 0.0)
     if hold_effects:
         first = len(theta) - problem.n_effects
-        bounds[first:] = [(value, value) for value in theta[first:]]
-    lowest = np.array([-np.inf if low is None else low for low, _ in bounds])
+        bounds[first:] = theta[first:, None]
+    lowest, highest = bounds.T
     options: Any = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0.0, "gtol": tol}
     options["maxcor"] = _SECANTS
-    n_iter, before, settled = 0, np.inf, False
+    n_iter, before, settled, curved = 0, np.inf, False, 0
+
+    def look(theta: FloatArray) -> tuple[float, FloatArray, int]:
+        """Objective, gradient without what is held, and people whose sites did not settle."""
+        found, gradient, unconverged = problem.evaluate(theta)
+        held = (theta <= lowest) & ((gradient > 0.0) | hold_effects)
+        return found, np.where(held, 0.0, gradient), unconverged
+
     for _ in range(_RESTARTS):
         result = minimize(
             objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options
         )
         theta, n_iter = result.x, n_iter + int(result.nit)
-        found, gradient, unconverged = problem.evaluate(theta, sites)
-        held = (theta <= lowest) & ((gradient > 0.0) | hold_effects)
-        norm = float(np.abs(np.where(held, 0.0, gradient)).max(initial=0.0))
+        if result.nit >= curved:
+            curved, inverse = result.nit, result.hess_inv
+        found, gradient, unconverged = look(theta)
+        norm = float(np.abs(gradient).max(initial=0.0))
         # A line search that finds no lower value ends too early, or where only rounding is left.
         settled = norm <= tol or before - found <= _ROUNDING * max(1.0, abs(found))
         if settled or n_iter >= max_iter:
             break
         before = found
+    # Where values no longer tell points apart, slopes still do.
+    while settled and norm > tol:
+        step = np.where(gradient == 0.0, 0.0, inverse @ gradient)
+        closer = np.clip(theta - step, lowest, highest)
+        further = look(closer)
+        if np.abs(further[1]).max(initial=0.0) > _CLOSER * norm:
+            break
+        theta, (found, gradient, unconverged) = closer, further
+        norm = float(np.abs(gradient).max(initial=0.0))
     point = problem.unpack(theta)
     converged = bool(settled and not unconverged)
-    return Solution(problem, point, sites, found, norm, n_iter, converged)
+    return Solution(problem, point, found, norm, n_iter, converged)
 
 
 def add_factors(alone: Solution, n_shared: int, n_visit: int) -> Point:
@@ -143,26 +153,31 @@ def add_factors(alone: Solution, n_shared: int, n_visit: int) -> Point:
     The posterior mean of the effects u is Aᵀ times the slopes by m, that of ε is σ times them.
     """
     problem, (coef, intercept, effects) = alone.problem, alone.point
-    visits, (_, n_tasks, q) = problem.visits, problem.shape
-    pull = problem.evidence(alone.point, alone.sites).pull
+    _, n_tasks, q = problem.shape
+    in_people, in_visits = problem.total(partial(_products, point=alone.point))
     shared, visit = np.zeros((n_tasks, q, n_shared)), np.zeros((n_tasks, n_visit))
     own, sigma = effects.own.copy(), effects.sigma.copy()
     if n_shared and q:
-        loads = np.einsum("nq,tqk->ntk", visits.z, own)
-        means = np.add.reduceat(pull[..., None] * loads, visits.starts[:-1], axis=0)
-        share = _common(means[..., 0], n_shared)
+        share = _common(in_people, n_shared)
         shared += own[:, :, :1] * share[:, None, :]
         own[:, :, 0] *= np.sqrt(1.0 - np.square(share).sum(axis=1))[:, None]
     if n_visit:
-        share = _common(pull, n_visit) * np.broadcast_to(problem.free_sigma, n_tasks)[:, None]
+        share = _common(in_visits, n_visit) * np.broadcast_to(problem.free_sigma, n_tasks)[:, None]
         visit += sigma[:, None] * share
         sigma *= np.sqrt(1.0 - np.square(share).sum(axis=1))
     return Point(coef, intercept, Effects(own, shared, visit, sigma))
 
 
-def _common(values: FloatArray, n_factors: int) -> FloatArray:
-    """Loadings (T, K) of correlations of columns on their leading directions."""
-    moments = values.T @ values
+def _products(problem: MixedProblem, point: Point) -> FloatArray:
+    """Of outcomes: products of what people keep first, and of what is left of visits, (2, T, T)."""
+    pull, z, own = problem.evidence(point).pull, problem.visits.z, point.effects.own
+    loads = z @ own[:, :, 0].T if z.shape[1] else np.zeros_like(pull)
+    means = np.add.reduceat(pull * loads, problem.visits.starts[:-1], axis=0)
+    return np.stack([means.T @ means, pull.T @ pull])
+
+
+def _common(moments: FloatArray, n_factors: int) -> FloatArray:
+    """Loadings (T, K) of the correlations of moments (T, T) on their leading directions."""
     size = np.sqrt(moments.diagonal())
     correlation = moments / np.outer(*2 * (np.where(size > 0.0, size, 1.0),))
     roots, axes = np.linalg.eigh(correlation)
@@ -249,7 +264,7 @@ def fit_structure(
     if not n_shared and not n_visit:
         return alone
     joint = problem.with_factors(n_shared, n_visit, shrinkage)
-    return solve(joint, add_factors(alone, n_shared, n_visit), alone.sites, **settings)
+    return solve(joint, add_factors(alone, n_shared, n_visit), **settings)
 
 
 @dataclass(frozen=True)
@@ -282,10 +297,10 @@ class HiddenVisits:
         people = every.of_rows(np.arange(len(every.weight)))[self.hidden]
         latent = self.problem.features[self.hidden] @ found.point.coef.T + found.point.intercept
         loads = person_loads(z[:, : effects.own.shape[1]], effects)
-        spread = np.empty(latent.shape)
+        spread, known = np.empty(latent.shape), found.problem.evidence(found.point)
         for row, person in enumerate(people):
             rows = slice(visits.starts[person], visits.starts[person + 1])
-            sites = found.sites.tau[rows], found.sites.nu[rows]
+            sites = known.tau[rows], known.nu[rows]
             shift, spread[row] = posterior(visits.z[rows], *sites, effects).at(loads[row])
             latent[row] += shift
         spread += np.square(effects.visit).sum(axis=1) + np.square(effects.sigma)
@@ -353,7 +368,7 @@ def choose_structure(
             found = fit_structure(at, structure, alone[key], **settings)
             scores.append(fold.scores(found))
             n_people = len(found.problem.visits.weight)
-            schwarz += found.value * found.problem.total
+            schwarz += found.value * found.problem.n_rows
             schwarz += 0.5 * np.log(n_people) * found.problem.n_parameters
         total = np.concatenate(scores)
         tried.append({**structure._asdict(), "crps": float(total.mean())})

@@ -1,4 +1,4 @@
-"""Walks through trees, compiled: scores, contributions of features, and what a step changes.
+"""Walks through trees, compiled: scores, and contributions of features.
 
 ``nodes`` are the arrays of :class:`Trees` with one number per node, in its order.
 """
@@ -16,38 +16,16 @@ def _goes_left(x: float, threshold: float, missing_left: bool) -> bool:
 
 
 @jit
-def _value(x: Any, nodes: Any, at: int, moved: int, step: float) -> float:
-    """Value of the leaf that a row reaches from a root, with a step added to one feature."""
+def add_scores(X: Any, nodes: Any, roots: Any, output: Any, scores: Any) -> None:
+    """Add the value of the leaf that each row reaches from each root."""
     feature, threshold, left, right, missing_left, value, _ = nodes
-    while feature[at] >= 0:
-        here = x[feature[at]] + (step if feature[at] == moved else 0.0)
-        at = left[at] if _goes_left(here, threshold[at], missing_left[at]) else right[at]
-    return float(value[at])
-
-
-@jit
-def add_scores(X: Any, nodes: Any, first: Any, output: Any, scores: Any) -> None:
-    """Add the value of the leaf that each row reaches in each tree."""
     for row in range(len(X)):
         for tree in range(len(output)):
-            scores[row, output[tree]] += _value(X[row], nodes, first[tree], -1, 0.0)
-
-
-@jit
-def add_changes(X: Any, width: Any, nodes: Any, first: Any, output: Any, changes: Any) -> None:
-    """Add what the score of each row changes when one feature goes from half a step below."""
-    for tree in range(len(output)):
-        root, k = first[tree], output[tree]
-        feature = nodes[0][root : first[tree + 1]]
-        for node, moved in enumerate(feature):
-            for before in feature[:node]:  # every feature of the tree once
-                moved = -1 if before == moved else moved
-            if moved < 0:
-                continue
-            step = 0.5 * width[moved]
-            for row in range(len(X)):
-                changes[row, k, moved] += _value(X[row], nodes, root, moved, step)
-                changes[row, k, moved] -= _value(X[row], nodes, root, moved, -step)
+            at = roots[tree]
+            while feature[at] >= 0:
+                goes = _goes_left(X[row, feature[at]], threshold[at], missing_left[at])
+                at = left[at] if goes else right[at]
+            scores[row, output[tree]] += value[at]
 
 
 @jit

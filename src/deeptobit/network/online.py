@@ -340,7 +340,7 @@ class NetworkStream:
 
 
 class ContinuedNetwork:
-    """A trained network whose last layer learns on.
+    """A trained network whose last layer goes on learning.
 
     Hidden layers stay as they are. In a tuned network they do not predict the outcomes, so there
     is nothing to fit them to; they are features by now.

@@ -158,7 +158,15 @@ class Trees:
 
         X = _dense(X)
         changes = np.zeros((len(X), len(self.start), X.shape[1]))
-        kernels.add_changes(X, width, *self._walk, changes)
+        nodes, first, output = self._walk
+        tree_of = np.repeat(np.arange(len(output)), np.diff(first))
+        for moved in np.unique(self.feature[self.feature >= 0]).tolist():
+            trees, shifted = np.unique(tree_of[self.feature == moved]), X.copy()
+            scores = np.zeros((2, *changes.shape[:2]))
+            for step, side in zip((0.5, -0.5), scores, strict=True):
+                shifted[:, moved] = X[:, moved] + step * width[moved]
+                kernels.add_scores(shifted, nodes, first[trees], output[trees], side)
+            changes[:, :, moved] = scores[0] - scores[1]
         return changes / np.where(width > 0.0, width, 1.0)
 
 

@@ -195,7 +195,7 @@ class Standardization:
         return OnlineResult(np.ascontiguousarray(U), V, intercept, sigma, n_seen)
 
     def to_standard(self, model: OnlineResult) -> Iterate:
-        """What :meth:`to_user` undoes."""
+        """The inverse of :meth:`to_user`."""
         shift = model.intercept + model.U @ (model.V @ self.feature_mean) - self.target_mean
         Ut, sigma = model.U.T / self.target_scale, model.sigma / self.target_scale
         return Iterate(model.V * self.feature_scale, Ut, shift / self.target_scale, sigma)

@@ -7,7 +7,7 @@ from deeptobit.scale.parquet import Frame, ParquetRows, ParquetTable
 from deeptobit.scale.rounds import FitByRounds
 from deeptobit.scale.source import Block, LocalSource, RowReader, Rows, RowSource
 from deeptobit.scale.state import FinishedLayer, OnlineState, Progress, RoundState, Secants, Seen
-from deeptobit.scale.sums import DataSummary, Moments, Shift
+from deeptobit.scale.sums import DataSummary, Moments, Shift, Standardised, SumMoments
 
 __all__ = [
     "Block",
@@ -30,6 +30,8 @@ __all__ = [
     "Secants",
     "Seen",
     "Shift",
+    "Standardised",
+    "SumMoments",
     "TextTable",
     "csv_to_parquet",
     "predict_lazily",

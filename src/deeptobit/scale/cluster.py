@@ -59,7 +59,14 @@ class DaskRows(RowSource):
 
     @classmethod
     def of_collections(
-        cls, X: Any, y: Any, sample_weight: Any = None, lower: Any = None, upper: Any = None
+        cls,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        groups: Any = None,
+        time: Any = None,
     ) -> Self:
         """Arrays or DataFrames of Dask, partitioned alike.
 
@@ -69,8 +76,11 @@ class DaskRows(RowSource):
         y : Dask array, DataFrame or Series of shape (N,) or (N, T)
         sample_weight : Dask array or Series of shape (N,), optional
         lower, upper : Dask arrays or DataFrames of shape (N, T), optional
+        groups, time : Dask arrays or Series of shape (N,), optional
+            People and times of visits.
         """
         parts = {"X": X, "y": y, "sample_weight": sample_weight, "lower": lower, "upper": upper}
+        parts |= {"groups": groups, "time": time}
         given = {name: part for name, part in parts.items() if part is not None}
         if "y" not in given:
             raise ValueError("y is None: this requires y to be passed, but the target y is None")
@@ -100,13 +110,12 @@ class DaskRows(RowSource):
         """Number of rows."""
         return self._known_rows if self._known_rows is not None else self.total(_count_rows)
 
-    def first(self) -> Block:
-        """The first rows there are."""
+    def heads(self) -> Iterator[Block]:
+        """The first rows of every partition that has any."""
         for partition in self.partitions:
             block: Block | None = _apply(partition, _head).compute()
             if block is not None:
-                return block
-        raise ValueError("the partitions hold no rows")
+                yield block
 
     def total(self, task: Callable[[Iterable[Block]], S]) -> S:
         """Add up a task's results over all partitions, where they are."""
@@ -155,8 +164,8 @@ def _head(blocks: Iterator[Block]) -> Block | None:
     block = next(blocks, None)
     if block is None:
         return None
-    head = [None if part is None else part[:_HEAD_ROWS] for part in block[:5]]
-    return Block._make([*head, *block[5:]])
+    head = [part[:_HEAD_ROWS] if isinstance(part, np.ndarray) else part for part in block]
+    return Block._make(head)
 
 
 def _skip_empty(blocks: Iterator[Block], task: Callable[[Iterable[Block]], S]) -> S | None:
@@ -188,13 +197,15 @@ def keep_freed_memory() -> None:
 
 
 def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> Block:
-    """A partition from its parts; sample_weight, lower and upper are optional."""
+    """A partition from its parts; all but X and y are optional."""
+    group = optional.pop("groups", None)
     found = {name: _numbers(part, where, name) for name, part in optional.items()}
     X, Y = _numbers(X, where, "X"), _numbers(y, where, "y")
     Y = Y[:, None] if Y.ndim == 1 else Y
-    weight, lower, upper = map(found.get, ("sample_weight", "lower", "upper"))
-    block = Block(X, Y, weight, lower, upper, where, first_row=0)
-    for part in (block.Y, *found.values()):
+    weight, lower, upper, time = map(found.get, ("sample_weight", "lower", "upper", "time"))
+    group = None if group is None else np.asarray(group)
+    block = Block(X, Y, weight, lower, upper, where, 0, group, time)
+    for part in (block.Y, *found.values(), *([] if group is None else [group])):
         if len(part) != len(block.X):
             raise ValueError(
                 f"{where}: X has {len(block.X)} rows, but y, the weights or bounds have "

@@ -143,7 +143,7 @@ class TextTable:
                 invalid_row_handler=self._skip_blank,
             ),
             reader.ConvertOptions(
-                column_types=dict.fromkeys(numbers, arrow.string()),
+                column_types=dict.fromkeys(numbers, arrow.large_string()),  # as in pandas
                 include_columns=[numbers[self._places[name]] for name in names],
                 null_values=self._blanks,
                 strings_can_be_null=True,
@@ -159,13 +159,15 @@ class TextTable:
     def _shape(self) -> tuple[_Layout | None, int]:
         """The layout, and the number of lines."""
         n_lines, tail, plain, head = 0, b"\n", True, self._is_one_line
-        blank = [b"\n" + start.encode() for start in (self._separator, " ", "\n", "\r", "\t")]
+        blank = np.frombuffer(self._separator.encode() + b" \n\r\t", dtype=np.uint8)
         with self._path.open("rb") as file:
             while plain and (block := file.read(_BLOCK_BYTES)):
-                whole = tail[-1:] + block
+                whole = np.frombuffer(tail[-1:] + block, dtype=np.uint8)
+                ends = np.flatnonzero(whole == ord("\n"))
                 first = block.find(b"\n") if head else 0  # names in quotes do no harm
-                plain = block.find(b'"', first) < 0 and not any(start in whole for start in blank)
-                plain &= whole.count(b"\r") - tail[-1:].count(b"\r") == whole.count(b"\r\n")
+                plain = block.find(b'"', first) < 0
+                plain &= not np.isin(whole[ends[ends < len(block)] + 1], blank).any()
+                plain &= b"\r" not in block or block.count(b"\r") == block.count(b"\r\n")
                 n_lines, tail, head = n_lines + block.count(b"\n"), block, False
         if plain:
             return None, n_lines + (tail[-1:] != b"\n")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ class Columns:
     weight: str | None
     lower: dict[str, str]
     upper: dict[str, str]
+    group: str | None = None
+    time: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a column in two roles, and bounds of columns that are not targets."""
@@ -53,7 +56,7 @@ class Columns:
         check_columns(schema, stored, path)
         for name in stored:
             kind = schema.field(name).type
-            if not _is_any(kind, _NUMBERS):
+            if name != self.group and not _is_any(kind, _NUMBERS):
                 raise ValueError(
                     f"{path}: column {name!r} holds {kind}, not numbers. Encode it first, or name "
                     "the columns to use as features"
@@ -62,11 +65,13 @@ class Columns:
     @property
     def names(self) -> list[str]:
         """All columns to read, each once."""
-        return list(dict.fromkeys([*self._roles, *self.lower.values(), *self.upper.values()]))
+        others = [*self.lower.values(), *self.upper.values(), *([self.time] if self.time else [])]
+        return list(dict.fromkeys([*self._roles, *others]))
 
     @property
     def _roles(self) -> list[str]:
-        return [*self.features, *self.targets, *([self.weight] if self.weight else [])]
+        single = [name for name in (self.weight, self.group) if name]
+        return [*self.features, *self.targets, *single]
 
 
 def check_columns(schema: Any, names: Iterable[str], path: str) -> None:
@@ -90,7 +95,7 @@ class ParquetShard:
     filesystem : pyarrow.fs.FileSystem
     row_groups : tuple of int
     columns : Columns
-    constants : dict of float
+    constants : dict
         Columns by which the data set is partitioned: the file has one value of each.
     singles : frozenset of str
         Columns that the file stores in single precision.
@@ -102,7 +107,7 @@ class ParquetShard:
     filesystem: Any
     row_groups: tuple[int, ...]
     columns: Columns
-    constants: dict[str, float]
+    constants: dict[str, Any]
     singles: frozenset[str]
     n_rows: int
     first_row: int
@@ -114,7 +119,8 @@ class ParquetShard:
         columns = self.columns
         parts = [(len(names), self.kind(names)) for names in (columns.features, columns.targets)]
         n_bounds = len(columns.targets) * (bool(columns.lower) + bool(columns.upper))
-        parts.append((n_bounds + (columns.weight is not None), "float64"))
+        single = columns.weight, columns.group, columns.time
+        parts.append((n_bounds + sum(name is not None for name in single), "float64"))
         return self.n_rows * sum(width * np.dtype(kind).itemsize for width, kind in parts)
 
     def kind(self, names: Sequence[str]) -> str:
@@ -134,7 +140,15 @@ class ParquetShard:
     def _block(self, batch: Any, first: int) -> Block:
         columns = self.columns
         shape = batch.num_rows, len(columns.targets)
-        weight = None if columns.weight is None else self._matrix(batch, (columns.weight,))[:, 0]
+        weight, time = (
+            None if name is None else self._matrix(batch, (name,))[:, 0]
+            for name in (columns.weight, columns.time)
+        )
+        group = None
+        if columns.group in self.constants:
+            group = np.full(batch.num_rows, self.constants[columns.group])
+        elif columns.group is not None:
+            group = np.asarray(batch.column(columns.group).to_pandas())
         return Block(
             X=self._matrix(batch, columns.features),
             Y=self._matrix(batch, columns.targets),
@@ -143,6 +157,8 @@ class ParquetShard:
             upper=self._bounds(batch, columns.upper, shape),
             where=self.path,
             first_row=self.first_row + first,
+            group=group,
+            time=time,
         )
 
     def _matrix(self, batch: Any, names: Sequence[str]) -> FloatArray:
@@ -231,6 +247,9 @@ class ParquetRows(LocalSource):
     lower, upper : dict of str, optional
         Columns that hold bounds per entry, by target: detection limits that differ from row to
         row. Targets that are not named have the bounds of the model's constructor.
+    group, time : str, optional
+        Columns of the person and of the time of a visit, for :class:`MixedTobitRegressor`; time may
+        be a feature as well. The rows of a person follow each other, in one file.
     batch_rows : int
         Rows in memory at a time.
 
@@ -258,6 +277,8 @@ class ParquetRows(LocalSource):
         weight: str | None = None,
         lower: Mapping[str, str] | None = None,
         upper: Mapping[str, str] | None = None,
+        group: str | None = None,
+        time: str | None = None,
         batch_rows: int = _BATCH_ROWS,
     ) -> None:
         if batch_rows < 1:
@@ -266,10 +287,11 @@ class ParquetRows(LocalSource):
             raise ValueError(f"targets must be a list of columns; write targets=[{targets!r}]")
         dataset, lower, upper = open_dataset(path), dict(lower or {}), dict(upper or {})
         if features is None:
-            taken = {*targets, weight, *lower.values(), *upper.values(), *partition_keys(dataset)}
+            taken = {*targets, weight, group, *lower.values(), *upper.values()}
+            taken |= {*partition_keys(dataset)}
             features = [field.name for field in fields_of(dataset) if field.name not in taken]
         self.features, self.targets = tuple(features), tuple(targets)
-        self.columns = Columns(self.features, self.targets, weight, lower, upper)
+        self.columns = Columns(self.features, self.targets, weight, lower, upper, group, time)
         self.shards = _shards(dataset, self.columns, int(batch_rows))
 
     @property
@@ -336,9 +358,12 @@ def _shards(dataset: Any, columns: Columns, batch_rows: int) -> tuple[ParquetSha
         with naming(fragment.path):
             physical, groups = fragment.physical_schema, fragment.row_groups
         columns.check(physical, keys, fragment.path)
-        constants, first = _constants(fragment, [key for key in keys if key in columns.names]), 0
+        wanted, first = [key for key in keys if key in columns.names], 0
+        constants = _constants(fragment, wanted, columns.group)
         singles = frozenset(field.name for field in physical if str(field.type) == "float")
-        for ids, n_rows in _joined([group.num_rows for group in groups]):
+        # People are whole in a file, not in a row group.
+        most = _SHARD_ROWS if columns.group is None else sys.maxsize
+        for ids, n_rows in _joined([group.num_rows for group in groups], most):
             place = str(fragment.path), fragment.filesystem
             shards.append(
                 ParquetShard(*place, ids, columns, constants, singles, n_rows, first, batch_rows)
@@ -349,10 +374,11 @@ def _shards(dataset: Any, columns: Columns, batch_rows: int) -> tuple[ParquetSha
     return tuple(shards)
 
 
-def _constants(fragment: Any, keys: Collection[str]) -> dict[str, float]:
-    """The values of some partition keys as numbers."""
+def _constants(fragment: Any, keys: Collection[str], group: str | None) -> dict[str, Any]:
+    """The values of some partition keys as numbers; that of ``group`` may be anything."""
+    values = partition_values(fragment, keys)
     try:
-        return {key: float(value) for key, value in partition_values(fragment, keys).items()}
+        return {key: value if key == group else float(value) for key, value in values.items()}
     except (TypeError, ValueError):
         raise ValueError(
             f"{fragment.path}: the data set is partitioned by {', '.join(sorted(keys))}, whose "
@@ -360,11 +386,11 @@ def _constants(fragment: Any, keys: Collection[str]) -> dict[str, float]:
         ) from None
 
 
-def _joined(sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Consecutive row groups, joined while they are small."""
+def _joined(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Consecutive row groups, joined up to that many rows."""
     ids, n_rows = list[int](), 0
     for index, size in enumerate(sizes):
-        if ids and n_rows + size > _SHARD_ROWS:
+        if ids and n_rows + size > most:
             yield tuple(ids), n_rows
             ids, n_rows = [], 0
         ids, n_rows = [*ids, index], n_rows + size

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Block(NamedTuple):
         The file or partition, for error messages.
     first_row : int
         Number of the first row in it.
+    group, time : arrays of shape (n,), optional
+        The person of every row, and when the visit was.
     """
 
     X: FloatArray
@@ -42,6 +44,8 @@ class Block(NamedTuple):
     upper: FloatArray | None
     where: str
     first_row: int
+    group: Any = None
+    time: FloatArray | None = None
 
     def blocks(self) -> "Iterator[Block]":
         """The block itself, as the only one of its partition; none where it has no rows."""
@@ -152,8 +156,14 @@ class RowSource(ABC):
         """Number of rows."""
 
     @abstractmethod
+    def heads(self) -> Iterator[Block]:
+        """Blocks from the beginning on; of a part that is elsewhere only its first rows."""
+
     def first(self) -> Block:
         """The first rows there are."""
+        for block in self.heads():
+            return block
+        raise ValueError("the partitions hold no rows")
 
     @abstractmethod
     def total(self, task: Callable[[Iterable[Block]], S]) -> S:
@@ -172,9 +182,9 @@ class LocalSource(RowSource):
     def blocks(self, skip: int = 0) -> Iterator[Block]:
         """All blocks in their order, from the row number ``skip`` on."""
 
-    def first(self) -> Block:
-        """The first rows there are."""
-        return next(iter(self.blocks()))
+    def heads(self) -> Iterator[Block]:
+        """All blocks."""
+        return self.blocks()
 
     def total(self, task: Callable[[Iterable[Block]], S]) -> S:
         """The task's result over all blocks."""

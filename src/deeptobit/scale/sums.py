@@ -412,9 +412,9 @@ class Standardised:
         undetermined = kinds.one_sided | kinds.two_sided
         sigma = np.where(undetermined, 1.0, sigma)
         slopes = np.where(kinds.one_sided, 0.0, slopes)
-        return slopes, np.where(kinds.one_sided, self._beyond_the_bound(noise), mean), sigma
+        return slopes, np.where(kinds.one_sided, self.beyond_the_bound(noise), mean), sigma
 
-    def _beyond_the_bound(self, noise: likelihood.Noise) -> FloatArray:
+    def beyond_the_bound(self, noise: likelihood.Noise) -> FloatArray:
         """Constants for tasks that are censored throughout, on one side, at σ = 1 (Jeffreys)."""
         moments = self.moments
         distance = -noise.ppf(0.5 / (moments.known + 1.0))

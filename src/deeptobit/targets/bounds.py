@@ -317,12 +317,12 @@ def _outcomes_as_floats(Y: Any, what: str) -> FloatArray:
             return np.asarray(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise ValueError(
-            f"{what} must hold numbers (NaN where missing); {_first_word(Y)}"
+            f"{what} must hold numbers (NaN where missing); {_first_not_a_number(Y)}"
         ) from None
     raise ValueError(f"Complex data not supported in {what}")
 
 
-def _first_word(Y: Any) -> str:
+def _first_not_a_number(Y: Any) -> str:
     """Name the first entry that is not a number."""
     try:
         frame = np.asarray(Y, dtype=object)

@@ -66,6 +66,10 @@ def test_wrong_use_is_one_sentence(site: Path) -> None:
     (site / "c.csv").write_text("age,volume,MMSE\n70,0.1,\n71,0.2,\n")
     code, _, error = _run("evaluate", "--model", site / "a.deeptobit", site / "c.csv")
     assert (code, error.count("\n")) == (1, 1)
+    (site / "d.csv").write_text("age,volume,MMS\n70,0.1,20\n71,0.2,22\n")
+    code, _, error = _run("evaluate", "--model", site / "a.deeptobit", site / "d.csv")
+    assert (code, "lacks the column 'MMSE'" in error) == (1, True)
+    assert "did you mean 'MMS'?" in error
 
 
 def test_the_number_of_people_without_bounds_is_the_textbook_one() -> None:

@@ -89,6 +89,19 @@ def test_forecast_writes_a_row_per_person_target_and_horizon(folder: Path) -> No
     assert max(map(len, numbers)) < 12  # as many digits as matter
 
 
+def test_forecasts_have_the_dialect_of_the_table(folder: Path) -> None:
+    table = visits(2, seed=9).replace({"subject_id": {"P-0000": "=cmd()", "P-0001": "Größe"}})
+    table["age"] += 0.5
+    text = table.to_csv(index=False, sep=";", decimal=",")
+    (folder / "german.csv").write_bytes(text.encode("cp1252"))
+    found = run("forecast", folder / "study.deeptobit", folder / "german.csv", "--at", "6")
+    assert found.exit_code == 0, found.output
+    file = folder / "german-forecasts.csv"
+    shown = pd.read_csv(file, sep=";", decimal=",", encoding="cp1252")
+    assert shown["subject_id"].tolist() == ["'=cmd()"] * 2 + ["Größe"] * 2
+    assert shown["mean"].between(0.0, 70.0).all()
+
+
 def test_report_and_predict_work_too(folder: Path) -> None:
     found = run("report", folder / "study.deeptobit")
     assert found.exit_code == 0, found.output
@@ -135,6 +148,17 @@ def test_forecasts_that_are_refused(folder: Path) -> None:
     found = run(*words, "--at", "-6")
     assert found.exit_code == 1
     assert "--at takes positive numbers" in found.output
+
+
+def test_months_are_the_time_rather_than_the_number_of_the_visit(tmp_path: Path) -> None:
+    table = visits()
+    table.insert(1, "visit", table.groupby("subject_id").cumcount() + 1)
+    table.to_csv(tmp_path / "visits.csv", index=False)
+    assert run("init", tmp_path / "visits.csv").exit_code == 0
+    study = (tmp_path / "visits.toml").read_text()
+    assert 'time = "months"' in study
+    found = run("check", tmp_path / "visits.toml", "--json").stdout
+    assert '"fix": "[features] exclude = [\\"visit\\"]"' in found  # time stays a feature
 
 
 def test_init_proposes_people_time_and_a_mixed_model(tmp_path: Path) -> None:

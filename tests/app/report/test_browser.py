@@ -7,15 +7,29 @@ import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
 from deeptobit.app.report import render_comparison
 from deeptobit.app.study import Protocol, evaluate, make_methods
+from deeptobit.inspection.heatmaps import PALE
 from tests.app.report.browsing import LOADED, find_chromium, find_faults, open_page
 from tests.app.report.studies import HOSTILE_TARGET, N_TARGETS, cohort_page, cohort_study
 from tests.app.study.evaluations import small_data
 
+# Opacities in the first heat map of the shared directions.
+OPACITIES = """async () => {
+  const found = document.querySelector("#subspaces svg image"), image = new Image();
+  image.src = found.getAttribute("xlink:href") ?? found.getAttribute("href");
+  await image.decode();
+  const {width, height} = image;
+  const canvas = Object.assign(document.createElement("canvas"), {width, height});
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const {data} = context.getImageData(0, 0, width, height);
+  return [...new Set([...data].filter((_, k) => k % 4 === 3))];
+}"""
 SMALLEST = """() => Math.min(...[...document.querySelectorAll("svg[role=img]")].flatMap((svg) => {
   const box = svg.getBoundingClientRect();
   return [box.width, box.height];
@@ -93,6 +107,30 @@ def test_nothing_overflows_and_nobody_is_shut_out(browser: Browser, address: str
     page = open_page(browser, address).page
     page.evaluate("document.querySelectorAll('details').forEach((folded) => folded.open = true)")
     assert find_faults(page) == []
+    page.context.close()
+
+
+def test_a_wide_figure_can_be_read_on_a_phone(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "phone").page
+    figures = page.locator("figure.picture.scroll")
+    assert figures.count() >= 2
+    for figure in figures.all():
+        width = figure.evaluate(
+            "(found) => found.querySelector('svg').getBoundingClientRect().width"
+        )
+        assert width >= 500
+    name = page.locator(".components td").nth(1)
+    line = float(name.evaluate("(cell) => parseFloat(getComputedStyle(cell).lineHeight)"))
+    box = name.bounding_box()
+    assert box is not None
+    assert box["height"] <= 8 * line  # five names, not cut into letters
+    page.context.close()
+
+
+def test_what_is_not_stable_is_pale_in_the_picture_itself(browser: Browser, address: str) -> None:
+    page = open_page(browser, address).page
+    opacities = np.array(page.evaluate(OPACITIES)) / 255
+    assert np.isclose(opacities, PALE, atol=0.01).any()
     page.context.close()
 
 

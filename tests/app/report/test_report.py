@@ -131,6 +131,19 @@ def test_the_table_shows_the_numbers_of_the_held_out_rows(page: Page) -> None:
         np.testing.assert_allclose(numbers[:4], expected[:4], atol=0.0051)
 
 
+def test_effects_have_intervals_and_unstable_loadings_are_pale(html: str, page: Page) -> None:
+    assert "95 % confidence intervals, from fits to reweighted rows" in page.text
+    assert re.search(r"The strongest: .*: [+−][\d.]+ \w+ \[.+, .+\]\.", page.text)
+    assert "Pale loadings may have the other sign in another sample of this size." in page.text
+    fitted = cohort_study()
+    assert fitted.effects is not None
+    unknown = np.full_like(fitted.effects.low, np.nan)
+    effects = replace(fitted.effects, low=unknown, high=unknown)
+    without = Page(render_report(replace(fitted, effects=effects, stable=None)))
+    assert "in Python, marginal_effects() of a fitted model computes them" in without.text
+    assert "Pale" not in without.text
+
+
 def test_what_it_says_first(page: Page) -> None:
     table = cohort_study().held_out.table()
     best = table["r2"].idxmax()

@@ -4,12 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit import AutoTobitRegressor, SubspaceNetworkRegressor, TobitRegressor
+from deeptobit import (
+    AutoTobitRegressor,
+    MixedTobitRegressor,
+    SubspaceNetworkRegressor,
+    TobitRegressor,
+)
 from deeptobit.app.report.effects import effect_rows, part_rows
-from deeptobit.app.study import HeldOut
+from deeptobit.app.study import HeldOut, effects
 from deeptobit.app.study.comparison import _is_tied
 from deeptobit.app.study.data import EncodedColumn, Encoder
-from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts
+from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts, stable_loadings
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.targets import CensoredTargets
 from tests.app.report.studies import fit_text
@@ -39,11 +44,36 @@ def test_without_bounds_an_effect_is_a_coefficient(
     found = learn_effects(model, X, ENCODER)
     np.testing.assert_array_equal(found.step, [0.1, 1.0, 1.0])
     np.testing.assert_allclose(found.effect, model.coef_ * found.step, rtol=1e-6)
-    has_intervals = isinstance(model, TobitRegressor)
-    assert np.isfinite(found.low).all() == has_intervals
-    if has_intervals:
+    if isinstance(model, TobitRegressor):
         low = model.conf_int()["ci_low"].to_numpy()[:3] * found.step
         np.testing.assert_allclose(found.low[0], low)
+    else:
+        low = model.marginal_effects(X, n_boot=100)["ci_low"].to_numpy() * found.step
+        np.testing.assert_allclose(found.low[0], low, rtol=1e-6)
+
+
+def test_effects_of_a_mixed_model_have_the_intervals_of_its_coefficients() -> None:
+    X, y = _rows()
+    person = np.arange(len(y)) // 4
+    y += np.random.default_rng(1).normal(size=100)[person]
+    model = MixedTobitRegressor(lower=None).fit(X, y, groups=person)
+    found = learn_effects(model, X, ENCODER)
+    ends = model.summary().loc["y"].loc[list(X.columns)]
+    np.testing.assert_allclose(found.low[0], ends["ci_low"] * found.step)
+    np.testing.assert_allclose(found.high[0], ends["ci_high"] * found.step)
+
+
+def test_stable_loadings_are_those_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = _rows()
+    model = AutoTobitRegressor(lower=None, members=["stack"], cv=2).fit(X, y)
+    expected = model.subspace_stability(0, n_boot=100, n_splits=5).stable()
+    stable = stable_loadings(model, X)
+    assert stable is not None
+    np.testing.assert_array_equal(stable, expected.loc[list(X.columns)])
+    assert stable.any()
+    monkeypatch.setattr(effects, "_MOST_RESAMPLED", 100)
+    assert stable_loadings(model, X) is None
+    assert np.isnan(learn_effects(model, X, ENCODER).low).all()
 
 
 def test_differences_of_a_network_are_those_of_its_predictions() -> None:
@@ -96,7 +126,7 @@ def test_a_report_speaks_of_them() -> None:
     (volume,) = (row for row in effect_rows(fitted, {}) if row[1].key == "volume")
     assert volume[1].text == "+0.1 volume"
     assert volume[2].text.startswith("+0.")
-    low, high = (float(part) for part in volume[3].text.split(" to "))
+    low, high = (float(part) for part in volume[3].text.strip("[]").split(", "))
     assert low < float(volume[2].text) < high
     assert effect_rows(fitted, {})[0][1].text == "site: B"
     parts = part_rows(fitted, fitted.held_out.table())

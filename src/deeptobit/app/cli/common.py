@@ -140,6 +140,14 @@ def print_written(console: Console, path: Path, rest: str) -> None:
     console.print(f"Wrote [bold]{escape(str(path))}[/bold]{rest}", soft_wrap=True)
 
 
+def tell_written(as_json: bool, facts: Mapping[str, Any], path: Path, rest: str) -> None:
+    """Say which file was written, or print what programs want to know of it."""
+    if as_json:
+        print_json(facts)
+    else:
+        print_written(Console(), path, rest)
+
+
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 

@@ -25,7 +25,5 @@ def convert(
         n_rows = studies.convert_table(
             data, path, progress=lambda rows: status.update(f"Converting … {rows:,} rows")
         )
-    if as_json:
-        common.print_json({"parquet": str(path), "rows": n_rows})
-    else:
-        common.print_written(Console(), path, f": {n_rows:,} row(s).")
+    facts = {"parquet": str(path), "rows": n_rows}
+    common.tell_written(as_json, facts, path, f": {n_rows:,} row(s).")

@@ -58,7 +58,7 @@ def fit(
     limits = studies.memory
     limit = limits.read_bytes(memory) if memory else limits.available_memory()
     with Console(stderr=True).status("Opening the table …"):
-        opened = studies.open_data(settings, table)
+        opened = studies.open_data(settings, data)
     check = studies.check_memory(settings, opened, limit, jobs)
     if check.enough:
         fitted = _fit_in_memory(settings, opened, jobs, accept or [])

@@ -21,6 +21,8 @@ def forecast(
 ) -> None:
     """Forecast people from their visits: a row per person, target and horizon.
 
+    A CSV file is written with the separator, decimal mark and encoding of the data.
+
     Exit codes: 0 written; 1 a file cannot be used; 2 wrong usage; 130 interrupted.
     """
     ahead = common.numbers(at, "6,12,24")
@@ -28,14 +30,12 @@ def forecast(
     studies.tables.check_writable(path)
     with Console(stderr=True).status("Forecasting …"):
         fitted = studies.load_fitted(model)
-        table = studies.read_data(fitted.study, data)
+        opened = studies.open_data(fitted.study, data)
         coverage = coverage or fitted.study.evaluation.coverage
-        found = studies.visits.forecast_table(fitted, table, ahead, coverage)
-    studies.write_table(found, path)
+        found = studies.visits.forecast_table(fitted, opened.read(), ahead, coverage)
+    studies.write_table(found, path, opened.dialect, raw=False)
     n_people = len(found) // (len(ahead) * len(fitted.model.target_names_))
-    if as_json:
-        written = {"forecasts": str(path), "people": n_people, "at": ahead, "coverage": coverage}
-        common.print_json({**written, "columns": [str(name) for name in found.columns]})
-        return
-    about = f"{n_people} people, {len(ahead)} horizon(s), {coverage:.0%} intervals."
-    common.print_written(Console(), path, f": {about}")
+    facts = {"forecasts": str(path), "people": n_people, "at": ahead, "coverage": coverage}
+    facts |= {"columns": [str(name) for name in found.columns]}
+    rest = f": {n_people} people, {len(ahead)} horizon(s), {coverage:.0%} intervals."
+    common.tell_written(as_json, facts, path, rest)

@@ -4,7 +4,6 @@ import hashlib
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from typer import Argument, Option, launch
 
 from deeptobit.app.cli import common
@@ -37,8 +36,6 @@ def open(
     studies.write_whole(path, page)
     size = path.stat().st_size
     opened = show and not as_json and launch(str(path.resolve())) == 0
-    if as_json:
-        common.print_json({"page": str(path), "bytes": size})
-        return
     hint = "" if opened else " Open it in any browser; it needs no network."
-    common.print_written(Console(), path, f": {size / 1e3:,.0f} kB.{hint}")
+    facts = {"page": str(path), "bytes": size}
+    common.tell_written(as_json, facts, path, f": {size / 1e3:,.0f} kB.{hint}")

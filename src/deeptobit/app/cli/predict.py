@@ -51,9 +51,7 @@ def predict(
         if only is None:
             predictions = studies.fitted.with_input(predictions, table)
     for path in paths:
-        safe = path.suffix.lower() != ".csv" or raw
-        shown = predictions if safe else studies.tables.without_formulas(predictions)
-        studies.write_table(shown, path, opened.dialect)
+        studies.write_table(predictions, path, opened.dialect, raw=raw)
     messages += [remark.message for remark in table.remarks]
     coverage = coverage or fitted.study.evaluation.coverage
     if as_json:

@@ -23,16 +23,12 @@ def report(
 
     Exit codes: 0 written; 1 the model cannot be read or the page not be written; 2 wrong usage.
     """
-    console = Console(stderr=as_json)
     path = common.output_file(out, model, ".html", force)
-    with console.status("Drawing the report …"):
+    with Console(stderr=True).status("Drawing the report …"):
         fitted = studies.load_fitted(model)
         page = reports.render_report(fitted, small_counts=small_counts or None)
     studies.write_whole(path, page)
     n_targets, size = len(fitted.summary), path.stat().st_size
-    if as_json:
-        about = {"report": str(path), "study": fitted.name, "targets": n_targets, "bytes": size}
-        common.print_json(about)
-        return
+    facts = {"report": str(path), "study": fitted.name, "targets": n_targets, "bytes": size}
     rest = f": {n_targets} target(s), {size / 1e6:.1f} MB. Open it in any browser; it needs "
-    common.print_written(console, path, f"{rest}no network.")
+    common.tell_written(as_json, facts, path, f"{rest}no network.")

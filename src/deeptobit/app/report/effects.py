@@ -10,8 +10,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from deeptobit.app.report.words import UNKNOWN, number, percent, significant
 from deeptobit.app.study import FittedStudy
-from deeptobit.app.study.fitted import StudyModel
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.inspection import canonical_subspaces
 
 _PER_OUTCOME = 8  # effects that are shown of one outcome
@@ -56,8 +56,9 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
         cells = [Cell(target, target), Cell(step, feature)]
         cells.append(Cell(_signed(effect), round(effect, 6)))
         if has_intervals:
-            interval = f"{_signed(low)} to {_signed(high)}"
-            cells.append(Cell(UNKNOWN if isnan(low) else interval, None))
+            digits = len(significant(effect).partition(".")[2])
+            ends = f"[{number(low, digits)}, {number(high, digits)}]"
+            cells.append(Cell(UNKNOWN if isnan(low) else ends, None))
         rows.append(cells)
     return rows
 
@@ -130,11 +131,14 @@ class Directions(NamedTuple):
     targets : DataFrame of shape (T, R)
     shares : list of R str
         Of the squared effects.
+    stable : DataFrame of shape (D, R) or None
+        Which loadings of features would keep their sign in another sample, if that is known.
     """
 
     features: pd.DataFrame
     targets: pd.DataFrame
     shares: list[str]
+    stable: pd.DataFrame | None = None
 
 
 class Component(NamedTuple):
@@ -147,12 +151,16 @@ class Component(NamedTuple):
 
 
 def shared_directions(
-    model: StudyModel, n_components: int, rare: Mapping[str, str] | None = None
+    model: CensoredRegressor,
+    n_components: int,
+    rare: Mapping[str, str] | None = None,
+    stable: BoolArray | None = None,
 ) -> Directions | None:
     """Directions of the first layer, which reads the features; None if no feature has an effect.
 
     Above trees, those of the mean effects of the features over the rows of the fit.
-    ``rare`` maps features to the names that are shown in place of theirs.
+    ``rare`` maps features to the names that are shown in place of theirs, ``stable`` (D, R) tells
+    which loadings are.
     """
     sigma = model.layers_[0].sigma if getattr(model, "n_layers_", 1) > 1 else model.sigma_
     effects, names = _effects(model) / sigma[:, None], tuple(map(str, model.feature_names_in_))
@@ -166,16 +174,34 @@ def shared_directions(
         pd.DataFrame([one.feature_loadings for one in found], numbers, features).T,
         pd.DataFrame([one.target_loadings for one in found], numbers, list(found[0].targets)).T,
         [percent(subspace.share) for subspace in found],
+        None if stable is None else pd.DataFrame(stable[:, : len(found)], features),
     )
 
 
 def in_words(directions: Directions) -> list[Component]:
     """The largest loadings of every component, with their signs."""
-    features, targets, shares = directions
+    features, targets, shares, _ = directions
     return [
         Component(number, share, _largest(features[number]), _largest(targets[number]))
         for number, share in zip(features.columns, shares, strict=True)
     ]
+
+
+def stable_words(directions: Directions | None) -> str:
+    """How many loadings would keep their sign; empty if that is not known."""
+    if directions is None or directions.stable is None:
+        return ""
+    counts = directions.stable.sum().tolist()
+    sure = [
+        f"{count} in component {number}"
+        for number, count in zip(directions.features.columns, counts, strict=True)
+        if count
+    ]
+    which = f"That of {' and '.join(sure)} would" if sure else "None is sure to"
+    return (
+        "Pale loadings may have the other sign in another sample of this size. "
+        f"{which} keep its sign (95 %)."
+    )
 
 
 def _largest(loadings: "pd.Series[float]") -> list[str]:
@@ -186,14 +212,14 @@ def _largest(loadings: "pd.Series[float]") -> list[str]:
     return [f"{'+' if loadings.iloc[k] > 0 else '−'}\u00a0{loadings.index[k]}" for k in shown]
 
 
-def task_cosines(model: StudyModel) -> pd.DataFrame:
+def task_cosines(model: CensoredRegressor) -> pd.DataFrame:
     """Cosines between the effects of the features on two outcomes, in the first layer, (T, T)."""
     names = list(model.target_names_)
     cosines = np.clip(cosine_similarity(_effects(model)), -1.0, 1.0)
     return pd.DataFrame(cosines, index=names, columns=names)
 
 
-def _effects(model: StudyModel) -> FloatArray:
+def _effects(model: CensoredRegressor) -> FloatArray:
     """Effects of one standard deviation of every feature in the first layer, (T, D)."""
     slopes = model.coef_ if hasattr(model, "coef_") else model.mean_slopes_
     return np.asarray(slopes * model.feature_scale_)

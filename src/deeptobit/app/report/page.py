@@ -66,7 +66,7 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
     reliability = words.reliability_words(at_bounds)
     errors = pictures.layer_errors(held_out, table)
     deep = errors.size > 0 and len(errors) > 1  # one layer has nothing to compare
-    components = effects.shared_directions(model, _N_COMPONENTS, rare)
+    components = effects.shared_directions(model, _N_COMPONENTS, rare, fitted.stable)
     cosines = effects.task_cosines(model)
     similarity = effects.similarity_words(cosines)
     with pictures.drawing():
@@ -99,6 +99,8 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
         "reliability_words": reliability,
         "layer_words": words.layer_words(errors) if deep else "",
         "effects": effects.effect_rows(fitted, rare),
+        "interval_words": words.interval_words(fitted),
+        "stable_words": effects.stable_words(components),
         "parts": effects.part_rows(fitted, table),
         "methods": words.methods_paragraph(fitted, table, min_count),
         "trajectory_words": pictures.TRAJECTORY_WORDS,
@@ -166,10 +168,16 @@ def _listed(table: comparison.TextTable) -> dict[str, object]:
     marks = table.best.map(lambda best: "best" if best else "")
     marks = marks.mask(table.ties, "tie")
     rows = [
-        [Cell(text, _number(text), mark) for text, mark in zip(texts, marked, strict=True)]
+        [Cell(_signs(text), _number(text), mark) for text, mark in zip(texts, marked, strict=True)]
         for texts, marked in zip(table.cells.to_numpy(), marks.to_numpy(), strict=True)
     ]
-    return {"title": table.title, "headings": list(table.cells.columns), "rows": rows}
+    title = f"{table.title[:1].upper()}{table.title[1:]}"
+    return {"title": title, "headings": list(table.cells.columns), "rows": rows}
+
+
+def _signs(text: str) -> str:
+    """A number with a real minus sign; other text as it is."""
+    return text if isinstance(_number(text), str) else text.replace("-", "−")
 
 
 def _number(text: str) -> float | str | None:

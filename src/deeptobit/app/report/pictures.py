@@ -221,7 +221,13 @@ def draw_subspaces(directions: Directions) -> Picture:
     features, targets = directions.features.set_axis(names, axis=1), directions.targets
     n_rows = min(max(min(len(features), N_FEATURES), len(targets)), 60)
     figure, ax = new_figure(4.6 + 0.8 * features.shape[1], 1.6 + max(0.19 * n_rows, 1.0))
-    plots.draw_subspaces(features, targets.set_axis(names, axis=1), n_features=N_FEATURES, ax=ax)
+    plots.draw_subspaces(
+        features,
+        targets.set_axis(names, axis=1),
+        n_features=N_FEATURES,
+        stable=directions.stable,
+        ax=ax,
+    )
     for panel, title in zip(ax.child_axes, ("features", "outcomes"), strict=True):
         panel.title.set_text(title)
     alt = (

@@ -11,6 +11,7 @@ from deeptobit.app.report.privacy import count
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import AutoTobitRegressor, MixedTobitRegressor, TobitRegressor
+from deeptobit.estimators.resampling import EffectsRegressor
 
 UNKNOWN = "–"
 _OFTEN = 0.1  # share of the values at a bound
@@ -250,6 +251,21 @@ def cautions(fitted: FittedStudy, table: pd.DataFrame) -> list[str]:
         for text, names in sentences.items()
         if names
     ]
+
+
+def interval_words(fitted: FittedStudy) -> str:
+    """What the intervals of effects are, or how to get them."""
+    if fitted.effects is not None and np.isfinite(fitted.effects.low).any():
+        drawn = isinstance(fitted.model, EffectsRegressor)
+        how = ", from fits to reweighted rows" if drawn else ""
+        return f"In brackets: 95 % confidence intervals{how}."
+    if fitted.streamed:
+        return "Confidence intervals need all rows in memory; these were streamed."
+    method = "summary()" if fitted.mixed else "marginal_effects()"
+    return (
+        "Confidence intervals would take more than half a minute for a table of this size: in "
+        f"Python, {method} of a fitted model computes them."
+    )
 
 
 # What the pictures show.

@@ -110,22 +110,14 @@ __all__ = [
     "write_whole",
 ]
 
-_HOME = {
-    "comparison": "summarise write_summary",
-    "evaluation": "ResultStore evaluate open_results open_store run_jobs",
-    "external": "ExternalValidation recalibrated validate",
-    "methods": "Baseline InterceptOnly Regression Taskwise make_methods",
-    "planning": "Plan plan_of_study",
-    "splits": "EvaluationData Folds Job Protocol Split data_of_cohort data_of_study draw_splits "
-    "find_usable inner_folds",
-    "stream": "stream_study",
-    "visits": "",
-}
+_LATER = "visits", "stream", "splits", "planning", "external", "evaluation", "methods", "comparison"
 
 
 def __getattr__(name: str) -> object:
-    for home, names in _HOME.items():
-        if name == home or name in names.split():
-            module = import_module(f"{__name__}.{home}")
-            return module if name == home else getattr(module, name)
+    if name in _LATER:
+        return import_module(f"{__name__}.{name}")
+    for home in _LATER if name in __all__ else ():
+        module = import_module(f"{__name__}.{home}")
+        if hasattr(module, name):
+            return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -305,6 +305,11 @@ _PERSON = re.compile(
     r"|[peru]id|mrn|[gu]uid|column_1|unnamed_0"
 )
 _PLACE = re.compile(r"(site|cent(er|re)|clinic|hospital|family|school|practice|cluster)(_?id)?")
+_TIME = re.compile(
+    r"(visit|visite|time|zeit|wave|welle|month|monat|week|woche|year|jahr|day|tag|viscode|session)"
+    r"s?(_?(no|nr|num|number|nummer|since|point|after|code|id|from|in_study|baseline|bl).*)?"
+    r"|visit_(time|month|year|week|day)s?|follow_?up|fup"
+)
 _NUMBERED = re.compile(r"\d{3,}")  # 05 may be a count or a month
 
 _LEAST_GROUPS = 10  # fewer are too few for five folds
@@ -332,6 +337,17 @@ def names_place(column: str) -> bool:
     (True, True, False)
     """
     return bool(_PLACE.fullmatch(words_of(column)))
+
+
+def names_time(column: str) -> bool:
+    """Whether the name of a column is that of a visit, or of the time of one.
+
+    Examples
+    --------
+    >>> names_time("months since baseline"), names_time("Visit No."), names_time("age")
+    (True, True, False)
+    """
+    return bool(_TIME.fullmatch(words_of(column)))
 
 
 def is_numbered(cells: "pd.Series[Any]") -> bool:

@@ -94,10 +94,10 @@ class Encoder:
 
     def encode(self, table: Table) -> pd.DataFrame:
         """Features of a table, (N, D); columns it has beyond those needed are ignored."""
-        return pd.DataFrame(self.matrix(table), columns=pd.Index(self.features))
+        return pd.DataFrame(self.matrix(table), columns=pd.Index(self.features), copy=False)
 
     def matrix(self, table: Table) -> FloatArray:
-        """The same without names."""
+        """The same without names, column by column in memory."""
         known = set(table.columns)
         absent = [column.name for column in self.columns if column.name not in known]
         if absent:
@@ -105,16 +105,21 @@ class Encoder:
             hint = f"; did you mean {listed(sorted(map(str, meant)))}?" if meant else ""
             features = "feature" if len(absent) == 1 else "features"
             raise StudyError(f"{table.file} lacks the {features} {listed(absent, SHOWN)}{hint}")
-        return np.column_stack([self._encode(column, table) for column in self.columns])
+        rows, end = np.empty((len(self.features), len(table))), 0
+        for column in self.columns:
+            start, end = end, end + len(column.features)
+            self._encode(column, table, rows[start:end])
+        return rows.T
 
-    def _encode(self, column: EncodedColumn, table: Table) -> FloatArray:
+    def _encode(self, column: EncodedColumn, table: Table, rows: FloatArray) -> None:
+        """Write the features of a column, each a row."""
         if column.reference is None:
-            features = table.numbers(column.name, "feature")[:, None].copy()
-            missing = np.isnan(features[:, 0])
+            rows[0] = table.numbers(column.name, "feature")
+            missing = np.isnan(rows[0])
         else:
             text = table.text(column.name)
-            levels = np.array(column.levels, dtype=object)
-            features = (text.to_numpy(dtype=object)[:, None] == levels).astype(np.float64)
+            for row, level in zip(rows, column.levels, strict=False):
+                row[:] = text == level
             missing = ~text.isin([*column.levels, column.reference]).to_numpy()
         if self.missing == "error" and missing.any():
             raise StudyError(
@@ -130,8 +135,10 @@ class Encoder:
                 f"know ({listed(unseen)}); they are treated as missing",
                 stacklevel=4,
             )
-        features[missing] = column.means
-        return np.column_stack([features, missing]) if column.indicator else features
+        if column.indicator:
+            rows[-1] = missing
+        for row, mean in zip(rows, column.means, strict=False):
+            row[missing] = mean
 
 
 def learn_encoder(summaries: Iterable[columns.ColumnSummary], missing: str, file: str) -> Encoder:
@@ -208,7 +215,7 @@ def read_data(study: Study, path: Path | None = None) -> Table:
     r"""Read the table of a study, or another file in the same way.
 
     The codes for missing values are those of the study. So is the sheet, unless another file has
-    none.
+    none. The header of another file is looked for: it may have no title above it.
 
     Examples
     --------
@@ -233,7 +240,7 @@ def open_data(study: Study, path: Path | formats.TableFile | None = None) -> for
     return formats.TableFile(
         study.data_path if path is None else path,
         sheet=study.data.sheet if has_sheets else None,
-        header=study.data.header,
+        header=study.data.header if path is None else None,
         missing=[str(code) for code in study.data.missing],
         repairs={column.name: column.repair for column in study.columns},
     )

@@ -19,7 +19,7 @@ from deeptobit.app.study.measures import HeldOut, Predicted, covered
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import MixedTobitRegressor, TobitRegressor
 from deeptobit.estimators.inputs import limits_of, tail_share
-from deeptobit.likelihood import Predictive
+from deeptobit.estimators.resampling import EffectsRegressor
 
 _FARTHER = 1.25  # times the distance of nearly all rows, at which values together lie outside
 _MOST_DIRECTIONS = 20
@@ -157,8 +157,13 @@ def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
 # What features do to outcomes, in their units.
 
 _MOST_NUMBERS = 1_000_000  # predictions whose differences are averaged
-_MOST_WITH_INTERVALS = 300  # features; standard errors of more take minutes
 _MOST_FEATURES = 1000  # of a model whose score is not linear; beyond, effects are left out
+# What intervals are computed for; those of more take longer than half a minute.
+_MOST_WITH_INTERVALS = 300  # features
+_MOST_RESAMPLED = 10_000_000  # rows times features times outcomes
+_MOST_OF_MIXED = 400  # parameters
+_N_DRAWS, _N_SPLITS = 100, 5  # of the bootstrap
+_FEWEST_TO_SPLIT = 100  # rows; quarters of fewer say nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +187,16 @@ class Effects:
     high: FloatArray
 
 
-def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder) -> Effects:
+def learn_effects(
+    model: Any,
+    X: pd.DataFrame,
+    encoder: Encoder,
+    groups: NDArray[Any] | None = None,
+    n_jobs: int | None = None,
+) -> Effects:
     """Average effects over the rows of X, or over some of them where they are many.
+
+    ``groups`` are the people of the rows, which the intervals keep together.
 
     Examples
     --------
@@ -205,40 +218,69 @@ def learn_effects(model: Any, X: pd.DataFrame, encoder: Encoder) -> Effects:
         levels |= dict.fromkeys(range(own.start, own.stop), own)
         step[own] = step[end - column.indicator : end] = 1.0
         place = end
-    few = X.shape[1] <= _MOST_WITH_INTERVALS
-    if few and isinstance(model, TobitRegressor) and hasattr(model, "_trained"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what is not determined, whose interval is unknown
-            table = model.marginal_effects(X)
-        shape = len(model.target_names_), X.shape[1]
-        parts = (table[name].to_numpy().reshape(shape) for name in ("effect", "ci_low", "ci_high"))
-        return Effects(step, *(part * step for part in parts))
-    n_tasks = len(model.target_names_)
-    n_rows = int(np.clip(_MOST_NUMBERS // (n_tasks * X.shape[1]), 20, len(X)))
-    rows = X.iloc[:: -(-len(X) // n_rows)]
-    slope = _slope_of_scores(model, rows)
-    effect = np.full((n_tasks, X.shape[1]), np.nan)
+    n_tasks, n_features = len(model.target_names_), X.shape[1]
+    effect, slope = np.full((n_tasks, n_features), np.nan), _slope_of_scores(model, X)
     if slope is not None:
         effect = model.coef_ * slope[:, None] * step
-    elif X.shape[1] <= _MOST_FEATURES:
-        for feature in range(X.shape[1]):
+    elif n_features <= _MOST_FEATURES:
+        n_rows = int(np.clip(_MOST_NUMBERS // effect.size, 20, len(X)))
+        rows = X.iloc[:: -(-len(X) // n_rows)]
+        for feature in range(n_features):
             effect[:, feature] = _difference(model, rows, feature, levels.get(feature), step)
-    unknown = np.full_like(effect, np.nan)
-    return Effects(step, effect, unknown, unknown)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what is not determined, whose interval is unknown
+        reach = _half_widths(model, X, slope, groups, n_jobs) * step
+    return Effects(step, effect, effect - reach, effect + reach)
+
+
+def _half_widths(
+    model: Any,
+    X: pd.DataFrame,
+    slope: FloatArray | None,
+    groups: NDArray[Any] | None,
+    n_jobs: int | None,
+) -> FloatArray:
+    """Half of the 95 % intervals of effects per unit, (T, D); NaN where they take too long.
+
+    Those of a mixed model come from the standard errors of its coefficients, the slope of E[y|x] by
+    the score being taken as known.
+    """
+    pairs, factor = pd.MultiIndex.from_product([model.target_names_, X.columns]), np.ones(1)
+    if isinstance(model, TobitRegressor) and X.shape[1] <= _MOST_WITH_INTERVALS:
+        table = model.marginal_effects(X)
+    elif can_resample(model, X):
+        rows = X.iloc[:: -(-len(X) // _MOST_ROWS)]
+        table = model.marginal_effects(rows, groups=groups, n_boot=_N_DRAWS, n_jobs=n_jobs)
+    elif isinstance(model, MixedTobitRegressor) and slope is not None and _is_small(model):
+        table, factor = model.summary(), slope
+    else:
+        table = pd.DataFrame(columns=["ci_low", "ci_high"], dtype=np.float64)
+    ends = table[["ci_low", "ci_high"]].reindex(pairs).to_numpy()
+    return np.asarray(0.5 * (ends[:, 1] - ends[:, 0]).reshape(-1, X.shape[1]) * factor[:, None])
+
+
+def can_resample(model: Any, X: pd.DataFrame) -> bool:
+    """Whether fits to other rows are quick, and the rows of the fit in memory."""
+    return (
+        isinstance(model, EffectsRegressor)
+        and hasattr(model, "_trained")
+        and X.shape[1] <= _MOST_WITH_INTERVALS
+        and X.size * len(model.target_names_) <= _MOST_RESAMPLED
+    )
+
+
+def _is_small(model: MixedTobitRegressor) -> bool:
+    return hasattr(model, "_trained") and model._trained.n_parameters <= _MOST_OF_MIXED
 
 
 def _slope_of_scores(model: Any, rows: pd.DataFrame) -> FloatArray | None:
-    """Average slope of E[y|x] by the score, (T,); None if the score is not linear in x.
-
-    None too of a mixed model: people differ by more than its σ.
-    """
-    if not hasattr(model, "coef_") or isinstance(model, MixedTobitRegressor):
+    """Average slope of E[y|x] by the score, (T,); None if the score is not linear in x."""
+    if not hasattr(model, "coef_"):
         return None
-    score = model.predict(rows, kind="latent").reshape(len(rows), -1)
+    y = model._predictive(rows, None, None)
     linear = rows.to_numpy(dtype=np.float64) @ model.coef_.T + model.intercept_
-    if not np.allclose(score, linear, rtol=1e-6, atol=1e-6 * float(model.sigma_.min())):
+    if not np.allclose(y.latent, linear, rtol=1e-6, atol=1e-6 * float(model.sigma_.min())):
         return None
-    y = Predictive(model.noise_, score, model.sigma_, model.lower_, model.upper_)
     return np.asarray(y.mean_slopes()[0].mean(axis=0))
 
 
@@ -257,6 +299,32 @@ def _difference(
         table = pd.DataFrame(moved, columns=rows.columns)
         means.append(model.predict(table).reshape(len(rows), -1).mean(axis=0))
     return np.asarray(means[1] - means[0])
+
+
+# Directions that outcomes share.
+
+
+def stable_loadings(
+    model: Any,
+    X: pd.DataFrame,
+    groups: NDArray[Any] | None = None,
+    n_jobs: int | None = None,
+) -> BoolArray | None:
+    """Which loadings of the features on shared directions would keep their sign, (D, R).
+
+    Those of the first layer, in another sample of this size. None where that is not known: trees
+    stay as they were grown, and refits of large models take too long.
+    """
+    if not can_resample(model, X) or hasattr(model, "trees_") or len(X) < _FEWEST_TO_SPLIT:
+        return None
+    options: Any = {"n_boot": _N_DRAWS, "n_splits": _N_SPLITS, "groups": groups, "n_jobs": n_jobs}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of quarters of the rows
+        try:
+            found = model.subspace_stability(0, **options)
+        except ValueError:  # no feature has an effect, or a quarter of the rows cannot be fitted
+            return None
+    return np.asarray(found.stable().reindex(list(map(str, X.columns))).to_numpy(dtype=np.bool_))
 
 
 # Parts of the rows.

@@ -6,11 +6,12 @@ from datetime import date
 import numpy as np
 import pandas as pd
 
+from deeptobit.app.study.columns import named_columns
 from deeptobit.app.study.data import read_targets
 from deeptobit.app.study.doctor import Finding
 from deeptobit.app.study.fitted import FittedStudy, predict_rows
 from deeptobit.app.study.measures import MEASURES, measure
-from deeptobit.app.study.tables import StudyError, Table
+from deeptobit.app.study.tables import StudyError, Table, did_you_mean
 from deeptobit.estimators.base import fit_recalibration
 
 _FAR = 3.0  # standard deviations from the training mean
@@ -62,6 +63,10 @@ class ExternalValidation:
 def validate(fitted: FittedStudy, table: Table) -> ExternalValidation:
     """Predict the outcomes of a table, compare, and estimate what would put the model right."""
     X = fitted.encoder.encode(table)
+    for where, name in named_columns(fitted.study).items():
+        if where[0] == "targets" and name not in table.columns:
+            hint = did_you_mean(name, table.columns)
+            raise StudyError(f"{table.file} lacks the column {name!r} of the outcomes{hint}")
     targets = read_targets(fitted.study, table)
     if not len(targets) or targets.missing.all():
         raise StudyError(f"{table.file} has no outcome to compare predictions with")

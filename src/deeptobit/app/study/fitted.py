@@ -20,19 +20,12 @@ from deeptobit.app.study.effects import Effects, FeatureRanges, Subgroups
 from deeptobit.app.study.formats import KINDS
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.tables import StudyError, Table
-from deeptobit.arrays import FloatArray, listed
+from deeptobit.arrays import BoolArray, FloatArray, listed
+from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files.values import Packer, Unpacker, by_fields
 from deeptobit.likelihood import Predictive
 from deeptobit.targets import CensoredTargets
-
-StudyModel = (
-    estimators.AutoTobitRegressor
-    | estimators.SubspaceNetworkCV
-    | estimators.SubspaceNetworkRegressor
-    | estimators.TobitRegressor
-    | estimators.MixedTobitRegressor
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +61,11 @@ class FittedStudy:
         Held-out errors in parts of the rows.
     forecasts : list of dict
         Errors of forecasts by horizon, of a mixed model.
+    stable : array of shape (D, R) or None
+        Which loadings of the shared directions would keep their sign in another sample.
     """
 
-    model: StudyModel
+    model: CensoredRegressor
     encoder: Encoder
     name: str
     text: str
@@ -83,6 +78,7 @@ class FittedStudy:
     effects: Effects | None = None
     subgroups: Subgroups | None = None
     forecasts: Sequence[dict[str, float]] = ()
+    stable: BoolArray | None = None
 
     @cached_property
     def study(self) -> Study:
@@ -197,7 +193,7 @@ def load_fitted(path: Path | str) -> FittedStudy:
 
 
 def predict_rows(
-    model: StudyModel,
+    model: CensoredRegressor,
     X: pd.DataFrame,
     lower: FloatArray,
     upper: FloatArray,

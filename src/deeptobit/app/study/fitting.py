@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.utils.validation import has_fit_parameter
 
 from deeptobit import auto, estimators
 from deeptobit.app.study import config
@@ -18,11 +19,12 @@ from deeptobit.app.study.columns import FEWEST
 from deeptobit.app.study.config import Study
 from deeptobit.app.study.data import Encoder, StudyData, check_enough, task_bounds
 from deeptobit.app.study.doctor import Finding, diagnose
-from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts
-from deeptobit.app.study.fitted import FittedStudy, StudyModel, predict_rows
+from deeptobit.app.study.effects import learn_effects, learn_ranges, measure_parts, stable_loadings
+from deeptobit.app.study.fitted import FittedStudy, predict_rows
 from deeptobit.app.study.measures import HeldOut
 from deeptobit.app.study.tables import StudyError
 from deeptobit.arrays import FloatArray
+from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task, with_one_spread
 from deeptobit.runtime import one_blas_thread
 from deeptobit.targets import CensoredTargets
@@ -31,20 +33,28 @@ from deeptobit.targets import CensoredTargets
 
 
 def fit_rows(
-    model: StudyModel, data: StudyData, time: FloatArray | None = None, rows: Any = slice(None)
+    model: CensoredRegressor,
+    data: StudyData,
+    time: FloatArray | None = None,
+    rows: Any = slice(None),
 ) -> None:
     """Fit a model to some rows of the data, on one core."""
-    options: dict[str, Any] = {"groups": None if data.groups is None else data.groups[rows]}
-    if isinstance(model, estimators.MixedTobitRegressor):
-        options["time"] = None if time is None else time[rows]
-    elif not isinstance(model, estimators.AutoTobitRegressor | estimators.SubspaceNetworkCV):
-        options = {}
+    given = {"groups": data.groups, "time": time}
+    options: dict[str, Any] = {
+        name: values[rows]
+        for name, values in given.items()
+        if values is not None and has_fit_parameter(model, name)
+    }
     with one_blas_thread():
         model.fit(data.X.iloc[rows], data.targets[rows], **options)
 
 
 def predict_fold(
-    model: StudyModel, data: StudyData, time: FloatArray | None, fold: auto.Fold, coverage: float
+    model: CensoredRegressor,
+    data: StudyData,
+    time: FloatArray | None,
+    fold: auto.Fold,
+    coverage: float,
 ) -> tuple[HeldOut, pd.DataFrame | None]:
     """Fit the model and the null model outside a fold, and predict the rows inside.
 
@@ -66,7 +76,7 @@ def predict_fold(
 
 
 def predict_test_rows(
-    model: StudyModel,
+    model: CensoredRegressor,
     X: pd.DataFrame,
     targets: CensoredTargets,
     training: CensoredTargets,
@@ -76,7 +86,7 @@ def predict_test_rows(
     """Predictions of a fitted model, and of the null model of its training rows."""
     predictive = predict_rows(model, X, targets.lower_bounds, targets.upper_bounds, groups)
     stages = [predictive.mean()]
-    if not isinstance(model, estimators.TobitRegressor | estimators.MixedTobitRegressor):
+    if hasattr(model, "staged_predict"):
         by_row: dict[str, Any] = {"lower": targets.entry_lower, "upper": targets.entry_upper}
         stages = list(model.staged_predict(X, **by_row))
     with warnings.catch_warnings():
@@ -313,14 +323,18 @@ def fit_study(
     seconds = perf_counter() - started
     tested = np.sort(np.concatenate([fold.test for fold in folds]))
     labels = None if groups is None else (str(study.data.group), groups[tested])
-    fitted = describe_fit(
-        study, model, data.encoder, data.X, held_out, (*findings, *too_good(held_out), *warned)
-    )
-    return replace(
-        fitted,
-        n_groups=None if groups is None else len(set(groups)),
-        facts=fitted.facts | {"folds": str(len(folds)), "seconds": f"{seconds:.1f}"},
+    return describe_fit(
+        study,
+        model,
+        data.encoder,
+        data.X,
+        held_out,
+        groups,
+        n_jobs,
+        findings=(*findings, *too_good(held_out), *warned),
+        facts={"folds": str(len(folds)), "seconds": f"{seconds:.1f}"},
         n_rows=len(data.targets),
+        n_groups=None if groups is None else len(set(groups)),
         subgroups=measure_parts(held_out, data.X.iloc[tested], data.encoder, labels),
         forecasts=forecasts,
     )
@@ -328,34 +342,39 @@ def fit_study(
 
 def describe_fit(
     study: Study,
-    model: StudyModel,
+    model: CensoredRegressor,
     encoder: Encoder,
     X: pd.DataFrame,
     held_out: HeldOut,
-    findings: Iterable[Finding],
+    groups: NDArray[Any] | None = None,
+    n_jobs: int | None = None,
+    *,
+    facts: dict[str, str],
+    **about: Any,
 ) -> FittedStudy:
     """A fitted model with its settings and versions, and where the features lie and what they do.
 
-    ``X`` are rows to learn the latter from.
+    ``X`` are rows to learn the latter from, those of the fit if it was in memory, with their
+    ``groups``; ``about`` are the other attributes of the fitted study.
     """
+    versions = config.versions() | {"seed": str(study.model.seed), "date": str(date.today())}
     return FittedStudy(
         model=model,
         encoder=encoder,
         name=study.source.path.stem,
         text=config.settings_text(study),
         held_out=held_out,
-        findings=tuple(findings),
-        n_groups=None,
-        facts=config.versions() | {"seed": str(study.model.seed), "date": str(date.today())},
-        n_rows=len(X),
+        facts=versions | facts,
         ranges=learn_ranges(X, encoder),
-        effects=learn_effects(model, X, encoder),
+        effects=learn_effects(model, X, encoder, groups, n_jobs),
+        stable=stable_loadings(model, X, groups, n_jobs),
+        **about,
     )
 
 
 def _fit_all(
     study: Study, data: StudyData, n_jobs: int | None, progress: Progress
-) -> tuple[StudyModel, list[Finding], list[auto.Fold], HeldOut, list[dict[str, float]]]:
+) -> tuple[CensoredRegressor, list[Finding], list[auto.Fold], HeldOut, list[dict[str, float]]]:
     """The model of all rows, its warnings, the folds, their predictions, and errors by horizon."""
     groups, n_rows, time = data.groups, len(data.X), None
     mixed = isinstance(study.model, config.MixedSettings)
@@ -368,7 +387,9 @@ def _fit_all(
         n_folds = _count_folds(study, groups, n_rows)
         folds = list(auto.make_folds(n_rows, n_folds, groups, study.model.seed))
 
-    def make(labels: NDArray[Any] | None, n_rows: int, n_jobs: int | None = None) -> StudyModel:
+    def make(
+        labels: NDArray[Any] | None, n_rows: int, n_jobs: int | None = None
+    ) -> CensoredRegressor:
         if mixed:
             return visits.make_mixed(study)
         # One held-out part is enough to choose by where rows are many.

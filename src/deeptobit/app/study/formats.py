@@ -179,7 +179,7 @@ class TableFile:
             if sheet is not None and sheet not in names:
                 raise StudyError(f"{self.file} has no sheet {sheet!r}; it has {listed(names)}")
             rows = rows_of(sheet or names[0])
-            if sheet is None and not _is_table(rows):
+            if sheet is None and len(names) > 1 and not _is_table(rows):
                 sheets = {name: rows_of(name) for name in names}
                 largest = max(names, key=lambda name: len(sheets[name]))
                 if largest != names[0] and _is_table(sheets[largest]):
@@ -485,6 +485,9 @@ def _is_filled(cell: Cell) -> bool:
 
 def _typed(cells: Sequence[Cell]) -> Any:
     """A column of numbers, of true and false, or of text; blank cells are missing."""
+    kinds = {*map(type, cells)}
+    if kinds <= {float, int} and kinds:
+        return np.array(cells, dtype=np.float64)
     kinds = {type(cell) for cell in cells if cell != ""}
     if kinds <= {float, int} and kinds:
         return np.array([np.nan if cell == "" else cell for cell in cells], dtype=np.float64)

@@ -115,7 +115,7 @@ def _check_names(names: list[str], data: Sequence[Sequence[str]], file: str, hea
     """Refuse a header that is blank above most columns, or that is a row of data."""
     used = [at for at in range(len(names)) if any(row[at] for row in data)]
     blank = [at for at in used if not names[at]]
-    say = "[data] header = 3 in the study file names the row of names, and sheet the sheet"
+    say = "say in the study file which row has the names, as [data] header = 3 (and which sheet)"
     if len(used) > 1 and len(blank) > 0.5 * len(used):
         raise StudyError(
             f"{file}: row {header + 1} names {len(used) - len(blank)} of {len(used)} columns; {say}"
@@ -125,7 +125,7 @@ def _check_names(names: list[str], data: Sequence[Sequence[str]], file: str, hea
     if len(numbers) > 1 and len(numbers) > 0.6 * len(names) and unlike:
         raise StudyError(
             f"{file}: row {header + 1} holds numbers ({listed(numbers, 3)}), and no names of "
-            f"columns; add a row of names, or {say}"
+            f"columns; add a row of names, or if there is one {say}"
         )
 
 

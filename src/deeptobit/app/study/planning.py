@@ -13,7 +13,7 @@ from deeptobit.estimators import TobitRegressor
 from deeptobit.exceptions import CensoringWarning
 from deeptobit.likelihood import Gaussian, Noise, Predictive, of_task
 
-_REPEATS = 50  # outcomes simulated over the same people, and fitted together
+_REPEATS = 10  # outcomes simulated over the same people, and fitted together
 _ROUNDS = 8
 _FIRST, _FEWEST, _MOST = 100, 10, 10**5  # people
 _MANY = 2000
@@ -59,8 +59,7 @@ class Plan:
 
         ``at_lower`` and ``at_upper`` are the shares of outcomes at the bounds.
         """
-        scores = norm.ppf((np.arange(n_people) + 0.5) / n_people)
-        z, rest = (rng.permutation(scores / scores.std()) for _ in range(2))
+        z, rest = rng.normal(size=(2, n_people))
         rest = self.correlation * z + np.sqrt(1.0 - self.correlation**2) * rest
         X = np.column_stack([z, rest]) if self.others > 0.0 else z[:, None]
         latent = self.mean + X @ np.array([self.effect, self.others])[: X.shape[1]]
@@ -100,7 +99,7 @@ class Plan:
         --------
         >>> plan = Plan(effect=1.0, mean=27.0, sigma=3.0, upper=30.0)
         >>> int(plan.search(power=0.8, n_repeats=200)["people"].iloc[-1]) // 10
-        7
+        8
         """
         if (power is None) == (width is None):
             raise StudyError("ask for a power or for a width, not both")

@@ -29,9 +29,6 @@ class ProposedTarget(NamedTuple):
     certain: bool = True
 
 
-_TIME = re.compile(r"(visit_)?(time|months?|years?|weeks?|days?)(_(since|from)_.*)?|follow_?up|fup")
-
-
 @dataclass(frozen=True)
 class Proposal:
     """The part of every column.
@@ -69,15 +66,19 @@ def inspect_table(table: Table) -> Proposal:
 
 
 def _when(table: Table, group: str | None, numbers: list[str]) -> str | None:
-    """The time of a visit: a number by its name, which differs between rows of one person."""
+    """The time of a visit: a number by its name, which differs between rows of one person.
+
+    Of several, that with the most values: months rather than the number of the visit.
+    """
     if group is None or not columns.names_person(group):
         return None
-    for name in numbers:
-        if _TIME.fullmatch(columns.words_of(name)):
-            spread = table.text(name).groupby(table.text(group)).nunique()
-            if float((spread > 1).mean()) > 0.5:
-                return name
-    return None
+    people = table.text(group)
+    rank = {
+        name: (table.text(name).nunique(), "visit" not in columns.words_of(name))
+        for name in filter(columns.names_time, numbers)
+        if (table.text(name).groupby(people).nunique() > 1).mean() > 0.5
+    }
+    return max(rank, key=lambda name: rank[name], default=None)
 
 
 def _who(table: Table, kinds: dict[str, columns.Kind]) -> tuple[str | None, str | None]:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from deeptobit.scale import Block, LocalSource
 from deeptobit.targets import CensoredTargets
 
 _MOST_CELLS = 2**21  # of a chunk, once encoded: 16 MB
-_MOST_ROWS, _FEWEST_ROWS = 16_384, 256
+_MOST_ROWS, _FEWEST_ROWS = 8192, 256
 
 Passes = Callable[[int, int, int], None]
 """Called with the number of the pass over the rows, how many are read, and of how many."""
@@ -184,7 +184,7 @@ def read_first_pass(
 
 MOST_HELD_OUT = 10_000  # held-out rows: R² is then known to about 0.01
 _SHARE = 0.1  # of rows or groups, at most
-_STEP = 2**20  # rows that are hashed at a time
+_STEP = 2**16  # rows that are hashed at a time
 
 
 @dataclass(frozen=True)
@@ -389,8 +389,6 @@ def stream_study(
     tested = predict_test_rows(network, X, targets, training, study.evaluation.coverage)
     sample = data.StudyData(X, targets, None, encoder, Table(X, table.file, np.arange(len(X))))
     found = doctor.diagnose(study, sample, ("bound", "collinear"))
-    findings = (*found, *as_findings(caught))
-    fitted = describe_fit(study, network, encoder, X, tested, findings)
     history = network.history_
     facts = {
         "solver": f"{history['solver']}: {history['reason']}",
@@ -398,10 +396,15 @@ def stream_study(
         "rows per second": f"{table.n_passes * table.n_rows / seconds:,.0f}",
         "seconds": f"{seconds:.1f}",
     }
-    return replace(
-        fitted,
-        n_groups=None if groups is None else groups.n_groups,
-        facts=fitted.facts | facts,
+    return describe_fit(
+        study,
+        network,
+        encoder,
+        X,
+        tested,
+        findings=(*found, *as_findings(caught)),
+        facts=facts,
         n_rows=table.n_rows,
+        n_groups=None if groups is None else groups.n_groups,
         subgroups=measure_parts(tested, X, encoder),
     )

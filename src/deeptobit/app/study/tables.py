@@ -389,8 +389,13 @@ def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns=quoted)
 
 
-def write_table(table: pd.DataFrame, path: Path, dialect: Dialect | None = None) -> None:
+def write_table(
+    table: pd.DataFrame, path: Path, dialect: Dialect | None = None, *, raw: bool = True
+) -> None:
     r"""Write a table without its index, in the format of the suffix.
+
+    If not ``raw``, text that a spreadsheet would run as a formula gets a quote before it in a text
+    file.
 
     Examples
     --------
@@ -406,6 +411,7 @@ def write_table(table: pd.DataFrame, path: Path, dialect: Dialect | None = None)
     kind = path.suffix.lower()
     if kind == ".csv":
         separator, decimal, encoding = dialect or Dialect()
+        table = table if raw else without_formulas(table)
         text = table.to_csv(index=False, lineterminator="\n", sep=separator, decimal=decimal)
         content: str | bytes = text.encode(encoding, errors="replace")
     elif kind == ".parquet":

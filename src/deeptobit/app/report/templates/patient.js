@@ -242,8 +242,12 @@ function drawFan(task, times, forecasts, seen, now) {
   const {lower, upper} = forecasts[0][task].outcome, ends = forecasts.map((each) => each[task].intervals.at(-1));
   const known = seen.filter(({values}) => values[task] !== null).map(({time, values}) => [time, values[task]]);
   const heights = [...ends.flat(), ...known.map(([, y]) => y)];
-  const from = Number.isFinite(lower) ? lower : Math.min(...heights), to = Number.isFinite(upper) ? upper : Math.max(...heights);
-  const across = (time) => (12 + (WIDTH - 24) * (time - times[0]) / (times.at(-1) - times[0])).toFixed(1);
+  // The part of the scale that the person is in, in round numbers.
+  const lowest = Math.min(...heights), highest = Math.max(...heights);
+  const round = 10 ** Math.floor(Math.log10(Math.max(highest - lowest, 1e-9)));
+  const from = Math.max(Math.floor(lowest / round) * round, Number.isFinite(lower) ? lower : -Infinity);
+  const to = Math.max(Math.min(Math.ceil(highest / round) * round, Number.isFinite(upper) ? upper : Infinity), from + round / 10);
+  const across = (time) => (40 + (WIDTH - 52) * (time - times[0]) / (times.at(-1) - times[0])).toFixed(1);
   const up = (y) => (BASE - (BASE - TOP) * (Math.min(Math.max(y, from), to) - from) / (to - from)).toFixed(1);
   const point = (time, y) => `${across(time)} ${up(y)}`;
   const band = (k) => {
@@ -253,8 +257,8 @@ function drawFan(task, times, forecasts, seen, now) {
   };
   const mean = forecasts.map((each, n) => point(times[n], each[task].mean));
   const dots = known.map(([time, y]) => `<circle class="visit" cx="${across(time)}" cy="${up(y)}" r="3.5"/>`);
-  const labels = `<text x="4" y="${HEIGHT - 8}">${short(times[0], 3)}</text><text x="${WIDTH - 4}" y="${HEIGHT - 8}" text-anchor="end">${short(times.at(-1), 3)}</text><text x="${WIDTH / 2}" y="${HEIGHT - 8}" text-anchor="middle"></text>`;
-  const svg = `<svg viewBox="0 0 ${WIDTH} ${HEIGHT - 4}" role="img">${coverages.map((_, k) => band(k)).reverse().join("")}<path class="line" d="M${mean.join("L")}"/><path class="axis" d="M4 ${BASE}H${WIDTH - 4}M${across(now)} ${TOP}V${BASE}"/>${dots.join("")}${labels}</svg>`;
+  const labels = `<text x="4" y="${TOP + 8}">${short(to, 4)}</text><text x="4" y="${BASE - 3}">${short(from, 4)}</text><text x="40" y="${HEIGHT - 8}">${short(times[0], 3)}</text><text x="${WIDTH - 4}" y="${HEIGHT - 8}" text-anchor="end">${short(times.at(-1), 3)}</text><text x="${WIDTH / 2}" y="${HEIGHT - 8}" text-anchor="middle"></text>`;
+  const svg = `<svg viewBox="0 0 ${WIDTH} ${HEIGHT - 4}" role="img">${coverages.map((_, k) => band(k)).reverse().join("")}<path class="line" d="M${mean.join("L")}"/><path class="axis" d="M36 ${TOP}V${BASE}H${WIDTH - 4}M${across(now)} ${TOP}V${BASE}"/>${dots.join("")}${labels}</svg>`;
   const {fan} = cards[task];
   fan.innerHTML = svg;
   fan.querySelector("text:last-child").textContent = visits.name;

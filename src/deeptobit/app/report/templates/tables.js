@@ -70,8 +70,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
     const rows = [...body.rows].map((row) => [...row.cells].map((one) => (one.firstChild?.nodeValue ?? one.textContent).trim().replace(/\u2212/g, "-")));
     save(`${table.id}.csv`, [names, ...rows].map((row) => row.map(cell).join(",")).join("\r\n"), "text/csv");
   });
+  const find = make("label", {hidden: body.rows.length < 6}, "Filter ", filter);
   document.querySelector(`.tools[data-for="${table.id}"]`)?.append(
-    make("label", {}, "Filter ", filter), make("label", {className: "narrow-only"}, "Sort by ", order), csv);
+    find, make("label", {className: "narrow-only"}, "Sort by ", order), csv);
   show();
 }
 

@@ -1,6 +1,5 @@
 """Columns as features, targets and groups: no measurement, too good to be true, or of whom."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -28,7 +27,8 @@ _DIGITS = 10  # of the number of different rows that there could be; with fewer,
 )
 def find_useless(case: Case) -> Iterator[Finding]:
     """A feature of dates, free text, numbers that cannot be read, or without any value."""
-    for name in case.features:
+    refused = isinstance(case.data, StudyError)  # otherwise every column has become a feature
+    for name in case.features if refused else ():
         summary = columns.summarise_column(case.table, name, declared=name in case.categorical)
         why = why_useless(summary, columns.number_format(case.table, name))
         if why and not words_of(case.table, name):
@@ -172,7 +172,8 @@ def find_rank(case: Case) -> Iterator[Finding]:
     settings = case.study.model
     most = min(len(case.study.targets), case.built.X.shape[1])
     if isinstance(settings, NetworkSettings) and settings.ranks and max(settings.ranks) > most:
-        yield Finding("warning", "ranks", f"ranks up to {max(settings.ranks)} for at most {most}")
+        message = f"go up to {max(settings.ranks)}, but targets and features allow {most} at most"
+        yield Finding("warning", "ranks", message)
 
 
 @rule(
@@ -204,14 +205,15 @@ def _same_rows(case: Case) -> BoolArray:
     X, targets = case.built.X, case.built.targets
     if sum(np.log10(max(len(found), 1)) for found in case.numbers.values()) < _DIGITS:
         return np.zeros(len(X), dtype=np.bool_)
-    cells = pd.DataFrame(np.column_stack([X.to_numpy(dtype=np.float64), targets.values]))
-    hashes = pd.util.hash_pandas_object(cells, index=False)  # of 64 bits, and no two by chance
-    return np.asarray(hashes.duplicated())
+    parts = X, pd.DataFrame(targets.values)
+    # Hashes are of 64 bits, and no two are equal by chance.
+    hashes = [pd.util.hash_pandas_object(part, index=False).to_numpy() for part in parts]
+    return np.asarray(pd.DataFrame(np.column_stack(hashes)).duplicated())
 
 
 # Features that tell the outcome, and features that tell each other.
 
-_MOST_ROWS = 10_000  # that correlations are computed from
+_MOST_ROWS = 5000  # that correlations are computed from
 _NEAR = 0.98  # correlation, or held-out R²
 _FEWEST = 10  # rows
 
@@ -284,46 +286,56 @@ def _sums(case: Case, copies: set[str], rows: slice) -> Iterator[Finding]:
         return
     columns = np.array(list(owner.values()), dtype=object)
     X = _standardised(data.X[list(owner)].to_numpy(dtype=np.float64)[rows])
-    for target, y in zip(case.study.targets, data.targets.values[rows].T, strict=True):
-        used, at = ~np.isnan(y), np.arange(len(columns))
-        share, slopes, names = 0.0, np.zeros(0), list[str]()
-        # All features, then twice those that count, where none of their cells is blank.
-        for attempt in range(3):
-            if attempt:
+    Y = data.targets.values[rows]
+    patterns, member = np.unique(~np.isnan(Y), axis=1, return_inverse=True)
+    for number, known in enumerate(patterns.T):  # targets of the same rows share products
+        tasks = np.flatnonzero(member == number)
+        first = _held_out(X[known], Y[np.ix_(known, tasks)])
+        for task, share, slopes in zip(tasks.tolist(), *first, strict=True):
+            at, names = np.arange(len(columns)), list[str]()
+            for _ in range(2):  # those that count, twice, where none of their cells is blank
+                if share < _SUGGESTIVE:
+                    break
                 at = at[np.abs(slopes) > _SHARE * np.abs(slopes).max()]
                 names = list(dict.fromkeys(columns[at]))
                 cells = (case.values(name)[rows] for name in names)
                 complete = [~np.isnan(found) for found in cells if not np.isnan(found).all()]
-                used = np.logical_and.reduce([~np.isnan(y), *complete])
-            if used.sum() < 2 * _FEWEST or np.ptp(y[used]) == 0.0:
-                break
-            share, slopes = _held_out(X[np.ix_(used, at)], y[used])
-            if share < _SUGGESTIVE:
-                break
-        if share > _NEAR:
-            yield Finding(
-                "error",
-                names[0] if len(names) == 1 else target.name,
-                f"features predict the target {target.name!r} nearly without error (held-out R² "
-                f"{share:.3f} of a straight line): {listed(names, SHOWN)}",
-                evidence="is it their sum or mean?" if len(names) > 1 else "",
-                edits=exclude(names),
-            )
+                used = np.logical_and.reduce([known, *complete])
+                if used.sum() < 2 * _FEWEST:
+                    break
+                (share,), (slopes,) = _held_out(X[np.ix_(used, at)], Y[used, task : task + 1])
+            if share > _NEAR:
+                target = case.study.targets[task].name
+                yield Finding(
+                    "error",
+                    names[0] if len(names) == 1 else target,
+                    f"features predict the target {target!r} nearly without error (held-out R² "
+                    f"{share:.3f} of a straight line): {listed(names, SHOWN)}",
+                    evidence="is it their sum or mean?" if len(names) > 1 else "",
+                    edits=exclude(names),
+                )
 
 
-def _held_out(X: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
-    """Held-out R² of least squares with a slight ridge, and the slopes of all rows, (D,)."""
-    y = y - y.mean()
-    folds = [np.arange(len(y)) % _FOLDS == k for k in range(_FOLDS)]
+def _held_out(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Held-out R² of least squares with a slight ridge, (T,), and slopes of all rows, (T, D).
+
+    R² is 0 where rows are too few, or all values the same.
+    """
+    shares, slopes = np.zeros(Y.shape[1]), np.zeros((Y.shape[1], X.shape[1]))
+    if len(Y) < 2 * _FEWEST:
+        return shares, slopes
+    Y = Y - Y.mean(axis=0)
+    folds = [np.arange(len(Y)) % _FOLDS == k for k in range(_FOLDS)]
     grams = [X[fold].T @ X[fold] for fold in folds]
-    products = [X[fold].T @ y[fold] for fold in folds]
-    gram = np.sum(grams, axis=0) + 1e-6 * len(y) * np.eye(X.shape[1])
+    products = [X[fold].T @ Y[fold] for fold in folds]
+    gram = np.sum(grams, axis=0) + 1e-6 * len(Y) * np.eye(X.shape[1])
     product = np.sum(products, axis=0)
-    error = 0.0
     for fold, own_gram, own_product in zip(folds, grams, products, strict=True):
-        slopes = np.linalg.solve(gram - own_gram, product - own_product)
-        error += float(np.square(y[fold] - X[fold] @ slopes).sum())
-    return 1.0 - error / float(np.square(y).sum()), np.linalg.solve(gram, product)
+        errors = Y[fold] - X[fold] @ np.linalg.solve(gram - own_gram, product - own_product)
+        shares += np.square(errors).sum(axis=0)
+    varies, total = np.ptp(Y, axis=0) > 0.0, np.square(Y).sum(axis=0)
+    shares = np.where(varies, 1.0 - shares / np.where(varies, total, 1.0), 0.0)
+    return shares, np.linalg.solve(gram, product).T
 
 
 # Collinear features.
@@ -373,7 +385,8 @@ def find_collinear(case: Case) -> Iterator[Finding]:
         return
     pairs, dependent = dependences(X)
     whole = {column.name for column in encoder.columns}  # a category is no column
-    for first, second, value in pairs[:SHOWN]:
+    for *pair, value in pairs[:SHOWN]:
+        first, second = sorted(pair, key=lambda name: name != case.study.data.time)  # time stays
         edits = exclude([second]) if second in whole else ()
         message = f"correlation {value:g} with {first!r}; exclude one"
         yield Finding("warning", second, message, edits=edits)
@@ -386,11 +399,6 @@ def find_collinear(case: Case) -> Iterator[Finding]:
 
 
 # Who the rows are: people with several rows, sites, visits, and rows that were left out.
-
-_TIME = re.compile(
-    r"(visit|visite|time|zeit|wave|welle|month|monat|week|woche|year|jahr|day|tag|viscode|session)"
-    r"s?(_?(no|nr|num|number|nummer|since|point|after|code|id|from|in_study|baseline|bl).*)?"
-)
 
 
 @rule(
@@ -458,7 +466,7 @@ def find_time(case: Case) -> Iterator[Finding]:
     named = [name for name in table.columns if columns.names_person(name)]
     people = [name for name in named if name == group or columns.repeats(table.text(name))]
     for name in table.columns if people else ():
-        if _TIME.fullmatch(columns.words_of(name)) and table.text(name).nunique() > 1:
+        if columns.names_time(name) and table.text(name).nunique() > 1:
             is_auto = case.study.model.kind == "auto"
             edits = (Edit(("model",), "kind", "mixed"),) if is_auto else ()
             message = f"is the visit or time of people with several rows ({people[0]!r})"

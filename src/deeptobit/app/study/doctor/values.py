@@ -120,7 +120,7 @@ def find_outside(case: Case) -> Iterator[Finding]:
         yield Finding(
             "error" if name in case.targets else "warning",
             name,
-            f"{'a few' if few else 'many'} values beyond {lower:g} to {upper:g}",
+            f"has {'a few' if few else 'many'} values beyond {lower:g} to {upper:g}",
             evidence=f"{beyond.n} of {rest.n} values: {case.cells(name, beyond.values)}",
             edits=as_missing(beyond.values.tolist(), [name]) if few else (),
         )
