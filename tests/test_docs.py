@@ -262,3 +262,12 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(
     assert find_cut(tmp_path) == []
     for sheet in tmp_path.rglob("*.css"):
         assert re.findall(r"url\([\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")) == []
+
+
+def test_the_files_that_the_standards_name_exist() -> None:
+    text = (ROOT / "docs" / "standards.md").read_text()
+    named = re.findall(r"`([\w/.-]+/[\w.-]+\.\w+|[A-Z]+\.\w+)`", text)
+    assert len(named) > 40
+    assert not [name for name in named if not (ROOT / name).exists()]
+    for part, most in enumerate((4, 4, 3, 18, 0, 3, 4), 1):
+        assert all(f"| RE{part}.{item} |" in text for item in range(most + 1))

@@ -395,7 +395,8 @@ def open_workbook(path: Path) -> Iterator[Any]:
     what = "an OpenDocument" if path.suffix.lower() == ".ods" else "an Excel"
     again = StudyError(f"{path.name} cannot be read as {what} file; save it again as .xlsx")
     try:
-        if not (_ends(path.read_bytes()) if path.suffix.lower() == ".xls" else _unpacks(path)):
+        old = path.suffix.lower() == ".xls"
+        if not (_ends(path.read_bytes()) and _survives(path) if old else _unpacks(path)):
             raise again
         with calamine.load_workbook(path) as book:
             yield book
@@ -428,6 +429,13 @@ def _unpacks(path: Path) -> bool:
         except (expat.ExpatError, zlib.error, EOFError, LookupError, RuntimeError):
             return False
     return True
+
+
+def _survives(path: Path) -> bool:
+    """Whether calamine opens an .xls file, or refuses it, without ending its process."""
+    code = "import sys, python_calamine; python_calamine.load_workbook(sys.argv[1])"
+    run = subprocess.run([sys.executable, "-c", code, path.absolute()], capture_output=True)
+    return run.returncode in (0, 1)
 
 
 def _ends(content: bytes) -> bool:
