@@ -45,11 +45,6 @@ class Solution:
         return cls(problem, point, 0.0, 0.0, 0, True)
 
     @property
-    def without_noise(self) -> BoolArray:
-        """Outcomes whose σ ended at its floor, (T,)."""
-        return self.point.effects.sigma <= (1.0 + _LOOSE) * SIGMA_FLOOR
-
-    @property
     def log_likelihood(self) -> float:
         """Log evidence of all people, without penalties."""
         return float(self.problem.total(partial(MixedProblem.sums, point=self.point))[-2])
@@ -396,7 +391,7 @@ def choose_structure(
     ranks = {
         (given("person_rank", R), given("visit_rank", G)): None
         for R, G in FACTORS
-        if n_tasks > 1 and max(R, G) <= n_tasks
+        if n_tasks > 1 and max(R, G + 1) <= n_tasks
     }
     best, at = better((best._replace(effects=q) for q in slopes), best, at)
     best, at = better((best._replace(person_rank=R, visit_rank=G) for R, G in ranks), best, at)
