@@ -369,7 +369,9 @@ class MixedTobitRegressor(VisitRegressor):
         problem, alpha = posed.problem, posed.alpha
         if not problem.shape[1]:  # every outcome is at a bound throughout
             self.alpha_, structure = 0.0, mixed.Structure(0, 0, 0, 0.0)
-            return mixed.Solution.empty(problem.with_effects(0)), structure, []
+            problem = problem.with_effects(0)
+            nothing = problem.unpack(np.zeros(0))
+            return mixed.Solution(problem, nothing, 0.0, 0.0, 0, True), structure, []
         if wanted["effects"] is not None:
             problem = problem.with_effects(wanted["effects"])
         norms, watch, crossed = posed.units.features.squared_norms, self._show_progress, None
@@ -485,11 +487,10 @@ class MixedTobitRegressor(VisitRegressor):
         reference = self._reference(small_sample)
         table = estimate_table(terms, estimate, variance, confidence, reference)
         table.index = pd.MultiIndex.from_tuples(names, names=["target", "term"])
-        order = {name: place for place, name in enumerate(self.target_names_)}
-        n_coef, n_targets = len(targets) * self.n_features_in_, len(targets)
-        fixed = range(n_coef, n_coef + (0 if self.fit_intercept else n_targets))  # intercepts at 0
-        kept = [place for place in range(len(names)) if place not in fixed]
-        return table.iloc[sorted(kept, key=lambda place: order.get(names[place][0], len(order)))]
+        order = {name: place for place, name in enumerate(targets)}
+        first = sorted(names, key=lambda name: order.get(name[0], len(order)))
+        kept = [name for name in first if self.fit_intercept or name[1] != INTERCEPT]
+        return table.loc[kept]
 
     def wald_test(
         self,
@@ -544,21 +545,22 @@ class MixedTobitRegressor(VisitRegressor):
                 "a likelihood-ratio test needs unpenalised models (alpha=0, shrinkage=0)"
             )
         extra = {*feature_names(restricted)} - {*feature_names(self)}
-        simpler = ours.n_parameters >= theirs.n_parameters
-        if extra or not simpler or len(self.effects_) < len(restricted.effects_):
+        many, few = (each.solution.problem.n_parameters for each in (ours, theirs))
+        if extra or many < few or len(self.effects_) < len(restricted.effects_):
             raise ValueError("the models are not nested: the restricted one has more to it")
         found = ours.likelihood_ratio(theirs)
         return pd.Series(found | {"restricted_log_likelihood": restricted.log_likelihood_})
 
     def aic(self) -> float:
         """Akaike's criterion of all outcomes, 2k − 2 log L; meaningful without penalties."""
-        return float(2.0 * self._training().n_parameters - 2.0 * self.log_likelihood_)
+        n_parameters = self._training().solution.problem.n_parameters
+        return float(2.0 * n_parameters - 2.0 * self.log_likelihood_)
 
     def bic(self) -> float:
         """Schwarz's criterion, k log n − 2 log L, with n people."""
-        trained = self._training()
-        n_people = trained.solution.problem.n_people
-        return float(trained.n_parameters * np.log(n_people) - 2.0 * self.log_likelihood_)
+        problem = self._training().solution.problem
+        penalty = problem.n_parameters * np.log(problem.n_people)
+        return float(penalty - 2.0 * self.log_likelihood_)
 
     def _reference(self, small_sample: bool) -> Reference:
         """The t distribution with as many degrees of freedom as people are left."""

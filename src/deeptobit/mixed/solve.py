@@ -38,12 +38,6 @@ class Solution:
     n_iter: int
     converged: bool
 
-    @classmethod
-    def empty(cls, problem: MixedProblem) -> "Solution":
-        """That of a problem without outcomes."""
-        point = problem.unpack(np.zeros(0))
-        return cls(problem, point, 0.0, 0.0, 0, True)
-
     @property
     def log_likelihood(self) -> float:
         """Log evidence of all people, without penalties."""
