@@ -381,7 +381,7 @@ def test_the_summary_names_everything_once() -> None:
     assert ("y0", "var(intercept)") in summary.index
     assert ("y0, y2", "cor(intercept, intercept)") in summary.index
     assert np.isfinite(summary["std_err"]).all()
-    fewer = MODEL.aic() - 2 * MODEL._training().solution.problem.n_parameters
+    fewer = MODEL.aic() - 2 * MODEL._training().n_parameters
     assert fewer == pytest.approx(-2 * MODEL.log_likelihood_)
     assert MODEL.bic() > MODEL.aic()
 

@@ -545,22 +545,21 @@ class MixedTobitRegressor(VisitRegressor):
                 "a likelihood-ratio test needs unpenalised models (alpha=0, shrinkage=0)"
             )
         extra = {*feature_names(restricted)} - {*feature_names(self)}
-        many, few = (each.solution.problem.n_parameters for each in (ours, theirs))
-        if extra or many < few or len(self.effects_) < len(restricted.effects_):
+        simpler = ours.n_parameters >= theirs.n_parameters
+        if extra or not simpler or len(self.effects_) < len(restricted.effects_):
             raise ValueError("the models are not nested: the restricted one has more to it")
         found = ours.likelihood_ratio(theirs)
         return pd.Series(found | {"restricted_log_likelihood": restricted.log_likelihood_})
 
     def aic(self) -> float:
         """Akaike's criterion of all outcomes, 2k − 2 log L; meaningful without penalties."""
-        n_parameters = self._training().solution.problem.n_parameters
-        return float(2.0 * n_parameters - 2.0 * self.log_likelihood_)
+        return float(2.0 * self._training().n_parameters - 2.0 * self.log_likelihood_)
 
     def bic(self) -> float:
         """Schwarz's criterion, k log n − 2 log L, with n people."""
-        problem = self._training().solution.problem
-        penalty = problem.n_parameters * np.log(problem.n_people)
-        return float(penalty - 2.0 * self.log_likelihood_)
+        trained = self._training()
+        n_people = trained.solution.problem.n_people
+        return float(trained.n_parameters * np.log(n_people) - 2.0 * self.log_likelihood_)
 
     def _reference(self, small_sample: bool) -> Reference:
         """The t distribution with as many degrees of freedom as people are left."""

@@ -186,6 +186,11 @@ class FittedMixed:
         found[open_ended] = found[:, open_ended] = np.nan
         return np.asarray(found)
 
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters."""
+        return self.solution.problem.n_parameters
+
     def likelihood_ratio(self, other: "FittedMixed") -> dict[str, Any]:
         r"""Twice the difference to a nested model, and its p value.
 
@@ -193,9 +198,9 @@ class FittedMixed:
         with B of them the reference is :math:`\sum_b \binom{B}{b} 2^{-B} \chi^2_{k - B + b}`
         (Self and Liang 1987), k being the difference in parameters.
         """
-        ours, theirs = self.solution.problem, other.solution.problem
-        df = ours.n_parameters - theirs.n_parameters
-        at_end = (ours.shape[2] - theirs.shape[2]) * ours.shape[1]
+        df = self.n_parameters - other.n_parameters
+        ours, theirs = self.solution.problem.shape, other.solution.problem.shape
+        at_end = (ours[2] - theirs[2]) * ours[1]
         statistic = 2.0 * (self.solution.log_likelihood - other.solution.log_likelihood)
         value, p_value = max(statistic, 0.0), 0.0
         for b in range(at_end + 1):
