@@ -52,8 +52,7 @@ def plan(
     if model is not None and target is not None and feature is not None:
         found = studies.plan_of_study(studies.load_fitted(model), target, feature)
     else:
-        stated = effect or 0.0, mean, sd or 0.0, others, correlation, lower, upper
-        found = studies.Plan(*stated)
+        found = studies.Plan(effect or 0.0, mean, sd or 0.0, others, correlation, lower, upper)
     with Console(stderr=True).status("Simulating …"):
         tried = found.search(
             power=power, width=width, confidence=confidence, n_repeats=repeats, seed=seed
@@ -68,8 +67,7 @@ def plan(
     for _, row in tried.iterrows():
         shares = [reports.percent(row[name]) for name in ("power", "at_lower", "at_upper")]
         rows.append([f"{row['people']:,.0f}", f"{row['width']:.3g}", *shares])
-    head = ("people", "width", "power", "at floor", "at ceiling")
-    console.print(common.plain_table(head, rows))
+    console.print(common.plain_table(("people", "width", "power", "at floor", "at ceiling"), rows))
     wanted = f"a power of {power:.0%}" if width is None else f"an interval {width:g} wide"
     console.print(
         f"{answer['people']:,.0f} people give {wanted}, for an effect of {found.effect:.3g} points "
