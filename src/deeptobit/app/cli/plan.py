@@ -44,15 +44,14 @@ def plan(
     """
     if (power is None) == (width is None):
         raise BadParameter("ask for --power or for --width")
-    if model is None and (effect is None or sd is None):
-        raise BadParameter("state --effect and --sd, or name a --model with --target and --feature")
-    if model is not None and (target is None or feature is None):
-        raise BadParameter("--model needs --target and --feature")
-    console = Console()
-    if model is not None and target is not None and feature is not None:
+    if model is not None:
+        if target is None or feature is None:
+            raise BadParameter("--model needs --target and --feature")
         found = studies.plan_of_study(studies.load_fitted(model), target, feature)
+    elif effect is None or sd is None:
+        raise BadParameter("state --effect and --sd, or name a --model with --target and --feature")
     else:
-        found = studies.Plan(effect or 0.0, mean, sd or 0.0, others, correlation, lower, upper)
+        found = studies.Plan(effect, mean, sd, others, correlation, lower, upper)
     with Console(stderr=True).status("Simulating …"):
         tried = found.search(
             power=power, width=width, confidence=confidence, n_repeats=repeats, seed=seed
@@ -63,7 +62,7 @@ def plan(
         about = {name: getattr(found, name) for name in ("effect", "mean", "sigma", "others")}
         common.print_json({"people": int(answer["people"]), **about, "tried": records})
         return
-    rows = []
+    console, rows = Console(), []
     for _, row in tried.iterrows():
         shares = [reports.percent(row[name]) for name in ("power", "at_lower", "at_upper")]
         rows.append([f"{row['people']:,.0f}", f"{row['width']:.3g}", *shares])
