@@ -293,10 +293,9 @@ def draw_cortex(directions: Directions) -> Cortex | None:
     regions = atlas.recognise_regions(directions.features.index)
     if not regions.measures:
         return None
-    components = in_words(directions)[:_N_COMPONENTS]
     names = [
         f"component {one.number} ({one.share})\n{', '.join(one.targets[:_N_TASKS])}"
-        for one in components
+        for one in in_words(directions)[:_N_COMPONENTS]
     ]
     values = directions.features.iloc[:, :_N_COMPONENTS].set_axis(names, axis=1)
     try:

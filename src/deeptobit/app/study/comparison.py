@@ -202,11 +202,10 @@ def notes(evaluation: Evaluation) -> list[str]:
     protocol, results = evaluation.protocol, evaluation.results
     lines = verdict(evaluation)
     n_splits = len(results[["share", "repeat"]].drop_duplicates())
-    per_share = n_splits / results["share"].nunique()
     spread = (
         f"Mean ± standard deviation over splits ({n_splits} in all, seed {protocol.seed}); ≈ marks "
         "what these splits cannot tell from the best"
-        if per_share > 1
+        if n_splits > results["share"].nunique()
         else f"One split per share (seed {protocol.seed}): differences may be chance"
     )
     lines.append(
