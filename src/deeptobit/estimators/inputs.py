@@ -143,22 +143,6 @@ def read_weights(
     return weight
 
 
-def read_groups(groups: ArrayLike | None, n_rows: int) -> Any:
-    """Labels of shape (N,), one person per row; None: each row is a person of its own."""
-    if groups is None:
-        return np.arange(n_rows)
-    labels = np.asarray(groups)
-    if labels.shape != (n_rows,):
-        raise ValueError(f"groups must hold one label per row ({n_rows}); got shape {labels.shape}")
-    missing = pd.isna(labels)
-    if missing.any():
-        raise ValueError(
-            f"groups is missing in row {int(missing.argmax())} ({int(missing.sum())} such rows); "
-            "every row needs its person"
-        )
-    return labels
-
-
 # Where the features of the training rows lie.
 
 FEWEST_BEYOND = 5  # rows beyond either end of a range
