@@ -112,8 +112,6 @@ class Validation:
 
         ``null_nll`` is what the null model has kept of the same block as ``scored``.
         """
-        if rows == 0.0:
-            return 0.0
         without_scale, _, by_log_sigma, known, bounded, exact, slope, curvature = sums
         nll = without_scale + exact * np.log(self.sigma)
         # The mean of all rows at first, a moving average later.
