@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from deeptobit import mixed
-from deeptobit.arrays import FloatArray, is_dask
+from deeptobit.arrays import FloatArray, is_dask, read_groups
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Limits
@@ -143,7 +143,7 @@ class VisitRegressor(CensoredRegressor):
         z = self._units.z(when, n_rows, q)
         if groups is None:
             return z, []
-        places, labels = self._people.places(), inputs.read_groups(groups, n_rows)
+        places, labels = self._people.places(), read_groups(groups, n_rows)
         if not places and vars(self).get("_people_left_out", False):
             raise ValueError(
                 "this model was saved without what it knew of people, or fitted to rows beyond "
@@ -230,7 +230,7 @@ class VisitRegressor(CensoredRegressor):
         visit = rng.standard_normal((n_samples, n_rows, effects.visit.shape[1])) @ effects.visit.T
         noise = rng.standard_normal((n_samples, n_rows, len(effects.sigma))) * effects.sigma
         draws = visit + noise
-        for _, rows in mixed.by_person(inputs.read_groups(self._asked[0], n_rows)):
+        for _, rows in mixed.by_person(read_groups(self._asked[0], n_rows)):
             loads = mixed.person_loads(z[rows], effects)
             u = rng.standard_normal((n_samples, loads.shape[2]))
             if int(rows[0]) in places:
@@ -286,7 +286,7 @@ class VisitRegressor(CensoredRegressor):
             What is compared with; by default the last recorded score of the person.
         """
         y, n_tasks = self._predictive(X), len(self.target_names_)
-        labels = inputs.read_groups(self._asked[0], len(y.latent))
+        labels = read_groups(self._asked[0], len(y.latent))
         changes = np.broadcast_to(np.asarray(change, dtype=np.float64), n_tasks)
         if not (np.isfinite(changes) & (changes != 0.0)).all():
             raise ValueError(
