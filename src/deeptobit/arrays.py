@@ -53,6 +53,24 @@ def check_count(name: str, count: Any, least: int = 1) -> None:
         raise ValueError(f"{name} must be a whole number, at least {least}; got {count!r}")
 
 
+def read_groups(groups: Any, n_rows: int) -> Any:
+    """Labels of shape (N,), one person per row; None: each row is a person of its own."""
+    if groups is None:
+        return np.arange(n_rows)
+    import pandas as pd
+
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"groups must hold one label per row ({n_rows}); got shape {labels.shape}")
+    missing = pd.isna(labels)
+    if missing.any():
+        raise ValueError(
+            f"groups is missing in row {int(missing.argmax())} ({int(missing.sum())} such rows); "
+            "every row needs its person"
+        )
+    return labels
+
+
 def refuse_dates(table: Any, what: str) -> None:
     """Refuse dates and durations, which NumPy would turn into counts of nanoseconds.
 

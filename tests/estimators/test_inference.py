@@ -304,7 +304,7 @@ def test_groups_are_ignored_unless_asked_for() -> None:
         (lambda m: m.summary(cov_type="cluster"), "needs groups: one label per training row"),
         (
             lambda m: m.summary(cov_type="cluster", groups=[1, 2]),
-            r"groups must hold one label per training row \(150\); got \(2,\)",
+            r"groups must hold one label per row \(150\); got shape \(2,\)",
         ),
         (lambda m: m.summary(confidence=95), "confidence must lie between 0 and 1; got 95"),
         (lambda m: m.wald_test(["height"]), "unknown feature.* 'height'; the features are 'age'"),

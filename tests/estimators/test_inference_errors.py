@@ -42,7 +42,7 @@ def test_a_likelihood_ratio_needs_nested_models(
 
 def test_every_row_belongs_to_a_cluster() -> None:
     groups = [None, *range(1, len(X))]
-    with pytest.raises(ValueError, match="groups has missing labels; every training row needs one"):
+    with pytest.raises(ValueError, match="groups is missing in row 0 "):
         fitted().summary(cov_type="cluster", groups=groups)
 
 

@@ -1,13 +1,14 @@
 """What a network refuses, warns of and reports."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from deeptobit import SubspaceNetworkRegressor
+from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from tests.estimators.test_network import data, grown, network
 
 
@@ -58,10 +59,29 @@ def test_a_bad_parameter_is_named(options: dict[str, Any], message: str) -> None
         network(**options).fit(X, Y)
 
 
-def test_settings_of_another_solver_are_named() -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"solver": "batch", "n_passes": 2, "batch_size": 8},
+            "'batch' .* n_passes and batch_size,",
+        ),
+        ({"solver": "batch", "random_state": 0}, "'batch' does not use random_state, which the on"),
+        ({"solver": "online", "max_iter": 7}, "'online' does not use max_iter, which the batch"),
+    ],
+    ids=str,
+)
+def test_settings_of_another_solver_are_named(options: dict[str, Any], message: str) -> None:
     X, Y = data(100)
-    with pytest.warns(UserWarning, match="solver='batch' does not use n_passes and batch_size"):
-        network(solver="batch", n_passes=2, batch_size=8).fit(X, Y)
+    for make in (network, partial(SubspaceTobitRegressor, 1)):
+        with pytest.warns(UserWarning, match=f"solver={message}"):
+            make(**options).fit(X, Y)
+
+
+def test_settings_that_are_used_are_not_named() -> None:
+    X, Y = data(100)
+    network(solver="batch", early_stopping=True, random_state=0, max_iter=200).fit(X, Y)
+    network(solver="online", n_passes=2, random_state=0).fit(X, Y)
 
 
 def test_what_is_not_fitted_says_so() -> None:

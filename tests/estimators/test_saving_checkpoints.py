@@ -40,7 +40,6 @@ def test_a_solver_comes_back_whole(settings: dict[str, Any], tmp_path: Path) -> 
     [
         ((), "n_features", 3),
         ((), "n_tasks", 4),
-        ((), "_block_rows", 0),
         ((), "_n_processed", -1),
         (("_learner", "now"), "V", np.zeros((2, 3))),
         (("_learner", "now"), "V", np.asfortranarray(np.zeros((2, 4)))),
@@ -56,6 +55,7 @@ def test_a_solver_comes_back_whole(settings: dict[str, Any], tmp_path: Path) -> 
         (("_learner",), "now", None),
         (("_learner",), "sigma", np.ones(2)),
         (("_units",), "target_scale", np.ones(1)),
+        ((), "_units", None),
         (("_buffer",), "n_rows", 511),
         (("_buffer",), "n_rows", 10**9),
         (("settings",), "sigma", np.ones(4)),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, ShuffleSplit
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import FloatArray, read_groups
 from deeptobit.layer import TargetScaling
 from deeptobit.likelihood import Noise, Predictive
 from deeptobit.targets import CensoredTargets
@@ -39,11 +39,7 @@ def make_folds(
     >>> [fold.test.tolist() for fold in make_folds(4, 2, ["a", "b", "a", "b"])]
     [[1, 3], [0, 2]]
     """
-    labels = None if groups is None else np.asarray(groups)
-    if labels is not None and labels.shape != (n_rows,):
-        raise ValueError(
-            f"groups must hold one label per row, shape ({n_rows},); got shape {labels.shape}"
-        )
+    labels = None if groups is None else read_groups(groups, n_rows)
     if isinstance(cv, str) and cv == "auto":
         cv = 5
         if n_rows > MANY_ROWS:

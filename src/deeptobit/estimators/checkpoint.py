@@ -5,7 +5,7 @@ Sizes are letters: D features, T targets, R components, I inputs of a layer, N r
 
 import json
 import os
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -48,34 +48,19 @@ _RECORDS: tuple[type, ...] = (
     *(*_SHAPES, scale.FinishedLayer, scale.OnlineState, Progress, scale.RoundState, scale.Secants),
     *(start.FeatureMetric, solver.History, online.RowBuffer),
 )
-_SOLVER = {
-    "settings": online.OnlineSettings,
-    "n_features": int,
-    "n_tasks": int,
-    "_block_rows": int,
-    "_n_processed": int,
-    "_loss": float,
-    "_weight": float,
-    "_buffer": online.RowBuffer,
-    "_history": solver.History,
-    "_units": solver.Standardization,
-    "_given": online.OnlineResult | None,
-    "_learner": adaptive.AdaptiveLearner | None,
-}
+_SOLVER = values.by_fields(online.OnlineSolver)
 
 
-def _make_solver(found: dict[str, Any]) -> online.OnlineSolver:
-    """A solver of its attributes; its constructor would allocate by numbers in the file."""
-    values.check_types(found, _SOLVER)
-    ensure(found.keys() == _SOLVER.keys(), "its solver is not complete")
-    solver = object.__new__(online.OnlineSolver)
-    vars(solver).update(found)
-    return solver
+def _make_solver(found: dict[str, Any]) -> Any:
+    """A solver of all its attributes."""
+    names = {each.name for each in fields(online.OnlineSolver)}
+    ensure(found.keys() == names, "its solver is not complete")
+    return _SOLVER.make(found)
 
 
 _CLASSES = models.CLASSES | {
     **{cls.__name__: values.by_fields(cls) for cls in _RECORDS},
-    "OnlineSolver": values.SavedClass(online.OnlineSolver, vars, _make_solver),
+    "OnlineSolver": replace(_SOLVER, make=_make_solver),
 }
 
 
@@ -106,7 +91,9 @@ def _check_solver(solver: online.OnlineSolver, n_tasks: int) -> None:
     sizes = {"D": solver.n_features, "T": n_tasks, "R": solver.settings.rank}
     same = solver.n_tasks == n_tasks and sizes["R"] <= min(sizes["D"], n_tasks)
     ensure(same, "the solver does not match the model")
-    ensure(solver._block_rows >= 1 and solver._n_processed >= 0, "its solver has no blocks")
+    ensure(solver._n_processed >= 0, "its solver has no blocks")
+    begun = (solver._units is not None) == (solver._learner is not None)
+    ensure(begun, "its solver has units without a learner")
     _check_arrays(tuple(vars(solver).values()), sizes)
     buffer = solver._buffer
     n_rows = sum(part.weight.size for part in buffer.parts)

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,136 +55,117 @@ def columns_read(
     ValueError: 'I(age ** 9 ** 9)' may not stand in a formula: the power of '9 ** 9' is not a \
 number up to 100
     """
+    reader = _Reader(expression, columns, texts)
     if "`" in expression:
-        raise _refusal(expression, "inside a function a quoted column is written Q('name')")
+        raise reader.refusal("inside a function a quoted column is written Q('name')")
     try:
-        tree = ast.parse(expression, mode="eval")
-        read = tuple(dict.fromkeys(_read(tree, expression, columns)))
-        _check_texts(tree, expression, [name for name in read if name in texts])
-        return read
+        return tuple(dict.fromkeys(reader.read(ast.parse(expression, mode="eval"))))
     except SyntaxError as error:
-        raise _refusal(expression, error.msg) from None
+        raise reader.refusal(error.msg) from None
     except (RecursionError, MemoryError):
-        raise _refusal(expression, "it is nested too deeply") from None
+        raise reader.refusal("it is nested too deeply") from None
 
 
-def _read(node: ast.AST, expression: str, columns: Container[str]) -> Iterator[str]:
-    parts: Sequence[ast.AST] = ()
-    match node:
-        case ast.Name(id=name) if name in columns:
-            yield name
-        case ast.Name(id=name) if name in CONTRASTS | FUNCTIONS:
-            raise _refusal(expression, f"{name} is a function; what does it act on?")
-        case ast.Call(func=ast.Name(id="C"), args=[first, *others]):
-            _check_contrast(node, expression)
-            others += [keyword.value for keyword in node.keywords]
-            parts = [first, *(part for each in others for part in _within_contrast(each))]
-        case ast.Call(func=ast.Name(id=name)) if name in CONTRASTS:
-            raise _refusal(expression, f"{name} says how C encodes categories: C(column, {name})")
-        case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str(name))]) if (
-            name in columns and '"' not in name
-        ):
-            yield name
-        case ast.Call(func=ast.Name(id="Q")):
-            why = 'Q takes the name of one column, in quotes, without " in it'
-            raise _refusal(expression, why)
-        case ast.Call() if ast.unparse(node.func) in _KNOWN:
-            _check_arguments(node, expression)
-            _check_columns_made(node, expression)
-            parts = [*node.args, *node.keywords]
-        case ast.BinOp():
-            _check_arithmetic(node, expression, columns)
-            parts = [node.left, node.right]
-        case ast.Constant(value=str(text)) if '"' in text:
-            raise _refusal(expression, 'a text with " in it; rename the level or the column')
-        case ast.Constant(value=value) if not _harmless(value):
-            raise _refusal(expression, f"{shown(str(value))} is neither a number nor a text")
-        case _ if isinstance(node, _HARMLESS):
-            parts = list(ast.iter_child_nodes(node))
-        case _:
-            unknown = ast.unparse(node.func if isinstance(node, ast.Call) else node)
-            raise _refusal(expression, f"{unknown!r} is neither a column nor a known function")
-    for part in parts:
-        yield from _read(part, expression, columns)
+@dataclass(frozen=True)
+class _Reader:
+    """One walk over an expression: what may stand there is read, anything else refused.
 
+    Parameters
+    ----------
+    expression : str
+    columns, texts : containers of str
+        All columns of the data, and those that hold texts.
+    """
 
-def _harmless(value: object) -> bool:
-    """Whether a constant is a text, or a number that fits into a float."""
-    return isinstance(value, str | float | None) or (
-        isinstance(value, int) and abs(value) <= sys.float_info.max
-    )
+    expression: str
+    columns: Container[str]
+    texts: Container[str]
 
+    def refusal(self, reason: str) -> ValueError:
+        """The error that names the expression."""
+        return ValueError(f"{shown(self.expression)} may not stand in a formula: {reason}")
 
-def _within_contrast(node: ast.AST) -> list[ast.AST]:
-    """What is to be read of ``Sum``, or of ``Treatment('A')``, beside its name."""
-    match node:
-        case ast.Name(id=name) if name in CONTRASTS:
-            return []
-        case ast.Call(func=ast.Name(id=name)) if name in CONTRASTS:
-            return [*node.args, *node.keywords]
-    return [node]
+    def read(self, node: ast.AST, *, in_sum: bool = False) -> Iterator[str]:
+        """The columns in a node; within arithmetic (``in_sum``) they hold numbers."""
+        parts: Sequence[ast.AST] = ()
+        match node:
+            case (
+                ast.Name(id=name)
+                | ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str(name))])
+            ) if name in self.columns and '"' not in name:
+                if in_sum and name in self.texts:
+                    raise self.refusal(f"{name!r} holds texts, and arithmetic takes numbers")
+                yield name
+            case ast.Name(id=name) if name in CONTRASTS | FUNCTIONS:
+                raise self.refusal(f"{name} is a function; what does it act on?")
+            case ast.Call(func=ast.Name(id="C"), args=[first, *contrasts]):
+                parts = [first, *self.of_contrasts(contrasts, node.keywords)]
+            case ast.Call(func=ast.Name(id=name)) if name in CONTRASTS:
+                raise self.refusal(f"{name} says how C encodes categories: C(column, {name})")
+            case ast.Call(func=ast.Name(id="Q")):
+                raise self.refusal('Q takes the name of one column, in quotes, without " in it')
+            case ast.Call() if ast.unparse(node.func) in _KNOWN:
+                self.check_arguments(node, ast.unparse(node.func))
+                parts = [*node.args, *node.keywords]
+            case ast.BinOp():
+                self.check_arithmetic(node)
+                parts, in_sum = [node.left, node.right], True
+            case ast.Constant(value=str(text)) if '"' in text:
+                raise self.refusal('a text with " in it; rename the level or the column')
+            case ast.Constant(value=str() | float() | None):
+                pass
+            case ast.Constant(value=number):
+                if not isinstance(number, int) or abs(number) > sys.float_info.max:
+                    raise self.refusal(f"{shown(str(number))} is neither a number nor a text")
+            case _ if isinstance(node, _HARMLESS):
+                parts = list(ast.iter_child_nodes(node))
+                in_sum = in_sum and not isinstance(node, ast.Compare)
+            case _:
+                unknown = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+                raise self.refusal(f"{unknown!r} is neither a column nor a known function")
+        for part in parts:
+            yield from self.read(part, in_sum=in_sum)
 
+    def of_contrasts(
+        self, contrasts: list[ast.expr], keywords: list[ast.keyword]
+    ) -> Iterator[ast.AST]:
+        """What is to be read of ``Sum``, or of ``Treatment('A')``, and of other arguments."""
+        yield from (each.value for each in keywords if each.arg != "contrasts")
+        for asked in (*contrasts, *(each.value for each in keywords if each.arg == "contrasts")):
+            name = ast.unparse(asked.func if isinstance(asked, ast.Call) else asked)
+            if name not in CONTRASTS:
+                raise self.refusal(f"{name} is none of {', '.join(sorted(CONTRASTS))}")
+            yield from (*getattr(asked, "args", ()), *getattr(asked, "keywords", ()))
 
-def _check_contrast(call: ast.Call, expression: str) -> None:
-    """Refuse a number or a column where ``C`` takes the name of a contrast."""
-    named = [keyword.value for keyword in call.keywords if keyword.arg == "contrasts"]
-    for asked in (*call.args[1:2], *named):
-        text = ast.unparse(asked.func if isinstance(asked, ast.Call) else asked)
-        if text not in CONTRASTS:
-            raise _refusal(expression, f"{text} is none of {', '.join(sorted(CONTRASTS))}")
+    def check_arithmetic(self, node: ast.BinOp) -> None:
+        """Refuse arithmetic that takes for ever or fills the memory."""
+        if not isinstance(node.op, _ARITHMETIC):
+            raise self.refusal("it has an operator other than + - * / // % ** & | ^")
+        for side in (node.left, node.right):
+            if isinstance(side, ast.List | ast.Tuple) or isinstance(_literal(side), str):
+                raise self.refusal(f"{ast.unparse(side)!r} is no number")
+        sides = ("base", node.left, sys.float_info.max), ("power", node.right, _LARGEST_POWER)
+        for what, side, most in sides if isinstance(node.op, ast.Pow) else ():
+            value = _literal(side)
+            if isinstance(value, int | float) and abs(value) <= most:
+                continue
+            if value is not None or not any(self.read(side)):  # a power of powers
+                text = ast.unparse(side)
+                raise self.refusal(f"the {what} of {text!r} is not a number up to {most:g}")
 
-
-def _check_arithmetic(node: ast.BinOp, expression: str, columns: Container[str]) -> None:
-    """Refuse arithmetic that takes for ever or fills the memory."""
-    if not isinstance(node.op, _ARITHMETIC):
-        raise _refusal(expression, "it has an operator other than + - * / // % ** & | ^")
-    for side in (node.left, node.right):
-        if isinstance(side, ast.List | ast.Tuple) or isinstance(_literal(side), str):
-            raise _refusal(expression, f"{ast.unparse(side)!r} is no number")
-    if isinstance(node.op, ast.Pow):
-        power = _literal(node.right)
-        if power is None and not any(_read(node.right, expression, columns)):
-            power = np.inf  # a power of powers
-        if isinstance(power, int | float) and not abs(power) <= _LARGEST_POWER:
-            text = ast.unparse(node.right)
-            why = f"the power of {text!r} is not a number up to {_LARGEST_POWER}"
-            raise _refusal(expression, why)
-        if _literal(node.left) is None and not any(_read(node.left, expression, columns)):
-            raise _refusal(expression, f"write {ast.unparse(node)!r} as a number")
-
-
-def _check_texts(tree: ast.AST, expression: str, texts: Sequence[str]) -> None:
-    """Refuse arithmetic with a text, which is repeated where a number is multiplied."""
-    waiting = [(tree, False)] if texts else []
-    while waiting:
-        node, summed = waiting.pop()
-        name = node.value if isinstance(node, ast.Constant) else getattr(node, "id", None)
-        if summed and name in texts:
-            raise _refusal(expression, f"{name!r} holds texts, and arithmetic takes numbers")
-        summed = not isinstance(node, ast.Compare) and (summed or isinstance(node, ast.BinOp))
-        waiting += [(part, summed) for part in ast.iter_child_nodes(node)]
-
-
-def _check_arguments(call: ast.Call, expression: str) -> None:
-    """Refuse a place to write to, or a choice of rows, among the arguments of a function."""
-    function = ast.unparse(call.func)
-    most = _ARGUMENTS.get(function.removeprefix("np."), np.inf)
-    named = {str(keyword.arg) for keyword in call.keywords}
-    hidden = {name for name in named if name.startswith("_")}
-    if len(call.args) > most or hidden or (most < np.inf and named - _LIMITS_OF_CLIP):
-        raise _refusal(expression, f"{function} has an argument that it may not have here")
-
-
-def _check_columns_made(call: ast.Call, expression: str) -> None:
-    """Refuse splines and polynomials of thousands of columns."""
-    if ast.unparse(call.func) not in BASES:
-        return
-    named = [keyword.value for keyword in call.keywords if keyword.arg in ("df", "degree")]
-    for asked in (*call.args[1:2], *named):
-        count = _literal(asked)
-        if not isinstance(count, int) or not 0 < count <= _MOST_COLUMNS:
-            text = ast.unparse(asked)
-            raise _refusal(expression, f"{text!r} is not a number of columns, 1 to {_MOST_COLUMNS}")
+    def check_arguments(self, call: ast.Call, function: str) -> None:
+        """Refuse a place to write to or a choice of rows, and splines of thousands of columns."""
+        most = _ARGUMENTS.get(function.removeprefix("np."), np.inf)
+        named = {str(keyword.arg): keyword.value for keyword in call.keywords}
+        hidden = {name for name in named if name.startswith("_")}
+        if len(call.args) > most or hidden or (most < np.inf and named.keys() - _LIMITS_OF_CLIP):
+            raise self.refusal(f"{function} has an argument that it may not have here")
+        asked = [*call.args[1:2], *(named[name] for name in ("df", "degree") if name in named)]
+        for each in asked if function in BASES else ():
+            count = _literal(each)
+            if not isinstance(count, int) or not 0 < count <= _MOST_COLUMNS:
+                why = f"{ast.unparse(each)!r} is not a number of columns, 1 to {_MOST_COLUMNS}"
+                raise self.refusal(why)
 
 
 def _literal(node: ast.AST) -> Any:
@@ -194,10 +176,6 @@ def _literal(node: ast.AST) -> Any:
         case ast.Constant(value=value):
             return value
     return None
-
-
-def _refusal(expression: str, reason: str) -> ValueError:
-    return ValueError(f"{shown(expression)} may not stand in a formula: {reason}")
 
 
 def shown(text: str) -> str:

@@ -143,22 +143,6 @@ def read_weights(
     return weight
 
 
-def read_groups(groups: ArrayLike | None, n_rows: int) -> Any:
-    """Labels of shape (N,), one person per row; None: each row is a person of its own."""
-    if groups is None:
-        return np.arange(n_rows)
-    labels = np.asarray(groups)
-    if labels.shape != (n_rows,):
-        raise ValueError(f"groups must hold one label per row ({n_rows}); got shape {labels.shape}")
-    missing = pd.isna(labels)
-    if missing.any():
-        raise ValueError(
-            f"groups is missing in row {int(missing.argmax())} ({int(missing.sum())} such rows); "
-            "every row needs its person"
-        )
-    return labels
-
-
 # Where the features of the training rows lie.
 
 FEWEST_BEYOND = 5  # rows beyond either end of a range
@@ -354,6 +338,10 @@ Rows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes and weights
 PredictionKind = Literal["mean", "clip", "latent"]
 KINDS = get_args(PredictionKind)
 _SWITCHES = ("fit_intercept", "standardize", "skip_connection", "prune_layers", "early_stopping")
+_UNUSED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("batch", "the online solver", {"n_passes": 1, "batch_size": 1, "random_state": None}),
+    ("online", "the batch solver", {"max_iter": 100}),
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -403,9 +391,12 @@ def check_settings(params: Mapping[str, Any]) -> None:
             "random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got "
             f"{params['random_state']!r}"
         ) from None
-    unused = [name for name in ("n_passes", "batch_size") if params.get(name, 1) != 1]
-    if unused and params.get("solver") == "batch":
-        warn(f"solver='batch' does not use {' and '.join(unused)}, which the online solver has")
+    for solver, other, defaults in _UNUSED if "solver" in params else ():
+        unused = [name for name, default in defaults.items() if params[name] != default]
+        if "random_state" in unused and params.get("early_stopping"):
+            unused.remove("random_state")  # which draws the rows that are held out
+        if unused and params["solver"] == solver:
+            warn(f"solver={solver!r} does not use {' and '.join(unused)}, which {other} has")
 
 
 def read_threads(n_jobs: Any) -> int:

@@ -162,18 +162,6 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
         self.layers_, self.n_layers_ = layers, len(layers)
         super()._set_layers(layers)
 
-    def _slopes(self, matrix: Any, factor: FloatArray, changes: FloatArray | None) -> FloatArray:
-        if changes is None:
-            return networks.mean_slopes(self.layers_, matrix, self.lower_, self.upper_, factor)
-        coef, n_below = self.layers_[0].coef, changes.shape[1]
-        of_trees = np.einsum("nt,nkd->tkd", factor, changes, optimize=True) / len(factor)
-        of_trees = np.einsum("tk,tkd->td", coef[:, :n_below], of_trees)
-        return np.asarray(factor.mean(axis=0)[:, None] * coef[:, n_below:] + of_trees)
-
-    def _tree_changes(self, matrix: Any) -> FloatArray | None:
-        trees = vars(self).get("trees_")
-        return None if trees is None else trees.changes(matrix, inputs.feature_scale(matrix))
-
     def _latent(self, X: Any) -> FloatArray:
         result = np.empty((X.shape[0], len(self.sigma_)))
         for start in range(0, X.shape[0], _CHUNK_ROWS):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from deeptobit import mixed
-from deeptobit.arrays import FloatArray, refuse_dates
+from deeptobit.arrays import FloatArray, read_groups, refuse_dates
 from deeptobit.estimators import inputs
 from deeptobit.network import LayerInputs
 from deeptobit.scale import Block, Moments, RowReader, Rows, RowSource, Shift, SumMoments
@@ -40,7 +40,7 @@ class PersonRows(NamedTuple):
     def read(cls, groups: Any, time: Any, missing: Any, weight: FloatArray) -> Self:
         """Check groups, time and weights, and sort; outcomes are ``missing``, (N, T)."""
         when = read_time(time, len(missing))
-        person, names = pd.factorize(inputs.read_groups(groups, len(missing)))
+        person, names = pd.factorize(read_groups(groups, len(missing)))
         order = np.argsort(person, kind="stable") if when is None else np.lexsort((when, person))
         starts = np.concatenate([[0], np.cumsum(np.bincount(person))])
         first = order[starts[:-1]]
@@ -126,7 +126,7 @@ class VisitRows(NamedTuple):
     def read(cls, reader: RowReader, block: Block) -> Self:
         """Those of positive weight in a block."""
         try:
-            inputs.read_groups(block.group, len(block.X))
+            read_groups(block.group, len(block.X))
             read_time(block.time, len(block.X))
         except ValueError as error:
             raise ValueError(f"{block.where}: {error}") from None

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deeptobit.arrays import FloatArray, check_count
+from deeptobit.arrays import FloatArray, check_count, read_groups
 from deeptobit.auto import Recalibration, StackDraws
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
@@ -20,7 +20,7 @@ from deeptobit.estimators.inference import estimate_table
 from deeptobit.estimators.inputs import Limits, Rows
 from deeptobit.inspection import Draw, Reference, Stability, agreement, align, summarise_draws
 from deeptobit.layer import solve_subspace, to_user
-from deeptobit.network import NetworkLayer, standard_start, to_standard
+from deeptobit.network import NetworkLayer, mean_slopes, standard_start, to_standard
 from deeptobit.runtime import one_blas_thread, run_jobs
 from deeptobit.targets import CensoredTargets
 
@@ -190,26 +190,6 @@ class ResampledRegressor(CensoredRegressor):
         """X of what the first layer sees, [f; x] where trees are below it."""
         return seen[:, -self.n_features_in_ :]
 
-    def _tree_changes(self, matrix: Any) -> FloatArray | None:
-        """Slopes of the trees below the first layer at every row, (n, K, D); None without trees."""
-        return None
-
-    def _mean_effects(
-        self, matrix: Any, lower: Any, upper: Any, changes: FloatArray | None
-    ) -> FloatArray:
-        """Average of ∂E[y|x]/∂x over rows that were checked, (T, D)."""
-        latent = self._latent(matrix)
-        step = _STEP * self.sigma_
-        means = [
-            self._predictive_of(latent + by, self.sigma_, self.noise_, lower, upper).mean()
-            for by in (-step, step)
-        ]
-        return self._slopes(matrix, (means[1] - means[0]) / (2.0 * step), changes)
-
-    def _slopes(self, matrix: Any, factor: FloatArray, changes: FloatArray | None) -> FloatArray:
-        """Average over rows of the slopes of the latent scores times a factor (n, T), (T, D)."""
-        return np.asarray(factor.mean(axis=0)[:, None] * self.coef_)
-
 
 class EffectsRegressor(ResampledRegressor):
     """Average marginal effects with intervals by a bootstrap."""
@@ -298,6 +278,29 @@ class EffectsRegressor(ResampledRegressor):
         table = pd.concat(parts, keys=self.target_names_, names=["target", "feature"])
         return table.rename(columns={"coef": "effect"})
 
+    def _tree_changes(self, matrix: Any) -> FloatArray | None:
+        """Slopes of the trees below the first layer at every row, (n, K, D); None without trees."""
+        trees = vars(self).get("trees_")
+        return None if trees is None else trees.changes(matrix, inputs.feature_scale(matrix))
+
+    def _mean_effects(
+        self, matrix: Any, lower: Any, upper: Any, changes: FloatArray | None
+    ) -> FloatArray:
+        """Average of ∂E[y|x]/∂x over rows that were checked, (T, D)."""
+        latent = self._latent(matrix)
+        step = _STEP * self.sigma_
+        low, high = (
+            self._predictive_of(latent + by, self.sigma_, self.noise_, lower, upper).mean()
+            for by in (-step, step)
+        )
+        factor = (high - low) / (2.0 * step)  # by which the slopes of the scores are multiplied
+        if changes is None:
+            return mean_slopes(self.layers_, matrix, self.lower_, self.upper_, factor)
+        coef, n_below = self.layers_[0].coef, changes.shape[1]
+        of_trees = np.einsum("nt,nkd->tkd", factor, changes, optimize=True) / len(factor)
+        of_trees = np.einsum("tk,tkd->td", coef[:, :n_below], of_trees)
+        return np.asarray(factor.mean(axis=0)[:, None] * coef[:, n_below:] + of_trees)
+
 
 def random_weights(
     given: FloatArray, n_draws: int, groups: ArrayLike | None, random_state: Any
@@ -322,9 +325,7 @@ def random_weights(
 
 def _members(n_rows: int, groups: ArrayLike | None) -> NDArray[np.intp]:
     """The number of the person of every training row."""
-    if groups is None:
-        return np.arange(n_rows)
-    return np.unique(inputs.read_groups(groups, n_rows), return_inverse=True)[1]
+    return np.unique(read_groups(groups, n_rows), return_inverse=True)[1]
 
 
 def split_people(
@@ -407,7 +408,7 @@ def _read_scores(model: ResampledRegressor, layer: int, X: Any) -> FloatArray:
 
 
 def _effect_moments(
-    model: ResampledRegressor,
+    model: EffectsRegressor,
     redraw: Redraw,
     weights: list[tuple[FloatArray, int]],
     rows: tuple[Any, Limits, Limits, FloatArray | None],

@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2, f, t
 
 from deeptobit import likelihood
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import BoolArray, FloatArray, read_groups
 from deeptobit.layer import (
     CensoringKinds,
     Layer,
@@ -469,14 +469,7 @@ class FittedLayer(FittedModel):
 def _sum_by_group(scores: FloatArray, groups: ArrayLike | None) -> FloatArray:
     if groups is None:
         raise ValueError("cov_type='cluster' needs groups: one label per training row")
-    labels = np.asarray(groups)
-    if any(label is None or label != label for label in labels.ravel().tolist()):
-        raise ValueError("groups has missing labels; every training row needs one")
-    _, member = np.unique(labels, return_inverse=True)
-    if member.shape != (len(scores),):
-        raise ValueError(
-            f"groups must hold one label per training row ({len(scores)}); got {member.shape}"
-        )
+    _, member = np.unique(read_groups(groups, len(scores)), return_inverse=True)
     totals = np.zeros((int(member.max()) + 1, scores.shape[1]))
     np.add.at(totals, member, scores)
     return totals

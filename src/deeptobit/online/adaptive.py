@@ -112,8 +112,6 @@ class Validation:
 
         ``null_nll`` is what the null model has kept of the same block as ``scored``.
         """
-        if rows == 0.0:
-            return 0.0
         without_scale, _, by_log_sigma, known, bounded, exact, slope, curvature = sums
         nll = without_scale + exact * np.log(self.sigma)
         # The mean of all rows at first, a moving average later.
@@ -191,7 +189,9 @@ def penalty_step(
     pull : float
         α times the step.
     """
-    balance = _balance(now.Ut @ now.Ut.T, now.V @ now.V.T)
+    # M with M (VVᵀ) M = UᵀU, where both are positive definite up to a floor.
+    root, back = _roots(now.V @ now.V.T)
+    balance = back @ _roots(root @ (now.Ut @ now.Ut.T) @ root)[0] @ back
     values, vectors = eigh(balance, np.linalg.inv(inverse))
     inside = np.linalg.inv(vectors) @ now.V
     if metric.is_full:
@@ -203,12 +203,6 @@ def penalty_step(
     values, vectors = np.linalg.eigh(np.linalg.inv(balance))
     rate = pull * np.square(now.sigma) / np.maximum(curvature, LEAST_CURVATURE)
     now.Ut[...] = vectors @ (vectors.T @ now.Ut / (1.0 + np.outer(values, rate)))
-
-
-def _balance(tasks: FloatArray, features: FloatArray) -> FloatArray:
-    """M with M (VVᵀ) M = UᵀU, where both are positive definite up to a floor."""
-    root, back = _roots(features)
-    return np.asarray(back @ _roots(root @ tasks @ root)[0] @ back)
 
 
 def _roots(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -351,7 +345,9 @@ class AdaptiveLearner:
         metric = FeatureMetric.build(block.X, block.weight, gram)
         half = reference.rows_of(block, slice(0, max(1, len(block.X) // 2)))
         if given is None:
-            now, curvature = start.spectral_start(noise, half, null, metric, rank)
+            nothing = np.zeros((rank, block.X.shape[1])), np.zeros((rank, block.low.shape[1]))
+            at_null = Iterate(*nothing, null.mean, null.sigma)
+            now, curvature = start.reduced_rank_step(noise, half, at_null, metric, rank, first=True)
         else:
             now, (_, curvature, _) = given.copy(), start.working_scores(noise, half, given)
         metric.rebuild()

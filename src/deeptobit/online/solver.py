@@ -290,6 +290,7 @@ class OnlineResult:
     n_seen: int
 
 
+@dataclass(eq=False, repr=False)
 class OnlineSolver:
     r"""Low-rank Tobit regression in one pass over the rows, with nothing to tune.
 
@@ -325,19 +326,17 @@ class OnlineSolver:
     array([0.1, 0.1, 0.1])
     """
 
-    def __init__(self, settings: OnlineSettings, n_features: int, n_tasks: int) -> None:
-        self.settings = settings
-        self.n_features, self.n_tasks = n_features, n_tasks
-        batch = settings.batch_size
-        self._block_rows = batch * -(-_BLOCK_ROWS // batch)
-        self._n_processed = 0
-        self._loss = 0.0
-        self._weight = 0.0
-        self._buffer = RowBuffer()
-        self._history = History()
-        self._units = Standardization.identity(n_features, n_tasks)
-        self._given: OnlineResult | None = None
-        self._learner: AdaptiveLearner | None = None
+    settings: OnlineSettings
+    n_features: int
+    n_tasks: int
+    _n_processed: int = 0
+    _loss: float = 0.0
+    _weight: float = 0.0
+    _buffer: RowBuffer = field(default_factory=RowBuffer)
+    _history: History = field(default_factory=History)
+    _given: OnlineResult | None = None
+    _units: Standardization | None = None  # units and learner come with the first rows
+    _learner: AdaptiveLearner | None = None
 
     @property
     def n_seen(self) -> int:
@@ -385,13 +384,14 @@ class OnlineSolver:
             solver._learner, solver._history = copy.deepcopy(self._learner), History()
             solver._buffer = replace(self._buffer)  # its arrays are only read
             solver._process(solver._buffer.take())
-        if solver._learner is None:
+        if solver._learner is None or solver._units is None:
             raise ValueError("there is no model yet: call learn with at least one row")
         return solver._units.to_user(solver._learner.result(), self.n_seen)
 
     def _next_block(self) -> int:
         """Rows of the next block: half of those before it, between 64 and 256."""
-        block = self._block_rows
+        batch = self.settings.batch_size
+        block = batch * -(-_BLOCK_ROWS // batch)
         if self._learner is None:
             return block * -(-_BUFFER_ROWS // block)
         doublings = max(self._n_processed // (2 * block), 1).bit_length() - 1
@@ -399,7 +399,7 @@ class OnlineSolver:
 
     def _process(self, rows: RawRows) -> None:
         n_rows, settings = len(rows.weight), self.settings
-        if self._learner is not None:
+        if self._units is not None:
             block = self._units.block(rows, settings.n_threads)
             self._learn_block(block, fresh=True, in_buffer=False)
             return
@@ -423,6 +423,7 @@ class OnlineSolver:
 
     def _learn_block(self, block: Block, *, fresh: bool, in_buffer: bool) -> None:
         assert self._learner is not None
+        assert self._units is not None
         report = self._learner.learn(block, fresh=fresh, in_buffer=in_buffer)
         self._n_processed += len(block.X)
         # Losses in the user's units: the density of an observed entry has its scale.

@@ -265,19 +265,6 @@ _RIDGE_START, _RIDGE_STEP = 0.1, 0.01  # per row and feature
 _TURNS = 2  # of the tasks' subspace towards the leading one
 
 
-def spectral_start(
-    noise: Noise, block: Block, null: RunningNull, metric: FeatureMetric, rank: int
-) -> tuple[Iterate, FloatArray]:
-    """The reduced-rank step from the null model, and mean curvatures.
-
-    If the metric is full, τ is chosen by generalised cross-validation and kept in the metric.
-    """
-    n_features, n_tasks = block.X.shape[1], block.low.shape[1]
-    nothing = np.zeros((rank, n_features)), np.zeros((rank, n_tasks))
-    at_null = Iterate(*nothing, null.mean, null.sigma)
-    return reduced_rank_step(noise, block, at_null, metric, rank, first=True)
-
-
 def reduced_rank_step(
     noise: Noise,
     block: Block,
@@ -297,7 +284,9 @@ def reduced_rank_step(
     and 0.01 later; with Q the leading right singular vectors of XW (later: U, turned towards them
     twice), :math:`U = \sigma Q/\sqrt{\bar w}` and :math:`V = (WQ)^\top`.
 
-    XᵀX may be given as ``gram``. Returns the model after the step, and w̄.
+    XᵀX may be given as ``gram``. Returns the model after the step, and w̄. The first step is the
+    spectral start, from the null model; if the metric is full, it chooses τ by generalised
+    cross-validation and keeps it in the metric.
     """
     score, curvature, known = working_scores(noise, block, model)
     fill = np.maximum(known / max(float(block.weight.sum()), 1.0), 0.2)  # missing counts as 0 in E

@@ -49,7 +49,7 @@ def evaluate(
     jobs: Annotated[int, Option(min=1, help="Fits in parallel.")] = 1,
     as_json: common.AsJson = False,
 ) -> None:
-    """Compare the network with other methods on rows that none of them has seen.
+    """Compare the model with other methods on rows that none of them has seen.
 
     With --model MODEL TABLE: calibration, errors in points and drift of the features of a model
     that was fitted before, on the table of another site.
