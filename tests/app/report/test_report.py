@@ -6,13 +6,21 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 
 from deeptobit.app.report import render_report
 from deeptobit.app.report.page import outcome_rows, template_part
 from deeptobit.app.report.privacy import published
 from deeptobit.app.report.words import cautions, the_result
-from deeptobit.app.study import FittedStudy, diagnose, read_data, read_study
+from deeptobit.app.study import (
+    FittedStudy,
+    Table,
+    diagnose,
+    predict_table,
+    read_data,
+    read_study,
+)
 from deeptobit.app.study import build_data as build
 from deeptobit.targets import CensoredTargets
 from tests.app.report.studies import (
@@ -322,3 +330,13 @@ def test_contrast(scheme: str, ink: str, paper: str, least: float) -> None:
     colours = _schemes()[scheme]
     bright, dark = sorted((_luminance(colours[ink]), _luminance(colours[paper])), reverse=True)
     assert (bright + 0.05) / (dark + 0.05) >= least
+
+
+def test_a_model_file_of_an_older_version_has_a_report_without_what_it_lacks() -> None:
+    older = replace(one_outcome("lower = 0"), ranges=None, effects=None, subgroups=None)
+    page = render_report(older)
+    assert 'id="outcomes"' in page
+    assert 'id="effects"' not in page
+    assert 'id="parts"' not in page
+    rows = Table(pd.DataFrame({"x": [0.0, 9.0]}), "new.csv", np.arange(2, 4))
+    assert "outside_the_data" not in predict_table(older, rows)

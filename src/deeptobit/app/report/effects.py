@@ -35,7 +35,10 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
     Strength is measured in units of the noise. Rare categories are left out, and so is the interval
     if the model has none.
     """
-    effects, features, sigma = fitted.effects, fitted.encoder.features, fitted.model.sigma_
+    effects = fitted.effects
+    if effects is None:
+        return []
+    features, sigma = fitted.encoder.features, fitted.model.sigma_
     strength = np.abs(effects.effect) / sigma[:, None]
     strength[:, [place for place, name in enumerate(features) if name in rare]] = 0.0
     strongest = np.argsort(-strength, axis=1, kind="stable")[:, :_PER_OUTCOME]
@@ -74,7 +77,7 @@ def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
     single outcome the error is in points.
     """
     parts = fitted.subgroups
-    if not parts.level:
+    if parts is None or not parts.level:
         return []
     alone = len(table) == 1
     relative = parts.error if alone else parts.error / table["mae"].to_numpy()

@@ -53,11 +53,11 @@ class FittedStudy:
         Versions of Python and packages, folds, seed, date, seconds.
     n_rows : int
         Rows of the table.
-    ranges : FeatureRanges
+    ranges : FeatureRanges or None
         Where the features lie.
-    effects : Effects
+    effects : Effects or None
         What features do to outcomes, in their units.
-    subgroups : Subgroups
+    subgroups : Subgroups or None
         Held-out errors in parts of the rows.
     forecasts : list of dict
         Errors of forecasts by horizon, of a mixed model.
@@ -74,9 +74,9 @@ class FittedStudy:
     n_groups: int | None
     facts: dict[str, str]
     n_rows: int
-    ranges: FeatureRanges
-    effects: Effects
-    subgroups: Subgroups
+    ranges: FeatureRanges | None = None
+    effects: Effects | None = None
+    subgroups: Subgroups | None = None
     forecasts: Sequence[dict[str, float]] = ()
     stable: BoolArray | None = None
 
@@ -284,7 +284,8 @@ def predict_table(
             for what, values in found.items()
             if what not in bounded or bounded[what][:, task].any()
         ]
-    columns.append((OUTSIDE, _outside(fitted.ranges, X, table)))
+    if fitted.ranges is not None:
+        columns.append((OUTSIDE, _outside(fitted.ranges, X, table)))
     twice = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
     if twice:
         raise StudyError(f"columns of the predictions would share a name: {listed(twice)}")
