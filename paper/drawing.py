@@ -1,13 +1,8 @@
-"""Figures of the reproduction by kind, and figures as pictures in a page."""
+"""Figures of the reproduction by kind."""
 
 from __future__ import annotations
 
-import io
-import re
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from html import escape
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -276,64 +271,3 @@ def _draw_brain(figure: FigureOf) -> Drawn:
         one.supxlabel("")
         drawn.append((one, f"{figure.caption} Measure: {name}. {note}"))
     return Drawn(drawn)
-
-
-# Figures as SVG inside the page: text stays text, and colours follow the page.
-
-_RASTER_DPI = 160
-_SETTINGS = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "deeptobit",
-    "text.parse_math": False,  # a dollar in the name of a column is a dollar
-    "font.size": 10.0,
-}
-# Colours of the figures, and the variables of the style sheet that replace them.
-_VARIABLES = {
-    "#000000": "currentColor",
-    "#0072b2": "var(--blue)",
-    "#d55e00": "var(--vermilion)",
-    "#5f5f5f": "var(--muted)",
-    "#ffffff": "none",
-}
-
-
-class Picture(NamedTuple):
-    """An SVG element, its natural width in CSS pixels, and its caption.
-
-    ``settings`` stand under the caption; a picture that is ``wide`` is as wide as the page.
-    """
-
-    svg: str
-    width: int
-    caption: str
-    settings: str = ""
-    wide: bool = False
-
-
-@contextmanager
-def drawing() -> Iterator[None]:
-    """Draw in matplotlib's default style, whatever the user's is."""
-    from matplotlib import style
-
-    with style.context(["default", _SETTINGS]), warnings.catch_warnings():
-        # The browser has the letters that matplotlib's own font lacks.
-        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
-        yield
-
-
-def as_picture(figure: Figure, name: str, caption: str) -> Picture:
-    """A figure as inline SVG on the page's background; ``name`` makes its ids unique."""
-    figure.patch.set_visible(False)
-    buffer = io.StringIO()
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(buffer, format="svg", dpi=_RASTER_DPI, metadata=nothing)
-    svg = buffer.getvalue()
-    width = round(float(figure.get_size_inches()[0]) * 96)
-    view_box = re.search(r'viewBox="[^"]*"', svg)
-    assert view_box is not None
-    body = svg[svg.index(">", svg.index("<svg")) + 1 :]  # matplotlib escapes what it writes
-    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
-    body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", body)
-    body = re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda found: _VARIABLES.get(found[0], found[0]), body)
-    head = f'<svg {view_box[0]} role="img" width="{width}" aria-label="{escape(caption)}">'
-    return Picture(head + body.strip(), width, caption)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import jinja2
 
+from deeptobit.app.report import as_picture, drawing
 from deeptobit.app.study import write_whole
-from paper.drawing import Picture, as_picture, draw, drawing
+from paper.drawing import draw
 from paper.recipes import ROWS
 from paper.section import Claimant, FigureOf, Section, TableOf
 from paper.verdicts import JudgedClaim, Summary, judged_claims
@@ -219,12 +220,12 @@ def _show(section: Section) -> dict[str, Any]:
     }
 
 
-def _pictures(section: str, number: int, figure: FigureOf) -> tuple[list[Picture], str]:
+def _pictures(section: str, number: int, figure: FigureOf) -> tuple[list[dict[str, object]], str]:
+    """Inline SVG with captions; a picture that is ``wide`` is as wide as the page."""
     found = draw(figure)
+    more = {"settings": figure.settings, "wide": figure.kind == "brain"}
     pictures = [
-        as_picture(one, f"{section}-{number}-{part}", caption)._replace(
-            settings=figure.settings, wide=figure.kind == "brain"
-        )
+        as_picture(one, f"{section}-{number}-{part}", caption, caption)._asdict() | more
         for part, (one, caption) in enumerate(found.figures)
     ]
     return pictures, found.note

@@ -12,7 +12,7 @@ TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs")
 def there_are(package: str) -> set[str]:
     """Names that the command of a package knows."""
     text = (ROOT / package / "__main__.py").read_text()
-    return set(re.findall(r'^    "(\w+)"(?:: \w+\.measure)?,$', text, flags=re.MULTILINE))
+    return set(re.findall(r'^    "(\w+)"(?:: \w+\.\w+)?,$', text, flags=re.MULTILINE))
 
 
 def named(command: str, text: str) -> set[str]:

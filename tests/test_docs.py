@@ -89,7 +89,7 @@ def write_model(folder: Path) -> None:
 
 
 def write_parquet(folder: Path) -> None:
-    """``cohort/``: two scores of 300 people with weights; and the study of other people."""
+    """``cohort/``: two scores of 300 people with weights; ``visits/``; another study's table."""
     write_cohort(folder)
     rng = np.random.default_rng(0)
     age, volume, health = rng.normal(size=(3, 300))
@@ -98,6 +98,13 @@ def write_parquet(folder: Path) -> None:
     table["ADAS"] = (8.0 - 3.0 * volume + age + 2.0 * rng.normal(size=300) - health).clip(0, 70)
     (folder / "cohort").mkdir()
     table.to_parquet(folder / "cohort" / "part.parquet")
+    person, years = np.repeat(np.arange(100), 4), np.tile(np.arange(4.0), 100)
+    own, bad_day = rng.normal(size=100)[person], rng.normal(size=400)
+    visits = pd.DataFrame({"person": person, "years": years, "age": age[:100][person] + years})
+    visits["MMSE"] = (27.0 - years + own + bad_day + rng.normal(size=400)).clip(0, 30)
+    visits["ADAS"] = (9.0 + years - own - bad_day + rng.normal(size=400)).clip(0, 70)
+    (folder / "visits").mkdir()
+    visits.to_parquet(folder / "visits" / "part.parquet")
 
 
 # Pages whose blocks another test runs, and looks at what comes of them.

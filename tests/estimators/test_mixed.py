@@ -190,6 +190,40 @@ def test_factors_find_what_outcomes_share() -> None:
     assert big.history_["converged"]
 
 
+def two_noisy_outcomes(seed: int, correlation: float) -> tuple[Any, Any, Any]:
+    """Two bounded outcomes of 80 people: noise of variance 1, and of 4, with a correlation."""
+    rng = np.random.default_rng(seed)
+    person, time = np.repeat(np.arange(80), 4), np.tile([0.0, 1.0, 2.0, 3.0], 80)
+    noise = rng.multivariate_normal([0, 0], [[1, 2 * correlation], [2 * correlation, 4]], 320)
+    latent = 6 - 0.3 * time[:, None] + 1.5 * rng.normal(size=(80, 1))[person] + noise
+    return time[:, None], np.clip(latent, 0.0, 10.0), person
+
+
+@pytest.mark.parametrize(("seed", "correlation"), [(0, 0.5), (1, -0.4), (2, 0.1), (3, 0.8)])
+def test_the_noise_of_two_outcomes_is_divided_alike(seed: int, correlation: float) -> None:
+    X, Y, person = two_noisy_outcomes(seed, correlation)
+    model = MixedTobitRegressor(upper=10, person_rank=1, visit_rank=2).fit(X, Y, groups=person)
+    loads, sigma = model.visit_loadings_, model.sigma_
+    assert model.visit_rank_ == 1
+    shared = np.square(loads[:, 0]) / (np.square(loads[:, 0]) + sigma**2)
+    assert shared[0] == pytest.approx(shared[1], abs=1e-3)
+    total = loads @ loads.T + np.diag(sigma**2)
+    size = np.sqrt(np.diag(total))
+    np.testing.assert_allclose(size, [1.0, 2.0], rtol=0.2)
+    assert total[0, 1] / size.prod() == pytest.approx(correlation, abs=0.15)
+    assert np.isfinite(model.summary()["std_err"]).all()
+    own = model.covariance_ + total  # of scores; few are at a bound near 5
+    draws = np.corrcoef(model.sample_y([[3.0]], 20000, random_state=0)[0])[0, 1]
+    assert draws == pytest.approx(own[0, 1] / np.sqrt(np.diag(own)).prod(), abs=0.05)
+
+
+def test_auto_takes_what_two_outcomes_of_a_visit_share() -> None:
+    X, Y, person = two_noisy_outcomes(4, 0.7)
+    model = MixedTobitRegressor(upper=10).fit(X, Y, groups=person, time=X[:, 0])
+    assert model.choices_["visit_rank"].max() == 1
+    assert (model.sigma_ > 0.3).all()
+
+
 # Predictions.
 
 

@@ -1,7 +1,5 @@
 """The evidence: exact where it can be, with the gradient of finite differences, additive."""
 
-import sys
-
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -10,6 +8,7 @@ from scipy.stats import truncnorm
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian
 from deeptobit.mixed import Effects, Visits, evidence
+from deeptobit.mixed.evidence import unequal_shares
 from deeptobit.mixed.kernels import entry
 from tests.mixed.problems import dense_log_density, make_problem
 
@@ -32,12 +31,12 @@ def test_a_singular_covariance_is_as_good_as_any() -> None:
     np.testing.assert_allclose(found.log_z, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("nodes", [0, 31])
+@pytest.mark.parametrize(("nodes", "G"), [(0, 1), (0, 2), (31, 0)])
 @pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (-0.5, 1.0)])
 def test_the_gradient_is_that_of_finite_differences(
-    nodes: int, bounds: tuple[float, float]
+    nodes: int, G: int, bounds: tuple[float, float]
 ) -> None:
-    factors = {"R": 0, "G": 0} if nodes else {"R": 2, "G": 1}
+    factors = {"R": 0, "G": 0} if nodes else {"R": 2, "G": G}
     settings = {"n_nodes": nodes, "shrinkage": 3.0}
     problem, point = make_problem(bounds=bounds, missing=0.1, **factors, **settings)  # type: ignore[arg-type]
     theta = problem.pack(point)
@@ -115,14 +114,37 @@ def test_interval_entries_lie_between_their_ends() -> None:
     np.testing.assert_allclose(found.log_z, exact.log_z, atol=1e-3)
 
 
-def test_chunks_of_people_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, point = make_problem(bounds=(-0.5, 1.0))
+def test_what_is_eliminated_first_does_not_matter() -> None:
+    # Outcomes of which nothing is known make the visits' factors the smaller part of the core.
+    problem, point = make_problem(n_tasks=2, q=1, R=1, G=2, bounds=(-0.5, 1.0), missing=0.1)
+    found, mean, visits = problem.evidence(point), problem.mean(point), problem.visits
+    unknown = np.full((len(mean), 6), np.nan)
+    padded = (np.pad(part, [(0, 6), *[(0, 0)] * (part.ndim - 1)]) for part in point.effects)
+    own, shared, visit, sigma = padded
+    sigma[2:] = 1.0
+    low, high = np.hstack([visits.low, unknown]), np.hstack([visits.high, unknown])
+    wide = Visits(visits.starts, low, high, visits.z, visits.weight)
+    mean = np.hstack([mean, np.zeros(unknown.shape)])
+    other = evidence(wide, mean, Effects(own, shared, visit, sigma), by_person=True)
+    np.testing.assert_allclose(other.log_z, found.log_z, rtol=1e-9)
+    for ours, theirs in zip(other[1:4], found[1:4], strict=True):
+        np.testing.assert_allclose(ours[:, :2], theirs, atol=1e-7)
+
+
+def test_shares_of_two_outcomes_are_made_equal_by_their_slopes() -> None:
+    problem, point = make_problem(n_tasks=2, q=1, R=1, G=1)
     theta = problem.pack(point)
-    whole = problem.evaluate(theta)
-    monkeypatch.setattr(sys.modules["deeptobit.mixed.evidence"], "_CHUNK", 5)
-    parts = problem.evaluate(theta)
-    np.testing.assert_allclose(parts[0], whole[0], rtol=1e-12)
-    np.testing.assert_allclose(parts[1], whole[1], atol=1e-12)
+    _, gradient, _ = problem.evaluate(theta)
+
+    def value(at: FloatArray) -> float:
+        return problem.evaluate(at)[0]
+
+    numeric = approx_fprime(theta, value, 1e-6)
+    np.testing.assert_allclose(gradient, numeric, atol=2e-6)
+    effects, sigma = point.effects, point.effects.sigma
+    alike, apart = (effects._replace(visit=np.outer(sigma * [0.6, by], 1.0)) for by in (-0.6, 0.1))
+    assert unequal_shares(alike)[0] < 1e-30
+    assert unequal_shares(apart)[0] == pytest.approx(0.5 * np.log(1.36 / 1.01) ** 2)
 
 
 def test_slopes_of_people_sum_to_those_of_all() -> None:

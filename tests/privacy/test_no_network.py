@@ -112,7 +112,7 @@ def test_a_cohort_comes_from_installed_files() -> None:
 @pytest.mark.usefixtures("refused")
 def test_brain_maps_come_from_installed_files() -> None:
     pytest.importorskip("nilearn", reason="needs the extra 'brain'")
-    from deeptobit.app.report.surface import load_hemisphere
+    from deeptobit.app.report.brain import load_hemisphere
 
     load_hemisphere.cache_clear()
     assert load_hemisphere("left").points.shape == (10242, 3)

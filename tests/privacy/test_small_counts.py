@@ -19,7 +19,7 @@ from deeptobit.app.report.pictures import _drawn_rows, draw_outcomes
 from deeptobit.app.report.privacy import histogram_bins, published
 from deeptobit.app.study import FEWEST, Finding, FittedStudy, load_fitted
 from deeptobit.app.study.columns import reveals_small_count
-from deeptobit.app.study.splits import Split, find_usable
+from deeptobit.app.study.evaluation import Split, find_usable
 from deeptobit.inspection import pit_values
 from deeptobit.likelihood import Gaussian, Predictive
 from deeptobit.targets import CensoredTargets

@@ -14,6 +14,7 @@ from sklearn.neural_network import MLPRegressor
 
 from benchmarks.race.peers.points import FittedPoints, fit_best, fit_tuned
 from benchmarks.race.problem import Problem
+from deeptobit.app.study import Folds
 from deeptobit.app.study.methods import (
     Filled,
     Taskwise,
@@ -22,7 +23,6 @@ from deeptobit.app.study.methods import (
     tune_lasso,
     tune_ridge,
 )
-from deeptobit.app.study.splits import Folds
 from deeptobit.arrays import FloatArray
 
 _LEAST_PENALTY = 1e-2  # of a multi-task lasso, over the largest

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement, product
 from numbers import Integral, Real
 from time import perf_counter
 from types import SimpleNamespace
@@ -28,7 +27,7 @@ from deeptobit.estimators.inputs import Limits, feature_names
 from deeptobit.estimators.people import PeopleOfSource, PeopleSeen, PersonRows
 from deeptobit.estimators.prediction import all_or_nothing
 from deeptobit.estimators.source import first_rows, read_source
-from deeptobit.estimators.visits import VisitRegressor
+from deeptobit.estimators.visits import VisitRegressor, settle_effects
 from deeptobit.exceptions import warn
 from deeptobit.inspection import Reference
 from deeptobit.layer import BasisFeatures, CensoringKinds, Design, TargetScaling
@@ -81,15 +80,6 @@ class Posed(NamedTuple):
     beyond: PeopleOfSource | None = None
 
 
-def _check_change(moving: bool, varying: bool) -> None:
-    """Warn where time passes for people, and nothing that is known of them changes."""
-    if moving and not varying:
-        warn(
-            "no feature changes between visits of a person, so that people do not change on "
-            "average; put time into X"
-        )
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class MixedTobitRegressor(VisitRegressor):
     r"""Mixed Tobit regression: repeated visits of people, for all outcomes at once.
@@ -117,7 +107,8 @@ class MixedTobitRegressor(VisitRegressor):
     person_rank : int or "auto"
         Factors that link the random effects of different outcomes.
     visit_rank : {0, 1, 2} or "auto"
-        Factors that outcomes of one visit share.
+        Factors that outcomes of one visit share, fewer than outcomes. Of two outcomes data tell
+        the covariance of the noise alone: the factor then takes the same share of both.
     shrinkage : float or "auto"
         Ridge on the loadings of the person's factors, in numbers of people.
     method : {"ep", "quadrature"}
@@ -243,14 +234,14 @@ class MixedTobitRegressor(VisitRegressor):
         solution, structure, tried = self._solve(posed, wanted)
         self._store(solution, structure, posed)
         self._choices = {name: [row[name] for row in tried] for name in (tried or [{}])[0]}
-        self._people = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
-        self._people_left_out = source is not None
+        self._forget(left_out=source is not None)
         if source is None:
-            self._people = self._remember(self._people, matrix, targets, rows)
-        self._trained = mixed.FittedMixed(solution, posed.units.report)
+            self._remember(matrix, targets, rows)
+        self._trained = mixed.FittedMixed(solution, posed.units)
         self._show_progress(f"{self.n_iter_} steps in {perf_counter() - started:.1f} s", last=True)
         diagnosis.warn_of_censoring(posed.kinds, posed.targets)
-        still = [self.target_names_[task] for task in self._active[solution.without_noise]]
+        at_floor = solution.point.effects.sigma <= (1.0 + 1e-4) * mixed.SIGMA_FLOOR
+        still = [self.target_names_[task] for task in self._active[at_floor]]
         if still and posed.people.twice:
             change = "changes" if len(still) == 1 else "change"
             warn(
@@ -277,8 +268,8 @@ class MixedTobitRegressor(VisitRegressor):
         alpha = self._read_alpha(rows.n_people)
         needed = 0 if alpha is None or alpha > 0.0 else self.n_features_in_
         diagnosis.check_determined(targets, weight, needed)
-        self._check_effects(wanted, len(targets.names), rows, rows.time is not None)
-        _check_change(rows.moving, rows.moving and rows.vary(matrix))
+        timed, varying = rows.time is not None, rows.moving and rows.vary(matrix)
+        settle_effects(wanted, len(targets.names), rows, timed=timed, varying=varying)
         self.feature_scale_ = inputs.feature_scale(matrix, weight)
         kinds = CensoringKinds.of(SimpleNamespace(weight=weight, targets=targets))  # type: ignore[arg-type]
         share, center = weight / weight.sum(), self.fit_intercept
@@ -290,10 +281,8 @@ class MixedTobitRegressor(VisitRegressor):
         diagnosis.warn_of_collinearity(features, feature_names(self), float(ridge))
         assert features.matrix is not None
         scaling = TargetScaling.build(targets, share, center=center)
-        active = np.flatnonzero(~kinds.one_sided)
-        units = mixed.MixedUnits(
-            scaling.location, scaling.scale, rows.time_units(weight), features, active
-        )
+        time, active = rows.time_units(weight), np.flatnonzero(~kinds.one_sided)
+        units = mixed.MixedUnits(scaling.location, scaling.scale, time, features, active)
         visits = rows.visits(units, targets.low, targets.high, weight, 2 if rows.moving else 1)
         problem = self._problem(visits, features.matrix[rows.order], ~kinds.two_sided[active])
         constant = mixed.beyond_the_bound(targets, weight, units.scale)
@@ -317,40 +306,30 @@ class MixedTobitRegressor(VisitRegressor):
             )
         needed = 0 if alpha > 0.0 else self.n_features_in_
         diagnosis.check_counts(round(moments.n_rows), moments.known, targets.names, needed)
-        self._check_effects(wanted, len(targets.names), seen, seen.when is not None)
-        _check_change(seen.moving, seen.varying)
+        timed = seen.when is not None
+        settle_effects(wanted, len(targets.names), seen, timed=timed, varying=seen.varying)
         standardize = self.standardize or alpha == 0.0
         settings = OnlineSettings(1, fit_intercept=self.fit_intercept, standardize=standardize)
         data = Standardised.of(moments, shift, settings, 0)
         diagnosis.warn_of_collinearity(data.features, feature_names(self), alpha)
-        self.feature_scale_, kinds = data.summary().scale, data.kinds
-        location, scale = data.scaling.location, data.scaling.scale
-        active = np.flatnonzero(~kinds.one_sided)
-        units = mixed.MixedUnits(location, scale, seen.time_units(), data.features, active)
+        self.feature_scale_, kinds, scaling = data.summary().scale, data.kinds, data.scaling
+        time, active = seen.time_units(), np.flatnonzero(~kinds.one_sided)
+        units = mixed.MixedUnits(scaling.location, scaling.scale, time, data.features, active)
         rows = people.head()
-        first = rows.people()
-        q = 2 if seen.moving else 1
-        visits = first.visits(units, rows.low, rows.high, rows.weight, q)
-        features = units.rows(rows.X)[first.order]
-        problem = self._problem(visits, features, ~kinds.two_sided[active])
-        constant = location + scale * data.beyond_the_bound(Gaussian())
-        everybody = replace(people, units=units)
-        return Posed(
-            *(targets, seen, kinds, units, problem, alpha, constant, moments.inside),
-            beyond=everybody,
-        )
+        first, features = rows.people(), units.rows(rows.X)
+        visits = first.visits(units, rows.low, rows.high, rows.weight, 2 if seen.moving else 1)
+        problem = self._problem(visits, features[first.order], ~kinds.two_sided[active])
+        constant = units.location + units.scale * data.beyond_the_bound(Gaussian())
+        found = targets, seen, kinds, units, problem, alpha, constant, moments.inside
+        return Posed(*found, beyond=replace(people, units=units))
 
     def _problem(
         self, visits: mixed.Visits, features: FloatArray, free_sigma: Any
     ) -> mixed.MixedProblem:
-        return mixed.MixedProblem(
-            visits,
-            features,
-            np.zeros(features.shape[1]),
-            fit_intercept=self.fit_intercept,
-            free_sigma=free_sigma,
-            n_nodes=self.n_nodes if self.method == "quadrature" else 0,
-        )
+        options = {"fit_intercept": self.fit_intercept, "free_sigma": free_sigma}
+        n_nodes = self.n_nodes if self.method == "quadrature" else 0
+        ridge = np.zeros(features.shape[1])
+        return mixed.MixedProblem(visits, features, ridge, n_nodes=n_nodes, **options)
 
     def _read_alpha(self, n_people: float) -> float | None:
         """The ridge; None if it is to be learned."""
@@ -383,35 +362,6 @@ class MixedTobitRegressor(VisitRegressor):
             wanted |= {"person_rank": 0, "visit_rank": 0}
         return {"effects": n_effects, **wanted}
 
-    def _check_effects(
-        self, wanted: dict[str, Any], n_tasks: int, rows: PersonRows | PeopleSeen, timed: bool
-    ) -> None:
-        """Refuse random effects that these visits cannot have, and settle what is not free."""
-        if not rows.twice:
-            if rows.named and wanted["effects"] != 0:
-                warn(
-                    "nobody has two visits with an outcome, so that random effects cannot be told "
-                    "from noise and are left out; check groups"
-                )
-            wanted |= {"effects": 0, "visit_rank": wanted["visit_rank"] or 0}
-        if wanted["effects"] == 2 and not timed:
-            raise ValueError("random slopes are slopes in time: pass time, one number per row")
-        if wanted["effects"] == 2 and not rows.moving:
-            raise ValueError(
-                "random slopes need people with visits at different times, and nobody has; use "
-                "random_effects='intercept'"
-            )
-        if wanted["effects"] is None and not rows.moving:
-            wanted["effects"] = 1
-        if n_tasks == 1:
-            wanted |= {"person_rank": 0, "visit_rank": 0}
-        if wanted["effects"] == 0:
-            wanted["person_rank"] = 0
-        if wanted["person_rank"] == 0 and wanted["shrinkage"] is None:
-            wanted["shrinkage"] = 0.0
-        for name in ("person_rank", "visit_rank"):
-            wanted[name] = None if wanted[name] is None else min(wanted[name], n_tasks)
-
     def _solve(
         self, posed: Posed, wanted: dict[str, Any]
     ) -> tuple[mixed.Solution, mixed.Structure, list[dict[str, Any]]]:
@@ -419,7 +369,9 @@ class MixedTobitRegressor(VisitRegressor):
         problem, alpha = posed.problem, posed.alpha
         if not problem.shape[1]:  # every outcome is at a bound throughout
             self.alpha_, structure = 0.0, mixed.Structure(0, 0, 0, 0.0)
-            return mixed.Solution.empty(problem.with_effects(0)), structure, []
+            problem = problem.with_effects(0)
+            nothing = problem.unpack(np.zeros(0))
+            return mixed.Solution(problem, nothing, 0.0, 0.0, 0, True), structure, []
         if wanted["effects"] is not None:
             problem = problem.with_effects(wanted["effects"])
         norms, watch, crossed = posed.units.features.squared_norms, self._show_progress, None
@@ -468,7 +420,8 @@ class MixedTobitRegressor(VisitRegressor):
         self.visit_loadings_ = self._effects.visit * units.scale[:, None]
         self.effects_, self._active = ("intercept", "slope")[:q], active
         self.person_rank_, self.visit_rank_, self.shrinkage_ = R, G, float(shrinkage)
-        self.log_likelihood_ = solution.log_likelihood - units.log_scale(posed.observed)
+        lost = posed.observed[active] @ np.log(units.scale[active])  # by densities in these units
+        self.log_likelihood_ = solution.log_likelihood - float(lost)
         self.n_iter_ = max(solution.n_iter, 1)
         self.history_ = {
             "solver": self.method,
@@ -525,32 +478,19 @@ class MixedTobitRegressor(VisitRegressor):
         """
         inputs.check_choice("cov_type", cov_type, ("observed", "robust"))
         trained = self._training()
-        estimate = trained.report(trained.solution.point)
+        estimate = trained.units.report(trained.solution.point)
         variance = trained.reported_covariance(cov_type).diagonal()
-        names = self._reported_names()
+        targets = [self.target_names_[task] for task in self._active]
+        constants = INTERCEPT, LOG_SIGMA
+        names = mixed.reported_terms(targets, feature_names(self), constants, self.effects_)
         terms = [term for _, term in names]
         reference = self._reference(small_sample)
         table = estimate_table(terms, estimate, variance, confidence, reference)
         table.index = pd.MultiIndex.from_tuples(names, names=["target", "term"])
-        order = {name: place for place, name in enumerate(self.target_names_)}
-        n_coef, n_targets = len(self._active) * self.n_features_in_, len(self._active)
-        fixed = range(n_coef, n_coef + (0 if self.fit_intercept else n_targets))  # intercepts at 0
-        kept = [place for place in range(len(names)) if place not in fixed]
-        return table.iloc[sorted(kept, key=lambda place: order.get(names[place][0], len(order)))]
-
-    def _reported_names(self) -> list[tuple[str, str]]:
-        """Target and term of every number that :class:`mixed.MixedUnits` reports."""
-        targets = [self.target_names_[task] for task in self._active]
-        names = [(target, term) for target in targets for term in feature_names(self)]
-        names += [(target, term) for term in (INTERCEPT, LOG_SIGMA) for target in targets]
-        effects = product(range(len(targets)), self.effects_)
-        between = []
-        for (one, a), (two, b) in combinations_with_replacement(effects, 2):
-            if one == two:
-                names.append((targets[one], f"var({a})" if a == b else f"cov({a}, {b})"))
-            else:
-                between.append((f"{targets[one]}, {targets[two]}", f"cor({a}, {b})"))
-        return names + between
+        order = {name: place for place, name in enumerate(targets)}
+        first = sorted(names, key=lambda name: order.get(name[0], len(order)))
+        kept = [name for name in first if self.fit_intercept or name[1] != INTERCEPT]
+        return table.loc[kept]
 
     def wald_test(
         self,

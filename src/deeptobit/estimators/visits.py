@@ -1,4 +1,4 @@
-"""Predictions at visits of people: of those who are known, and of anybody else."""
+"""Predictions at visits of people, known or not, and the random effects that visits allow."""
 
 import os
 from collections.abc import Callable
@@ -18,7 +18,8 @@ from deeptobit.arrays import FloatArray, is_dask, read_groups
 from deeptobit.estimators import inputs
 from deeptobit.estimators.base import CensoredRegressor
 from deeptobit.estimators.inputs import Limits
-from deeptobit.estimators.people import PersonRows, plain, read_time
+from deeptobit.estimators.people import PeopleSeen, PersonRows, plain, read_time
+from deeptobit.exceptions import warn
 from deeptobit.files import models
 from deeptobit.inspection import Reference
 from deeptobit.likelihood import Gaussian, Noise, Predictive
@@ -40,6 +41,46 @@ def _at_visits(method: Callable[..., Any]) -> Any:
     return at_visits
 
 
+def settle_effects(
+    wanted: dict[str, Any],
+    n_tasks: int,
+    rows: PersonRows | PeopleSeen,
+    *,
+    timed: bool,
+    varying: bool,
+) -> None:
+    """Refuse random effects that these visits cannot have, and settle what is not free."""
+    if rows.moving and not varying:
+        warn(
+            "no feature changes between visits of a person, so that people do not change on "
+            "average; put time into X"
+        )
+    if not rows.twice:
+        if rows.named and wanted["effects"] != 0:
+            warn(
+                "nobody has two visits with an outcome, so that random effects cannot be told "
+                "from noise and are left out; check groups"
+            )
+        wanted |= {"effects": 0, "visit_rank": wanted["visit_rank"] or 0}
+    if wanted["effects"] == 2 and not timed:
+        raise ValueError("random slopes are slopes in time: pass time, one number per row")
+    if wanted["effects"] == 2 and not rows.moving:
+        raise ValueError(
+            "random slopes need people with visits at different times, and nobody has; use "
+            "random_effects='intercept'"
+        )
+    if wanted["effects"] is None and not rows.moving:
+        wanted["effects"] = 1
+    if n_tasks == 1:
+        wanted |= {"person_rank": 0, "visit_rank": 0}
+    if wanted["effects"] == 0:
+        wanted["person_rank"] = 0
+    if wanted["person_rank"] == 0 and wanted["shrinkage"] is None:
+        wanted["shrinkage"] = 0.0
+    for name, most in (("person_rank", n_tasks), ("visit_rank", n_tasks - 1)):
+        wanted[name] = None if wanted[name] is None else min(wanted[name], most)
+
+
 class VisitRegressor(CensoredRegressor):
     """Base of a model with random effects: what is known of a person is used.
 
@@ -51,16 +92,19 @@ class VisitRegressor(CensoredRegressor):
     _effects: mixed.Effects
     _units: mixed.EffectUnits
     random_effects: str
-    _asked: tuple[Any, Any]
+    _asked: tuple[Any, Any]  # groups and time
     _visit_columns: dict[str, str]
     _people_left_out: bool
 
-    def _remember(
-        self, known: mixed.KnownPeople, matrix: Any, targets: CensoredTargets, rows: PersonRows
-    ) -> mixed.KnownPeople:
-        """What is known of people, with these visits; sites are found."""
+    def _forget(self, *, left_out: bool) -> None:
+        """Nobody is known; ``left_out``: though there were people."""
+        self._people = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
+        self._people_left_out = left_out
+
+    def _remember(self, matrix: Any, targets: CensoredTargets, rows: PersonRows) -> None:
+        """Know these visits too; sites are found."""
         if not rows.named:
-            return known
+            return
         units, order = self._units, rows.order
         low, high, mean = (
             (each[order] - units.location) / units.scale
@@ -70,7 +114,7 @@ class VisitRegressor(CensoredRegressor):
         z = units.z(rows.time, len(order), len(self.effects_))[order]
         tau, nu = np.zeros((2, *targets.shape))
         found = mixed.KnownPeople(rows.labels, rows.starts, low, high, mean, z, time, tau, nu)
-        return known.with_visits(found, self._effects)
+        self._people = self._people.with_visits(found, self._effects)
 
     def _read_features(self, X: Any) -> FloatArray:
         found: FloatArray = inputs.dense(super()._read_features(X))
@@ -143,18 +187,16 @@ class VisitRegressor(CensoredRegressor):
         A formula says in which columns of a data frame they are. A method that asks another one
         passes on what it was asked for.
         """
-        before = vars(self).get("_asked", (None, None))
-        groups, time = (
-            old if new is None else new for old, new in zip(before, (groups, time), strict=True)
-        )
-        for name, column in vars(self).get("_visit_columns", {}).items():
-            if column in getattr(X, "columns", ()):
-                groups = X[column] if name == "groups" and groups is None else groups
-                time = X[column] if name == "time" and time is None else time
-        if is_dask(X) and (groups is not None or time is not None):
+        asked, columns = copy(self), vars(self).get("_visit_columns", {})
+        given, known = {"groups": groups, "time": time}, vars(self).get("_asked", (None, None))
+        for (name, value), before in zip(given.items(), known, strict=True):
+            value = before if value is None else value
+            if value is None and columns.get(name) in getattr(X, "columns", ()):
+                value = X[columns[name]]
+            given[name] = value
+        if is_dask(X) and any(value is not None for value in given.values()):
             raise ValueError("groups and time need rows in memory; predict the partitions by hand")
-        asked = copy(self)
-        asked._asked = groups, time
+        asked._asked = given["groups"], given["time"]
         return asked
 
     predict = _at_visits(CensoredRegressor.predict)
@@ -225,7 +267,7 @@ class VisitRegressor(CensoredRegressor):
         if len(self.effects_) > 1 and rows.time is None:
             raise ValueError("this model has random slopes: pass time, one number per row")
         model = copy(self)
-        model._people = self._remember(self._people, matrix, targets, rows)
+        model._remember(matrix, targets, rows)
         return model
 
     @_at_visits
@@ -386,8 +428,7 @@ class VisitRegressor(CensoredRegressor):
         """The same model, which knows nobody."""
         model = copy(self)
         if hasattr(self, "_people"):
-            model._people = mixed.KnownPeople.nobody(*self._effects.own.shape[:2])
-            model._people_left_out = bool(self._people.labels)
+            model._forget(left_out=bool(self._people.labels))
         return model
 
     def to_onnx(

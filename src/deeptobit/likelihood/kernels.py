@@ -238,15 +238,17 @@ def cholesky(matrix: FloatArray, size: int) -> float:
 def solve_lower(root: FloatArray, vector: FloatArray, size: int) -> None:
     """Solve with the lower triangle, in place."""
     for i in range(size):
+        rest = vector[i]
         for k in range(i):
-            vector[i] -= root[i, k] * vector[k]
-        vector[i] /= root[i, i]
+            rest -= root[i, k] * vector[k]
+        vector[i] = rest / root[i, i]
 
 
 @jit
 def solve_upper(root: FloatArray, vector: FloatArray, size: int) -> None:
     """Solve with the transposed lower triangle, in place."""
     for i in range(size - 1, -1, -1):
+        rest = vector[i]
         for k in range(i + 1, size):
-            vector[i] -= root[k, i] * vector[k]
-        vector[i] /= root[i, i]
+            rest -= root[k, i] * vector[k]
+        vector[i] = rest / root[i, i]

@@ -1,7 +1,13 @@
 """Repeated visits: evidence of people under random effects, its maximum, and what it predicts."""
 
 from deeptobit.mixed.evidence import Effects, MixedProblem, Point, Visits, evidence
-from deeptobit.mixed.inference import EffectUnits, FittedMixed, MixedUnits, beyond_the_bound
+from deeptobit.mixed.inference import (
+    EffectUnits,
+    FittedMixed,
+    MixedUnits,
+    beyond_the_bound,
+    reported_terms,
+)
 from deeptobit.mixed.people import KnownPeople, by_person, person_loads
 from deeptobit.mixed.solve import (
     SIGMA_FLOOR,
@@ -32,5 +38,6 @@ __all__ = [
     "evidence",
     "fit_structure",
     "person_loads",
+    "reported_terms",
     "solve",
 ]

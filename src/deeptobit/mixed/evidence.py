@@ -7,12 +7,13 @@ In standard units (features whitened, outcomes scaled, time centred and scaled) 
     + \frac12\sum_t \beta_t^\top A\beta_t,
 
 with persons i of weight w and n visits, the shrinkage ρ of what outcomes share (in people), and
-the diagonal ridge A on coefficients β. At a fixed point of expectation propagation the derivative
-of log Z by the sites vanishes, so that its gradient is that with the sites held fixed. All sums
-over people are additive: those in memory are the case of one shard.
+the diagonal ridge A on coefficients β; for two outcomes :func:`unequal_shares` is added. At a fixed
+point of expectation propagation the derivative of log Z by the sites vanishes, so that its gradient
+is that with the sites held fixed. All sums over people are additive: those in memory are the case
+of one shard.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, product
@@ -21,9 +22,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from deeptobit.arrays import BoolArray, FloatArray, IntArray
+from deeptobit.likelihood import Gaussian
+from deeptobit.likelihood import evaluate as likelihood
 
-_CHUNK = 4096  # people whose slopes are held at once
 _TOL, _SWEEPS = 1e-9, 200
+_MODE, _MOST_STEPS = 1e-10, 100  # of Newton's method, to the mode of an integrand
 S = TypeVar("S")  # anything that can be added up
 
 
@@ -49,6 +52,20 @@ class Effects(NamedTuple):
         loads = np.concatenate([self.own, self.shared], axis=2)
         spread = np.square(np.einsum("nq,tqk->ntk", z, loads)).sum(axis=2)
         return np.asarray(spread + np.square(self.visit).sum(axis=1) + np.square(self.sigma))
+
+
+def unequal_shares(effects: Effects) -> tuple[float, FloatArray, FloatArray]:
+    r"""What divides the noise of two outcomes into shared and own, and slopes by γ and log σ.
+
+    Data tell a variance of each and their covariance, three numbers for γ and σ, which are four.
+    The same share of both is taken: :math:`\tfrac12(\log v_1/\sigma_1^2 - \log v_2/\sigma_2^2)^2`
+    with :math:`v = \gamma^2 + \sigma^2` is 0 for one of all divisions of a covariance.
+    """
+    own = np.square(effects.sigma)
+    total = np.square(effects.visit).sum(axis=1) + own
+    apart = np.subtract(*np.log(total / own)) * np.array([1.0, -1.0])
+    by_visit = (2.0 * apart / total)[:, None] * effects.visit
+    return 0.5 * float(apart[0] ** 2), by_visit, 2.0 * apart * (own / total - 1.0)
 
 
 class Point(NamedTuple):
@@ -96,13 +113,6 @@ class Visits:
         starts = np.concatenate([[0], np.cumsum(counts[kept])])
         return Visits(starts, self.low[rows], self.high[rows], self.z[rows], self.weight[kept])
 
-    def chunks(self) -> Iterator[tuple[slice, slice]]:
-        """People in chunks, with their rows."""
-        n_people = len(self.weight)
-        for first in range(0, n_people, _CHUNK):
-            last = min(first + _CHUNK, n_people)
-            yield slice(first, last), slice(self.starts[first], self.starts[last])
-
 
 class Evidence(NamedTuple):
     """Log evidence of people, its slopes, and the Gaussian sites of their entries.
@@ -135,35 +145,91 @@ def evidence(
     by_person: bool = False,
 ) -> Evidence:
     """Evidence of all people by expectation propagation, or by quadrature with ``n_nodes``."""
+    if n_nodes:
+        return integrate(visits, mean, effects, n_nodes, by_person=by_person)
     from deeptobit.mixed import kernels  # compiled where they are needed
 
-    n_people, n_tasks = len(visits.weight), mean.shape[1]
-    width = effects.own.size + effects.shared.size + effects.visit.size + n_tasks
+    n_people, share = len(visits.weight), np.ones(len(visits.weight))
+    width = sum(part.size for part in effects)
     log_z, (pull, tau, nu) = np.empty(n_people), np.zeros((3, *mean.shape))
-    slopes = np.empty((n_people, width)) if by_person else np.zeros(width)
-    unconverged = 0
-    for people, rows in visits.chunks():
-        starts = visits.starts[people.start : people.stop + 1] - visits.starts[people.start]
-        part = np.empty((len(starts) - 1, width))
-        ends = visits.low[rows], visits.high[rows], mean[rows], visits.z[rows]
-        if n_nodes:
-            rule = _product_rule(n_nodes, effects.own.shape[1])
-            kernels.integrate(
-                *(starts, *ends, effects.own, effects.sigma, *rule),
-                *(log_z[people], pull[rows], part),
-            )
-        else:
-            sweeps = np.empty(len(part), dtype=np.int64)
-            kernels.propagate(
-                *(starts, *ends, *effects, tau[rows], nu[rows]),
-                *(log_z[people], pull[rows], part, sweeps, _TOL, _SWEEPS),
-            )
-            unconverged += int((sweeps < 0).sum())
-        if by_person:
-            slopes[people] = part
-        else:
-            slopes += visits.weight[people] @ part
-    return Evidence(log_z, pull, tau, nu, slopes, unconverged)
+    slopes, sweeps = np.zeros((n_people if by_person else 1, width)), np.empty(n_people, np.int64)
+    kernels.propagate(
+        *(visits.starts, visits.low, visits.high, mean, visits.z, *effects),
+        *(share if by_person else visits.weight, tau, nu, log_z, pull, slopes, sweeps),
+        *(_TOL, _SWEEPS),
+    )
+    unconverged = int((sweeps < 0).sum())
+    return Evidence(log_z, pull, tau, nu, slopes if by_person else slopes[0], unconverged)
+
+
+def integrate(
+    visits: Visits, mean: FloatArray, effects: Effects, n_nodes: int, *, by_person: bool
+) -> Evidence:
+    """The same by adaptive Gauss–Hermite quadrature around the mode, without factors.
+
+    Outcomes are then independent, and each has an integral over its own effects u.
+    """
+    rule = _product_rule(n_nodes, effects.own.shape[1])
+    tasks = enumerate(zip(effects.own, effects.sigma, strict=True))
+    found = [_integrate_task(visits, mean, task, *each, *rule) for task, each in tasks]
+    log_z, pulls, by_own, by_sigma = zip(*found, strict=True)
+    slopes = np.column_stack([*by_own, *by_sigma])
+    slopes, none = slopes if by_person else visits.weight @ slopes, np.zeros(mean.shape)
+    return Evidence(np.sum(log_z, axis=0), np.column_stack(pulls), none, none, slopes, 0)
+
+
+def _integrate_task(
+    visits: Visits,
+    mean: FloatArray,
+    task: int,
+    own: FloatArray,
+    sigma: float,
+    nodes: FloatArray,
+    weights: FloatArray,
+) -> tuple[FloatArray, ...]:
+    """Log evidence of one outcome, its slopes by m, and those of every person by C and log σ."""
+    first, person = visits.starts[:-1], visits.of_rows(np.arange(len(visits.weight)))
+    load, n_people, q = visits.z @ own, len(first), len(own)
+    low, high, scale = visits.low[:, [task]], visits.high[:, [task]], np.array([sigma])
+
+    def at(u: FloatArray) -> list[FloatArray]:
+        latent = mean[:, task] + (load * u[person]).sum(axis=1)
+        return [part[:, 0] for part in likelihood(Gaussian(), low, high, latent[:, None], scale)]
+
+    u, hessian = np.zeros((n_people, q)), np.zeros((n_people, q, q))
+    for _ in range(_MOST_STEPS):  # Newton's; the objective is concave
+        _, slope, _, bend, *_ = at(u)
+        products = bend[:, None, None] * load[:, :, None] * load[:, None]
+        hessian = np.eye(q) + np.add.reduceat(products, first)
+        push = u + np.add.reduceat(slope[:, None] * load, first)
+        step = np.linalg.solve(hessian, push[..., None])[..., 0]
+        u = u - step
+        if np.abs(step).max(initial=0.0) < _MODE:
+            break
+    root = np.linalg.cholesky(hessian)
+    spread = np.linalg.inv(root).transpose(0, 2, 1)
+
+    def log_ratio(node: FloatArray) -> tuple[FloatArray, ...]:
+        """The integrand over the rule's own, where a node comes to lie, and slopes there."""
+        point = u + spread @ node
+        nll, slope, by_scale, *_ = at(point)
+        inside = 0.5 * (node @ node) - 0.5 * np.square(point).sum(axis=1)
+        return inside - np.add.reduceat(nll, first), point, slope, by_scale
+
+    total = np.full(n_people, -np.inf)
+    for node, weight in zip(nodes, weights, strict=True):
+        total = np.logaddexp(total, np.log(weight) + log_ratio(node)[0])
+    pull, by_own, by_sigma = np.zeros(len(mean)), np.zeros((n_people, q, q)), np.zeros(n_people)
+    for node, weight in zip(nodes, weights, strict=True):
+        ratio, point, slope, by_scale = log_ratio(node)
+        share = weight * np.exp(ratio - total)
+        pull -= share[person] * slope
+        by_sigma -= share * np.add.reduceat(by_scale, first)
+        moved = np.add.reduceat(slope[:, None] * visits.z, first)
+        by_own -= (share[:, None] * moved)[:, :, None] * point[:, None]
+    half_log_det = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    log_z = total - half_log_det - 0.5 * q * np.log(2.0 * np.pi)
+    return log_z, pull, by_own.reshape(n_people, q * q), by_sigma
 
 
 def _product_rule(n_nodes: int, n_effects: int) -> tuple[FloatArray, FloatArray]:
@@ -313,8 +379,13 @@ class MixedProblem:
         penalty, shared = np.zeros_like(theta), point.effects.shared
         penalty[: point.coef.size] = self.n_rows * (self.ridge * point.coef).ravel()
         penalty[-self.n_effects :][self._places[1]] = self.shrinkage * shared.ravel()
-        value = 0.5 * float(penalty @ theta) - float(sums[-2])
-        return value / self.n_rows, (penalty - sums[:-2]) / self.n_rows, int(sums[-1])
+        value = (0.5 * float(penalty @ theta) - float(sums[-2])) / self.n_rows
+        gradient = (penalty - sums[:-2]) / self.n_rows
+        if self.shape[1] == 2 and self.n_visit:
+            apart, by_visit, by_sigma = unequal_shares(point.effects)
+            slopes = np.concatenate([by_visit.ravel(), by_sigma * self.free_sigma])
+            value, gradient[-len(slopes) :] = value + apart, gradient[-len(slopes) :] + slopes
+        return value, gradient, int(sums[-1])
 
     # Parameters as one vector: coefficients, intercepts, lower triangles of C, L, γ and log σ.
 

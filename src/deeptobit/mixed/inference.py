@@ -6,9 +6,10 @@ information is therefore inverted where it is not singular, which gives the stan
 everything that the evidence determines.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import combinations_with_replacement, product
 from math import comb
 from typing import Any
 
@@ -65,11 +66,6 @@ class MixedUnits(EffectUnits):
     features: BasisFeatures
     active: IntArray
 
-    @property
-    def of_active(self) -> EffectUnits:
-        """The units of the problem's outcomes."""
-        return EffectUnits(self.location[self.active], self.scale[self.active], self.time)
-
     def rows(self, X: FloatArray) -> FloatArray:
         """Features (N, D) in the basis of the coefficients, (N, r)."""
         design = self.features.design
@@ -89,7 +85,7 @@ class MixedUnits(EffectUnits):
         Covariances are those within an outcome, correlations those between two.
         """
         coef, intercept, sigma = self.fixed(point)
-        total = self.of_active.covariance(point.effects)
+        total = replace(self, scale=self.scale[self.active]).covariance(point.effects)
         sd = np.sqrt(np.maximum(total.diagonal(), 0.0))
         correlation = total / np.outer(*2 * (np.where(sd > 0.0, sd, 1.0),))
         i, j = np.triu_indices(len(total))
@@ -98,9 +94,25 @@ class MixedUnits(EffectUnits):
         within, between = total[i[same], j[same]], correlation[i[~same], j[~same]]
         return np.concatenate([coef.ravel(), intercept, np.log(sigma), within, between])
 
-    def log_scale(self, observed: FloatArray) -> float:
-        """What densities of observed entries, of weights (T,), lose in the user's units."""
-        return float(observed[self.active] @ np.log(self.scale[self.active]))
+
+def reported_terms(
+    targets: Sequence[str],
+    features: Sequence[str],
+    constants: Sequence[str],
+    effects: Sequence[str],
+) -> list[tuple[str, str]]:
+    """Target and term of every number of :meth:`MixedUnits.report`; constants have a term each."""
+    names = [
+        *product(targets, features),
+        *((name, term) for term, name in product(constants, targets)),
+    ]
+    between = []
+    for (one, a), (two, b) in combinations_with_replacement(product(targets, effects), 2):
+        if one == two:
+            names.append((one, f"var({a})" if a == b else f"cov({a}, {b})"))
+        else:
+            between.append((f"{one}, {two}", f"cor({a}, {b})"))
+    return names + between
 
 
 def beyond_the_bound(targets: CensoredTargets, weight: FloatArray, scale: FloatArray) -> FloatArray:
@@ -120,12 +132,11 @@ class FittedMixed:
     Parameters
     ----------
     solution : Solution
-    report : function
-        From a point to the reported numbers in the user's units, (K,).
+    units : MixedUnits
     """
 
     solution: Solution
-    report: Callable[[Point], FloatArray] = field(repr=False)
+    units: MixedUnits
 
     @cached_property
     def information(self) -> FloatArray:
@@ -166,7 +177,7 @@ class FittedMixed:
         """Covariance of the reported numbers, (K, K), NaN for those that are not determined."""
         problem = self.solution.problem
         theta = problem.pack(self.solution.point)
-        jacobian = _slopes(lambda at: self.report(problem.unpack(at)), theta).T
+        jacobian = _slopes(lambda at: self.units.report(problem.unpack(at)), theta).T
         found = jacobian @ self.covariance(kind) @ jacobian.T
         scale, _, axes, known = self._spectrum
         scaled = jacobian / scale

@@ -1,4 +1,4 @@
-r"""Evidence of people under random effects: expectation propagation, and quadrature as its check.
+r"""Evidence of people under random effects by expectation propagation.
 
 An entry e of a person, outcome t of visit v, has the score before censoring
 
@@ -15,7 +15,14 @@ import math
 import numpy as np
 
 from deeptobit.arrays import FloatArray, IntArray
-from deeptobit.likelihood.kernels import jit, jit_inside, open_entry
+from deeptobit.likelihood.kernels import (
+    cholesky,
+    jit,
+    jit_inside,
+    open_entry,
+    solve_lower,
+    solve_upper,
+)
 from deeptobit.online.kernels import two_sided
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -38,40 +45,6 @@ def entry(low: float, high: float, mean: float, scale: float) -> tuple[float, fl
 
 
 @jit
-def _cholesky(matrix: FloatArray, size: int) -> float:
-    """Decompose the leading block in place, lower triangle; returns half its log determinant."""
-    half = 0.0
-    for i in range(size):
-        for j in range(i + 1):
-            rest = matrix[i, j]
-            for k in range(j):
-                rest -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] = math.sqrt(rest) if i == j else rest / matrix[j, j]
-        half += math.log(matrix[i, i])
-    return half
-
-
-@jit
-def _forward(root: FloatArray, vector: FloatArray, size: int) -> None:
-    """Solve with the lower triangle, in place."""
-    for i in range(size):
-        rest = vector[i]
-        for k in range(i):
-            rest -= root[i, k] * vector[k]
-        vector[i] = rest / root[i, i]
-
-
-@jit
-def _backward(root: FloatArray, vector: FloatArray, size: int) -> None:
-    """Solve with the transposed lower triangle, in place."""
-    for i in range(size - 1, -1, -1):
-        rest = vector[i]
-        for k in range(i + 1, size):
-            rest -= root[k, i] * vector[k]
-        vector[i] = rest / root[i, i]
-
-
-@jit
 def _times(z: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
     """zᵀ times a matrix, into ``out``."""
     for j in range(out.size):
@@ -91,6 +64,7 @@ def propagate(
     shared: FloatArray,
     visit: FloatArray,
     sigma: FloatArray,
+    counted: FloatArray,
     tau: FloatArray,
     nu: FloatArray,
     log_z: FloatArray,
@@ -103,8 +77,10 @@ def propagate(
     r"""Expectation propagation person by person, sites kept; the evidence and its slopes.
 
     The likelihood of an entry is replaced by a site :math:`e^{\nu\eta - \tau\eta^2/2}`. Given the
-    person's and the visits' factors (the core, R + VG numbers), outcomes are independent: their
-    own effects are eliminated first, so that time is linear in the number of outcomes.
+    person's factors and what visits share (the core, R + VG numbers), outcomes are independent, so
+    that their own effects are eliminated first. Given the person's factors and the outcomes' own
+    effects (R + Tq), visits are: where those are fewer, the visits' factors are eliminated first.
+    Time is linear in what is eliminated.
 
     Parameters
     ----------
@@ -115,30 +91,42 @@ def propagate(
     z : array of shape (N, q)
     own, shared, visit, sigma : arrays of shape (T, q, q), (T, q, R), (T, G) and (T,)
         C, L, γ and σ.
+    counted : array of shape (n,)
+        How often every person counts in the slopes.
     tau, nu : arrays of shape (N, T)
         Sites; those of censored entries are the start and the result.
-    log_z, pull, slopes, sweeps : arrays of shape (n,), (N, T), (n, T(q² + qR + G + 1)) and (n,)
-        Results: log evidence, its slopes by m, by C, L, γ and log σ; negative if not converged.
+    log_z, pull, slopes, sweeps : arrays of shape (n,), (N, T), (n or 1, K) and (n,)
+        Results: log evidence, its slopes by m, those by C, L, γ and log σ, which are added to what
+        is there, person by person or in one row; negative if not converged.
     tol, most : float, int
         Largest change of a site, relative to its entry, and sweeps at most.
     """
     n_people, (n_tasks, n_own) = len(starts) - 1, own.shape[:2]
     n_shared, n_visit = shared.shape[2], visit.shape[1]
     longest = np.diff(starts).max()
-    wide = n_shared + longest * n_visit
-    load = np.zeros((longest, n_tasks, n_own))
-    factor = np.zeros((longest, n_tasks, n_shared))
-    root, cross = np.zeros((n_tasks, n_own, n_own)), np.zeros((n_tasks, n_own, wide))
-    right, solved = np.zeros((n_tasks, n_own)), np.zeros((n_tasks, n_own))
+    wide, thick = n_shared + min(longest * n_visit, n_tasks * n_own), max(n_own, n_visit)
+    # Of an entry: loads on the block that is eliminated first, and on the core.
+    inner = np.zeros((longest, n_tasks, thick))
+    outer = np.zeros((longest, n_tasks, n_shared + thick))
+    n_blocks = max(longest, n_tasks)
+    root, cross = np.zeros((n_blocks, thick, thick)), np.zeros((n_blocks, thick, wide))
+    right, solved = np.zeros((n_blocks, thick)), np.zeros((n_blocks, thick))
     core, core_right, core_mean = np.zeros((wide, wide)), np.zeros(wide), np.zeros(wide)
-    reach, scaled = np.zeros(wide), np.zeros(n_own)
+    reach, scaled, by_outer = np.zeros(wide), np.zeros(thick), np.zeros(n_shared + thick)
+    place = np.arange(n_shared + thick)  # of an entry's loads in the core
     place_L = n_tasks * n_own * n_own
     place_G = place_L + n_tasks * n_own * n_shared
     place_S = place_G + n_tasks * n_visit
     for person in range(n_people):
         first, n_visits = starts[person], starts[person + 1] - starts[person]
-        size = n_shared + n_visits * n_visit
-        n_censored = 0
+        by_task = n_visits * n_visit <= n_tasks * n_own
+        n_inner, n_outer, n_in, n_out = n_visits, n_tasks, n_visit, n_own
+        by_own, by_visit = by_outer[n_shared:], scaled[:]
+        if by_task:
+            n_inner, n_outer, n_in, n_out = n_tasks, n_visits, n_own, n_visit
+            by_own, by_visit = scaled[:], by_outer[n_shared:]
+        size, n_reach = n_shared + n_outer * n_out, n_shared + n_out
+        into, times, n_censored = slopes[person % len(slopes)], counted[person], 0
         for v in range(n_visits):
             row = first + v
             for t in range(n_tasks):
@@ -149,8 +137,13 @@ def propagate(
                     tau[row, t] = nu[row, t] = 0.0
                 else:
                     n_censored += 1
-                _times(z[row], own[t], load[v, t])
-                _times(z[row], shared[t], factor[v, t])
+                _times(z[row], shared[t], outer[v, t, :n_shared])
+                if by_task:
+                    _times(z[row], own[t], inner[v, t, :n_own])
+                    outer[v, t, n_shared:n_reach] = visit[t]
+                else:
+                    inner[v, t, :n_visit] = visit[t]
+                    _times(z[row], own[t], outer[v, t, n_shared:n_reach])
         step, change, sweep = 1.0, math.inf, 0
         while True:
             # The posterior of all effects, given the sites.
@@ -159,71 +152,64 @@ def propagate(
             half_log_det, quadratic = 0.0, 0.0
             for j in range(size):
                 core[j, j] = 1.0
-            for t in range(n_tasks):
-                root[t] = 0.0
-                cross[t, :, :size] = 0.0
-                right[t] = 0.0
-                for j in range(n_own):
-                    root[t, j, j] = 1.0
-                for v in range(n_visits):
+            for a in range(n_inner):
+                root[a] = 0.0
+                cross[a, :, :size] = 0.0
+                right[a] = 0.0
+                for j in range(n_in):
+                    root[a, j, j] = 1.0
+                for b in range(n_outer):
+                    v, t = (b, a) if by_task else (a, b)
                     weight, push = tau[first + v, t], nu[first + v, t]
-                    at = n_shared + v * n_visit
                     if weight == 0.0 and push == 0.0:
                         continue
-                    for i in range(n_own):
-                        right[t, i] += push * load[v, t, i]
-                        by = weight * load[v, t, i]
+                    for j in range(n_shared, n_reach):
+                        place[j] = b * n_out + j
+                    for i in range(n_in):
+                        right[a, i] += push * inner[v, t, i]
+                        by = weight * inner[v, t, i]
                         for j in range(i + 1):
-                            root[t, i, j] += by * load[v, t, j]
-                        for j in range(n_shared):
-                            cross[t, i, j] += by * factor[v, t, j]
-                        for j in range(n_visit):
-                            cross[t, i, at + j] += by * visit[t, j]
-                    for i in range(n_shared):
-                        core_right[i] += push * factor[v, t, i]
+                            root[a, i, j] += by * inner[v, t, j]
+                        for j in range(n_reach):
+                            cross[a, i, place[j]] += by * outer[v, t, j]
+                    for i in range(n_reach):
+                        core_right[place[i]] += push * outer[v, t, i]
+                        by = weight * outer[v, t, i]
                         for j in range(i + 1):
-                            core[i, j] += weight * factor[v, t, i] * factor[v, t, j]
-                    for i in range(n_visit):
-                        core_right[at + i] += push * visit[t, i]
-                        by = weight * visit[t, i]
-                        for j in range(n_shared):
-                            core[at + i, j] += by * factor[v, t, j]
-                        for j in range(i + 1):
-                            core[at + i, at + j] += by * visit[t, j]
-                half_log_det += _cholesky(root[t], n_own)
-                _forward(root[t], right[t], n_own)
-                for i in range(n_own):
-                    quadratic += right[t, i] * right[t, i]
+                            core[place[i], place[j]] += by * outer[v, t, j]
+                half_log_det += cholesky(root[a], n_in)
+                solve_lower(root[a], right[a], n_in)
+                for i in range(n_in):
+                    quadratic += right[a, i] * right[a, i]
                     for j in range(size):
-                        rest = cross[t, i, j]
+                        rest = cross[a, i, j]
                         for k in range(i):
-                            rest -= root[t, i, k] * cross[t, k, j]
-                        cross[t, i, j] = rest / root[t, i, i]
-                for i in range(n_own):
+                            rest -= root[a, i, k] * cross[a, k, j]
+                        cross[a, i, j] = rest / root[a, i, i]
+                for i in range(n_in):
                     for j in range(size):
-                        by = cross[t, i, j]
-                        core_right[j] -= by * right[t, i]
+                        by = cross[a, i, j]
+                        core_right[j] -= by * right[a, i]
                         if by != 0.0:
                             for k in range(j + 1):
-                                core[j, k] -= by * cross[t, i, k]
-            half_log_det += _cholesky(core, size)
-            _forward(core, core_right, size)
+                                core[j, k] -= by * cross[a, i, k]
+            half_log_det += cholesky(core, size)
+            solve_lower(core, core_right, size)
             for j in range(size):
                 quadratic += core_right[j] * core_right[j]
                 core_mean[j] = core_right[j]
-            _backward(core, core_mean, size)
-            for t in range(n_tasks):
-                for i in range(n_own):
-                    solved[t, i] = right[t, i]
+            solve_upper(core, core_mean, size)
+            for a in range(n_inner):
+                for i in range(n_in):
+                    solved[a, i] = right[a, i]
                     for j in range(size):
-                        solved[t, i] -= cross[t, i, j] * core_mean[j]
+                        solved[a, i] -= cross[a, i, j] * core_mean[j]
             last = n_censored == 0 or change <= tol or sweep == most
             if last:
                 log_z[person] = 0.5 * quadratic - half_log_det
-                slopes[person] = 0.0
             largest = 0.0
             for v in range(n_visits):
-                row, at = first + v, n_shared + v * n_visit
+                row = first + v
                 for t in range(n_tasks):
                     start, end = low[row, t], high[row, t]
                     if math.isnan(start):
@@ -232,25 +218,25 @@ def propagate(
                         continue
                     if start == end and not last:
                         continue
+                    a, b = (t, v) if by_task else (v, t)
+                    for j in range(n_shared, n_reach):
+                        place[j] = b * n_out + j
                     # Mean and variance of η under the posterior.
                     centre, spread = 0.0, 0.0
-                    for i in range(n_own):
-                        scaled[i] = load[v, t, i]
-                    _forward(root[t], scaled, n_own)
-                    for i in range(n_own):
-                        centre += scaled[i] * solved[t, i]
+                    for i in range(n_in):
+                        scaled[i] = inner[v, t, i]
+                    solve_lower(root[a], scaled, n_in)
+                    for i in range(n_in):
+                        centre += scaled[i] * solved[a, i]
                         spread += scaled[i] * scaled[i]
                     for j in range(size):
                         reach[j] = 0.0
-                        for i in range(n_own):
-                            reach[j] -= cross[t, i, j] * scaled[i]
-                    for j in range(n_shared):
-                        reach[j] += factor[v, t, j]
-                        centre += factor[v, t, j] * core_mean[j]
-                    for j in range(n_visit):
-                        reach[at + j] += visit[t, j]
-                        centre += visit[t, j] * core_mean[at + j]
-                    _forward(core, reach, size)
+                        for i in range(n_in):
+                            reach[j] -= cross[a, i, j] * scaled[i]
+                    for j in range(n_reach):
+                        reach[place[j]] += outer[v, t, j]
+                        centre += outer[v, t, j] * core_mean[place[j]]
+                    solve_lower(core, reach, size)
                     for j in range(size):
                         spread += reach[j] * reach[j]
                     weight, push, variance = tau[row, t], nu[row, t], sigma[t] * sigma[t]
@@ -283,25 +269,26 @@ def propagate(
                             continue
                     residual = push - weight * centre
                     pull[row, t] = residual
-                    slopes[person, place_S + t] += by_sigma
-                    _backward(core, reach, size)
-                    for i in range(n_own):
+                    into[place_S + t] += times * by_sigma
+                    # Slopes by the loads of the entry, and so by what they are made of.
+                    solve_upper(core, reach, size)
+                    for i in range(n_in):
                         for j in range(size):
-                            scaled[i] -= cross[t, i, j] * reach[j]
-                        scaled[i] = residual * solved[t, i] - weight * scaled[i]
-                    _backward(root[t], scaled, n_own)
+                            scaled[i] -= cross[a, i, j] * reach[j]
+                        scaled[i] = residual * solved[a, i] - weight * scaled[i]
+                    solve_upper(root[a], scaled, n_in)
+                    for j in range(n_reach):
+                        by_outer[j] = residual * core_mean[place[j]] - weight * reach[place[j]]
                     for i in range(n_own):
-                        by = z[row, i]
-                        at_i = (t * n_own + i) * n_own
+                        by = times * z[row, i]
+                        at = (t * n_own + i) * n_own
                         for j in range(n_own):
-                            slopes[person, at_i + j] += by * scaled[j]
-                        at_i = place_L + (t * n_own + i) * n_shared
+                            into[at + j] += by * by_own[j]
+                        at = place_L + (t * n_own + i) * n_shared
                         for j in range(n_shared):
-                            slope = residual * core_mean[j] - weight * reach[j]
-                            slopes[person, at_i + j] += by * slope
+                            into[at + j] += by * by_outer[j]
                     for j in range(n_visit):
-                        slope = residual * core_mean[at + j] - weight * reach[at + j]
-                        slopes[person, place_G + t * n_visit + j] += slope
+                        into[place_G + t * n_visit + j] += times * by_visit[j]
             if last:
                 break
             if largest > change:
@@ -309,103 +296,3 @@ def propagate(
             change = largest
             sweep += 1
         sweeps[person] = sweep if n_censored == 0 or change <= tol else -sweep
-
-
-@jit
-def integrate(
-    starts: IntArray,
-    low: FloatArray,
-    high: FloatArray,
-    mean: FloatArray,
-    z: FloatArray,
-    own: FloatArray,
-    sigma: FloatArray,
-    nodes: FloatArray,
-    weights: FloatArray,
-    log_z: FloatArray,
-    pull: FloatArray,
-    slopes: FloatArray,
-) -> None:
-    """The same by adaptive Gauss–Hermite quadrature around the mode, without shared factors.
-
-    Outcomes are then independent, and each has an integral over its own effects.
-
-    Parameters
-    ----------
-    nodes, weights : arrays of shape (K, q) and (K,)
-        Of the product rule for the weight exp(−x²/2).
-    others
-        As in :func:`propagate`.
-    """
-    n_people, (n_tasks, n_own) = len(starts) - 1, own.shape[:2]
-    longest = np.diff(starts).max()
-    load, shares = np.zeros((longest, n_own)), np.zeros(len(weights))
-    root, u, moved = np.zeros((n_own, n_own)), np.zeros(n_own), np.zeros(n_own)
-    place_S = n_tasks * n_own * n_own
-    for person in range(n_people):
-        log_z[person] = 0.0
-        slopes[person] = 0.0
-        first, n_visits = starts[person], starts[person + 1] - starts[person]
-        for t in range(n_tasks):
-            for v in range(n_visits):
-                _times(z[first + v], own[t], load[v])
-                pull[first + v, t] = 0.0
-            u[:] = 0.0
-            before = -math.inf
-            for turn in range(100):
-                value = -0.5 * (u @ u)
-                root[:] = 0.0
-                moved[:] = -u
-                for i in range(n_own):
-                    root[i, i] = 1.0
-                for v in range(n_visits):
-                    if math.isnan(low[first + v, t]):
-                        continue
-                    at = mean[first + v, t] + load[v] @ u
-                    gain, by, bend, _ = entry(low[first + v, t], high[first + v, t], at, sigma[t])
-                    value += gain
-                    for i in range(n_own):
-                        moved[i] += by * load[v, i]
-                        for j in range(i + 1):
-                            root[i, j] += bend * load[v, i] * load[v, j]
-                half_log_det = _cholesky(root, n_own)
-                _forward(root, moved, n_own)
-                _backward(root, moved, n_own)
-                # Newton's step; the objective is concave, and so is its model.
-                u += moved
-                length = math.sqrt(moved @ moved)
-                if length < 1e-10 or (turn > 20 and value <= before):
-                    break
-                before = max(before, float(value))
-            top = -math.inf
-            for k in range(len(weights)):
-                moved[:] = nodes[k]
-                _backward(root, moved, n_own)
-                moved += u
-                value = 0.5 * (nodes[k] @ nodes[k]) - 0.5 * (moved @ moved)
-                for v in range(n_visits):
-                    if not math.isnan(low[first + v, t]):
-                        at = mean[first + v, t] + load[v] @ moved
-                        value += entry(low[first + v, t], high[first + v, t], at, sigma[t])[0]
-                shares[k] = value + math.log(weights[k])
-                top = max(top, shares[k])
-            shares[:] = np.exp(shares - top)
-            total = shares.sum()
-            log_z[person] += top + math.log(total) - half_log_det - n_own * _LOG_SQRT_2PI
-            for k in range(len(weights)):
-                share = shares[k] / total
-                moved[:] = nodes[k]
-                _backward(root, moved, n_own)
-                moved += u
-                for v in range(n_visits):
-                    row = first + v
-                    if math.isnan(low[row, t]):
-                        continue
-                    at = mean[row, t] + load[v] @ moved
-                    _, by, _, by_scale = entry(low[row, t], high[row, t], at, sigma[t])
-                    pull[row, t] += share * by
-                    slopes[person, place_S + t] += share * by_scale
-                    for i in range(n_own):
-                        for j in range(n_own):
-                            at_i = (t * n_own + i) * n_own + j
-                            slopes[person, at_i] += share * by * z[row, i] * moved[j]

@@ -56,10 +56,6 @@ class KnownPeople:
         """The number of every person by name."""
         return {label: place for place, label in enumerate(self.labels)}
 
-    def rows(self, person: int) -> slice:
-        """The rows of a person."""
-        return slice(int(self.starts[person]), int(self.starts[person + 1]))
-
     def with_visits(self, others: KnownPeople, effects: Effects) -> KnownPeople:
         """These people with further visits, others too; sites of those concerned are found."""
         labels = tuple(dict.fromkeys((*self.labels, *others.labels)))
@@ -85,7 +81,7 @@ class KnownPeople:
 
     def posterior(self, person: int, effects: Effects) -> Posterior:
         """Of the effects that a person keeps."""
-        rows = self.rows(person)
+        rows = slice(self.starts[person], self.starts[person + 1])
         return posterior(self.z[rows], self.tau[rows], self.nu[rows], effects)
 
     def last_recorded(self, names: Any, location: FloatArray, scale: FloatArray) -> FloatArray:

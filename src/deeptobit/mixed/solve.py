@@ -38,17 +38,6 @@ class Solution:
     n_iter: int
     converged: bool
 
-    @classmethod
-    def empty(cls, problem: MixedProblem) -> "Solution":
-        """That of a problem without outcomes."""
-        point = problem.unpack(np.zeros(0))
-        return cls(problem, point, 0.0, 0.0, 0, True)
-
-    @property
-    def without_noise(self) -> BoolArray:
-        """Outcomes whose σ ended at its floor, (T,)."""
-        return self.point.effects.sigma <= (1.0 + _LOOSE) * SIGMA_FLOOR
-
     @property
     def log_likelihood(self) -> float:
         """Log evidence of all people, without penalties."""
@@ -396,7 +385,7 @@ def choose_structure(
     ranks = {
         (given("person_rank", R), given("visit_rank", G)): None
         for R, G in FACTORS
-        if n_tasks > 1 and max(R, G) <= n_tasks
+        if n_tasks > 1 and max(R, G + 1) <= n_tasks
     }
     best, at = better((best._replace(effects=q) for q in slopes), best, at)
     best, at = better((best._replace(person_rank=R, visit_rank=G) for R, G in ranks), best, at)

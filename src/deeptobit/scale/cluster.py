@@ -58,29 +58,18 @@ class DaskRows(RowSource):
         self._known_rows = n_rows
 
     @classmethod
-    def of_collections(
-        cls,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        lower: Any = None,
-        upper: Any = None,
-        groups: Any = None,
-        time: Any = None,
-    ) -> Self:
+    def of_collections(cls, X: Any, y: Any, **optional: Any) -> Self:
         """Arrays or DataFrames of Dask, partitioned alike.
 
         Parameters
         ----------
         X : Dask array or DataFrame of shape (N, D)
         y : Dask array, DataFrame or Series of shape (N,) or (N, T)
-        sample_weight : Dask array or Series of shape (N,), optional
-        lower, upper : Dask arrays or DataFrames of shape (N, T), optional
-        groups, time : Dask arrays or Series of shape (N,), optional
-            People and times of visits.
+        optional
+            ``sample_weight``, ``groups``, the people, and ``time`` of visits: arrays or Series of
+            shape (N,). ``lower``, ``upper``: arrays or DataFrames of shape (N, T).
         """
-        parts = {"X": X, "y": y, "sample_weight": sample_weight, "lower": lower, "upper": upper}
-        parts |= {"groups": groups, "time": time}
+        parts = {"X": X, "y": y, **optional}
         given = {name: part for name, part in parts.items() if part is not None}
         if "y" not in given:
             raise ValueError("y is None: this requires y to be passed, but the target y is None")
@@ -92,12 +81,13 @@ class DaskRows(RowSource):
                 )
         delayed = [_delayed_blocks(part, X, name) for name, part in given.items()]
         make = _delayed(_compute_rows)
+        partitions = [
+            make(f"partition {index}", **dict(zip(given, blocks, strict=True)))
+            for index, blocks in enumerate(zip(*delayed, strict=True))
+        ]
         n_rows = X.shape[0]  # not a number, or lazy, where Dask does not know it
         return cls(
-            [
-                make(f"partition {index}", **dict(zip(given, blocks, strict=True)))
-                for index, blocks in enumerate(zip(*delayed, strict=True))
-            ],
+            partitions,
             column_names(X) or [f"x{column}" for column in range(X.shape[1])],
             _target_names(y),
             n_rows=int(n_rows) if isinstance(n_rows, (int, np.integer)) else None,
@@ -198,20 +188,21 @@ def keep_freed_memory() -> None:
 
 def _compute_rows(where: str, X: Any, y: Any, **optional: Any) -> Block:
     """A partition from its parts; all but X and y are optional."""
-    group = optional.pop("groups", None)
-    found = {name: _numbers(part, where, name) for name, part in optional.items()}
-    X, Y = _numbers(X, where, "X"), _numbers(y, where, "y")
-    Y = Y[:, None] if Y.ndim == 1 else Y
-    weight, lower, upper, time = map(found.get, ("sample_weight", "lower", "upper", "time"))
-    group = None if group is None else np.asarray(group)
-    block = Block(X, Y, weight, lower, upper, where, 0, group, time)
-    for part in (block.Y, *found.values(), *([] if group is None else [group])):
-        if len(part) != len(block.X):
+    parts = {"X": X, "y": y, **optional}
+    found = {
+        name: np.asarray(part) if name == "groups" else _numbers(part, where, name)
+        for name, part in parts.items()
+    }
+    X = found["X"]
+    for part in found.values():
+        if len(part) != len(X):
             raise ValueError(
-                f"{where}: X has {len(block.X)} rows, but y, the weights or bounds have "
-                f"{len(part)}; partition them alike"
+                f"{where}: X has {len(X)} rows, but y, the weights or bounds have {len(part)}; "
+                "partition them alike"
             )
-    return block
+    Y = found["y"] if found["y"].ndim > 1 else found["y"][:, None]
+    weight, lower, upper = map(found.get, ("sample_weight", "lower", "upper"))
+    return Block(X, Y, weight, lower, upper, where, 0, found.get("groups"), found.get("time"))
 
 
 def _delayed_blocks(part: Any, X: Any, name: str) -> list[Any]:

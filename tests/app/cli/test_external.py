@@ -87,7 +87,13 @@ def test_a_plan_from_a_model_and_from_words(site: Path) -> None:
     ceiling = json.loads(shown)
     assert ceiling["people"] > (1.96 * 3) ** 2  # what it takes without a ceiling
     assert ceiling["tried"][0]["at_upper"] == pytest.approx(0.38, abs=0.05)
+    code, shown, _ = _run("plan", "--power", 0.5, *stated)
+    assert code == 0
+    assert "people give a power of 50%, for an effect of" in " ".join(shown.split())
+    assert "at ceiling" in shown
     assert _run("plan", "--power", 0.8)[0] == 2
+    assert _run("plan", *stated)[0] == 2
+    assert _run("plan", "--power", 0.8, "--model", site / "a.deeptobit")[0] == 2
     code, _, error = _run(
         "plan", "--width", 1, "--model", site / "a.deeptobit", "--target", "MSE", "--feature", "age"
     )

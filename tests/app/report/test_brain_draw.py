@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deeptobit.app.report import draw_brain_maps
 from deeptobit.app.report.atlas import recognise_regions, region_names, regional_values
-from deeptobit.app.report.surface import VIEWS, cortex_view
+from deeptobit.app.report.brain import VIEWS, cortex_view
 from deeptobit.datasets import packaged_table
 
 

@@ -12,9 +12,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from deeptobit.app.report import surface as _surface
+from deeptobit.app.report import brain as _surface
 from deeptobit.app.report.atlas import region_names
-from deeptobit.app.report.surface import VIEWS, Hemisphere, View, cortex_view, load_hemisphere
+from deeptobit.app.report.brain import VIEWS, Hemisphere, View, cortex_view, load_hemisphere
 from deeptobit.exceptions import MissingExtraError
 
 SIDES = ("left", "right")

@@ -12,28 +12,22 @@ def main() -> None:
     also while packages are loaded.
     """
     try:
-        _run()
-    except KeyboardInterrupt:
-        print("deeptobit: Stopped, nothing written", file=sys.stderr)
-        sys.exit(130)
+        import io
 
+        from deeptobit.exceptions import MissingExtraError
+        from deeptobit.extras import require
 
-def _run() -> None:
-    """Load the commands, and run the one that is asked for."""
-    import io
-
-    from deeptobit.exceptions import MissingExtraError
-    from deeptobit.extras import require
-
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         require("typer", "app")
         require("rich", "app")
         from deeptobit.app.cli.app import app
 
         app()
+    except KeyboardInterrupt:
+        print("deeptobit: Stopped, nothing written", file=sys.stderr)
+        sys.exit(130)
     except MissingExtraError as error:
         print(f"deeptobit: {error}", file=sys.stderr)
         sys.exit(1)

@@ -33,10 +33,8 @@ def export(
     """
     path = common.output_file(onnx, model, ".onnx", force, option="--onnx")
     estimator, study = common.load_model(model)
-    try:
+    with studies.formats.as_study_error(f"{model} cannot be exported: "):
         estimator.to_onnx(path, kind, dtype=dtype)
-    except ValueError as error:
-        raise studies.StudyError(f"{model} cannot be exported: {error}") from None
     unnamed = [f"x{column}" for column in range(estimator.n_features_in_)]
     features = list(getattr(estimator, "feature_names_in_", unnamed))
     if as_json:

@@ -44,16 +44,14 @@ def plan(
     """
     if (power is None) == (width is None):
         raise BadParameter("ask for --power or for --width")
-    if model is None and (effect is None or sd is None):
-        raise BadParameter("state --effect and --sd, or name a --model with --target and --feature")
-    if model is not None and (target is None or feature is None):
-        raise BadParameter("--model needs --target and --feature")
-    console = Console()
-    if model is not None and target is not None and feature is not None:
+    if model is not None:
+        if target is None or feature is None:
+            raise BadParameter("--model needs --target and --feature")
         found = studies.plan_of_study(studies.load_fitted(model), target, feature)
+    elif effect is None or sd is None:
+        raise BadParameter("state --effect and --sd, or name a --model with --target and --feature")
     else:
-        stated = effect or 0.0, mean, sd or 0.0, others, correlation, lower, upper
-        found = studies.Plan(*stated)
+        found = studies.Plan(effect, mean, sd, others, correlation, lower, upper)
     with Console(stderr=True).status("Simulating …"):
         tried = found.search(
             power=power, width=width, confidence=confidence, n_repeats=repeats, seed=seed
@@ -64,12 +62,11 @@ def plan(
         about = {name: getattr(found, name) for name in ("effect", "mean", "sigma", "others")}
         common.print_json({"people": int(answer["people"]), **about, "tried": records})
         return
-    rows = []
+    console, rows = Console(), []
     for _, row in tried.iterrows():
         shares = [reports.percent(row[name]) for name in ("power", "at_lower", "at_upper")]
         rows.append([f"{row['people']:,.0f}", f"{row['width']:.3g}", *shares])
-    head = ("people", "width", "power", "at floor", "at ceiling")
-    console.print(common.plain_table(head, rows))
+    console.print(common.plain_table(("people", "width", "power", "at floor", "at ceiling"), rows))
     wanted = f"a power of {power:.0%}" if width is None else f"an interval {width:g} wide"
     console.print(
         f"{answer['people']:,.0f} people give {wanted}, for an effect of {found.effect:.3g} points "

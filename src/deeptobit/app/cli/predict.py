@@ -62,7 +62,6 @@ def predict(
         return
     console = Console()
     common.print_warnings(console, messages)
-    n_targets = len(fitted.model.target_names_)
-    intervals = f"{n_targets} target(s), {coverage:.0%} intervals."
+    intervals = f"{len(fitted.model.target_names_)} target(s), {coverage:.0%} intervals."
     for path in paths:
         common.print_written(console, path, f": {len(table)} row(s), {intervals}")

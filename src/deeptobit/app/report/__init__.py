@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from deeptobit.app.report.brain import draw_brain_maps
     from deeptobit.app.report.page import render_comparison, render_report
     from deeptobit.app.report.patient import render_patient_page
+    from deeptobit.app.report.pictures import as_picture, drawing
 
 __all__ = [
+    "as_picture",
     "bound",
     "card_files",
     "card_markdown",
     "draw_brain_maps",
+    "drawing",
     "measured",
     "model_card",
     "percent",
@@ -32,15 +35,16 @@ __all__ = [
 ]
 
 _HOME = {
-    "draw_brain_maps": "brain",
-    "recognise_regions": "atlas",
-    "render_comparison": "page",
-    "render_patient_page": "patient",
-    "render_report": "page",
+    "atlas": "recognise_regions",
+    "brain": "draw_brain_maps",
+    "page": "render_comparison render_report",
+    "patient": "render_patient_page",
+    "pictures": "as_picture drawing",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    for home, names in _HOME.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

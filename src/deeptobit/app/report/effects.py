@@ -35,10 +35,7 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
     Strength is measured in units of the noise. Rare categories are left out, and so is the interval
     if the model has none.
     """
-    effects = fitted.effects
-    if effects is None:
-        return []
-    features, sigma = fitted.encoder.features, fitted.model.sigma_
+    effects, features, sigma = fitted.effects, fitted.encoder.features, fitted.model.sigma_
     strength = np.abs(effects.effect) / sigma[:, None]
     strength[:, [place for place, name in enumerate(features) if name in rare]] = 0.0
     strongest = np.argsort(-strength, axis=1, kind="stable")[:, :_PER_OUTCOME]
@@ -53,8 +50,7 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
         effect, low, high = (
             float(values[task, place]) for values in (effects.effect, effects.low, effects.high)
         )
-        cells = [Cell(target, target), Cell(step, feature)]
-        cells.append(Cell(_signed(effect), round(effect, 6)))
+        cells = [Cell(target, target), Cell(step, feature), Cell(_signed(effect), round(effect, 6))]
         if has_intervals:
             digits = len(significant(effect).partition(".")[2])
             ends = f"[{number(low, digits)}, {number(high, digits)}]"
@@ -78,7 +74,7 @@ def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
     single outcome the error is in points.
     """
     parts = fitted.subgroups
-    if parts is None or not len(parts.level):
+    if not parts.level:
         return []
     alone = len(table) == 1
     relative = parts.error if alone else parts.error / table["mae"].to_numpy()
@@ -91,8 +87,7 @@ def part_rows(fitted: FittedStudy, table: pd.DataFrame) -> list[list[Cell]]:
         if isnan(error):
             continue
         cells = [Cell(column, column), Cell(level, level), Cell(f"about {n_rows:,.0f}", n_rows)]
-        shown = significant(error) if alone else f"{number(error)} ×"
-        cells.append(Cell(shown, round(error, 4)))
+        cells.append(Cell(significant(error) if alone else f"{number(error)} ×", round(error, 4)))
         cells.append(Cell(_signed(shift) if alone else number(shift), round(shift, 4)))
         cells.append(Cell(percent(covered), round(covered, 2)))
         rows.append(cells)

@@ -8,12 +8,12 @@ of the training table is in it.
 
 import base64
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from deeptobit import likelihood
 from deeptobit.app.report.card import json_value
 from deeptobit.app.report.page import render_page
 from deeptobit.app.report.pictures import mean_features
@@ -23,16 +23,6 @@ from deeptobit.app.study.effects import FeatureRanges
 from deeptobit.arrays import FloatArray
 from deeptobit.estimators import MixedTobitRegressor
 from deeptobit.estimators.conformal import central_interval
-from deeptobit.likelihood import (
-    FAMILIES,
-    NoiseByTask,
-    Predictive,
-    StudentT,
-    TwoPiece,
-    grid_of,
-    of_task,
-    with_one_spread,
-)
 from deeptobit.network import Trees
 
 COVERAGES = (0.5, 0.9)  # of the intervals that are drawn
@@ -42,39 +32,6 @@ _CLOSE = 1e-9  # relative error that rounding explains
 _REACH = 1.7  # standard deviations of time around its mean; about the ends of even visits
 
 Numbers = dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """A model and what is known of the people it was fitted to.
-
-    Attributes
-    ----------
-    model : fitted estimator
-    encoder : Encoder
-        The fields of the page, and how they become features.
-    ranges : FeatureRanges or None
-    scores : Predictive or None
-        Held-out predictions, of which the curve of all people is made.
-    facts : dict of str
-    """
-
-    model: Any
-    encoder: Encoder
-    ranges: FeatureRanges | None
-    scores: Predictive | None
-    facts: dict[str, str]
-
-    @classmethod
-    def of(cls, fitted: Any) -> "Source":
-        """That of a fitted study, or of an estimator, which knows nothing of its rows."""
-        if isinstance(fitted, FittedStudy):
-            scores = fitted.held_out.predictive
-            return cls(fitted.model, fitted.encoder, fitted.ranges, scores, fitted.facts)
-        names = getattr(fitted, "feature_names_in_", None)
-        names = [f"x{place}" for place in range(fitted.n_features_in_)] if names is None else names
-        columns = (EncodedColumn(str(name), (), None, (0.0,), False, (False,)) for name in names)
-        return cls(fitted, Encoder(tuple(columns), "error"), None, None, versions())
 
 
 def render_patient_page(
@@ -107,34 +64,36 @@ def render_patient_page(
     >>> page[page.index("<title>") : page.index("</title>")]
     '<title>toy: one patient'
     """
-    source = Source.of(fitted)
+    ranges, people, about = None, None, {"Version": versions()["deeptobit"]}
     if isinstance(fitted, FittedStudy):
-        name = name or fitted.name
-        shown = fitted.study.report.small_counts if small_counts is None else small_counts
+        estimator, encoder, ranges = fitted.model, fitted.encoder, fitted.ranges
+        people = _people(estimator, fitted.held_out.predictive)
+        about["Fitted"] = fitted.facts.get("date", "")
+        title, default = fitted.name, fitted.study.report.small_counts
     else:
-        name, shown = name or type(fitted).__name__, bool(small_counts)
-    model, fields = model_numbers(source.model), _fields(source, shown)
+        estimator, encoder, title, default = fitted, _plain(fitted), type(fitted).__name__, False
+    shown = default if small_counts is None else small_counts
+    model, fields = model_numbers(estimator), _fields(estimator, encoder, ranges, shown)
     if model["visits"] and model["visits"]["place"] is not None:
         fields = _time_first(fields, model["visits"])
     numbers = {
-        "name": name,
+        "name": name or title,
         "model": model,
         "fields": fields,
-        "mayBeBlank": source.encoder.missing != "error",
-        "ranges": _ranges(source.ranges),
-        "people": _people(source),
+        "mayBeBlank": encoder.missing != "error",
+        "ranges": _ranges(ranges),
+        "people": people,
         "coverages": list(COVERAGES),
     }
-    about = {"Version": versions().get("deeptobit", ""), "Fitted": source.facts.get("date", "")}
     about |= {"Model file (SHA-256)": fingerprint}
     content = {
         "numbers": as_json(numbers),
         "about": {key: value for key, value in about.items() if value},
     }
     scripts = ["distribution.js", "patient.js"]
-    if isinstance(source.model, MixedTobitRegressor):
+    if isinstance(estimator, MixedTobitRegressor):
         scripts.insert(1, "visits.js")
-    return render_page("patient", name, content, scripts, ("style.css", "patient.css"))
+    return render_page("patient", name or title, content, scripts, ("style.css", "patient.css"))
 
 
 def as_json(numbers: Numbers) -> str:
@@ -162,9 +121,9 @@ def model_numbers(model: Any) -> Numbers:
     parts = _layers(model)
     _check_scores(model, parts)
     noise, n_tasks = model.noise_, len(model.target_names_)
-    families = [_family(of_task(noise, task)) for task in range(n_tasks)]
-    spread = noise.spread if isinstance(noise, NoiseByTask) else None
-    grid = grid_of(noise)
+    families = [_family(likelihood.of_task(noise, task)) for task in range(n_tasks)]
+    spread = noise.spread if isinstance(noise, likelihood.NoiseByTask) else None
+    grid = likelihood.grid_of(noise)
     step = np.zeros(n_tasks) if grid is None else grid.within(model.lower_, model.upper_)
     return {
         "targets": list(model.target_names_),
@@ -196,9 +155,7 @@ def _visits(model: MixedTobitRegressor) -> Numbers:
     return {
         **{name: _packed(getattr(effects, name)) for name in ("own", "shared", "visit")},
         "sigma": effects.sigma,
-        "location": units.location,
-        "scale": units.scale,
-        "time": units.time,
+        **{name: getattr(units, name) for name in ("location", "scale", "time")},
         "name": column or "time",
         "place": place,
         "range": [max(start - _REACH * unit, min(start, 0.0)), start + _REACH * unit],
@@ -223,17 +180,12 @@ def _layers(model: Any) -> list[Numbers]:
 
 def _trees(trees: Trees) -> Numbers:
     """Trees node by node; a number is the threshold of a branch, or what a leaf adds."""
-    is_leaf = trees.feature < 0
     return {
         "kind": "trees",
-        "feature": trees.feature,
-        "number": np.where(is_leaf, trees.value, trees.threshold),
+        **{name: getattr(trees, name) for name in ("feature", "left", "first", "output", "start")},
+        "number": np.where(trees.feature < 0, trees.value, trees.threshold),
         # Missing values go to the left where the child on the right is given as negative.
-        "left": trees.left,
         "right": np.where(trees.missing_left, -trees.right, trees.right),
-        "first": trees.first,
-        "output": trees.output,
-        "start": trees.start,
     }
 
 
@@ -268,25 +220,24 @@ def _predict(model: Any, X: FloatArray, kind: str) -> FloatArray:
 
 def _family(noise: Any) -> Numbers:
     """A noise family by name and parameters."""
-    if isinstance(noise, TwoPiece):
+    if isinstance(noise, likelihood.TwoPiece):
         return {"family": "two_piece", "skew": noise.skew, "base": _family(noise.base)}
-    known = {cls: name for name, cls in FAMILIES.items()}
+    known = {cls: name for name, cls in likelihood.FAMILIES.items()}
     if type(noise) not in known:
         raise ValueError(f"the patient page does not know the noise {noise!r}; use one that ships")
     found: Numbers = {"family": known[type(noise)]}
-    if isinstance(noise, StudentT):
+    if isinstance(noise, likelihood.StudentT):
         found |= {"df": noise.df, "height": float(np.exp(noise.log_pdf(np.zeros(()))))}
     return found
 
 
 def _ends(model: Any, coverage: float) -> FloatArray:
     """Standardised ends of the intervals of ``predict_interval``, calibrated or not, (2, T)."""
-    noise, n_tasks = with_one_spread(model.noise_), len(model.target_names_)
+    noise, n_tasks = likelihood.with_one_spread(model.noise_), len(model.target_names_)
     if hasattr(model, "_calibration"):
-        families = NoiseByTask([of_task(noise, task) for task in range(n_tasks)])
-        standard = Predictive(families, np.zeros((1, n_tasks)), np.ones(n_tasks))
-        thresholds = model._calibration.thresholds(coverage)
-        return np.concatenate(central_interval(standard, thresholds))
+        noise = likelihood.NoiseByTask([likelihood.of_task(noise, k) for k in range(n_tasks)])
+        standard = likelihood.Predictive(noise, np.zeros((1, n_tasks)), np.ones(n_tasks))
+        return np.concatenate(central_interval(standard, model._calibration.thresholds(coverage)))
     tail = 0.5 * (1.0 - coverage)
     ends = noise.ppf(np.array([[tail], [1.0 - tail]]))
     return np.broadcast_to(ends, (2, n_tasks))
@@ -308,10 +259,20 @@ def _packed(values: Any) -> Any:
 # The fields, the most important first.
 
 
-def _fields(source: Source, small_counts: bool) -> list[Numbers]:
+def _plain(model: Any) -> Encoder:
+    """The fields of an estimator, which knows nothing of its rows."""
+    names = getattr(model, "feature_names_in_", None)
+    names = [f"x{place}" for place in range(model.n_features_in_)] if names is None else names
+    columns = (EncodedColumn(str(name), (), None, (0.0,), False, (False,)) for name in names)
+    return Encoder(tuple(columns), "error")
+
+
+def _fields(
+    model: Any, encoder: Encoder, ranges: FeatureRanges | None, small_counts: bool
+) -> list[Numbers]:
     """One field per column of the table, in the order in which they matter."""
     fields, place = [], 0
-    for column in source.encoder.columns:
+    for column in encoder.columns:
         n_values = len(column.features) - column.indicator
         few = (False,) * n_values if small_counts else column.few
         field: Numbers = {
@@ -326,13 +287,13 @@ def _fields(source: Source, small_counts: bool) -> list[Numbers]:
             names = (prefix + level for level in column.levels)
             levels = [public.get(name, name).removeprefix(prefix) for name in names]
             field |= {"levels": levels, "reference": column.reference}
-        elif source.ranges is not None:
-            ends = (source.ranges.low, source.ranges.median, source.ranges.high)
+        elif ranges is not None:
+            ends = (ranges.low, ranges.median, ranges.high)
             low, median, high = (float(end[place]) for end in ends)
             field |= {"low": low, "typical": median, "high": high}
         fields.append(field)
         place += len(column.features)
-    order = np.argsort([-effect for effect in _importance(source)], kind="stable")
+    order = np.argsort([-effect for effect in _importance(model, encoder)], kind="stable")
     return [fields[at] for at in order]
 
 
@@ -346,13 +307,13 @@ def _time_first(fields: list[Numbers], visits: Numbers) -> list[Numbers]:
     return [found | title, *(field for field in fields if field is not found)]
 
 
-def _importance(source: Source) -> list[float]:
+def _importance(model: Any, encoder: Encoder) -> list[float]:
     """How far each column moves predictions by a standard deviation, in units of their noise."""
-    model, means = source.model, np.array(mean_features(source.encoder))
+    means = np.array(mean_features(encoder))
     steps = np.diag(getattr(model, "feature_scale_", np.ones(len(means))))
     mean = _predict(model, np.vstack([means, means + steps]), "mean") / model.sigma_
     moved = np.abs(mean[1:] - mean[0]).mean(axis=1)
-    ends = np.cumsum([len(column.features) for column in source.encoder.columns])
+    ends = np.cumsum([len(column.features) for column in encoder.columns])
     return [float(part.max()) for part in np.split(moved, ends[:-1])]
 
 
@@ -361,30 +322,23 @@ def _ranges(ranges: FeatureRanges | None) -> Numbers | None:
     if ranges is None:
         return None
     below, above = ranges.limits
-    used = ranges.scale > 0.0
     return {
         "below": below,
         "above": above,
-        "centre": _packed(np.where(used, ranges.centre, 0.0)),
-        "scale": _packed(ranges.scale),
-        "directions": _packed(ranges.directions),
-        "variances": ranges.variances,
-        "rest": ranges.rest,
-        "farthest": ranges.farthest,
+        "centre": _packed(np.where(ranges.scale > 0.0, ranges.centre, 0.0)),
+        **{name: _packed(getattr(ranges, name)) for name in ("scale", "directions")},
+        **{name: getattr(ranges, name) for name in ("variances", "rest", "farthest")},
     }
 
 
 # All people, as a pale curve behind one.
 
 
-def _people(source: Source) -> list[Numbers] | None:
+def _people(model: Any, scores: likelihood.Predictive) -> list[Numbers]:
     """The mixture of held-out predictions of every target: masses at the bounds, and a curve."""
-    scores, model = source.scores, source.model
-    if scores is None:
-        return None
     step = -(-len(scores.latent) // _MOST_ROWS)
     latent, sigma = scores.latent[::step], scores.sigma[::step]
-    mixture = Predictive(scores.noise, latent, sigma, model.lower_, model.upper_)
+    mixture = likelihood.Predictive(scores.noise, latent, sigma, model.lower_, model.upper_)
     ends = mixture.quantile([0.001, 0.999])
     low = np.where(np.isfinite(model.lower_), model.lower_, ends[0].min(axis=0))
     high = np.where(np.isfinite(model.upper_), model.upper_, ends[1].max(axis=0))

@@ -74,10 +74,10 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> tuple[Any, Axes]:
-    """A figure that belongs to no window, its size in inches, and its Axes."""
+def new_figure(width: float, height: float, **grid: Any) -> tuple[Any, Any]:
+    """A figure of this size in inches, and its axes: one, or a grid as ``subplots`` makes it."""
     figure = require("matplotlib.figure", "app").Figure((width, height), layout="constrained")
-    return figure, figure.subplots()
+    return figure, figure.subplots(**grid)
 
 
 def _remove_legend(ax: Axes) -> None:
@@ -92,20 +92,15 @@ def as_picture(figure: Any, name: str, alt: str, caption: str = "") -> Picture:
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", dpi=160, metadata=nothing)
-    width = round(float(figure.get_size_inches()[0]) * 96)
-    return Picture(_inline(buffer.getvalue(), name, alt, width), width, caption)
-
-
-def _inline(svg: str, name: str, alt: str, width: int) -> str:
-    """The SVG without prologue and style sheet, with ids and colours of the page."""
+    svg, width = buffer.getvalue(), round(float(figure.get_size_inches()[0]) * 96)
     view_box = re.search(r'viewBox="[^"]*"', svg)
-    body = svg[svg.index(">", svg.index("<svg")) + 1 :]
+    body = svg[svg.index(">", svg.index("<svg")) + 1 :]  # matplotlib escapes what it writes
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
     body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", body)
     body = re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda found: _VARIABLES.get(found[0], found[0]), body)
     assert view_box is not None
     head = f'<svg {view_box[0]} role="img" width="{width}" aria-label="{escape(alt)}">'
-    return head + body.strip()  # matplotlib escapes what it writes
+    return Picture(head + body.strip(), width, caption)
 
 
 Rows = NDArray[np.intp]
@@ -287,10 +282,9 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
 
     width = min(len(shown), _N_COLUMNS)
     height = -(-len(shown) // width)
-    figure = require("matplotlib.figure", "app").Figure(
-        (2.4 * width + 0.4, 2.1 * height + 0.3), layout="constrained"
-    )
-    axes = figure.subplots(height, width, squeeze=False, sharex=True, sharey=True).ravel()
+    size, shared = (2.4 * width + 0.4, 2.1 * height + 0.3), {"sharex": True, "sharey": True}
+    figure, grid = new_figure(*size, nrows=height, ncols=width, squeeze=False, **shared)
+    axes = grid.ravel()
     for ax, task in zip(axes, shown, strict=False):
         for ends, colour in zip(bands, _PEOPLE.values(), strict=True):
             low, high = (percent(end, task) for end in ends)
@@ -307,5 +301,4 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
 
 def mean_features(encoder: Encoder) -> list[float]:
     """A row of means, without missing cells."""
-    columns = encoder.columns
-    return [value for one in columns for value in (*one.means, *[0.0] * one.indicator)]
+    return [value for one in encoder.columns for value in (*one.means, *[0.0] * one.indicator)]

@@ -255,7 +255,7 @@ def cautions(fitted: FittedStudy, table: pd.DataFrame) -> list[str]:
 
 def interval_words(fitted: FittedStudy) -> str:
     """What the intervals of effects are, or how to get them."""
-    if fitted.effects is not None and np.isfinite(fitted.effects.low).any():
+    if np.isfinite(fitted.effects.low).any():
         drawn = isinstance(fitted.model, EffectsRegressor)
         how = ", from fits to reweighted rows" if drawn else ""
         return f"In brackets: 95 % confidence intervals{how}."

@@ -21,8 +21,18 @@ from deeptobit.app.study.tables import StudyError, Table, write_table, write_who
 if TYPE_CHECKING:
     from deeptobit.app.study.comparison import summarise, write_summary
     from deeptobit.app.study.evaluation import (
+        EvaluationData,
+        Folds,
+        Job,
+        Protocol,
         ResultStore,
+        Split,
+        data_of_cohort,
+        data_of_study,
+        draw_splits,
         evaluate,
+        find_usable,
+        inner_folds,
         open_results,
         open_store,
         run_jobs,
@@ -36,18 +46,6 @@ if TYPE_CHECKING:
         make_methods,
     )
     from deeptobit.app.study.planning import Plan, plan_of_study
-    from deeptobit.app.study.splits import (
-        EvaluationData,
-        Folds,
-        Job,
-        Protocol,
-        Split,
-        data_of_cohort,
-        data_of_study,
-        draw_splits,
-        find_usable,
-        inner_folds,
-    )
     from deeptobit.app.study.stream import stream_study
 
 __all__ = [
@@ -110,7 +108,7 @@ __all__ = [
     "write_whole",
 ]
 
-_LATER = "visits", "stream", "splits", "planning", "external", "evaluation", "methods", "comparison"
+_LATER = "visits", "stream", "planning", "external", "evaluation", "methods", "comparison"
 
 
 def __getattr__(name: str) -> object:

@@ -6,28 +6,20 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from deeptobit.app.study.config import Study
+from deeptobit.app.study.formats import TableFile
 from deeptobit.app.study.tables import Table, did_you_mean
 from deeptobit.arrays import FloatArray
 
 _PARTS = {"id": "the id", "group": "the group", "column": "a target"}
 
 
-class Columns(Protocol):
-    """A table, in memory or not: the names of its columns and of its file."""
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns, in order."""
-
-    @property
-    def file(self) -> str:
-        """Name of the file, for errors."""
+Columns = Table | TableFile
 
 
 def named_columns(study: Study) -> dict[tuple[str, ...], str]:
@@ -159,8 +151,10 @@ class ColumnSummary:
         self.n_words += n_words
         self.total += float(numbers.sum())
         self.largest = max(self.largest, float(np.abs(numbers).max(initial=0.0)))
-        if len(numbers) or n_words:
-            self.dates &= _are_dates(table, self.name, n_words)
+        if n_words and cells.dtype.kind == "O":
+            self.dates &= all(map(_DATE.match, table.text(self.name).dropna()))
+        elif len(numbers) or n_words:
+            self.dates &= cells.dtype.kind in "Mm"
         if n_words and not self.example:
             self.example = f" ({table.text(self.name)[wrong].iloc[0]!r}: {table.at(wrong)})"
         few = len(np.unique(numbers[:_SOME])) <= _MOST_CODES
@@ -225,13 +219,6 @@ def reveals_small_count(values: FloatArray) -> bool:
 def is_small(counts: Collection[int]) -> bool:
     """Whether one of a few counts is small: the number of rows with each different value."""
     return 1 < len(counts) <= _MOST_CODES and min(counts) < FEWEST
-
-
-def _are_dates(table: Table, column: str, n_words: int) -> bool:
-    kind = table.cells[column].dtype.kind
-    if kind != "O" or not n_words:
-        return kind in "Mm"
-    return all(map(_DATE.match, table.text(column).dropna()))
 
 
 def _added(counter: Counter[T] | None, cells: "pd.Series[Any]", most: int) -> Counter[T] | None:

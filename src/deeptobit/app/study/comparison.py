@@ -31,8 +31,7 @@ def by_split(results: pd.DataFrame) -> pd.DataFrame:
     """
     in_units = [name for name, measure in MEASURES.items() if measure.in_units]
     scaled = results.assign(**{name: results[name] / results["scale"] for name in in_units})
-    grouped = scaled.groupby(["method", "share", "repeat"], sort=False)
-    return grouped[list(_columns())].mean()
+    return scaled.groupby(["method", "share", "repeat"], sort=False)[list(_columns())].mean()
 
 
 def summarise(evaluation: Evaluation, *, over_shares: bool = False) -> pd.DataFrame:
@@ -130,8 +129,7 @@ def verdict(evaluation: Evaluation) -> list[str]:
 
 def targets_table(results: pd.DataFrame, measure: str = "r2") -> pd.DataFrame:
     """A measure over all splits, targets in rows and methods in columns."""
-    grouped = results.groupby(["target", "method"], sort=False)[measure].mean()
-    return grouped.unstack("method")
+    return results.groupby(["target", "method"], sort=False)[measure].mean().unstack("method")
 
 
 # Tables of a comparison, as text.
@@ -204,11 +202,10 @@ def notes(evaluation: Evaluation) -> list[str]:
     protocol, results = evaluation.protocol, evaluation.results
     lines = verdict(evaluation)
     n_splits = len(results[["share", "repeat"]].drop_duplicates())
-    per_share = n_splits / results["share"].nunique()
     spread = (
         f"Mean ± standard deviation over splits ({n_splits} in all, seed {protocol.seed}); ≈ marks "
         "what these splits cannot tell from the best"
-        if per_share > 1
+        if n_splits > results["share"].nunique()
         else f"One split per share (seed {protocol.seed}): differences may be chance"
     )
     lines.append(
@@ -244,8 +241,7 @@ def all_tables(evaluation: Evaluation) -> list[TextTable]:
 
 def write_summary(folder: Path, evaluation: Evaluation, name: str) -> None:
     """Write ``summary.md``: all measures, by share and by target."""
-    title = f"Methods compared on {name}"
-    text = as_markdown(title, all_tables(evaluation), notes(evaluation))
+    text = as_markdown(f"Methods compared on {name}", all_tables(evaluation), notes(evaluation))
     write_whole(folder / "summary.md", text)
 
 

@@ -10,8 +10,11 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from sys import float_info
 from typing import Any, ClassVar, Literal, TypeVar
 
+import numpy as np
+
 from deeptobit.app.study.formats import KINDS
-from deeptobit.app.study.tables import Repair, StudyError, did_you_mean
+from deeptobit.app.study.tables import StudyError, did_you_mean
+from deeptobit.arrays import FloatArray
 from deeptobit.extras import require
 
 # The line of a key in a TOML text, which tomllib does not tell.
@@ -207,11 +210,18 @@ class ColumnSettings:
     below: float | None = key("a number: only cells below it are divided", is_number, None)
     ignore_case: bool = key("true or false", lambda value: isinstance(value, bool), False)
 
-    @property
-    def repair(self) -> Repair:
-        """The same as a table reads it."""
-        codes = tuple(map(str, self.missing))
-        return Repair(codes, self.divide, self.above, self.below, self.ignore_case)
+    def apply(self, values: FloatArray) -> FloatArray:
+        """Numbers in one unit.
+
+        Examples
+        --------
+        >>> ColumnSettings("height", divide=100.0, above=3.0).apply(np.array([1.7, 182.0, np.nan]))
+        array([1.7 , 1.82,  nan])
+        """
+        above = -np.inf if self.above is None else self.above
+        below = np.inf if self.below is None else self.below
+        some = (values > above) & (values < below)
+        return np.where(some, values / self.divide, values)
 
 
 @dataclass(frozen=True)
@@ -415,26 +425,25 @@ _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+
 
 def parse_study(source: Source) -> Study:
     """Read the text of a study file."""
+    name = source.path.name
     if len(source.text) > _LONGEST_STUDY:
-        message = (
-            f"{source.path.name} is too long for a study file ({len(source.text):,} characters)"
-        )
-        raise StudyError(f"{message}; is it a table?")
+        size = f"{len(source.text):,} characters"
+        raise StudyError(f"{name} is too long for a study file ({size}); is it a table?")
     if long_key := _LONG_KEY.search(source.text):
         line = source.text.count("\n", 0, long_key.start()) + 1
-        raise StudyError(f"{source.path.name}, line {line}: a key has more than ten parts")
+        raise StudyError(f"{name}, line {line}: a key has more than ten parts")
     try:
         content = tomllib.loads(source.text)
     except ValueError as error:  # also numbers that are too long for Python
-        raise StudyError(f"{source.path.name} is not valid TOML: {error}") from None
+        raise StudyError(f"{name} is not valid TOML: {error}") from None
     except RecursionError:
-        raise StudyError(f"{source.path.name} is nested too deeply") from None
-    for name in content:
-        if name not in _SECTIONS:
-            message = f"unknown section {name!r} (known are {', '.join(_SECTIONS)})"
-            raise source.error((name,), message + did_you_mean(name, _SECTIONS))
+        raise StudyError(f"{name} is nested too deeply") from None
+    for title in content:
+        if title not in _SECTIONS:
+            message = f"unknown section {title!r} (known are {', '.join(_SECTIONS)})"
+            raise source.error((title,), message + did_you_mean(title, _SECTIONS))
     if "data" not in content:
-        raise StudyError(f"{source.path.name} lacks the section [data] with the key 'file'")
+        raise StudyError(f"{name} lacks the section [data] with the key 'file'")
 
     def read(name: str, kind: type[Section]) -> Section:
         return read_section(kind, content.get(name, {}), (name,), source)
@@ -442,15 +451,21 @@ def parse_study(source: Source) -> Study:
     def read_each(title: str, kind: type[Section]) -> tuple[Section, ...]:
         named = content.get(title, {})
         if not isinstance(named, dict):
-            message = f"{title} must be tables, each written [{title}.NAME]"
-            raise source.error((title,), message)
+            raise source.error((title,), f"{title} must be tables, each written [{title}.NAME]")
         return tuple(
             read_section(kind, table, (title, name), source, name=name)
             for name, table in named.items()
         )
 
     targets = read_each("targets", TargetSettings)
-    _check_targets(targets, source)
+    if not targets:
+        what = "there is no target; write at least one table [targets.NAME]"
+        raise source.error(("targets",), what)
+    for one in targets:
+        lower, upper = one.lower, one.upper
+        if isinstance(lower, int | float) and isinstance(upper, int | float) and lower >= upper:
+            what = f"[targets.{one.name}] upper must be above lower; got {upper:g} and {lower:g}"
+            raise source.error(("targets", one.name, "upper"), what)
     return Study(
         source,
         read("data", DataSettings),
@@ -461,17 +476,6 @@ def parse_study(source: Source) -> Study:
         read("evaluation", EvaluationSettings),
         read("report", ReportSettings),
     )
-
-
-def _check_targets(targets: tuple[TargetSettings, ...], source: Source) -> None:
-    if not targets:
-        message = "there is no target; write at least one table [targets.NAME]"
-        raise source.error(("targets",), message)
-    for target in targets:
-        name, lower, upper = target.name, target.lower, target.upper
-        if isinstance(lower, int | float) and isinstance(upper, int | float) and lower >= upper:
-            message = f"[targets.{name}] upper must be above lower; got {upper:g} and {lower:g}"
-            raise source.error(("targets", name, "upper"), message)
 
 
 def _kind_of_model(table: Any, source: Source) -> type[ModelSettings]:
@@ -557,10 +561,8 @@ def settings_text(study: Study) -> str:
     stored: dict[str, Any] = {}
     for title in _SECTIONS:
         section = getattr(study, title)
-        if title in ("columns", "targets"):
-            stored[title] = {one.name: _changed(one) for one in section}
-        else:
-            stored[title] = _changed(section)
+        many = isinstance(section, tuple)
+        stored[title] = {one.name: _changed(one) for one in section} if many else _changed(section)
     stored["data"]["file"] = "table"
     stored = {title: section for title, section in stored.items() if section}
     return str(require("tomlkit", "app").dumps(stored))

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,9 +52,8 @@ class EncodedColumn:
     @property
     def features(self) -> list[str]:
         """Names of the features, the indicator last."""
-        names = [f"{self.name}={level}" for level in self.levels]
-        if self.reference is None:
-            names = [self.name]
+        levels = [f"{self.name}={level}" for level in self.levels]
+        names = [self.name] if self.reference is None else levels
         return names + [self.name + MISSING] * self.indicator
 
     @property
@@ -242,7 +241,7 @@ def open_data(study: Study, path: Path | formats.TableFile | None = None) -> for
         sheet=study.data.sheet if has_sheets else None,
         header=study.data.header if path is None else None,
         missing=[str(code) for code in study.data.missing],
-        repairs={column.name: column.repair for column in study.columns},
+        repairs={column.name: column for column in study.columns},
     )
 
 
@@ -356,26 +355,13 @@ def _labels(study: Study, table: Table, key: str, column: str) -> "pd.Series[Any
 # Targets: values, bounds, limits that differ by row, and flags of what is censored.
 
 
-class Entries(NamedTuple):
-    """Targets of some rows as they are recorded; (N,) for one target, (N, T) for all.
+def read_entries(study: Study, table: Table) -> FloatArray:
+    """Values of all targets in the rows of a table, and their lower and upper limits, (3, N, T).
 
-    Attributes
-    ----------
-    values : array
-        NaN where missing, the limit where censored.
-    lower, upper : arrays
-        Limits of every entry, ∓inf where open.
+    A value is NaN where missing, the limit where censored; a limit is ∓inf where open.
     """
-
-    values: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-
-
-def read_entries(study: Study, table: Table) -> Entries:
-    """Values and limits of all targets in the rows of a table."""
     found = [_read_target(target, table, study.source) for target in study.targets]
-    return Entries(*(np.column_stack(arrays) for arrays in zip(*found, strict=True)))
+    return np.stack(found, axis=-1)
 
 
 def read_targets(study: Study, table: Table) -> CensoredTargets:
@@ -383,21 +369,20 @@ def read_targets(study: Study, table: Table) -> CensoredTargets:
     return as_targets(study, read_entries(study, table))
 
 
-def as_targets(study: Study, entries: Entries) -> CensoredTargets:
+def as_targets(study: Study, entries: FloatArray) -> CensoredTargets:
     """Entries as censored targets."""
     names = [target.name for target in study.targets]
     lower, upper = limits_by_row(study, entries)
     return CensoredTargets.from_bounds(
-        entries.values, *task_bounds(study), entry_lower=lower, entry_upper=upper, names=names
+        entries[0], *task_bounds(study), entry_lower=lower, entry_upper=upper, names=names
     )
 
 
-def limits_by_row(study: Study, entries: Entries) -> tuple[FloatArray | None, FloatArray | None]:
+def limits_by_row(study: Study, entries: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
     """Limits of every entry, (N, T), if one differs from the bounds of its scale."""
-    lower, upper = task_bounds(study)
-    if (entries.lower == lower).all() and (entries.upper == upper).all():
+    if (entries[1:] == np.stack(task_bounds(study))[:, None]).all():
         return None, None
-    return entries.lower, entries.upper
+    return entries[1], entries[2]
 
 
 _OPEN = {"lower": -np.inf, "upper": np.inf}
@@ -441,8 +426,8 @@ def _limits(target: TargetSettings, side: str, table: Table) -> tuple[FloatArray
     return np.where(blank, _OPEN[side], limits), blank
 
 
-def _read_target(target: TargetSettings, table: Table, source: Source) -> Entries:
-    """One target: its values, which may be flagged as censored, and the limits of every row."""
+def _read_target(target: TargetSettings, table: Table, source: Source) -> FloatArray:
+    """One target: its values, which may be flagged as censored, and the limits of rows, (3, N)."""
 
     def refuse(rows: BoolArray, what: str) -> None:
         if rows.any():
@@ -476,7 +461,7 @@ def _read_target(target: TargetSettings, table: Table, source: Source) -> Entrie
                 f"{bound[outside][0]:g}). Correct the bound or the cells, list codes for missing "
                 "values in [data] missing, or write outside = 'clip'",
             )
-    return Entries(np.clip(values, lower, upper), lower, upper)
+    return np.stack([np.clip(values, lower, upper), lower, upper])
 
 
 def _signed_values(

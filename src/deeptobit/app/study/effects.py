@@ -150,8 +150,7 @@ def learn_ranges(X: pd.DataFrame, encoder: Encoder) -> FeatureRanges:
     spread = (centre, scale, directions, variances, rest)
     ranges = FeatureRanges(list(places), low, median, high, tail, *spread, usual=np.inf)
     share = 1.0 - np.nan_to_num(tail_share(len(matrix)), nan=0.5)
-    usual = float(np.quantile(ranges.distance(matrix), share))
-    return replace(ranges, usual=usual)
+    return replace(ranges, usual=float(np.quantile(ranges.distance(matrix), share)))
 
 
 # What features do to outcomes, in their units.
@@ -393,8 +392,7 @@ def measure_parts(
             tables = map(pd.DataFrame, (np.abs(difference[rows]), difference[rows], inside[rows]))
             means = (table.mean().where(table.count() >= FEWEST_IN_PART) for table in tables)
             error, bias, held = (mean.to_numpy() for mean in means)
-            n_rows = float(np.round(rows.sum(), -1))
-            parts.append((name, str(level), n_rows, error, bias, held))
+            parts.append((name, str(level), float(np.round(rows.sum(), -1)), error, bias, held))
     if len({name for name, *_ in parts}) == len(parts):  # each alone: nothing to compare
         parts = []
     n_tasks = point.shape[1]

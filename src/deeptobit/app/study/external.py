@@ -88,8 +88,7 @@ def validate(fitted: FittedStudy, table: Table) -> ExternalValidation:
     columns |= {name: here[name] for name in reported}
     columns |= {f"own_{name}": own[name].to_numpy() for name in reported}
     measures = pd.DataFrame(columns, index=pd.Index(targets.names, name="target"))
-    drift = _drift(fitted, table, X)
-    return ExternalValidation(measures, drift, len(table))
+    return ExternalValidation(measures, _drift(fitted, table, X), len(table))
 
 
 def _drift(fitted: FittedStudy, table: Table, X: pd.DataFrame) -> pd.DataFrame:

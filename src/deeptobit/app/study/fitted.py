@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -53,11 +53,11 @@ class FittedStudy:
         Versions of Python and packages, folds, seed, date, seconds.
     n_rows : int
         Rows of the table.
-    ranges : FeatureRanges or None
+    ranges : FeatureRanges
         Where the features lie.
-    effects : Effects or None
+    effects : Effects
         What features do to outcomes, in their units.
-    subgroups : Subgroups or None
+    subgroups : Subgroups
         Held-out errors in parts of the rows.
     forecasts : list of dict
         Errors of forecasts by horizon, of a mixed model.
@@ -74,9 +74,9 @@ class FittedStudy:
     n_groups: int | None
     facts: dict[str, str]
     n_rows: int
-    ranges: FeatureRanges | None = None
-    effects: Effects | None = None
-    subgroups: Subgroups | None = None
+    ranges: FeatureRanges
+    effects: Effects
+    subgroups: Subgroups
     forecasts: Sequence[dict[str, float]] = ()
     stable: BoolArray | None = None
 
@@ -203,13 +203,9 @@ def predict_rows(
 
     ``groups`` are the people of the rows, if a mixed model is to use what it knows of them.
     """
-    if isinstance(model, estimators.MixedTobitRegressor):
-        shape = len(X), len(model.target_names_)
-        bounds = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
-        return model._at(X, groups, None)._predictive(X, *bounds)
-    latent = model.predict(X, kind="latent")
-    sigma = np.broadcast_to(model.sigma_, latent.shape)
-    return Predictive(model.noise_, latent, sigma, lower, upper)
+    mixed = isinstance(model, estimators.MixedTobitRegressor)
+    y = (model._at(X, groups, None) if mixed else model)._predictive(X)
+    return replace(y, sigma=np.broadcast_to(y.sigma, y.latent.shape), lower=lower, upper=upper)
 
 
 def predicted_columns(predictive: Predictive, coverage: float) -> dict[str, FloatArray]:
@@ -288,8 +284,7 @@ def predict_table(
             for what, values in found.items()
             if what not in bounded or bounded[what][:, task].any()
         ]
-    if fitted.ranges is not None:
-        columns.append((OUTSIDE, _outside(fitted.ranges, X, table)))
+    columns.append((OUTSIDE, _outside(fitted.ranges, X, table)))
     twice = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
     if twice:
         raise StudyError(f"columns of the predictions would share a name: {listed(twice)}")

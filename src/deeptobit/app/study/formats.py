@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
@@ -28,10 +28,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deeptobit.app.study import layout
-from deeptobit.app.study.tables import BLANKS, Dialect, Remark, Repair, StudyError, Table, as_text
+from deeptobit.app.study.tables import BLANKS, Dialect, Remark, StudyError, Table, as_text
 from deeptobit.arrays import listed
 from deeptobit.extras import require
 from deeptobit.scale import Frame, ParquetTable, TextTable, csv_to_parquet
+
+if TYPE_CHECKING:
+    from deeptobit.app.study.config import ColumnSettings
 
 TEXT = (".csv", ".tsv", ".txt")
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
@@ -48,12 +51,12 @@ def kind_of_file(path: Path) -> str:
 
 
 @contextmanager
-def as_study_error() -> Iterator[None]:
-    """Errors of reading as those of a study."""
+def as_study_error(what: str = "") -> Iterator[None]:
+    """Errors of reading and fitting, which name what is wrong, as errors of the study."""
     try:
         yield
     except ValueError as error:
-        raise error if isinstance(error, StudyError) else StudyError(str(error)) from None
+        raise error if isinstance(error, StudyError) else StudyError(f"{what}{error}") from None
 
 
 def read_table(
@@ -110,7 +113,7 @@ class TableFile:
         sheet: str | None = None,
         header: int | None = None,
         missing: Sequence[str] = (),
-        repairs: Mapping[str, Repair] | None = None,
+        repairs: "Mapping[str, ColumnSettings] | None" = None,
     ) -> None:
         if not os.path.exists(path):  # unlike Path.exists, it accepts a name of any length
             raise StudyError(f"{path}: there is no such file")
@@ -154,7 +157,8 @@ class TableFile:
         self._options["decimal_comma"] = separator != ","
         commas = any(_DECIMAL_COMMA.fullmatch(cell) for row in rows for cell in row)
         self.dialect = Dialect(separator, "," if separator != "," and commas else ".", encoding)
-        head = self._find_head(rows, header)
+        head = layout.find_head(rows, self.file, header)
+        self.remarks += head.remarks
         names = layout.apart(head.names)
         self._places = {name or f"column_{at + 1}": at for at, name in enumerate(names)}
         self._n_heads = head.first - head.header - 1
@@ -187,7 +191,8 @@ class TableFile:
                     self.remarks.append(Remark("sheet", message, ("sheet", largest)))
                     rows = sheets[largest]
         some = [["" if cell == "" else as_text(cell) for cell in row] for row in rows[:_HEAD]]
-        head = self._find_head(some, header)
+        head = layout.find_head(some, self.file, header)
+        self.remarks += head.remarks
         lines = [at for at in range(head.first, len(rows)) if any(map(_is_filled, rows[at]))]
         cells = list(zip(*(rows[at] for at in lines), strict=True)) or [() for _ in head.names]
         unique = layout.apart([name or f"column_{at + 1}" for at, name in enumerate(head.names)])
@@ -198,11 +203,6 @@ class TableFile:
         }
         frame = pd.DataFrame({name: _typed(cells[at]) for name, at in self._places.items()})
         return Whole(frame, np.array(lines, dtype=np.int64) + 1, self.file)
-
-    def _find_head(self, rows: Sequence[Sequence[str]], header: int | None) -> layout.Head:
-        head = layout.find_head(rows, self.file, header)
-        self.remarks += head.remarks
-        return head
 
     def chunks(
         self, columns: Sequence[str] | None, batch_rows: int
@@ -401,8 +401,7 @@ def open_workbook(path: Path) -> Iterator[Any]:
         with calamine.load_workbook(path) as book:
             yield book
     except calamine.PasswordError:
-        message = f"{path.name} is locked with a password; save it without one"
-        raise StudyError(message) from None
+        raise StudyError(f"{path.name} is locked with a password; save it without one") from None
     except (calamine.CalamineError, BadZipFile, OSError, IndexError):
         raise again from None
     except BaseException as error:
@@ -421,11 +420,10 @@ def _unpacks(path: Path) -> bool:
         if unpacked > _MOST_UNPACKED:
             size = f"{unpacked / 1e9:.0f} GB"
             raise StudyError(f"{path.name} unpacks to {size}; save it as 'CSV UTF-8'")
-        if path.suffix.lower() != ".ods":
-            return True
         try:
-            with parts.open("content.xml") as content:
-                expat.ParserCreate().ParseFile(content)
+            if path.suffix.lower() == ".ods":
+                with parts.open("content.xml") as content:
+                    expat.ParserCreate().ParseFile(content)
         except (expat.ExpatError, zlib.error, EOFError, LookupError, RuntimeError):
             return False
     return True
@@ -485,16 +483,12 @@ def _is_filled(cell: Cell) -> bool:
 
 def _typed(cells: Sequence[Cell]) -> Any:
     """A column of numbers, of true and false, or of text; blank cells are missing."""
-    kinds = {*map(type, cells)}
-    if kinds <= {float, int} and kinds:
-        return np.array(cells, dtype=np.float64)
     kinds = {type(cell) for cell in cells if cell != ""}
     if kinds <= {float, int} and kinds:
         return np.array([np.nan if cell == "" else cell for cell in cells], dtype=np.float64)
     if kinds == {bool}:
         return pd.Series([None if cell == "" else cell for cell in cells], dtype="boolean")
-    texts = [None if cell == "" else as_text(cell) for cell in cells]
-    return pd.Series(texts, dtype=object)
+    return pd.Series([None if cell == "" else as_text(cell) for cell in cells], dtype=object)
 
 
 # SPSS and Stata.
@@ -533,8 +527,7 @@ def _read_statistics(path: Path) -> tuple[pd.DataFrame, dict[str, dict[float, st
         facts = json.loads(table.schema.metadata[b"facts"])
     except (arrow.ArrowException, ValueError, TypeError):
         program = "a Stata" if path.suffix.lower() == ".dta" else "an SPSS"
-        message = f"{path.name} cannot be read as {program} file; save it again"
-        raise StudyError(message) from None
+        raise StudyError(f"{path.name} cannot be read as {program} file; save it again") from None
     frame = table.to_pandas(ignore_metadata=True)
     labels: dict[str, dict[float, str]] = {}
     for name, pairs in facts["labels"].items():

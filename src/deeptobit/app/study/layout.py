@@ -225,8 +225,7 @@ def without_copies(
                 f"{file}: columns {letters} are both called {name!r} and differ; rename one of them"
             )
         copies += others
-        message = f"columns {letters} of {file} are the same; one is kept"
-        remarks.append(Remark(name, message))
+        remarks.append(Remark(name, f"columns {letters} of {file} are the same; one is kept"))
     return copies, remarks
 
 

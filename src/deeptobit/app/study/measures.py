@@ -312,8 +312,7 @@ class HeldOut:
         Bounds, number of values and shares at the bounds; then the measures of :func:`measure`,
         and with the prefix ``null_`` those of the null model.
         """
-        described = self.targets.describe()
-        measured = described[["lower", "upper", "entries", "at_lower", "at_upper"]]
+        measured = self.targets.describe()[["lower", "upper", "entries", "at_lower", "at_upper"]]
         model = measure(self.targets, self.predictive, self.coverage)
         null = measure(self.targets, self.null, self.coverage)
         return measured.assign(**model, **{f"null_{name}": of for name, of in null.items()})

@@ -13,8 +13,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from deeptobit.app.study.evaluation import Folds, inner_folds
 from deeptobit.app.study.fitting import fit_null
-from deeptobit.app.study.splits import Folds, inner_folds
 from deeptobit.app.study.tables import did_you_mean
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.estimators import AutoTobitRegressor, TobitRegressor

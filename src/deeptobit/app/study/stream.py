@@ -1,7 +1,7 @@
 """Fit a study to a table that does not fit in memory: read in chunks, tested on held-out rows."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -17,7 +17,7 @@ from deeptobit.app.study.config import Study
 from deeptobit.app.study.effects import measure_parts
 from deeptobit.app.study.fitted import FittedStudy
 from deeptobit.app.study.fitting import as_findings, describe_fit, make_network, predict_test_rows
-from deeptobit.app.study.formats import TableFile
+from deeptobit.app.study.formats import TableFile, as_study_error
 from deeptobit.app.study.tables import StudyError, Table
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.runtime import one_blas_thread
@@ -53,12 +53,11 @@ class ChunkedTable:
     """
 
     def __init__(self, study: Study, path: Path | TableFile, progress: Passes) -> None:
-        self._opened, self.study = data.open_data(study, path), study
-        self.file, self.columns = self._opened.file, self._opened.columns
-        self.n_rows = self._opened.source.n_rows
+        self.opened, self.study = data.open_data(study, path), study
+        self.file, self.n_rows = self.opened.file, self.opened.source.n_rows
         self._progress, self.n_passes = progress, 0
-        columns.check_columns(study, self)
-        self.features = columns.feature_columns(study, self)
+        columns.check_columns(study, self.opened)
+        self.features = columns.feature_columns(study, self.opened)
         named = columns.named_columns(study)
         named.pop(("data", "id"), None)
         self._used = list(dict.fromkeys([*self.features, *named.values()]))
@@ -75,7 +74,7 @@ class ChunkedTable:
         """
         names = self._used if names is None else names
         n_rows = int(np.clip(_MOST_CELLS // max(width, len(names)), _FEWEST_ROWS, _MOST_ROWS))
-        for table, rows in self._opened.chunks(names, n_rows):
+        for table, rows in self.opened.chunks(names, n_rows):
             yield Chunk(table, rows)
             self._progress(self.n_passes + 1, int(rows[-1]) + 1, self.n_rows)
         self.n_passes += 1  # only if all rows were read
@@ -163,13 +162,13 @@ def read_first_pass(
     groups : GroupCount or None
     """
     study, groups = table.study, None
-    declared = columns.matching_columns(study, "categorical", table)
+    declared = columns.matching_columns(study, "categorical", table.opened)
     summaries = [columns.ColumnSummary(name, name in declared) for name in table.features]
     n_values = np.zeros(len(study.targets), dtype=np.int64)
     for chunk in table.chunks():
         for summary in summaries:
             summary.add(chunk.table)
-        n_values += (~np.isnan(data.read_entries(study, chunk.table).values)).sum(axis=0)
+        n_values += (~np.isnan(data.read_entries(study, chunk.table)[0])).sum(axis=0)
         labels = data.read_groups(study, chunk.table)
         if labels is not None:
             hashes = hash_uniform(labels, study.model.seed)
@@ -254,28 +253,25 @@ def read_test_rows(
     others are missing.
     """
     study = table.study
-    tested, training, X = list[data.Entries](), list[data.Entries](), list[FloatArray]()
+    tested, training, X = list[FloatArray](), list[FloatArray](), list[FloatArray]()
     for chunk in table.chunks(width=len(encoder.features)):
         entries, is_held_out = data.read_entries(study, chunk.table), held_out.among(chunk)
         random = hash_uniform(chunk.rows, study.model.seed + 1)
-        known = ~np.isnan(entries.values)
+        known = ~np.isnan(entries[0])
         chosen = is_held_out & (random <= MOST_HELD_OUT / n_held_out) & known.any(axis=1)
         if chosen.any():
-            tested.append(data.Entries(*(part[chosen] for part in entries)))
+            tested.append(entries[:, chosen])
             X.append(encoder.matrix(chunk.where(chosen).table))
         chosen_values = known & (random[:, None] <= _MOST_VALUES / n_values)
         chosen_values &= ~is_held_out[:, None]
-        some, values = chosen_values.any(axis=1), np.where(chosen_values, entries.values, np.nan)
-        training.append(data.Entries(values[some], entries.lower[some], entries.upper[some]))
+        entries[0][~chosen_values] = np.nan
+        training.append(entries[:, chosen_values.any(axis=1)])
     if not tested:
         raise StudyError(f"{table.file}: no held-out row has a target; add rows")
 
-    def join(parts: Iterable[data.Entries]) -> CensoredTargets:
-        arrays = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
-        return data.as_targets(study, data.Entries(*arrays))
-
     features = pd.DataFrame(np.concatenate(X), columns=pd.Index(encoder.features))
-    return features, join(tested), join(training)
+    test, train = (np.concatenate(parts, axis=1) for parts in (tested, training))
+    return features, data.as_targets(study, test), data.as_targets(study, train)
 
 
 class TrainingRows(LocalSource):
@@ -313,8 +309,7 @@ class TrainingRows(LocalSource):
                 entries = data.read_entries(self._table.study, table)
                 limits = data.limits_by_row(self._table.study, entries)
                 X = self._encoder.matrix(table)
-                first = int(table.lines[0])
-                yield Block(X, entries.values, None, *limits, table.file, first)
+                yield Block(X, entries[0], None, *limits, table.file, int(table.lines[0]))
             skip = max(skip - n_rows, 0)
 
 
@@ -370,7 +365,7 @@ def stream_study(
     started = perf_counter()
     network = make_network(study)
     table = ChunkedTable(study, path, progress)
-    try:
+    with as_study_error(f"{table.file}: the model cannot be fitted: "):
         encoder, n_values, groups = read_first_pass(table)
         held_out = HeldOutRows.choose(study, table.n_rows, groups)
         n_held_out = held_out.count(table)
@@ -381,10 +376,6 @@ def stream_study(
             resume = checkpoint is not None and checkpoint.exists()
             network.fit(rows, checkpoint=checkpoint, resume=resume)
         X, targets, training = read_test_rows(table, encoder, n_values, held_out, n_held_out)
-    except StudyError:
-        raise
-    except ValueError as error:
-        raise StudyError(f"{table.file}: the model cannot be fitted: {error}") from error
     seconds = perf_counter() - started
     tested = predict_test_rows(network, X, targets, training, study.evaluation.coverage)
     sample = data.StudyData(X, targets, None, encoder, Table(X, table.file, np.arange(len(X))))

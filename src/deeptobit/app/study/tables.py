@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from deeptobit import files
 from deeptobit.arrays import BoolArray, FloatArray
 from deeptobit.extras import require
+
+if TYPE_CHECKING:
+    from deeptobit.app.study.config import ColumnSettings
 
 # Errors in one sentence.
 
@@ -133,49 +136,12 @@ def split_limits(cells: "pd.Series[Any]") -> tuple["pd.Series[Any]", BoolArray, 
     return bare.where(bare.notna(), None), below, above
 
 
-class Repair(NamedTuple):
-    """How the cells of one column are read differently from how they are written.
-
-    Attributes
-    ----------
-    missing : tuple of str
-        Cells that mean missing in this column alone; numbers are compared as numbers.
-    divide : float
-        Numbers are divided by it: all of them, or those above or below a limit.
-    above, below : float or None
-    ignore_case : bool
-        Whether ``Male`` and ``male`` are the same category.
-    """
-
-    missing: tuple[str, ...] = ()
-    divide: float = 1.0
-    above: float | None = None
-    below: float | None = None
-    ignore_case: bool = False
-
-    def apply(self, values: FloatArray) -> FloatArray:
-        """Numbers in one unit.
-
-        Examples
-        --------
-        >>> Repair(divide=100.0, above=3.0).apply(np.array([1.7, 182.0, np.nan]))
-        array([1.7 , 1.82,  nan])
-        """
-        above = -np.inf if self.above is None else self.above
-        below = np.inf if self.below is None else self.below
-        some = (values > above) & (values < below)
-        return np.where(some, values / self.divide, values)
-
-
 class Remark(NamedTuple):
     """What was decided when a table was read: its part, a sentence, and a key of ``[data]``."""
 
     about: str
     message: str
     setting: tuple[str, str | int] | None = None
-
-
-_READ = Repair()
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +185,7 @@ class Table:
     decimal_comma: bool = False
     blanks: frozenset[str] = BLANKS
     labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
-    repairs: Mapping[str, Repair] = field(default_factory=dict)
+    repairs: "Mapping[str, ColumnSettings]" = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
     # Reading ten thousand columns of text takes seconds, and several steps need each.
     _text: dict[str, "pd.Series[Any]"] = field(default_factory=dict, repr=False)
@@ -249,7 +215,7 @@ class Table:
         """Cells as text, None where blank."""
         if column not in self._text:
             cells, names = self.cells[column], self.labels.get(column)
-            repair, codes = self.repairs.get(column, _READ), self._codes(column)
+            repair, codes = self.repairs.get(column), self._codes(column)
             if codes and cells.dtype.kind in "iuf":
                 cells = cells.mask(cells.isin(codes))
             if names is not None:
@@ -258,11 +224,11 @@ class Table:
                 text = cells.map(as_text, na_action="ignore")
             else:
                 text = cells.map(lambda cell: str(cell).strip(), na_action="ignore")
-                text = text.mask(text.isin({*self.blanks, *repair.missing}))
+                text = text.mask(text.isin(self._missing(column)))
                 if codes and text.notna().any():  # -4.0 is -4, but the id 007 is not 7
                     numbers = text.map(self._number, na_action="ignore")
                     text = text.mask(numbers.isin(codes))
-                text = text.str.casefold() if repair.ignore_case else text
+                text = text.str.casefold() if repair and repair.ignore_case else text
             text = text.astype(object)
             self._text[column] = text.where(text.notna(), None)
         return self._text[column]
@@ -291,8 +257,12 @@ class Table:
 
     def _codes(self, column: str) -> list[float]:
         """The blanks of a column that are numbers."""
-        blanks = (*self.blanks, *self.repairs.get(column, _READ).missing)
-        return [float(code) for code in blanks if _CODE.fullmatch(code)]
+        return [float(code) for code in self._missing(column) if _CODE.fullmatch(code)]
+
+    def _missing(self, column: str) -> set[str]:
+        """Cells of a column that mean missing; those that are numbers are compared as numbers."""
+        own = self.repairs[column].missing if column in self.repairs else ()
+        return {*self.blanks, *map(str, own)}
 
     def n_blank(self, column: str) -> int:
         """Number of cells without a value."""

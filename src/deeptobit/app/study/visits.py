@@ -1,6 +1,5 @@
 """Studies of repeated visits: last visits are held out, and people are forecast from a table."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -94,12 +93,10 @@ def forecast_errors(
         "without history": crps(None),
         "last value": np.abs(values - hidden.values),
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of visits without a value, which are left out
-        means = {
-            name: np.nanmean(np.where(known, error / scale, np.nan), axis=1)
-            for name, error in errors.items()
-        }
+    means = {
+        name: pd.DataFrame(np.where(known, error / scale, np.nan)).mean(axis=1)
+        for name, error in errors.items()
+    }
     latest = pd.Series(time[fold.train]).groupby(groups[fold.train]).max()
     return pd.DataFrame(means).assign(ahead=time[fold.test] - latest.reindex(who).to_numpy())
 
@@ -121,8 +118,7 @@ def by_horizon(errors: Sequence[pd.DataFrame]) -> list[dict[str, float]]:
 
 def horizon_text(forecasts: Sequence[dict[str, float]]) -> str:
     """What :func:`by_horizon` found, as a table in text."""
-    table = pd.DataFrame(forecasts).astype({"visits": int})
-    return table.set_index("ahead").round(3).to_string()
+    return pd.DataFrame(forecasts).astype({"visits": int}).set_index("ahead").round(3).to_string()
 
 
 def forecast_table(

@@ -33,6 +33,9 @@ const fixed = (value, digits) => written(value.toFixed(digits).replace(/^-(0(?:\
 const short = (value, digits = 5) => written(String(Number(value.toPrecision(digits))));
 // A name that may break after an underscore.
 const breakable = (name) => name.split(/(?<=_)/).flatMap((part) => [part, document.createElement("wbr")]).slice(0, -1);
+const isKnown = (value) => value !== null && !Number.isNaN(value);
+const say = (value) => (!isKnown(value) ? "unknown" : typeof value === "number" ? short(value) : value);
+const mark = (input, wrong) => (wrong ? input.setAttribute("aria-invalid", "true") : input.removeAttribute("aria-invalid"));
 const percent = (share) => (share > 0 && share < 0.005 ? "<1 %" : share < 1 && share > 0.995 ? ">99 %" : `${Math.round(100 * share)} %`);
 
 // A number; null if the text is empty, NaN if it is no number.
@@ -48,6 +51,7 @@ function parse(text) {
 
 const {visits} = model, past = [];
 const timed = Boolean(visits) && visits.place !== null;
+const inputsOf = ({time, values}) => (time ? [time, ...values] : values);
 const atTime = (x, time) => { const moved = x.slice(); if (timed) moved[visits.place] = time; return moved; };
 
 function addVisit() {
@@ -55,7 +59,7 @@ function addVisit() {
   const cell = (label) => element("input", {type: "text", inputMode: "decimal", "aria-label": `${label}, visit ${number}`});
   const visit = {time: timed ? cell(visits.name) : null, values: model.targets.map(cell)};
   byId("visit-numbers").append(element("th", {scope: "col", textContent: String(number)}));
-  [...(timed ? [visit.time] : []), ...visit.values].forEach((input, row) => {
+  inputsOf(visit).forEach((input, row) => {
     input.addEventListener("input", () => update());
     byId("visit-rows").rows[row].append(element("td", {}, input));
   });
@@ -65,7 +69,7 @@ function addVisit() {
 
 if (visits) {
   byId("visits").hidden = false;
-  for (const name of [...(timed ? [visits.name] : []), ...model.targets]) {
+  for (const name of inputsOf({time: timed && visits.name, values: model.targets})) {
     byId("visit-rows").append(element("tr", {}, element("th", {scope: "row"}, ...breakable(name))));
   }
   for (let number = 0; number < N_VISITS; number++) addVisit();
@@ -74,13 +78,12 @@ if (visits) {
 
 // What was typed, visit by visit; one without a time or a score is left out.
 function readVisitsTyped() {
-  return past.map(({time, values}) => {
-    const inputs = [...(time ? [time] : []), ...values], typed = inputs.map(({value}) => parse(value));
+  return past.map((visit) => {
+    const {time} = visit, inputs = inputsOf(visit), typed = inputs.map(({value}) => parse(value));
     const used = typed.some((value) => value !== null);
     typed.forEach((value, place) => {
       const lacksTime = time !== null && place === 0 && used && value === null;
-      if (Number.isNaN(value) || lacksTime) inputs[place].setAttribute("aria-invalid", "true");
-      else inputs[place].removeAttribute("aria-invalid");
+      mark(inputs[place], Number.isNaN(value) || lacksTime);
     });
     const numbers = typed.map((value) => (Number.isNaN(value) ? null : value));
     return {time: time ? numbers[0] : 0, values: time ? numbers.slice(1) : numbers};
@@ -104,14 +107,12 @@ function encode(values) {
 
 function put(x, field, value) {
   const {at, means, levels, indicator} = field;
-  const unknown = value === null || Number.isNaN(value);
-  if (unknown) means.forEach((mean, place) => { x[at + place] = mean; });
+  if (!isKnown(value)) means.forEach((mean, place) => { x[at + place] = mean; });
   else if (levels) levels.forEach((level, place) => { x[at + place] = Number(value === level); });
   else x[at] = value;
-  if (indicator) x[at + means.length] = Number(unknown);
+  if (indicator) x[at + means.length] = Number(!isKnown(value));
 }
 
-const isKnown = (value) => value !== null && !Number.isNaN(value);
 const typicalOf = (field) => (field.levels ? field.reference : field.typical == null ? null : Number(field.typical.toPrecision(5)));
 
 // Fields.
@@ -315,7 +316,6 @@ function showMoved(task) {
     return {field, value, typical, points: state.found[task].mean - predictFor(x, state.seen)[task].mean};
   }).filter((row) => row && Math.abs(row.points) >= 0.5 * 10 ** -digits);
   rows.sort((first, second) => Math.abs(second.points) - Math.abs(first.points));
-  const say = (value) => (!isKnown(value) ? "unknown" : typeof value === "number" ? short(value) : value);
   moved.replaceChildren(...rows.slice(0, N_MOVED).map(({field, value, typical, points}) => element("tr", {},
     element("th", {scope: "row"}, ...breakable(field.name), `: ${say(value)} (${say(typical)})`),
     element("td", {textContent: `${points > 0 ? "+" : ""}${fixed(points, digits)}`}))));
@@ -332,7 +332,7 @@ function warn(values, x) {
     const isOutside = Boolean(ranges) && !field.levels && isKnown(value) && (value < ranges.below[field.at] || value > ranges.above[field.at]);
     box.classList.toggle("wrong", isWrong);
     box.classList.toggle("outside", isOutside);
-    if (isWrong) input.setAttribute("aria-invalid", "true"); else input.removeAttribute("aria-invalid");
+    mark(input, isWrong);
     const reason = isWrong ? "not a number" : isOutside ? "outside the data" : "";
     if (why.textContent !== reason) why.textContent = reason;
     if (isWrong) wrong.push(field.name);
@@ -404,9 +404,9 @@ byId("print").addEventListener("click", () => print());
 function writeVisits(seen) {
   while (past.length < seen.length) addVisit();
   past.forEach(({time, values}, number) => {
-    const say = (value) => (isKnown(value ?? null) ? short(value) : "");
-    if (time) time.value = say(seen[number]?.time);
-    values.forEach((input, task) => { input.value = say(seen[number]?.values[task]); });
+    const typed = (value) => (isKnown(value ?? null) ? short(value) : "");
+    if (time) time.value = typed(seen[number]?.time);
+    values.forEach((input, task) => { input.value = typed(seen[number]?.values[task]); });
   });
 }
 
@@ -473,7 +473,7 @@ addEventListener("beforeprint", () => {
     .filter(([field, value, number]) => number < N_FIRST || value !== typicalOf(field));
   const shown = entered.slice(0, N_PRINTED).map(([field, value]) => element("div", {},
     element("dt", {textContent: field.name}),
-    element("dd", {textContent: !isKnown(value) ? "unknown" : typeof value === "number" ? short(value) : value})));
+    element("dd", {textContent: say(value)})));
   const left = entered.length - shown.length;
   if (left) shown.push(element("div", {}, element("dt", {textContent: `and ${left} more`})));
   for (const {time, values} of state?.seen ?? []) {

@@ -27,8 +27,7 @@ _DIGITS = 10  # of the number of different rows that there could be; with fewer,
 )
 def find_useless(case: Case) -> Iterator[Finding]:
     """A feature of dates, free text, numbers that cannot be read, or without any value."""
-    refused = isinstance(case.data, StudyError)  # otherwise every column has become a feature
-    for name in case.features if refused else ():
+    for name in case.features if isinstance(case.data, StudyError) else ():
         summary = columns.summarise_column(case.table, name, declared=name in case.categorical)
         why = why_useless(summary, columns.number_format(case.table, name))
         if why and not words_of(case.table, name):
@@ -96,8 +95,7 @@ def find_sparse(case: Case) -> Iterator[Finding]:
 def _leave_out(what: str, names: list[str]) -> Iterator[Finding]:
     """One finding for all features of which the same is true."""
     if names:
-        message = f"{what} {listed(names, SHOWN)}"
-        yield Finding("warning", "features", message, edits=exclude(names))
+        yield Finding("warning", "features", f"{what} {listed(names, SHOWN)}", edits=exclude(names))
 
 
 @rule(
@@ -467,8 +465,7 @@ def find_time(case: Case) -> Iterator[Finding]:
     people = [name for name in named if name == group or columns.repeats(table.text(name))]
     for name in table.columns if people else ():
         if columns.names_time(name) and table.text(name).nunique() > 1:
-            is_auto = case.study.model.kind == "auto"
-            edits = (Edit(("model",), "kind", "mixed"),) if is_auto else ()
+            edits = (Edit(("model",), "kind", "mixed"),) if case.study.model.kind == "auto" else ()
             message = f"is the visit or time of people with several rows ({people[0]!r})"
             yield Finding("note", name, message, edits=edits)
 

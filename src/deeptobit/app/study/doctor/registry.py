@@ -157,12 +157,8 @@ class Case:
     def numbers(self) -> dict[str, Distinct]:
         """Targets and features whose cells are numbers, most of them: their different numbers."""
         used = dict.fromkeys([*(target.values for target in self.study.targets), *self.features])
-        found = {name: Distinct.of(self.values(name)) for name in used.keys() - self.categorical}
-        return {
-            name: found[name]
-            for name in used
-            if name in found and found[name].n > self.table.parse(name)[1].sum()
-        }
+        found = {n: Distinct.of(self.values(n)) for n in used if n not in self.categorical}
+        return {n: one for n, one in found.items() if one.n > self.table.parse(n)[1].sum()}
 
     @cached_property
     def bounds(self) -> dict[str, tuple[float, float]]:
