@@ -58,6 +58,7 @@ def test_what_is_no_fold_is_refused(cv: object, message: str) -> None:
         (7, None, "cv=7 needs at least 7 rows, and there are 6; choose a smaller cv"),
         (4, list("aabbcc"), "cv=4 needs at least 4 groups, and there are 3; choose a smaller cv"),
         (2, list("aab"), r"groups must hold one label per row \(6\); got shape \(3,\)"),
+        (2, [None, *"abcde"], r"groups is missing in row 0 \(1 such rows\)"),
         (KFold(7), None, r"cv=KFold\(n_splits=7, .* cannot split 6 rows without groups: Cannot"),
         (LeaveOneGroupOut(), None, r"cv=LeaveOneGroupOut\(\) cannot split 6 rows without groups: "),
         (LeaveOneGroupOut(), ["a"] * 6, r"cannot split 6 rows with groups: The groups parameter"),

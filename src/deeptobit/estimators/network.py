@@ -125,9 +125,8 @@ class LayeredRegressor(EffectsRegressor, SubspaceEstimator):
         """Mean effect of one standard deviation of each feature on the last score, (T, D)."""
         if X is None and hasattr(self, "mean_slopes_"):
             return np.asarray(self.mean_slopes_ * self.feature_scale_)
-        if len(self.layers_) == 1 and "trees_" not in vars(
-            self
-        ):  # a linear score has the same slopes everywhere
+        # A linear score has the same slopes everywhere.
+        if len(self.layers_) == 1 and "trees_" not in vars(self):
             return super()._effects_per_deviation(X)
         matrix = self._read_rows_to_explain(X)
         return self._mean_slopes(matrix) * inputs.feature_scale(matrix)

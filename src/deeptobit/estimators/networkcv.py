@@ -385,10 +385,8 @@ class Search:
     def null(self, rows: Any, rank: int, sparsity: float) -> NullLayer:
         """The layer without effects on some rows, where paths of alphas begin."""
         X, targets, weight = self.X[rows], self.held_out.targets[rows], self.held_out.weight[rows]
-        penalty, rank = (
-            inputs.read_penalty("ridge", sparsity),
-            min(rank, X.shape[1], targets.shape[1]),
-        )
+        penalty = inputs.read_penalty("ridge", sparsity)
+        rank = min(rank, X.shape[1], targets.shape[1])
         return null_of(self.template, (X, targets, weight), penalty, rank, 1.0, None)
 
     def _network(self, **params: Any) -> SubspaceNetworkRegressor:

@@ -181,9 +181,8 @@ class LowRankRegressor(LowRankParameters, SubspaceEstimator):
         if first:
             diagnosis.check_first_rows(targets, weight)
             inputs.require_ridge(self._read_penalty(), "partial_fit")
-        stream = self.__dict__.pop(
-            "_stream", None
-        )  # an interrupted one has learned some of the rows
+        # Taken out: an interrupted one has learned some of the rows.
+        stream = self.__dict__.pop("_stream", None)
         stream = stream or (self._begun(targets) if first else self._continued())
         stream.learn(matrix, targets.low, targets.high, weight)
         self._stream = stream

@@ -32,9 +32,8 @@ _METADATA = {"format", "version", "kind", "state", "sha256"}
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]")
 _LENGTH_BYTES = 8  # in front of the header
 _LONGEST_HEADER = 2**23  # 8 MiB of names and numbers; arrays have no limit but the file's size
-_MOST_PARTS = (
-    200_000  # lists and dicts of the header, an empty list being 3 bytes there and 64 here
-)
+# Lists and dicts of the header, an empty list being 3 bytes there and 64 here.
+_MOST_PARTS = 200_000
 _MOST_LEVELS = 100
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
