@@ -8,8 +8,7 @@ from benchmarks.decisions.table import Table
 from benchmarks.online import N_TRAIN, RANK, SEEDS, ill_conditioned_data, paper_data, ratio, solve
 from deeptobit.datasets import make_subspace
 from deeptobit.metrics import anmse
-from deeptobit.online import OnlineSettings, OnlineSolver
-from deeptobit.online import adaptive as _adaptive
+from deeptobit.online import OnlineSettings, OnlineSolver, adaptive
 from deeptobit.online import solver as _solver
 from deeptobit.targets import CensoredTargets
 
@@ -35,8 +34,8 @@ def measure() -> Table:
     )
     for turn, wanders, blocks in CHOICES:
         with (
-            patch.object(_adaptive, "_REWHITEN", turn),
-            patch.object(_adaptive, "_DRIFT", wanders),
+            patch.object(adaptive, "_REWHITEN", turn),
+            patch.object(adaptive, "_DRIFT", wanders),
             patch.object(_solver, "_MOST_BLOCKS", blocks),
         ):
             spare = [_spare(size) for size in (1, 16, 64)]

@@ -10,8 +10,7 @@ import pandas as pd
 from benchmarks.decisions.table import Table
 from benchmarks.scale import until_near, watched_fit
 from deeptobit.arrays import FloatArray
-from deeptobit.scale import ParquetRows
-from deeptobit.scale import state as _secants
+from deeptobit.scale import ParquetRows, state
 
 _ROWS, _FEATURES, _TASKS, _RANK = 20_000, 30, 10, 5
 _PAIRS = (1, 2, 4, 8)
@@ -45,10 +44,10 @@ def _rounds(values: list[list[float]], near: float) -> list[int]:
 def _values_by_pairs(kind: str, floor: float, seed: int, folder: Path) -> list[list[float]]:
     """Objectives of all rounds, with no secant and with some."""
     table = _write(kind, floor, seed, folder)
-    with patch.object(_secants.Secants, "correct", lambda *_: np.zeros_like):
+    with patch.object(state.Secants, "correct", lambda *_: np.zeros_like):
         found = [watched_fit(table)[2]]
     for pairs in _PAIRS:
-        with patch.object(_secants, "_PAIRS", pairs):
+        with patch.object(state, "_PAIRS", pairs):
             found.append(watched_fit(table)[2])
     return found
 

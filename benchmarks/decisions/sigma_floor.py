@@ -11,7 +11,7 @@ from benchmarks.decisions.table import Table
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.datasets import make_subspace
 from deeptobit.estimators.inputs import automatic_alpha
-from deeptobit.layer import solve as _subspace_null
+from deeptobit.layer import solve
 
 N_PROBLEMS = 60
 SEEDS = range(10)
@@ -31,7 +31,7 @@ def measure() -> Table:
         "log score",
     )
     for factor in (0.0, 1.0, 1.5, 2.0, 3.0):
-        with patch.object(_subspace_null, "_CAUTION", factor):
+        with patch.object(solve, "_CAUTION", factor):
             loss = excess(N_PROBLEMS, _alpha)
             small, wide = _cohorts(60, 20, 1.0), _cohorts(40, 100, 0.1)
             yield factor, float(loss.mean()), float(loss.max()), *small, *wide

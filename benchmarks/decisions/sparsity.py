@@ -8,8 +8,7 @@ import numpy as np
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceTobitRegressor
 from deeptobit.arrays import FloatArray
-from deeptobit.penalties import group as _group
-from deeptobit.penalties import group_share
+from deeptobit.penalties import group, group_share
 
 SEEDS = range(3)
 N_TRAIN, N_FEATURES, N_MATTER = 300, 150, 10
@@ -34,7 +33,7 @@ def _plain(sparsity: float, n_features: int) -> float:
 
 def _run(s: float, share: Callable[[float, int], float], seed: int) -> tuple[float, int]:
     X, Y = _draw(seed, N_TRAIN + 2000)
-    with patch.object(_group, "group_share", share):
+    with patch.object(group, "group_share", share):
         model = SubspaceTobitRegressor(feature_sparsity=s).fit(X[:N_TRAIN], Y[:N_TRAIN])
     used = int(model.V_.any(axis=0).sum())
     return -float(model.score_log(X[N_TRAIN:], Y[N_TRAIN:])), used

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.decisions.data import Rows, draw
 from benchmarks.decisions.table import Table
 from deeptobit import SubspaceNetworkRegressor
-from deeptobit.network import joint as _tuning
+from deeptobit.network import joint
 
 SEEDS = range(2)
 N_ROWS = (300, 1000, 4000)
@@ -27,7 +27,7 @@ def measure() -> Table:
     for rule, constants in RULES.items():
         with ExitStack() as patches:
             for name, value in constants.items():
-                patches.enter_context(patch.object(_tuning, name, value))
+                patches.enter_context(patch.object(joint, name, value))
             found = {n: [_error(rows, 3) for rows in data[n]] for n in N_ROWS}
         yield rule, *(float(np.divide(found[n], one[n]).mean()) for n in N_ROWS)
 

@@ -16,7 +16,7 @@ from benchmarks.race.forecast import Forecast
 from benchmarks.race.measures import distribution
 from benchmarks.race.peers import PEERS
 from benchmarks.race.trial import Trial, draw_trials
-from deeptobit.auto import recalibration as _held_out_scores
+from deeptobit.auto import recalibration
 from deeptobit.likelihood import ScoreGrid
 from deeptobit.metrics import centred_anmse
 
@@ -54,7 +54,7 @@ def _whole(trial: Trial) -> Forecast:
 
 
 def _continuous(trial: Trial) -> Forecast:
-    with patch.object(_held_out_scores, "_find_grid", return_value=None):
+    with patch.object(recalibration, "_find_grid", return_value=None):
         return _whole(trial)
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from deeptobit.exceptions import ModelFileError
-from deeptobit.files import container as _file
-from deeptobit.files import read_state, write_state
+from deeptobit.files import container, read_state, write_state
 from tests.files.crafted import craft, one_array
 
 
@@ -72,7 +71,7 @@ def test_what_a_file_cannot_hold_is_said(tmp_path: Path, value: Any, message: st
 
 
 def test_long_lists_are_to_be_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_file, "_LONGEST_HEADER", 2000)
+    monkeypatch.setattr(container, "_LONGEST_HEADER", 2000)
     with pytest.raises(ValueError, match=r"bytes beside its arrays, more than a model file holds"):
         write_state(tmp_path / "a", "test", {"a": list(range(1000))})
     write_state(tmp_path / "a", "test", {"a": np.arange(1000)})

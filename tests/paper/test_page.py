@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from deeptobit.exceptions import MissingExtraError
-from paper import drawing as _drawing
+from paper import drawing
 from paper.page import as_markdown, render_page, write_page
 from paper.section import (
     SMALL,
@@ -162,7 +162,7 @@ def test_a_missing_extra_is_a_sentence(section: Section, monkeypatch: pytest.Mon
     def fail(*_: object, **__: object) -> None:
         raise MissingExtraError("nilearn is not installed")
 
-    monkeypatch.setattr(_drawing, "draw_brain_maps", fail)
+    monkeypatch.setattr(drawing, "draw_brain_maps", fail)
     figure = FigureOf("Maps", "brain", BRAIN)
     page = render_page([replace(section, figures=(figure,))])
     assert "regions of the cortex, but nilearn is not installed." in page

@@ -16,8 +16,7 @@ import pytest
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.exceptions import ModelFileError
-from deeptobit.scale import Block, ParquetRows
-from deeptobit.scale import online as _online
+from deeptobit.scale import Block, ParquetRows, online
 from tests.scale.problems import FEATURES, RANK, UPPER, cohort, source, write
 
 
@@ -33,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints after every block."""
-    monkeypatch.setattr(_online, "_SECONDS_BETWEEN", -1.0)
+    monkeypatch.setattr(online, "_SECONDS_BETWEEN", -1.0)
 
 
 def interrupt(rows: ParquetRows, after: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,15 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit.scale import TextTable, csv_to_parquet
-from deeptobit.scale import csv as _csv
+from deeptobit.scale import TextTable, csv, csv_to_parquet
 
 
 @pytest.mark.parametrize("note", ["plain", '"a, ""b""\nc"'], ids=["plain", "quoted"])
 def test_many_blocks_are_one_table_and_every_row_knows_its_line(
     note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_csv, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(csv, "_BLOCK_BYTES", 1000)
     path, lines_per_row = tmp_path / "a.csv", 1 + note.count("\n")
     rows = [f"{row},{note}" for row in range(2000)]
     path.write_text("\n".join(["number,note", *rows]) + "\n")
@@ -57,7 +56,7 @@ def test_numbers_are_numbers_and_all_else_is_text(tmp_path: Path) -> None:
 def test_a_word_in_the_last_row_decides_for_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_csv, "_BLOCK_BYTES", 1000)  # many blocks
+    monkeypatch.setattr(csv, "_BLOCK_BYTES", 1000)  # many blocks
     rows = [f"{row},{row},{row}" for row in range(1, 2000)]
     frame = _convert(tmp_path, "\n".join(["a,b,c", *rows, "x,007,5"]))
     assert frame["a"].tolist()[-2:] == ["1999", "x"]

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 
 from deeptobit import SubspaceNetworkRegressor, SubspaceTobitRegressor
 from deeptobit.datasets import make_subspace
-from deeptobit.scale import online as _average
+from deeptobit.scale import online
 from tests.scale.problems import FEATURES, RANK, TARGETS, UPPER, arrays, cohort, source, write
 
 dask: Any = pytest.importorskip("dask")
@@ -113,7 +113,7 @@ class TestPartitions:
     def test_averaged_passes_are_as_near_to_the_optimum_as_one(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr(_average, "_ROWS_PER_LEARNER", 5000)
+        monkeypatch.setattr(online, "_ROWS_PER_LEARNER", 5000)
         X, Y, _ = make_subspace(20_000, 20, 10, 3, random_state=0)
         best = SubspaceTobitRegressor(3, solver="batch").fit(X, Y)
         alone = SubspaceTobitRegressor(3, solver="online").fit(X, Y)
@@ -126,7 +126,7 @@ class TestPartitions:
         assert "layer 1 of 1, 20,000 of 20,000 rows, " in capsys.readouterr().err
 
     def test_an_online_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_average, "_ROWS_PER_LEARNER", 5000)
+        monkeypatch.setattr(online, "_ROWS_PER_LEARNER", 5000)
         X, Y, _ = make_subspace(
             *(12_000, 6, 4, 2), n_layers=2, skip_connection=True, sigma=0.5, latent_sd=3.0,
             random_state=0,

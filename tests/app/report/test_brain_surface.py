@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from deeptobit.app.report import brain as _surface
+from deeptobit.app.report import brain
 from deeptobit.app.report.atlas import region_names
 from deeptobit.app.report.brain import VIEWS, Hemisphere, View, cortex_view, load_hemisphere
 from deeptobit.exceptions import MissingExtraError
@@ -168,7 +168,7 @@ def test_the_nearest_face_that_looks_at_the_eye_is_seen(monkeypatch: pytest.Monk
     colours = np.eye(3)[:2]
     for faces in (far + near + behind, behind + near + far):
         mesh = Hemisphere(points, np.array(faces), np.zeros(12), np.repeat([0, 1, 0], 4))
-        monkeypatch.setattr(_surface, "load_hemisphere", lambda side, mesh=mesh: mesh)
+        monkeypatch.setattr(brain, "load_hemisphere", lambda side, mesh=mesh: mesh)
         view = cortex_view.__wrapped__("right", "lateral")
         assert view.faces.max() == 7
         image = rendered(view, colours)
@@ -178,7 +178,7 @@ def test_the_nearest_face_that_looks_at_the_eye_is_seen(monkeypatch: pytest.Monk
 def test_a_face_seen_edge_on_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.array([[0.0, 0, 0], [0, 2, 0], [5, 1, 0], [0, 0, 1], [0, 2, 1], [0, 1, 2]])
     mesh = Hemisphere(points, np.array([[0, 1, 2], [3, 4, 5]]), np.zeros(6), np.zeros(6, int))
-    monkeypatch.setattr(_surface, "load_hemisphere", lambda side: mesh)
+    monkeypatch.setattr(brain, "load_hemisphere", lambda side: mesh)
     view = cortex_view.__wrapped__("right", "lateral")
     assert view.faces.tolist() == [[3, 4, 5]]
 

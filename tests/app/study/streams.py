@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deeptobit.app.study import Study, StudyData
-from deeptobit.app.study import stream as _stream
+from deeptobit.app.study import Study, StudyData, stream
 from deeptobit.app.study.data import read_groups
 from deeptobit.app.study.stream import Chunk, GroupCount, HeldOutRows, hash_uniform
 from deeptobit.arrays import BoolArray
@@ -47,6 +46,6 @@ def held_out(study: Study, data: StudyData) -> BoolArray:
 def chunks_of(n_rows: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tables are read so many rows at a time."""
     with monkeypatch.context() as patch:
-        patch.setattr(_stream, "_MOST_ROWS", n_rows)
-        patch.setattr(_stream, "_FEWEST_ROWS", n_rows)
+        patch.setattr(stream, "_MOST_ROWS", n_rows)
+        patch.setattr(stream, "_FEWEST_ROWS", n_rows)
         yield

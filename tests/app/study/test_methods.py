@@ -11,8 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LassoCV, LinearRegression, MultiTaskLassoCV, RidgeCV
 
 from deeptobit import CensoredTargets, TobitRegressor
-from deeptobit.app.study import InterceptOnly, Regression, inner_folds, make_methods
-from deeptobit.app.study import methods as _methods
+from deeptobit.app.study import InterceptOnly, Regression, inner_folds, make_methods, methods
 from deeptobit.app.study.methods import METHODS, Filled, RidgeTobit, Taskwise, among, fill
 from deeptobit.arrays import FloatArray
 from deeptobit.likelihood import Gaussian, Predictive
@@ -85,7 +84,7 @@ def test_regressions_are_those_of_scikit_learn() -> None:
 
 
 def test_a_forest_chooses_the_size_of_its_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_methods, "_LEAVES", (7,))
+    monkeypatch.setattr(methods, "_LEAVES", (7,))
     X, targets = _standard()
     assert Regression("forest", cv=2).fit(X, targets).model_.model.min_samples_leaf == 7
     one = CensoredTargets.from_bounds(targets.values[:, :1])

@@ -11,17 +11,17 @@ from deeptobit.app.study import (
     FittedStudy,
     Study,
     StudyError,
+    fitting,
     load_fitted,
     predict_table,
     read_data,
     read_study,
     save_fitted,
+    stream,
     stream_study,
 )
-from deeptobit.app.study import fitting as _model
-from deeptobit.app.study import stream as _stream
 from deeptobit.app.study.fitting import make_network
-from deeptobit.estimators import inputs as _choice
+from deeptobit.estimators import inputs
 from tests.app.study.streams import chunks_of, held_out, write_parquet
 
 
@@ -29,7 +29,7 @@ from tests.app.study.streams import chunks_of, held_out, write_parquet
 def test_the_model_is_that_of_the_same_rows_in_memory(
     grouped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_model, "_TOLERANCE", 1e-7)
+    monkeypatch.setattr(fitting, "_TOLERANCE", 1e-7)
     study, data, path = write_parquet(tmp_path, n_people=300, grouped=grouped)
     streamed = stream_study(study, path)
     apart = held_out(study, data)
@@ -105,7 +105,7 @@ def test_the_file_and_its_card(fitted: tuple[FittedStudy, Path], tmp_path: Path)
 
 def test_large_tables_are_learned_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study, data, path = write_parquet(tmp_path, n_people=300)
-    monkeypatch.setattr(_choice, "BATCH_ENTRIES", 100)
+    monkeypatch.setattr(inputs, "BATCH_ENTRIES", 100)
     streamed = stream_study(study, path)
     assert streamed.model.history_["solver"] == "online"
     apart = held_out(study, data)
@@ -210,7 +210,7 @@ def test_too_little_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     _frame(0).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(StudyError, match=r"a.parquet has a header but no row of data"):
         stream_study(_study(tmp_path, "[targets.y]"), tmp_path / "a.parquet")
-    monkeypatch.setattr(_stream, "_SHARE", 0.0)
+    monkeypatch.setattr(stream, "_SHARE", 0.0)
     _frame(12).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(StudyError, match="0 of 12 rows would be held out, which leaves none"):
         stream_study(_study(tmp_path, "[targets.y]"), tmp_path / "a.parquet")

@@ -11,8 +11,7 @@ from sklearn.base import clone
 from deeptobit import CensoredTargets
 from deeptobit.metrics import centred_anmse
 from paper.arrays import FloatArray
-from paper.baselines import LeastSquaresBaseline, MLPBaseline
-from paper.baselines import networks as _networks
+from paper.baselines import LeastSquaresBaseline, MLPBaseline, networks
 from paper.baselines.networks import (
     DenseLayer,
     Sample,
@@ -38,7 +37,7 @@ def _problem(n_rows: int = 120) -> tuple[FloatArray, FloatArray]:
 @pytest.fixture
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what does not depend on how good a network is."""
-    monkeypatch.setattr(_networks, "_MAX_EPOCHS", 4)
+    monkeypatch.setattr(networks, "_MAX_EPOCHS", 4)
 
 
 def _training_loss(model: MLPBaseline, X: FloatArray, Y: FloatArray) -> float:
@@ -48,8 +47,8 @@ def _training_loss(model: MLPBaseline, X: FloatArray, Y: FloatArray) -> float:
 def test_a_network_beats_least_squares_where_the_truth_is_not_linear(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_networks, "_MAX_EPOCHS", 60)
-    monkeypatch.setattr(_networks, "_WEIGHT_DECAYS", (0.1,))
+    monkeypatch.setattr(networks, "_MAX_EPOCHS", 60)
+    monkeypatch.setattr(networks, "_WEIGHT_DECAYS", (0.1,))
     X, Y = _problem(300)
     models = LeastSquaresBaseline(), MLPBaseline(n_layers=2, random_state=1, **SMALL)
     targets = from_bounds(Y[:200], 0)
@@ -132,7 +131,7 @@ def test_the_same_seed_gives_the_same_network(settings: dict[str, Any]) -> None:
 
 
 def test_missing_outcomes_teach_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_networks, "_MAX_EPOCHS", 60)
+    monkeypatch.setattr(networks, "_MAX_EPOCHS", 60)
     X, Y = _problem()
     Y[::3, 0] = np.nan
     start = draw_layers([3, 2], np.random.default_rng(0))

@@ -10,7 +10,7 @@ from deeptobit import CensoredTargets, datasets
 from deeptobit.app.study import inner_folds
 from deeptobit.metrics import centred_anmse
 from paper.arrays import FloatArray
-from paper.baselines import penalised as _penalised
+from paper.baselines import penalised
 from paper.baselines.norms import GroupNorm, SquaredProblem
 from paper.baselines.penalised import (
     GroupLassoBaseline,
@@ -108,7 +108,7 @@ def test_the_path_ends_once_errors_rise() -> None:
 
 
 def test_an_optimum_that_is_not_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_penalised, "_TOLERANCE", 1e-30)
+    monkeypatch.setattr(penalised, "_TOLERANCE", 1e-30)
     X, Y = _standard()
     with pytest.warns(ConvergenceWarning, match="the certificate of optimality is"):
         GroupLassoBaseline().fit(X, from_bounds(Y))
