@@ -41,9 +41,7 @@ def measure() -> Iterator[Number]:
     yield Number(f"{name}: peak memory over X and Y", memory, 4.0, "at most")
 
 
-def draw(
-    n_rows: int, n_features: int, n_tasks: int, seed: int = 0
-) -> tuple[FloatArray, FloatArray]:
+def draw(n_rows: int, n_features: int, n_tasks: int) -> tuple[FloatArray, FloatArray]:
     """One linear layer with a floor at 0, and as much noise as signal."""
     rng = np.random.default_rng(0)
     V = rng.normal(size=(RANK, n_features)) / np.sqrt(n_features * RANK)
