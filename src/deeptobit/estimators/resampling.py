@@ -221,7 +221,7 @@ class EffectsRegressor(ResampledRegressor):
         truth in at least 95 % of all effects of a study taken together. They do not promise it of
         every single one: an effect that is in truth far larger than most others is shrunken most,
         and held less often. Intervals of a network are not widened for the bias of its penalty and
-        of its growth layer by layer, and held the truth in 73 to 87 % only (docs/accuracy.md).
+        of its growth layer by layer, and held the truth in 75 to 89 % only (docs/accuracy.md).
         Trees stay as they were grown: their effects are differences over a standard deviation of a
         feature, and intervals are too short by what their shape is unsure of.
 
