@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold
 from deeptobit import SubspaceNetworkCV, SubspaceNetworkRegressor
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
-from deeptobit.estimators.networkcv import _may_win
+from deeptobit.estimators.networkcv import _may_win, is_ahead
 from deeptobit.likelihood import Gaussian, NoiseByTask
 
 # Data with a floor serve here for outcomes without bounds.
@@ -182,6 +182,15 @@ def test_a_deeper_network_that_is_behind_on_two_folds_is_abandoned(
     assert table["rank_test_score"][-1] == len(table["params"])
     assert "deeper networks, 1 of 1 fits" in capsys.readouterr().err
     assert model.n_layers_ == 1
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-3, 1.0, 1e201])
+def test_being_ahead_does_not_depend_on_the_unit_of_a_score(unit: float) -> None:
+    gain = np.array([3.0, 1.0, 2.0, -1.0])  # mean 1.25, standard error 0.74
+    assert is_ahead(unit * gain, 1.5)
+    assert not is_ahead(unit * gain, 2.0)
+    assert not is_ahead(-unit * gain, 1.5)
+    assert not is_ahead(np.zeros(4), 0.5)
 
 
 def test_a_network_may_win_until_it_is_far_behind_once_or_behind_twice() -> None:

@@ -21,7 +21,7 @@ from deeptobit.auto import (
     fit_stack,
 )
 from deeptobit.estimators.diagnosis import warn_of_censoring, warn_of_repeats
-from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor
+from deeptobit.estimators.networkcv import Candidate, Search, SearchRegressor, is_ahead
 from deeptobit.estimators.resampling import Refits, recalibrated_layers, refit_recalibrated
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, resolve_noise
 from deeptobit.network import Trees, concatenate, latents
@@ -300,7 +300,7 @@ class TreeTrial:
         if self.stack is None or rival is None:
             return self.stack is not None
         gain = np.concatenate(self.stack.row_scores) - np.concatenate(rival.row_scores)
-        return bool(gain.sum() > _CLEAR * np.sqrt(len(gain)) * gain.std())
+        return is_ahead(gain, _CLEAR)
 
 
 _COLUMNS = (

@@ -414,11 +414,17 @@ def _score_path(
     return result
 
 
+def is_ahead(gain: FloatArray, standard_errors: float) -> bool:
+    """Whether the mean of what rows gain is positive by more than so many standard errors."""
+    _, unit = np.frexp(np.abs(gain).max(initial=0.0))
+    gain = np.ldexp(gain, -unit)  # squares of scores far out overflow
+    return bool(gain.sum() > standard_errors * np.sqrt(len(gain)) * gain.std())
+
+
 def _may_win(found: Sequence[FloatArray], rival: Sequence[FloatArray] | FloatArray) -> bool:
     """Whether a network is neither far behind on the first fold nor behind on the first two."""
     if found and np.ndim(rival[0]):
-        ahead = found[0] - rival[0]
-        if ahead.sum() < -_FAR_BEHIND * np.sqrt(len(ahead)) * ahead.std():
+        if is_ahead(rival[0] - found[0], _FAR_BEHIND):
             return False
     pairs = zip(found, rival, strict=False)
     return len(found) < 2 or any(rows.sum() >= np.sum(other) for rows, other in pairs)
