@@ -423,9 +423,8 @@ def is_ahead(gain: FloatArray, standard_errors: float) -> bool:
 
 def _may_win(found: Sequence[FloatArray], rival: Sequence[FloatArray] | FloatArray) -> bool:
     """Whether a network is neither far behind on the first fold nor behind on the first two."""
-    if found and np.ndim(rival[0]):
-        if is_ahead(rival[0] - found[0], _FAR_BEHIND):
-            return False
+    if found and np.ndim(rival[0]) and is_ahead(rival[0] - found[0], _FAR_BEHIND):
+        return False
     pairs = zip(found, rival, strict=False)
     return len(found) < 2 or any(rows.sum() >= np.sum(other) for rows, other in pairs)
 
