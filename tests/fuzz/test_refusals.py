@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deeptobit import SubspaceNetworkRegressor, TobitRegressor
+from deeptobit import MixedTobitRegressor, SubspaceNetworkRegressor, TobitRegressor
 from deeptobit.estimators import estimator_from_state, estimator_state
 from deeptobit.estimators.checkpoint import Checkpoint
 from deeptobit.exceptions import ModelFileError
@@ -47,6 +47,19 @@ def test_scores_that_are_not_logarithms_of_tails() -> None:
     scores = fitted(state)["_calibration"]["fields"]["scores"]["y0"]["fields"]
     scores["between"] = np.full(4, np.nan)
     with pytest.raises(ModelFileError, match="its calibration has scores below 0"):
+        estimator_from_state(state)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [("_effects", "own", 1e308), ("_people", "z", -1e200), ("_people", "tau", -1.0)],
+)
+def test_random_effects_out_of_range(part: str, name: str, value: float) -> None:
+    visits = {"groups": np.tile(np.arange(10), 4), "time": np.repeat(np.arange(4.0), 10)}
+    state = estimator_state(MixedTobitRegressor(upper=2.0).fit(X, Y, **visits))
+    numbers = fitted(state)[part]["fields"]
+    numbers[name] = np.full_like(numbers[name], value)
+    with pytest.raises(ModelFileError, match="its random effects are out of range"):
         estimator_from_state(state)
 
 

@@ -175,8 +175,13 @@ def _check_effects(model: Any, effects: Any, sizes: Sizes) -> None:
     check_sizes(people, sizes | {"N": n_rows}, z="NQ", **entries)
     whole = starts.shape == (len(people.labels) + 1,) and (starts[0], starts[-1]) == (0, n_rows)
     ensure(whole and bool((np.diff(starts) > 0).all()), "its people are not those of its rows")
+    standard = *effects, people.z, people.tau, people.nu
+    moderate = all(np.abs(part).max(initial=0.0) <= _LARGEST_STANDARD for part in standard)
+    precise = people.tau.min(initial=0.0) >= -1e-9  # below zero by rounding at most
+    ensure(moderate and bool(precise), "its random effects are out of range")
 
 
+_LARGEST_STANDARD = 1e30  # of numbers in standard units: their products must not overflow
 _PARTS = {
     "feature_names_in_": _check_names,
     "_feature_limits": _check_limits,
