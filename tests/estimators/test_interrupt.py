@@ -50,6 +50,14 @@ def data(n_samples: int = 60) -> tuple[Any, Any]:
     return X, Y
 
 
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Ctrl-C is heard even where the tests run in the background, whose shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def ctrl_c_when(monkeypatch: pytest.MonkeyPatch, called: str) -> Iterator[None]:
     """The user presses Ctrl-C when a function is called."""
