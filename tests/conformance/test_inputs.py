@@ -6,6 +6,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
@@ -34,6 +35,18 @@ def test_layouts_agree(estimator: Any) -> None:
     for name, layout in _LAYOUTS.items():
         X, Y = layout(problem.X), layout(problem.Y)
         assert_same(ask(seeded(estimator).fit(X, Y), X), expected, f"for {name}")
+
+
+@EVERY_ESTIMATOR
+@pytest.mark.filterwarnings("ignore:features 'x4' are constant")
+def test_a_feature_that_was_constant_tells_nothing_of_new_rows(estimator: Any) -> None:
+    """As an indicator whose only row is in the test set; 677 rows sum it with rounding."""
+    problem = make_problem(estimator, n_samples=677)
+    X = np.column_stack([problem.X, np.full(677, -0.034401045807689525)])
+    model = seeded(estimator).fit(X, problem.Y)
+    other = X.copy()
+    other[:, -1] = 29.0
+    np.testing.assert_allclose(model.predict(other), model.predict(X), rtol=1e-9)
 
 
 @EVERY_ESTIMATOR

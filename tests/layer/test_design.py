@@ -132,3 +132,13 @@ def test_rows_of_weight_zero_hold_nothing() -> None:
     design = Design.build(X, np.array([0.5, 0.5, 0.0]), center=True, standardize=True)
     np.testing.assert_array_equal(design.matrix, [[-1.0, -1.0], [1.0, 1.0], [0.0, 0.0]])
     assert X[2, 0] == 1e300
+
+
+@pytest.mark.parametrize("value", [-0.034401045807689525, 0.1, 1 / 3, 1e9 + 0.1])
+def test_a_constant_column_has_no_spread_however_many_rows_there_are(value: float) -> None:
+    """Sums of many rows are rounded, which must not look like a spread of 1e-16."""
+    for n_samples in range(50, 3000, 7):
+        X, weight = np.full((n_samples, 1), value), np.full(n_samples, 1.0 / n_samples)
+        design = Design.build(X, weight, center=True, standardize=True)
+        assert design.vanishing.all()
+        assert (design.matrix == 0.0).all()

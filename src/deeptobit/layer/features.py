@@ -121,11 +121,14 @@ def column_moments(X: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, variance = mean_variance_axis(X, axis=0, weights=weight)
         return mean, variance
     mean = weight @ X
-    variance = np.zeros_like(mean)
+    variance, rounding = np.zeros((2, len(mean)))
     for rows in row_blocks(len(X), sparse=False):
         known = weight[rows] > 0.0  # squares of others may overflow; 0 times that is NaN
-        variance += weight[rows][known] @ np.square(X[rows][known] - mean)
-    return mean, variance
+        error = X[rows][known] - mean
+        variance += weight[rows][known] @ np.square(error)
+        rounding += weight[rows][known] @ error
+    # Of a sum of many rows rounding remains, which must not look like a spread.
+    return mean + rounding, np.maximum(variance - np.square(rounding), 0.0)
 
 
 def row_blocks(n_samples: int, *, sparse: bool) -> Iterator[slice]:
