@@ -46,7 +46,7 @@ def _probe(n_rows: int, n_features: int, seed: int) -> np.ndarray:
     targets = CensoredTargets.from_bounds(Y, lower=0.0)
     held_out = HeldOut(targets, np.ones(n_rows), folds, Gaussian())
     table = TreeTable.build(X, held_out, None, fit_intercept=True)
-    return table.probe([scores[fold.test] for fold in folds], np.ones(N_TASKS))
+    return table.probe([scores[fold.test] for fold in folds], np.ones(N_TASKS))[0]
 
 
 def _seconds(shape: tuple[int, int, int], members: object) -> float:

@@ -8,6 +8,7 @@ from deeptobit import AutoTobitRegressor, load
 from deeptobit.arrays import FloatArray
 from deeptobit.auto import HeldOutScores
 from deeptobit.auto.noise import TAILS, ErrorModel, fit_error_model
+from deeptobit.auto.recalibration import Recalibration, keep_level
 from deeptobit.exceptions import ModelFileError
 from deeptobit.files import estimator_from_state, estimator_state
 from deeptobit.likelihood import (
@@ -160,3 +161,17 @@ def test_equal_outcomes_do_not_make_sigma_vanish() -> None:
     y = np.where(rng.random((N, 1)) < 0.9, 0.7071, np.exp(rng.normal(size=(N, 1))))
     found, _ = _fit(latent, CensoredTargets.from_bounds(y, None), [True])
     assert found.sigma[0] > 0.05 * y.std()
+
+
+def test_one_row_far_out_does_not_move_the_level_of_all_others() -> None:
+    """Folds that extrapolate to one row differ from the layer of all rows there, not in level."""
+    latent, targets = _draw([Gaussian(), Gaussian()])
+    folds = latent.copy()
+    folds[7, 0] += 500.0
+    folds[:, 1] += 0.2
+    scores = HeldOutScores.build(
+        folds, targets, np.ones(N), np.ones(2), np.array([True, True]), fit_intercept=True
+    )
+    same = Recalibration(np.zeros(2), np.ones(2), np.ones(2), np.zeros(2))
+    moved = keep_level(scores, Gaussian(), same, latent).intercept
+    np.testing.assert_allclose(moved, [0.0, 0.2], atol=0.01)

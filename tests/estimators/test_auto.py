@@ -2,7 +2,8 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn.model_selection import GroupKFold
 from deeptobit import AutoTobitRegressor, CensoredTargets, SubspaceNetworkRegressor, load
 from deeptobit.arrays import FloatArray
 from deeptobit.datasets import make_subspace
+from deeptobit.estimators.auto import _is_better
 from deeptobit.exceptions import CensoringWarning
 from deeptobit.likelihood import Gaussian, Noise, NoiseByTask, StudentT, TwoPiece, of_task
 
@@ -318,3 +320,18 @@ def test_many_rows_need_one_held_out_part_and_no_network_of_all_rows(
     assert np.isnan(table["score"].iloc[-1])
     folds = AutoTobitRegressor(cv=5, members=("stack",), noise="gaussian", random_state=0)
     assert model.score(X, Y) == pytest.approx(folds.fit(X, Y).score(X, Y), abs=0.01)
+
+
+def test_a_network_must_be_clearly_ahead_of_the_stack() -> None:
+    """One outlier decides a mean of squares: a network that only follows it is not taken."""
+    rng = np.random.default_rng(1)
+    gain = np.append(rng.normal(-0.01, 0.05, 199), 8.0)
+    half = np.zeros(200)
+    stack = SimpleNamespace(row_scores=[half[:100], half[100:]])
+    lucky = SimpleNamespace(row_scores=[gain[:100], gain[100:]])
+    steady = SimpleNamespace(row_scores=[half[:100] + 0.03, gain[100:].clip(max=0.1) + 0.03])
+    assert gain.mean() > 0.0
+    assert not _is_better(cast(Any, lucky), cast(Any, stack))
+    assert _is_better(cast(Any, steady), cast(Any, stack))
+    abandoned = SimpleNamespace(row_scores=[half[:100] + 9.0])
+    assert not _is_better(cast(Any, abandoned), cast(Any, stack))

@@ -203,3 +203,17 @@ def test_onnx_has_probabilities_of_bounds_and_quantiles(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, values, atol=1e-6)
     with pytest.raises(ValueError, match="q must lie between 0 and 1"):
         model.to_onnx(tmp_path / "trees.onnx", "quantile", q=1.0)
+
+
+def test_steps_that_a_line_hides_are_found_by_trees_that_start_from_nothing() -> None:
+    """Residuals of a good line are a new, finer problem; the outcome itself is one of two steps."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 30))
+    X[:, 1:20] = X[:, :1] + 0.5 * rng.normal(size=(240, 19))
+    steps = 4.0 * ((X[:, 0] > -0.5) & (X[:, 20] > 0.0)) + 2.0 * (X[:, 0] > 0.8)
+    y = np.maximum(steps + 0.3 * rng.normal(size=240), 0.0)
+    fitted = AutoTobitRegressor(random_state=0).fit(X[:160], y[:160])
+    without = AutoTobitRegressor(random_state=0, members=("stack",)).fit(X[:160], y[:160])
+    assert hasattr(fitted, "trees_")
+    errors = [float(np.square(m.predict(X[160:]) - y[160:]).mean()) for m in (fitted, without)]
+    assert errors[0] < 0.6 * errors[1]

@@ -368,6 +368,7 @@ def keep_level(
     """Move the intercepts so that other scores of the same rows give the same mean of E[y|x].
 
     Folds with few outcomes off a bound differ from one another and from the layer of all rows.
+    The mean difference is removed up to its standard error, as one row far out is no level.
 
     Parameters
     ----------
@@ -375,10 +376,20 @@ def keep_level(
         Scores of the layer of all rows, in the user's units.
     """
     point, unit = scores.from_user(found), (scores.weight / scores.weight.sum())[:, None]
-    wanted = (unit * scores.predictive(noise, point).mean()).sum(axis=0)
     refitted = replace(scores, x=(latent - scores.centre) / scores.scale)
-    shift = _shift_to(refitted.predictive(noise, point), unit, wanted, scores.free[0])
+    predictive = refitted.predictive(noise, point)
+    mean = predictive.mean()
+    certain, difference = _certain_mean(scores.predictive(noise, point).mean() - mean, unit)
+    wanted = (unit * mean).sum(axis=0) + certain * difference
+    shift = _shift_to(predictive, unit, wanted, scores.free[0])
     return found._replace(intercept=found.intercept + scores.scale * shift)
+
+
+def _certain_mean(values: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Which share of the means of the columns is beyond chance, 1 - (se / mean)², and the means."""
+    mean = (unit * values).sum(axis=0)
+    squared_error = (np.square(unit) * np.square(values - mean)).sum(axis=0)
+    return np.maximum(1.0 - squared_error / np.maximum(mean**2, 1e-300), 0.0), mean
 
 
 def _shift_to(

@@ -59,6 +59,7 @@ class Growth(NamedTuple):
 TREES = Growth()
 LARGER = Growth(leaves=24, rate=0.1, rounds=1000, least=20.0, ridge=5.0)
 PROBE = Growth(leaves=6, rate=0.15, rounds=60, patience=8, least=10.0, ridge=10.0)
+PROBE_ALONE = Growth(leaves=6, rate=0.4, rounds=10, patience=3, least=10.0, ridge=1.0)
 
 
 # Features in bins.
@@ -280,6 +281,8 @@ _MORE_BINS = 254  # where rows are many
 _ROWS_OF_LARGER = 1000  # from which on larger trees are tried
 _PARTS = 3  # of the training rows, where one fold is held out
 _WORTH = 0.0  # standard errors that trees must gain on the stack's residuals, in some task
+_WORTH_ALONE = 3.0  # the same for trees that do not start from the stack
+_SMALL = 50_000  # cells of a table whose trees take little time
 _AGAINST = -0.5  # and those that they may lose in others
 _WORTH_OF_MANY = 2.0  # the same where rows are many, and trees take their time
 
@@ -330,11 +333,20 @@ class TreeTable:
         """The features of all rows, cut."""
         return Bins.build(self.X, BINS if len(self.problem.weight) <= MANY_ROWS else _MORE_BINS)
 
-    def probe(self, latents: Sequence[FloatArray], sigma: FloatArray) -> FloatArray:
+    @property
+    def is_small(self) -> bool:
+        """Whether trees take so little time that they are grown without asking twice."""
+        return bool(self.X.shape[0] * self.X.shape[1] <= _SMALL)
+
+    def probe(
+        self, latents: Sequence[FloatArray], sigma: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """What a few trees add to held-out scores, in standard errors of that gain, (T,).
 
-        Half of the held-out rows learn from what the scores leave unexplained, the other half
-        judges, and the other way round; how many trees, the one half decides for the other.
+        Half of the held-out rows learn, the other half judges, and the other way round; how many
+        trees, the one half decides for the other. Trees learn from what the scores leave
+        unexplained; in a small table others learn from the outcomes themselves, as the steps of an
+        outcome are harder to see once a straight line is subtracted. Their gain is second.
 
         Parameters
         ----------
@@ -348,20 +360,37 @@ class TreeTable:
         if len(folds) == 1:
             half[self._split(rows, 2)[0].test] = 1
         bins, problem = Bins.build(self.X[rows]), self.problem
-        start = scaling.apply(np.concatenate(latents))
         known = problem.low[rows], problem.high[rows], problem.weight[rows]
-        entries, free = Entries(bins.codes, *known, start), problem.free_sigma
-        settings = sigma / scaling.scale, free, PROBE, self.held_out.noise
-        done = [
-            boost(bins, entries.of(~judge), entries.of(judge), *settings)
-            for judge in (half == 0, half == 1)
-        ]
-        gains = np.zeros_like(entries.low)
-        for place, (own, other) in enumerate((done, done[::-1])):
-            rounds = np.minimum(other.rounds, len(own.losses) - 1)
-            best = np.take_along_axis(np.array(own.losses), rounds[None, None, :], axis=0)[0]
-            gains[half == place] = own.losses[0] - best
-        return _standard_errors(entries.weight[:, None] * gains)
+        settings = sigma / scaling.scale, problem.free_sigma
+
+        def losses(start: FloatArray, growth: Growth) -> tuple[FloatArray, FloatArray]:
+            """Those of the start, and after as many trees as the other half says, (N, T)."""
+            entries = Entries(bins.codes, *known, start)
+            done = [
+                boost(
+                    bins,
+                    entries.of(half != judge),
+                    entries.of(half == judge),
+                    *settings,
+                    growth,
+                    self.held_out.noise,
+                )
+                for judge in (0, 1)
+            ]
+            before, after = np.zeros((2, *start.shape))
+            for judge, (own, other) in enumerate((done, done[::-1])):
+                rounds = np.minimum(other.rounds, len(own.losses) - 1)[None, None, :]
+                before[half == judge] = own.losses[0]
+                after[half == judge] = np.take_along_axis(np.array(own.losses), rounds, axis=0)[0]
+            return before, after
+
+        before, after = losses(scaling.apply(np.concatenate(latents)), PROBE)
+        weight = known[2][:, None]
+        gain = _standard_errors(weight * (before - after))
+        if not self.is_small:
+            return gain, np.full_like(gain, -np.inf)
+        _, alone = losses(np.broadcast_to(problem.intercept, before.shape), PROBE_ALONE)
+        return gain, _standard_errors(weight * (before - alone))
 
     def grow(self, stack: EvidenceStack | None, n_jobs: int | None = None) -> Forest | None:
         """Trees for the tasks in which they pay; None if there are none.
@@ -370,21 +399,23 @@ class TreeTable:
         they also stop; the trees of all rows are as many as those were on average, with their σ.
         The first part also says whether larger trees are better.
         Given a stack, there are trees if they explain held-out residuals of some task (clearly,
-        where rows are many), for all tasks that do not speak against them, unless they add nothing
-        on the first part.
+        where rows are many) or are far better alone, for all tasks that do not speak against them;
+        unless, where the table is not small, they add nothing on the first part.
         """
         tasks = np.arange(len(self.problem.sigma))
         if stack is not None:
             few = len(self.problem.weight) <= MANY_ROWS
-            gain = self.probe(stack.latents, stack.layer.sigma)
-            if not gain.max() > (_WORTH if few else _WORTH_OF_MANY):
+            gain, alone = self.probe(stack.latents, stack.layer.sigma)
+            wanted = (gain > (_WORTH if few else _WORTH_OF_MANY)) | (alone > _WORTH_ALONE)
+            if not wanted.any():
                 return None
-            tasks = np.flatnonzero(gain > (_AGAINST if few else 0.0))
+            tasks = np.flatnonzero((gain > (_AGAINST if few else 0.0)) | (alone > 0.0))
         first, *others = self._parts()
         sizes = (TREES, LARGER) if len(first.train) > _ROWS_OF_LARGER else (TREES,)
         trials = [(self._boost(tasks, growth, *first), growth) for growth in sizes]
         begun, growth = min(trials, key=lambda trial: trial[0].loss.sum())
-        if stack is not None and not self._adds(stack, begun, growth, tasks, first.test):
+        doubted = None if self.is_small else stack
+        if doubted is not None and not self._adds(doubted, begun, growth, tasks, first.test):
             return None
         jobs = [delayed(self._boost)(tasks, growth, *part) for part in others]
         done = [begun, *Parallel(n_jobs=n_jobs, prefer="threads")(jobs)]

@@ -35,6 +35,7 @@ _VARIANCES = {
 }
 _DEPTH = 2  # of the deeper network
 _CLEAR = 0.5  # standard errors by which trees must be ahead
+_CLEAR_OF_NETWORK = 1.0  # and a network, which takes the place of all other members
 _NAMES_SHOWN = 3
 _ROWS_PER_FEATURE = 20  # with which a deeper network is tried first, where rows are many
 
@@ -163,8 +164,7 @@ class AutoTobitRegressor(SearchRegressor):
                 "no target has a bound, so that a deeper network is linear; set lower or upper, or "
                 "add 'stack' to members"
             )
-        rival = -np.inf if best is None else float(best.scores.mean())
-        took_network = deeper is not None and bool(deeper.scores.mean() > rival)
+        took_network = deeper is not None and _is_better(deeper, best)
         taken = "network" if took_network else "stack" if forest is None else "trees"
         self._members = _tabulate(stack, trees, deeper, taken, search.held_out.targets.names)
         (self.best_score_,) = self.members_.loc[self.members_["taken"], "score"].tolist()
@@ -282,6 +282,17 @@ def _read_members(members: Any) -> tuple[str, ...]:
     if listed and names and all(name in MEMBERS for name in names):
         return tuple(names)
     raise ValueError(f"members must be 'auto' or some of {MEMBERS}; got {members!r}")
+
+
+def _is_better(network: Candidate, rival: EvidenceStack | None) -> bool:
+    """Whether held-out rows are better predicted by the network, by a standard error.
+
+    Less can be the luck of a few outliers, which a network can follow further than a stack.
+    """
+    if rival is None or len(network.row_scores) < len(rival.row_scores):
+        return rival is None
+    gain = np.concatenate(network.row_scores) - np.concatenate(rival.row_scores)
+    return is_ahead(gain, _CLEAR_OF_NETWORK)
 
 
 @dataclass(frozen=True)

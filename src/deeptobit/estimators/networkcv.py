@@ -203,14 +203,16 @@ class Candidate:
     network : SubspaceNetworkRegressor
     scores, fit_times : arrays of shape (n_folds,)
         NaN for folds that were not tried, because the network was behind on those before.
-    latents : list of arrays
-        Scores before censoring of the rows that each fold holds out, if they were kept.
+    latents, row_scores : lists of arrays
+        Scores before censoring of the rows that each fold holds out, and what these rows add to
+        the score, if they were kept.
     """
 
     network: SubspaceNetworkRegressor
     scores: FloatArray
     fit_times: FloatArray
     latents: list[FloatArray] = field(default_factory=list)
+    row_scores: list[FloatArray] = field(default_factory=list)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -352,7 +354,7 @@ class Search:
             rows, seconds, latent = zip(*done, strict=True)
             table = np.full((2, len(folds)), np.nan)
             table[:, : len(done)] = [each.sum() for each in rows], seconds
-            candidates.append(Candidate(network, table[0], table[1], list(latent)))
+            candidates.append(Candidate(network, table[0], table[1], list(latent), list(rows)))
         return candidates
 
     def _try(self, networks: list[SubspaceNetworkRegressor], folds: list[Fold]) -> list[list[Any]]:
