@@ -502,7 +502,6 @@ class AdaptiveLearner:
             lowest,
             highest,
             float(self.settings.fit_intercept),
-            float(self.sigma is None),
             _ROWS_PER_AVERAGE if size == 1 else size,
             self.averaged,
         )

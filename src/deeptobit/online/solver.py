@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from deeptobit.arrays import FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
-from deeptobit.online.reference import Block, Iterate, map_pieces, rows_of
+from deeptobit.online.reference import Block, Iterate, rows_of
 from deeptobit.online.start import OnlineSettings, first_gram
 from deeptobit.targets import CensoredTargets, recorded_values
 
@@ -145,12 +145,6 @@ class Standardization:
     weight: float
 
     @classmethod
-    def identity(cls, n_features: int, n_tasks: int) -> Standardization:
-        """The user's own units."""
-        zero, one = np.zeros, np.ones
-        return cls(zero(n_features), one(n_features), zero(n_tasks), one(n_tasks), 1.0)
-
-    @classmethod
     def build(cls, rows: RawRows, settings: OnlineSettings) -> Standardization:
         """Mean and spread of the first rows; a bound counts as its value."""
         heavy = rows.weight[rows.weight > 0.0]
@@ -171,21 +165,17 @@ class Standardization:
             feature_scale = np.ones_like(feature_scale)
         return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
 
-    def block(self, rows: RawRows, n_threads: int = 1) -> Block:
-        """Rows in these units."""
-        from deeptobit.online.kernels import standard_targets
-
+    def block(self, rows: RawRows) -> Block:
+        """Rows in these units; an entry that is open on both sides becomes missing."""
         X = rows.X - self.feature_mean
         X *= 1.0 / self.feature_scale
-        low, high, edge, sign = (np.empty(rows.low.shape) for _ in range(4))
-
-        def work(tasks: slice) -> int:
-            location, precision = self.target_mean[tasks], 1.0 / self.target_scale[tasks]
-            out = low, high, edge, sign
-            return standard_targets(rows.low, rows.high, tasks.start, location, precision, out)
-
-        closed = sum(map_pieces(rows.low.shape[1], n_threads, work))
-        return Block(X, low, high, edge, sign, rows.weight / self.weight, closed)
+        precision = 1.0 / self.target_scale
+        low, high = rows.low - self.target_mean, rows.high - self.target_mean
+        low *= precision
+        high *= precision
+        unknown = np.isinf(low) & np.isinf(high)
+        low[unknown] = high[unknown] = np.nan
+        return Block(X, low, high, rows.weight / self.weight)
 
     def to_user(self, model: Iterate, n_seen: int) -> OnlineResult:
         """Parameters for raw X and raw targets."""
@@ -400,20 +390,16 @@ class OnlineSolver:
     def _process(self, rows: RawRows) -> None:
         n_rows, settings = len(rows.weight), self.settings
         if self._units is not None:
-            block = self._units.block(rows, settings.n_threads)
+            block = self._units.block(rows)
             self._learn_block(block, fresh=True, in_buffer=False)
             return
         units = Standardization.build(rows, settings)
-        self._units, block = units, units.block(rows, settings.n_threads)
-        sigma, gram = settings.sigma, first_gram(block.X, block.weight)
+        self._units, block = units, units.block(rows)
+        sigma = None if settings.sigma is None else settings.sigma / units.target_scale
         given, self._given = self._given, None
-        self._learner = AdaptiveLearner.begin(
-            settings,
-            None if sigma is None else sigma / units.target_scale,
-            block,
-            gram,
-            None if given is None else units.to_standard(given),
-        )
+        begin = None if given is None else units.to_standard(given)
+        gram = first_gram(block.X, block.weight)
+        self._learner = AdaptiveLearner.begin(settings, sigma, block, gram, begin)
         # A quarter each: iterates move far there, so that coordinates and limits have to follow.
         size = max(_SMALLEST_BLOCK, -(-n_rows // 4))
         for first in range(0, n_rows, size):

@@ -39,8 +39,8 @@ class OnlineSettings:
         Seed of the directions of components that the first rows leave empty.
     n_threads : int
         Threads over tasks, beyond 512 of them; the result does not depend on it. Threads share
-        what is decoupled by task: units, null model, validation, and with ``batch_size > 1`` the
-        steps themselves. The step of a single row is not shared: V needs all tasks at every row,
+        what is decoupled by task: null model, validation, and with ``batch_size > 1`` the steps
+        themselves. The step of a single row is not shared: V needs all tasks at every row,
         and starting threads takes as long as a row of 2000 tasks.
     """
 
