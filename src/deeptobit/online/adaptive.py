@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -15,30 +14,6 @@ from deeptobit.online.start import FeatureMetric, OnlineSettings, RunningNull, c
 
 _MOST_HALVINGS = 4
 _RECOVERY = 1.02  # growth of steps after a block that did not diverge
-
-
-class BlockReport(NamedTuple):
-    """What a learner reports of one block, in standard units.
-
-    Parameters
-    ----------
-    objective : float
-        Mean nll per known entry by the averaged model before the block; NaN if the model knew it.
-    change : float
-        Root mean square of ‖U_i − U_{i−1}‖/‖U‖ over the updates.
-    loss : float
-        Weighted nll of the rows, each by the iterate before it was learned.
-    known : float
-        Weight of the known entries.
-    exact : array of shape (T,)
-        Weight of the observed entries of each task.
-    """
-
-    objective: float
-    change: float
-    loss: float
-    known: float
-    exact: FloatArray
 
 
 # Progressive validation: how the averaged model does on rows it has not learned from.
@@ -369,16 +344,29 @@ class AdaptiveLearner:
             inverse=np.eye(rank),
         )
 
-    def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
+    def learn(
+        self, block: Block, log_scale: FloatArray, *, fresh: bool, in_buffer: bool
+    ) -> tuple[float, float, float]:
         """Learn from a block.
 
         Parameters
         ----------
         block : Block
+        log_scale : array of shape (T,)
+            Logarithms of the units, which the density of an observed entry has in the user's.
         fresh : bool
             Whether the model has not seen these rows: only then they validate it.
         in_buffer : bool
             Whether null model and metric have seen the rows.
+
+        Returns
+        -------
+        objective : float
+            Mean nll per known entry by the averaged model before the block; NaN if it knew it.
+        loss : float
+            Weighted nll of the rows, each by the iterate before it was learned.
+        change : float
+            Root mean square of ‖U_i − U_{i−1}‖/‖U‖ over the updates.
         """
         noise, n_threads = self.settings.noise, self.settings.n_threads
         validation, rows = self.validation, float(block.weight.sum())
@@ -404,9 +392,10 @@ class AdaptiveLearner:
             objective, known, exact = validation.score(rows, found, *state), found[3], found[5]
         else:
             objective, (known, _, exact) = np.nan, reference.count_entries(block)
-        log_scales = float(exact @ np.log(self.now.sigma))
+        objective += float(exact @ log_scale) / max(float(known.sum()), 1e-300)
+        left_out = float(exact @ (np.log(self.now.sigma) + log_scale))
         loss, change = self._guarded_step(block)
-        return BlockReport(objective, change, loss + log_scales, float(known.sum()), exact)
+        return objective, loss + left_out, change
 
     def refit(self, block: Block, gram: FloatArray | None) -> None:
         """One reduced-rank step on all of the first rows, once each of them has been learned.

@@ -321,7 +321,6 @@ class OnlineSolver:
     n_tasks: int
     _n_processed: int = 0
     _loss: float = 0.0
-    _weight: float = 0.0
     _buffer: RowBuffer = field(default_factory=RowBuffer)
     _history: History = field(default_factory=History)
     _given: OnlineResult | None = None
@@ -410,20 +409,14 @@ class OnlineSolver:
     def _learn_block(self, block: Block, *, fresh: bool, in_buffer: bool) -> None:
         assert self._learner is not None
         assert self._units is not None
-        report = self._learner.learn(block, fresh=fresh, in_buffer=in_buffer)
-        self._n_processed += len(block.X)
-        # Losses in the user's units: the density of an observed entry has its scale.
-        shift = float(report.exact @ np.log(self._units.target_scale))
-        self._loss += report.loss + shift
-        self._weight += float(block.weight.sum())
-        self._history.offer(
-            Record(
-                n_rows=self._n_processed,
-                objective=report.objective + shift / max(report.known, 1e-300),
-                subspace_change=report.change,
-                online_loss=self._loss / max(self._weight, 1e-300),
-            )
+        log_scale = np.log(self._units.target_scale)
+        objective, loss, change = self._learner.learn(
+            block, log_scale, fresh=fresh, in_buffer=in_buffer
         )
+        self._n_processed += len(block.X)
+        self._loss += loss
+        mean_loss = self._loss / max(self._learner.n, 1e-300)
+        self._history.offer(Record(self._n_processed, objective, change, mean_loss))
 
 
 _CHUNK_ROWS = 8192

@@ -399,12 +399,10 @@ def _tuned_ridge(X: FloatArray, E: FloatArray, ridge: float, metric: FeatureMetr
     along = axes.T @ (X.T @ E)  # X = L diag(√power) axesᵀ; this is √power · Lᵀ E
     energy = np.square(along).sum(axis=1) / power
     total = float(np.square(E).sum())
-    error = []
-    for tau in _TAUS:
-        kept = power / (power + ridge * tau)
-        residual = total - float(np.sum(energy * (1.0 - np.square(1.0 - kept))))
-        freedom = max(1.0 - (float(kept.sum()) + 1.0) / len(X), 1e-3)
-        error.append(residual / freedom**2)
+    kept = power / (power + ridge * _TAUS[:, None])
+    residual = total - (1.0 - np.square(1.0 - kept)) @ energy
+    freedom = np.maximum(1.0 - (kept.sum(axis=1) + 1.0) / len(X), 1e-3)
+    error = residual / freedom**2
     best = 0
     enough = len(X) >= len(metric.moments)  # fewer rows than features fit anything
     for choice in range(1, len(_TAUS) if enough else 1):
