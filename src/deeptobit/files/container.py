@@ -28,7 +28,7 @@ from deeptobit.exceptions import ModelFileError
 AnyArray = NDArray[Any]
 
 _FORMAT, _VERSION = "deeptobit", 1
-_METADATA = {"format", "version", "kind", "state", "sha256"}
+_TEXTS = {"version", "kind", "state", "sha256"}  # of the header, beside the format
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]")
 _LENGTH_BYTES = 8  # in front of the header
 _LONGEST_HEADER = 2**23  # 8 MiB of names and numbers; arrays have no limit but the file's size
@@ -76,16 +76,16 @@ def flatten(value: Any, arrays: dict[str, AnyArray], where: str = "state", depth
 
 
 def _flatten_array(array: AnyArray, arrays: dict[str, AnyArray], where: str) -> Any:
-    if array.dtype.kind == "U" and array.ndim == 1 and not np.ma.isMA(array):
+    masked, dtype = np.ma.isMA(array), array.dtype.newbyteorder("<")
+    if dtype.kind == "U" and array.ndim == 1 and not masked:
         return {"$text": array.tolist()}
-    dtype = array.dtype.newbyteorder("<")
-    if not _DTYPES.fullmatch(dtype.str) or np.ma.isMA(array):
-        kind = "a masked array" if np.ma.isMA(array) else f"an array of type {array.dtype}"
+    if masked or not _DTYPES.fullmatch(dtype.str):
+        kind = "a masked array" if masked else f"an array of type {array.dtype}"
         raise TypeError(f"{where} is {kind}, which a file cannot hold")
     by_rows = np.empty_like(array, order="K").flags.c_contiguous
     name = str(len(arrays))
-    arrays[name] = np.ascontiguousarray(array if by_rows else array.T, dtype=dtype)
-    arrays[name] = arrays[name].reshape(array.shape if by_rows else array.shape[::-1])
+    rows = array if by_rows else array.T
+    arrays[name] = np.ascontiguousarray(rows, dtype=dtype).reshape(rows.shape)
     return {"$array": name} if by_rows else {"$columns": name}
 
 
@@ -260,27 +260,23 @@ def _parse(content: bytes) -> tuple[str, dict[str, Any]]:
     return metadata["kind"], state
 
 
-def _read_metadata(content: bytes) -> dict[str, str]:
+def _read_metadata(content: bytes) -> dict[Any, Any]:
     """The texts of the header, which is measured before it is parsed."""
     length = int.from_bytes(content[:_LENGTH_BYTES], "little")
-    begins_well = content[_LENGTH_BYTES : _LENGTH_BYTES + 1] == b"{"
-    if len(content) <= _LENGTH_BYTES or not begins_well:
+    if content[_LENGTH_BYTES : _LENGTH_BYTES + 1] != b"{":
         raise ModelFileError("it is not a deeptobit model file")
     if length > len(content) - _LENGTH_BYTES:
         raise ModelFileError("the file ends too early, or its header is longer than it may be")
     if length > _LONGEST_HEADER:
         raise ModelFileError("its header is longer than it may be")
-    try:
-        header = content[_LENGTH_BYTES : _LENGTH_BYTES + length].decode("utf-8")
-    except UnicodeDecodeError:
-        raise ModelFileError("its header is not text") from None
-    found = _from_json(header)
-    metadata = found.get("__metadata__") if isinstance(found, dict) else None
-    if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
-        raise ModelFileError("it is not a deeptobit model file")
-    if metadata.keys() != _METADATA or not all(isinstance(at, str) for at in metadata.values()):
-        raise ModelFileError("its header is not that of a model file")
-    return metadata
+    # Bytes that are no text are refused by safetensors.
+    header = content[_LENGTH_BYTES : _LENGTH_BYTES + length].decode(errors="replace")
+    match _from_json(header):
+        case {"__metadata__": {"format": "deeptobit", **texts}}:
+            if texts.keys() == _TEXTS and all(isinstance(text, str) for text in texts.values()):
+                return texts
+            raise ModelFileError("its header is not that of a model file")
+    raise ModelFileError("it is not a deeptobit model file")
 
 
 def _from_json(text: str) -> Any:

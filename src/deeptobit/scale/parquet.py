@@ -139,7 +139,6 @@ class ParquetShard:
 
     def _block(self, batch: Any, first: int) -> Block:
         columns = self.columns
-        shape = batch.num_rows, len(columns.targets)
         weight, time = (
             None if name is None else self._matrix(batch, (name,))[:, 0]
             for name in (columns.weight, columns.time)
@@ -153,8 +152,8 @@ class ParquetShard:
             X=self._matrix(batch, columns.features),
             Y=self._matrix(batch, columns.targets),
             weight=weight,
-            lower=self._bounds(batch, columns.lower, shape),
-            upper=self._bounds(batch, columns.upper, shape),
+            lower=self._bounds(batch, columns.lower),
+            upper=self._bounds(batch, columns.upper),
             where=self.path,
             first_row=self.first_row + first,
             group=group,
@@ -172,13 +171,11 @@ class ParquetShard:
                 matrix[index] = batch.column(name).cast(kind).to_numpy(zero_copy_only=False)
         return matrix.T.astype(np.float64, order="C")
 
-    def _bounds(
-        self, batch: Any, bounds: Mapping[str, str], shape: tuple[int, int]
-    ) -> FloatArray | None:
+    def _bounds(self, batch: Any, bounds: Mapping[str, str]) -> FloatArray | None:
         """Bounds per entry, NaN where the target has none."""
         if not bounds:
             return None
-        found = np.full(shape, np.nan)
+        found = np.full((batch.num_rows, len(self.columns.targets)), np.nan)
         for target, name in bounds.items():
             found[:, self.columns.targets.index(target)] = self._matrix(batch, [name])[:, 0]
         return found
@@ -458,12 +455,15 @@ class ParquetTable:
         self._keys = partition_keys(dataset)
         fields = fields_of(dataset)
         self.columns = [str(field.name) for field in fields]
-        self.n_rows = sum(_count(fragment) for fragment in self._fragments)
+        self.n_rows = 0
+        for fragment in self._fragments:
+            with naming(str(fragment.path)):
+                self.n_rows += int(fragment.count_rows())
         self.n_words = sum(not _is_any(field.type, _SHORT) for field in fields)
 
     def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
         """Some columns of all rows, at most ``batch_rows`` rows at a time."""
-        arrow, before = require("pyarrow", "scale"), 0
+        arrow, row = require("pyarrow", "scale"), 0
         names = self.columns if columns is None else columns
         for fragment in self._fragments:
             path = str(fragment.path)
@@ -477,8 +477,8 @@ class ParquetTable:
                     for name, value in constants.items():
                         cells = cells.append_column(name, arrow.repeat(value, n_rows))
                     lines = np.arange(first + 2, first + 2 + n_rows)
-                    yield Frame(cells, os.path.basename(path), lines, before + first)
-            before += _count(fragment)
+                    yield Frame(cells, os.path.basename(path), lines, row)
+                    row += n_rows
 
     def _batches(self, fragment: Any, names: list[str], batch_rows: int) -> Iterator[Any]:
         if fragment.format.default_extname == "parquet":
@@ -488,8 +488,3 @@ class ParquetTable:
         for batch in fragment.to_batches(columns=names, batch_size=batch_rows, **options):
             yield first, batch
             first += batch.num_rows
-
-
-def _count(fragment: Any) -> int:
-    with naming(str(fragment.path)):
-        return int(fragment.count_rows())
