@@ -13,6 +13,7 @@ import platform
 import re
 import stat
 from collections.abc import Iterable, Mapping
+from glob import escape
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -122,8 +123,6 @@ def restore(value: Any, unused: dict[str, AnyArray], depth: int = 0) -> Any:
 
 # Files appear whole or not at all.
 
-_DRAFT = re.compile(r"-(?P<host>[0-9a-f]{8})-(?P<process>\d+)-\w+\.draft")
-
 
 def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write beside the file, then rename: Ctrl-C or a full disk leaves what was there before.
@@ -146,10 +145,10 @@ def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} into")
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is a device or a pipe; name a file")
-    host = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
-    _remove_drafts(path, host)
-    prefix = f".{path.name}-{host}-{os.getpid()}-"
-    with NamedTemporaryFile(dir=path.parent, prefix=prefix, suffix=".draft", delete=False) as file:
+    prefix = f".{path.name}-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
+    _remove_drafts(path.parent, prefix)
+    own = f"{prefix}{os.getpid()}-"
+    with NamedTemporaryFile(dir=path.parent, prefix=own, suffix=".draft", delete=False) as file:
         draft = Path(file.name)
         try:
             file.writelines(parts)
@@ -166,14 +165,11 @@ def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
             raise
 
 
-def _remove_drafts(path: Path, host: str) -> None:
-    """Remove drafts of this file whose process, on this machine, is gone."""
-    beginning = f".{path.name}"
-    for draft in path.parent.iterdir():
-        if not draft.name.startswith(beginning):
-            continue
-        found = _DRAFT.fullmatch(draft.name, len(beginning))
-        if found and found["host"] == host and not psutil.pid_exists(int(found["process"])):
+def _remove_drafts(folder: Path, prefix: str) -> None:
+    """Remove drafts of one file whose process, on this machine, is gone."""
+    for draft in folder.glob(f"{escape(prefix)}*.draft"):
+        process = draft.name.removeprefix(prefix).partition("-")[0]
+        if process.isdecimal() and not psutil.pid_exists(int(process)):
             draft.unlink(missing_ok=True)
 
 

@@ -260,10 +260,9 @@ class AdaptiveLearner:
     Parameters
     ----------
     settings : OnlineSettings
+        Its fixed noise scales are in standard units, too.
     now, mean : Iterate
         The iterate and its average.
-    sigma : array of shape (T,), optional
-        Fixed noise scales.
     null : RunningNull
     metric : FeatureMetric
     moments : array of shape (3, T)
@@ -286,7 +285,6 @@ class AdaptiveLearner:
     settings: OnlineSettings
     now: Iterate
     mean: Iterate
-    sigma: FloatArray | None
     null: RunningNull
     metric: FeatureMetric
     moments: FloatArray
@@ -306,7 +304,6 @@ class AdaptiveLearner:
     def begin(
         cls,
         settings: OnlineSettings,
-        sigma: FloatArray | None,
         block: Block,
         gram: FloatArray | None,
         given: Iterate | None = None,
@@ -327,15 +324,14 @@ class AdaptiveLearner:
             now, (_, curvature, _) = given.copy(), start.working_scores(noise, half, given)
         metric.rebuild()
         start.fill_empty(now, metric, rng)
-        if sigma is not None:
-            now.sigma[...] = sigma
+        if settings.sigma is not None:
+            now.sigma[...] = settings.sigma
         known, bounded, _ = reference.count_entries(block)
         rows = max(float(block.weight.sum()), 1.0)
         return cls(
             settings=settings,
             now=now,
             mean=now.copy(),
-            sigma=sigma,
             null=null,
             metric=metric,
             moments=np.stack([curvature, bounded / np.maximum(known, 1.0), known / rows]),
@@ -428,8 +424,8 @@ class AdaptiveLearner:
         """
         model, null = self.mean, self.null
         intercept = null.mean + length * (model.intercept - null.mean)
-        if self.sigma is not None:
-            return Iterate(model.V, model.Ut * length, intercept, self.sigma.copy())
+        if self.settings.sigma is not None:
+            return Iterate(model.V, model.Ut * length, intercept, self.settings.sigma)
         variance = np.sum(model.Ut * (self.metric.inner(model.V) @ model.Ut), axis=0)
         base, mine = np.square(null.sigma), np.square(self.validation.sigma)
         mixed = base - length * (base + variance - mine) + length**2 * variance
@@ -479,34 +475,26 @@ class AdaptiveLearner:
         return restrict(self._second_moments(), self.now, self.mean, *null)
 
     def _plan(self, block: Block) -> RowPlan:
-        lowest, highest = self._limits()
-        size = self.settings.batch_size
+        size, learns_intercept = self.settings.batch_size, float(self.settings.fit_intercept)
         n = (self.n + np.cumsum(block.weight) - block.weight)[::size]
-        return RowPlan(
-            self.metric.apply(block.X),
-            np.asarray(self._gamma(n)),
-            np.asarray(self._forget(n)),
-            self.inverse,
-            self.spread,
-            lowest,
-            highest,
-            float(self.settings.fit_intercept),
-            _ROWS_PER_AVERAGE if size == 1 else size,
-            self.averaged,
-        )
+        steps = self.metric.apply(block.X), self._gamma(n), self._forget(n)
+        sketch, limits = (self.inverse, self.spread), self._limits()
+        every = _ROWS_PER_AVERAGE if size == 1 else size
+        return RowPlan(*steps, *sketch, *limits, learns_intercept, every, self.averaged)
 
-    def _gamma(self, n: FloatArray | float) -> FloatArray | float:
+    def _gamma(self, n: FloatArray | float) -> FloatArray:
         """The step: of the order 1/n₀ at first, falling with the square root of n/n₀."""
-        return self.pace * _SLOPE / self.start_rows / np.sqrt(1.0 + n / self.start_rows)
+        return np.asarray(self.pace * _SLOPE / self.start_rows / np.sqrt(1.0 + n / self.start_rows))
 
-    def _forget(self, n: FloatArray | float) -> FloatArray | float:
+    def _forget(self, n: FloatArray | float) -> FloatArray:
         """Share of a row in running means."""
-        return _FORGET / (n + self.start_rows)
+        return np.asarray(_FORGET / (n + self.start_rows))
 
     def _limits(self) -> tuple[FloatArray, FloatArray]:
         """Limits of σ."""
-        if self.sigma is not None:
-            return self.sigma, self.sigma
+        fixed = self.settings.sigma
+        if fixed is not None:
+            return fixed, fixed
         return 1e-4 * self.null.sigma, _NOISY * self.null.sigma
 
     def _whiten(self, rows: float) -> None:

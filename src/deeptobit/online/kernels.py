@@ -4,6 +4,7 @@ Kernels with a ``first`` work on the tasks from there on, as many as they are gi
 """
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from deeptobit.online.reference import LEAST_CURVATURE, REACH, Block, Iterate, R
 # Censored Gaussian entries at σ = 1: likelihood and derivatives, compiled.
 
 Entry = tuple[float, float, float, float, float, float]
+Row: TypeAlias = FloatArray  # one-dimensional: the tasks, features or components of one row
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -24,13 +26,7 @@ _SHORT, _LEVEL = 2.0, 8.0  # 16 nodes are exact below, and nothing cancels above
 
 @jit_inside
 def row_entries(
-    low: FloatArray,
-    high: FloatArray,
-    latent: FloatArray,
-    precision: FloatArray,
-    sides: FloatArray,
-    z: FloatArray,
-    out: FloatArray,
+    low: Row, high: Row, latent: Row, precision: Row, sides: Row, z: Row, out: FloatArray
 ) -> bool:
     """Sides, distances z and, at σ = 1, nll, score, derivative by log σ and curvature of one row.
 
@@ -80,9 +76,7 @@ def row_entries(
 
 
 @jit
-def fill_closed(
-    low: FloatArray, high: FloatArray, latent: FloatArray, precision: FloatArray, out: FloatArray
-) -> None:
+def fill_closed(low: Row, high: Row, latent: Row, precision: Row, out: FloatArray) -> None:
     """Overwrite the entries of one row that have two different finite ends, (4, T) or (6, T)."""
     for task in range(len(low)):
         start, end = low[task], high[task]
@@ -122,18 +116,13 @@ def two_sided(a: float, b: float) -> Entry:
     pull, stretch = at_b - at_a, b * at_b - a * at_a
     square = b * b * at_b - a * a * at_a
     cube = b * b * b * at_b - a * a * a * at_a
-    return (
-        nll,
-        pull,
-        stretch,
-        min(max(stretch + pull * pull, 0.0), 1.0),
-        square + pull * stretch - pull,
-        cube + stretch * stretch - stretch,
-    )
+    curvature = min(max(stretch + pull * pull, 0.0), 1.0)
+    cross, by_scale_twice = square + pull * stretch - pull, cube + stretch * stretch - stretch
+    return nll, pull, stretch, curvature, cross, by_scale_twice
 
 
 @jit_sums
-def null_sums(block: Block, first: int, mean: FloatArray, sigma: FloatArray) -> FloatArray:
+def null_sums(block: Block, first: int, mean: Row, sigma: Row) -> FloatArray:
     """Gaussian twin of ``reference.null_sums``, (6, T)."""
     _, low, high, weight = block
     n_tasks = len(sigma)
@@ -160,7 +149,7 @@ def null_sums(block: Block, first: int, mean: FloatArray, sigma: FloatArray) -> 
 
 @jit_sums
 def evaluate(
-    block: Block, first: int, linear: FloatArray, intercept: FloatArray, sigma: FloatArray
+    block: Block, first: int, linear: FloatArray, intercept: Row, sigma: Row
 ) -> tuple[FloatArray, FloatArray]:
     """Gaussian twin of ``reference.evaluate``: (n, T) and (8, T)."""
     _, low, high, weight = block
@@ -199,14 +188,7 @@ def evaluate(
 
 @jit_inside
 def sketch(
-    now: Iterate,
-    plan: RowPlan,
-    row: int,
-    x: FloatArray,
-    gamma: float,
-    score: FloatArray,
-    h: FloatArray,
-    pull: FloatArray,
+    now: Iterate, plan: RowPlan, row: int, x: Row, gamma: float, score: Row, h: Row, pull: Row
 ) -> None:
     """Step on V, given U: problem (P:V). Twin of ``reference.sketch``; h changes from Vx to V⁺x."""
     V, Ut, _, _ = now
@@ -235,13 +217,13 @@ def sketch(
 def refine(
     now: Iterate,
     plan: RowPlan,
-    h: FloatArray,
+    h: Row,
     gamma: float,
     fade: float,
     entry: FloatArray,
-    move: FloatArray,
-    starts: FloatArray,
-    sides: FloatArray,
+    move: Row,
+    starts: Row,
+    sides: Row,
     moments: FloatArray,
 ) -> float:
     """Step on each U_t, given V: problem (P:U). Twin of ``reference.refine``.

@@ -98,13 +98,12 @@ def tasks_of(block: Block, tasks: slice) -> Block:
     return block._replace(low=block.low[:, tasks], high=block.high[:, tasks])
 
 
-def count_entries(block: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
+def count_entries(block: Block) -> FloatArray:
     """Weight of the known, of the bounded (observed or an interval) and of the observed entries.
 
-    Each by task, (T,).
+    Each by task, (3, T).
     """
-    known, bounded, exact = _weighted(block, (*_kinds(block), block.low == block.high))
-    return known, bounded, exact
+    return _weighted(block, (*_kinds(block), block.low == block.high))
 
 
 def sketch(

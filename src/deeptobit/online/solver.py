@@ -339,12 +339,9 @@ class OnlineSolver:
         ``n_halvings``: how often the iterate diverged, so that its block was repeated with half
         the step. ``n_blocks_left_out``: blocks of which nothing could be learned even so.
         """
-        learner = self._learner
-        return {
-            "course": self._history.records,
-            "n_halvings": 0 if learner is None else learner.n_halvings,
-            "n_blocks_left_out": 0 if learner is None else learner.n_left_out,
-        }
+        learner, course = self._learner, self._history.records
+        halved, left_out = (learner.n_halvings, learner.n_left_out) if learner else (0, 0)
+        return {"course": course, "n_halvings": halved, "n_blocks_left_out": left_out}
 
     def start_from(self, model: OnlineResult) -> None:
         """Start from a given model instead of the first rows; must come before them."""
@@ -394,11 +391,12 @@ class OnlineSolver:
             return
         units = Standardization.build(rows, settings)
         self._units, block = units, units.block(rows)
-        sigma = None if settings.sigma is None else settings.sigma / units.target_scale
+        if settings.sigma is not None:
+            settings = replace(settings, sigma=settings.sigma / units.target_scale)
         given, self._given = self._given, None
         begin = None if given is None else units.to_standard(given)
         gram = first_gram(block.X, block.weight)
-        self._learner = AdaptiveLearner.begin(settings, sigma, block, gram, begin)
+        self._learner = AdaptiveLearner.begin(settings, block, gram, begin)
         # A quarter each: iterates move far there, so that coordinates and limits have to follow.
         size = max(_SMALLEST_BLOCK, -(-n_rows // 4))
         for first in range(0, n_rows, size):

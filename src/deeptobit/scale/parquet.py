@@ -130,12 +130,13 @@ class ParquetShard:
 
     def blocks(self, skip: int = 0) -> Iterator[Block]:
         """The rows in their order, from the row number ``skip`` on."""
-        names = [name for name in self.columns.names if name not in self.constants]
+        names, first = [name for name in self.columns.names if name not in self.constants], 0
         with naming(self.path):
             open_file = partial(self.filesystem.open_input_file, self.path)
-            for first, batch in batches(open_file, names, self.batch_rows, self.row_groups):
+            for batch in batches(open_file, names, self.batch_rows, self.row_groups):
                 if first + batch.num_rows > skip:
                     yield self._block(batch.slice(max(skip - first, 0)), max(first, skip))
+                first += batch.num_rows
 
     def _block(self, batch: Any, first: int) -> Block:
         columns = self.columns
@@ -186,19 +187,16 @@ def batches(
     names: list[str],
     batch_rows: int,
     row_groups: Sequence[int] | None = None,
-) -> Iterator[tuple[int, Any]]:
-    """Some columns of a file, or of some of its row groups, after the number of the first row.
+) -> Iterator[Any]:
+    """Some columns of a file, or of some of its row groups.
 
     A row group may be as large as memory: its columns are read through small buffers.
     """
     parquet = require("pyarrow.parquet", "scale")
     options = {"columns": names, "row_groups": row_groups, "use_threads": False}
-    first = 0
     with open_file() as handle:
         file = parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
-        for batch in file.iter_batches(batch_rows, **options):
-            yield first, batch
-            first += batch.num_rows
+        yield from file.iter_batches(batch_rows, **options)
 
 
 @contextmanager
@@ -466,25 +464,23 @@ class ParquetTable:
         arrow, row = require("pyarrow", "scale"), 0
         names = self.columns if columns is None else columns
         for fragment in self._fragments:
-            path = str(fragment.path)
+            path, line = str(fragment.path), 2
             stored = [name for name in names if name not in self._keys]
             check_columns(fragment.physical_schema, stored, path)
             constants = partition_values(fragment, [key for key in self._keys if key in names])
             with naming(path):
-                for first, batch in self._batches(fragment, stored, batch_rows):
+                for batch in self._batches(fragment, stored, batch_rows):
                     n_rows = batch.num_rows
                     cells = batch.select(stored)
                     for name, value in constants.items():
                         cells = cells.append_column(name, arrow.repeat(value, n_rows))
-                    lines = np.arange(first + 2, first + 2 + n_rows)
+                    lines = np.arange(line, line + n_rows)
                     yield Frame(cells, os.path.basename(path), lines, row)
-                    row += n_rows
+                    line, row = line + n_rows, row + n_rows
 
     def _batches(self, fragment: Any, names: list[str], batch_rows: int) -> Iterator[Any]:
         if fragment.format.default_extname == "parquet":
-            yield from batches(fragment.open, names, batch_rows)
-            return
-        first, options = 0, {"batch_readahead": 1, "use_threads": False}
-        for batch in fragment.to_batches(columns=names, batch_size=batch_rows, **options):
-            yield first, batch
-            first += batch.num_rows
+            return batches(fragment.open, names, batch_rows)
+        options = {"batch_readahead": 1, "use_threads": False}
+        found: Iterator[Any] = fragment.to_batches(columns=names, batch_size=batch_rows, **options)
+        return found
