@@ -11,11 +11,11 @@ import math
 import os
 import platform
 import re
-import stat
 from collections.abc import Iterable, Mapping
 from glob import escape
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from secrets import token_hex
+from shutil import copymode
 from typing import Any
 
 import numpy as np
@@ -147,22 +147,18 @@ def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
         raise ValueError(f"{path} is a device or a pipe; name a file")
     prefix = f".{path.name}-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
     _remove_drafts(path.parent, prefix)
-    own = f"{prefix}{os.getpid()}-"
-    with NamedTemporaryFile(dir=path.parent, prefix=own, suffix=".draft", delete=False) as file:
-        draft = Path(file.name)
-        try:
+    draft = path.with_name(f"{prefix}{os.getpid()}-{token_hex(4)}.draft")
+    try:
+        with draft.open("xb") as file:
+            if path.exists():
+                copymode(path, draft)  # before there is anything to read
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
-            file.close()
-            # A temporary file is private; this one has the rights of the old file, or of any new.
-            mask = os.umask(0)
-            os.umask(mask)
-            draft.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask)
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def _remove_drafts(folder: Path, prefix: str) -> None:

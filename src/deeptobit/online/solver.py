@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from deeptobit.arrays import FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
@@ -41,11 +40,10 @@ def rows_with_outcomes(X: Any, low: Any, high: Any, weight: Any) -> tuple[Any, A
     """
     empty = np.isnan(low[:, 0])
     empty[empty] = np.isnan(low[empty]).all(axis=1)
-    if weight is not None:
-        empty |= np.asarray(weight) == 0.0
+    empty |= weight == 0.0
     if not empty.any():
         return X, low, high, weight
-    return X[~empty], low[~empty], high[~empty], None if weight is None else weight[~empty]
+    return X[~empty], low[~empty], high[~empty], weight[~empty]
 
 
 @dataclass
@@ -89,6 +87,7 @@ class RowBuffer:
         size : callable
             Number of rows of the block that is being filled.
         """
+        weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight)
         X, low, high, weight = rows_with_outcomes(X, low, high, weight)
         first, n_rows = 0, X.shape[0]
         self.n_total += n_rows
@@ -115,10 +114,9 @@ class RowBuffer:
 
 
 def _dense_rows(X: Any, low: Any, high: Any, weight: Any, rows: slice) -> RawRows:
-    sparse = bool(issparse(X))
-    x = X[rows].toarray() if sparse else X[rows]
-    share = np.ones(len(low[rows])) if weight is None else weight[rows]
-    parts = (x, low[rows], high[rows], share)
+    x = X[rows]
+    x = x.toarray() if hasattr(x, "toarray") else x
+    parts = (x, low[rows], high[rows], weight[rows])
     return RawRows(*(np.ascontiguousarray(part, dtype=np.float64) for part in parts))
 
 
@@ -147,8 +145,7 @@ class Standardization:
     @classmethod
     def build(cls, rows: RawRows, settings: OnlineSettings) -> Standardization:
         """Mean and spread of the first rows; a bound counts as its value."""
-        heavy = rows.weight[rows.weight > 0.0]
-        unit = float(heavy.mean()) if len(heavy) else 1.0
+        unit = float(rows.weight.mean())
         share = rows.weight / unit
         feature_mean, feature_scale = _moments(rows.X, share)
         with np.errstate(invalid="ignore"):  # open on both sides

@@ -307,7 +307,7 @@ def reduced_rank_step(
         Q, V = U, model.V
         for turn in range(_TURNS + 1):
             if turn:
-                along = solver.moments(V.T)
+                along = X.T @ (X @ V.T)
                 Q = np.linalg.qr(U @ (model.V @ along) + E.T @ solver.adjoint(along))[0]
             V = (model.V.T @ (U.T @ Q) + solver.apply(E @ Q)).T
     after = Iterate(V, unit * Q.T, model.intercept, model.sigma)
@@ -363,8 +363,11 @@ class _RidgeSolver:
 
     def __init__(self, X: FloatArray, ridge: float, gram: FloatArray | None = None) -> None:
         self._X, self._is_wide = X, X.shape[1] > X.shape[0]
-        self._gram = None if self._is_wide else (X.T @ X if gram is None else gram)
-        inner = X @ X.T if self._gram is None else self._gram.copy()
+        if self._is_wide:
+            gram = X @ X.T
+        elif gram is None:
+            gram = X.T @ X
+        inner = gram.copy()
         inner.flat[:: len(inner) + 1] += ridge
         # In the order of LAPACK, which would copy others; a symmetric matrix is its own transpose.
         self._factor, self._failed = dpotrf(inner.T, overwrite_a=True)
@@ -380,12 +383,6 @@ class _RidgeSolver:
         if self._is_wide:
             return self._solve(self._X @ slopes)
         return self._X @ self._solve(slopes)
-
-    def moments(self, coefficients: FloatArray) -> FloatArray:
-        """XᵀX times coefficients (D, k)."""
-        if self._gram is None:
-            return self._X.T @ (self._X @ coefficients)
-        return self._gram @ coefficients
 
     def _solve(self, right: FloatArray) -> FloatArray:
         if self._failed:  # rounding of dependent features
