@@ -53,7 +53,7 @@ def test_a_solver_comes_back_whole(settings: dict[str, Any], tmp_path: Path) -> 
         (("_learner", "settings"), "batch_size", 0),
         (("_learner",), "inverse", np.zeros((1, 1))),
         (("_learner",), "now", None),
-        (("_learner",), "sigma", np.ones(2)),
+        (("_learner", "settings"), "sigma", np.ones(2)),
         (("_units",), "target_scale", np.ones(1)),
         ((), "_units", None),
         (("_buffer",), "n_rows", 511),

@@ -8,7 +8,6 @@ from deeptobit.likelihood import Gaussian
 from deeptobit.online import reference
 from deeptobit.online.adaptive import restrict, whiten
 from deeptobit.online.reference import Block, Iterate, RowPlan, rows_of
-from deeptobit.online.solver import RawRows, Standardization
 
 N, D, T, R = 40, 5, 7, 3
 
@@ -37,7 +36,7 @@ def make_case(*, intervals: bool, far: float = 1.0) -> Case:
     if intervals:
         high = np.where(kind == 4, y + width, high)
     weight = rng.choice([0.0, 0.5, 1.0, 2.0], size=N)
-    block = Standardization.identity(D, T).block(RawRows(X, low, high, weight))
+    block = Block(X, low, high, weight)
     sigma = rng.uniform(0.5, 2.0, T)
     now = Iterate(rng.normal(size=(R, D)), rng.normal(size=(R, T)), rng.normal(size=T), sigma)
     return Case(block, now, rng)
@@ -57,7 +56,6 @@ def plan_of(case: Case, every: int) -> RowPlan:
         1.3,
         np.full(T, 0.3),
         np.full(T, 3.0),
-        1.0,
         1.0,
         every,
         4,
@@ -194,4 +192,4 @@ def test_rows_of_a_block_are_rows() -> None:
     block = make_case(intervals=True).block
     part = rows_of(block, slice(3, 5))
     np.testing.assert_array_equal(part.X, block.X[3:5])
-    np.testing.assert_array_equal(part.edge, block.edge[3:5])
+    np.testing.assert_array_equal(part.low, block.low[3:5])

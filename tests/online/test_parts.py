@@ -12,7 +12,6 @@ from deeptobit.online.reference import (
     rows_of,
     validation_sums,
 )
-from deeptobit.online.solver import RawRows, Standardization
 from deeptobit.online.start import (
     FeatureMetric,
     RunningNull,
@@ -25,7 +24,7 @@ from tests.online.problems import stream
 
 def block_of(n: int) -> Block:
     data = stream(n)
-    return Standardization.identity(8, 6).block(RawRows(data.X, data.low, data.high, np.ones(n)))
+    return Block(data.X, data.low, data.high, np.ones(n))
 
 
 def test_null_model_is_the_tobit_without_features() -> None:
@@ -63,7 +62,7 @@ def test_a_batch_of_one_is_a_row() -> None:
         now = Iterate(rng.normal(size=(2, 8)), rng.normal(size=(2, 6)), rng.normal(size=6), 2 * one)
         plan = RowPlan(
             1.5 * block.X, np.full(1, 0.1), np.full(1, 0.05), np.eye(2) + 0.2, 1.4,
-            0.1 * one, 5.0 * one, 1.0, 1.0, 1, 0,
+            0.1 * one, 5.0 * one, 1.0, 1, 0,
         )  # fmt: skip
         step = Gaussian(), block, plan, now, now.copy(), np.full((3, 6), 0.5)
         sums = learn_batches(*step, 1) if batch else learn_rows(*step)

@@ -38,7 +38,7 @@ _SHAPES: dict[type, dict[str, str]] = {
         **dict.fromkeys(("slope", "curvature", "sigma"), "T"),
         **{"nll_by_length": "3T", "recent_nll": "2T"},
     },
-    adaptive.AdaptiveLearner: {"moments": "3T", "inverse": "RR", "sigma": "T"},
+    adaptive.AdaptiveLearner: {"moments": "3T", "inverse": "RR"},
     solver.Standardization: {
         **dict.fromkeys(("feature_mean", "feature_scale"), "D"),
         **dict.fromkeys(("target_mean", "target_scale"), "T"),

@@ -11,10 +11,11 @@ import math
 import os
 import platform
 import re
-import stat
 from collections.abc import Iterable, Mapping
+from glob import escape
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from secrets import token_hex
+from shutil import copymode
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from deeptobit.exceptions import ModelFileError
 AnyArray = NDArray[Any]
 
 _FORMAT, _VERSION = "deeptobit", 1
-_METADATA = {"format", "version", "kind", "state", "sha256"}
+_TEXTS = {"version", "kind", "state", "sha256"}  # of the header, beside the format
 _DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]")
 _LENGTH_BYTES = 8  # in front of the header
 _LONGEST_HEADER = 2**23  # 8 MiB of names and numbers; arrays have no limit but the file's size
@@ -76,16 +77,16 @@ def flatten(value: Any, arrays: dict[str, AnyArray], where: str = "state", depth
 
 
 def _flatten_array(array: AnyArray, arrays: dict[str, AnyArray], where: str) -> Any:
-    if array.dtype.kind == "U" and array.ndim == 1 and not np.ma.isMA(array):
+    masked, dtype = np.ma.isMA(array), array.dtype.newbyteorder("<")
+    if dtype.kind == "U" and array.ndim == 1 and not masked:
         return {"$text": array.tolist()}
-    dtype = array.dtype.newbyteorder("<")
-    if not _DTYPES.fullmatch(dtype.str) or np.ma.isMA(array):
-        kind = "a masked array" if np.ma.isMA(array) else f"an array of type {array.dtype}"
+    if masked or not _DTYPES.fullmatch(dtype.str):
+        kind = "a masked array" if masked else f"an array of type {array.dtype}"
         raise TypeError(f"{where} is {kind}, which a file cannot hold")
     by_rows = np.empty_like(array, order="K").flags.c_contiguous
     name = str(len(arrays))
-    arrays[name] = np.ascontiguousarray(array if by_rows else array.T, dtype=dtype)
-    arrays[name] = arrays[name].reshape(array.shape if by_rows else array.shape[::-1])
+    rows = array if by_rows else array.T
+    arrays[name] = np.ascontiguousarray(rows, dtype=dtype).reshape(rows.shape)
     return {"$array": name} if by_rows else {"$columns": name}
 
 
@@ -122,8 +123,6 @@ def restore(value: Any, unused: dict[str, AnyArray], depth: int = 0) -> Any:
 
 # Files appear whole or not at all.
 
-_DRAFT = re.compile(r"-(?P<host>[0-9a-f]{8})-(?P<process>\d+)-\w+\.draft")
-
 
 def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write beside the file, then rename: Ctrl-C or a full disk leaves what was there before.
@@ -146,34 +145,27 @@ def write_whole(path: Path, parts: Iterable[bytes | memoryview]) -> None:
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} into")
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is a device or a pipe; name a file")
-    host = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
-    _remove_drafts(path, host)
-    prefix = f".{path.name}-{host}-{os.getpid()}-"
-    with NamedTemporaryFile(dir=path.parent, prefix=prefix, suffix=".draft", delete=False) as file:
-        draft = Path(file.name)
-        try:
+    prefix = f".{path.name}-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
+    _remove_drafts(path.parent, prefix)
+    draft = path.with_name(f"{prefix}{os.getpid()}-{token_hex(4)}.draft")
+    try:
+        with draft.open("xb") as file:
+            if path.exists():
+                copymode(path, draft)  # before there is anything to read
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
-            file.close()
-            # A temporary file is private; this one has the rights of the old file, or of any new.
-            mask = os.umask(0)
-            os.umask(mask)
-            draft.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask)
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
-def _remove_drafts(path: Path, host: str) -> None:
-    """Remove drafts of this file whose process, on this machine, is gone."""
-    beginning = f".{path.name}"
-    for draft in path.parent.iterdir():
-        if not draft.name.startswith(beginning):
-            continue
-        found = _DRAFT.fullmatch(draft.name, len(beginning))
-        if found and found["host"] == host and not psutil.pid_exists(int(found["process"])):
+def _remove_drafts(folder: Path, prefix: str) -> None:
+    """Remove drafts of one file whose process, on this machine, is gone."""
+    for draft in folder.glob(f"{escape(prefix)}*.draft"):
+        process = draft.name.removeprefix(prefix).partition("-")[0]
+        if process.isdecimal() and not psutil.pid_exists(int(process)):
             draft.unlink(missing_ok=True)
 
 
@@ -260,27 +252,23 @@ def _parse(content: bytes) -> tuple[str, dict[str, Any]]:
     return metadata["kind"], state
 
 
-def _read_metadata(content: bytes) -> dict[str, str]:
+def _read_metadata(content: bytes) -> dict[Any, Any]:
     """The texts of the header, which is measured before it is parsed."""
     length = int.from_bytes(content[:_LENGTH_BYTES], "little")
-    begins_well = content[_LENGTH_BYTES : _LENGTH_BYTES + 1] == b"{"
-    if len(content) <= _LENGTH_BYTES or not begins_well:
+    if content[_LENGTH_BYTES : _LENGTH_BYTES + 1] != b"{":
         raise ModelFileError("it is not a deeptobit model file")
     if length > len(content) - _LENGTH_BYTES:
         raise ModelFileError("the file ends too early, or its header is longer than it may be")
     if length > _LONGEST_HEADER:
         raise ModelFileError("its header is longer than it may be")
-    try:
-        header = content[_LENGTH_BYTES : _LENGTH_BYTES + length].decode("utf-8")
-    except UnicodeDecodeError:
-        raise ModelFileError("its header is not text") from None
-    found = _from_json(header)
-    metadata = found.get("__metadata__") if isinstance(found, dict) else None
-    if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
-        raise ModelFileError("it is not a deeptobit model file")
-    if metadata.keys() != _METADATA or not all(isinstance(at, str) for at in metadata.values()):
-        raise ModelFileError("its header is not that of a model file")
-    return metadata
+    # Bytes that are no text are refused by safetensors.
+    header = content[_LENGTH_BYTES : _LENGTH_BYTES + length].decode(errors="replace")
+    match _from_json(header):
+        case {"__metadata__": {"format": "deeptobit", **texts}}:
+            if texts.keys() == _TEXTS and all(isinstance(text, str) for text in texts.values()):
+                return texts
+            raise ModelFileError("its header is not that of a model file")
+    raise ModelFileError("it is not a deeptobit model file")
 
 
 def _from_json(text: str) -> Any:

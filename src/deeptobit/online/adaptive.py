@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -15,30 +14,6 @@ from deeptobit.online.start import FeatureMetric, OnlineSettings, RunningNull, c
 
 _MOST_HALVINGS = 4
 _RECOVERY = 1.02  # growth of steps after a block that did not diverge
-
-
-class BlockReport(NamedTuple):
-    """What a learner reports of one block, in standard units.
-
-    Parameters
-    ----------
-    objective : float
-        Mean nll per known entry by the averaged model before the block; NaN if the model knew it.
-    change : float
-        Root mean square of ‖U_i − U_{i−1}‖/‖U‖ over the updates.
-    loss : float
-        Weighted nll of the rows, each by the iterate before it was learned.
-    known : float
-        Weight of the known entries.
-    exact : array of shape (T,)
-        Weight of the observed entries of each task.
-    """
-
-    objective: float
-    change: float
-    loss: float
-    known: float
-    exact: FloatArray
 
 
 # Progressive validation: how the averaged model does on rows it has not learned from.
@@ -285,10 +260,9 @@ class AdaptiveLearner:
     Parameters
     ----------
     settings : OnlineSettings
+        Its fixed noise scales are in standard units, too.
     now, mean : Iterate
         The iterate and its average.
-    sigma : array of shape (T,), optional
-        Fixed noise scales.
     null : RunningNull
     metric : FeatureMetric
     moments : array of shape (3, T)
@@ -311,7 +285,6 @@ class AdaptiveLearner:
     settings: OnlineSettings
     now: Iterate
     mean: Iterate
-    sigma: FloatArray | None
     null: RunningNull
     metric: FeatureMetric
     moments: FloatArray
@@ -331,7 +304,6 @@ class AdaptiveLearner:
     def begin(
         cls,
         settings: OnlineSettings,
-        sigma: FloatArray | None,
         block: Block,
         gram: FloatArray | None,
         given: Iterate | None = None,
@@ -352,15 +324,14 @@ class AdaptiveLearner:
             now, (_, curvature, _) = given.copy(), start.working_scores(noise, half, given)
         metric.rebuild()
         start.fill_empty(now, metric, rng)
-        if sigma is not None:
-            now.sigma[...] = sigma
+        if settings.sigma is not None:
+            now.sigma[...] = settings.sigma
         known, bounded, _ = reference.count_entries(block)
         rows = max(float(block.weight.sum()), 1.0)
         return cls(
             settings=settings,
             now=now,
             mean=now.copy(),
-            sigma=sigma,
             null=null,
             metric=metric,
             moments=np.stack([curvature, bounded / np.maximum(known, 1.0), known / rows]),
@@ -369,16 +340,29 @@ class AdaptiveLearner:
             inverse=np.eye(rank),
         )
 
-    def learn(self, block: Block, *, fresh: bool, in_buffer: bool) -> BlockReport:
+    def learn(
+        self, block: Block, log_scale: FloatArray, *, fresh: bool, in_buffer: bool
+    ) -> tuple[float, float, float]:
         """Learn from a block.
 
         Parameters
         ----------
         block : Block
+        log_scale : array of shape (T,)
+            Logarithms of the units, which the density of an observed entry has in the user's.
         fresh : bool
             Whether the model has not seen these rows: only then they validate it.
         in_buffer : bool
             Whether null model and metric have seen the rows.
+
+        Returns
+        -------
+        objective : float
+            Mean nll per known entry by the averaged model before the block; NaN if it knew it.
+        loss : float
+            Weighted nll of the rows, each by the iterate before it was learned.
+        change : float
+            Root mean square of ‖U_i − U_{i−1}‖/‖U‖ over the updates.
         """
         noise, n_threads = self.settings.noise, self.settings.n_threads
         validation, rows = self.validation, float(block.weight.sum())
@@ -404,9 +388,10 @@ class AdaptiveLearner:
             objective, known, exact = validation.score(rows, found, *state), found[3], found[5]
         else:
             objective, (known, _, exact) = np.nan, reference.count_entries(block)
-        log_scales = float(exact @ np.log(self.now.sigma))
+        objective += float(exact @ log_scale) / max(float(known.sum()), 1e-300)
+        left_out = float(exact @ (np.log(self.now.sigma) + log_scale))
         loss, change = self._guarded_step(block)
-        return BlockReport(objective, change, loss + log_scales, float(known.sum()), exact)
+        return objective, loss + left_out, change
 
     def refit(self, block: Block, gram: FloatArray | None) -> None:
         """One reduced-rank step on all of the first rows, once each of them has been learned.
@@ -439,8 +424,8 @@ class AdaptiveLearner:
         """
         model, null = self.mean, self.null
         intercept = null.mean + length * (model.intercept - null.mean)
-        if self.sigma is not None:
-            return Iterate(model.V, model.Ut * length, intercept, self.sigma.copy())
+        if self.settings.sigma is not None:
+            return Iterate(model.V, model.Ut * length, intercept, self.settings.sigma)
         variance = np.sum(model.Ut * (self.metric.inner(model.V) @ model.Ut), axis=0)
         base, mine = np.square(null.sigma), np.square(self.validation.sigma)
         mixed = base - length * (base + variance - mine) + length**2 * variance
@@ -490,35 +475,26 @@ class AdaptiveLearner:
         return restrict(self._second_moments(), self.now, self.mean, *null)
 
     def _plan(self, block: Block) -> RowPlan:
-        lowest, highest = self._limits()
-        size = self.settings.batch_size
+        size, learns_intercept = self.settings.batch_size, float(self.settings.fit_intercept)
         n = (self.n + np.cumsum(block.weight) - block.weight)[::size]
-        return RowPlan(
-            self.metric.apply(block.X),
-            np.asarray(self._gamma(n)),
-            np.asarray(self._forget(n)),
-            self.inverse,
-            self.spread,
-            lowest,
-            highest,
-            float(self.settings.fit_intercept),
-            float(self.sigma is None),
-            _ROWS_PER_AVERAGE if size == 1 else size,
-            self.averaged,
-        )
+        steps = self.metric.apply(block.X), self._gamma(n), self._forget(n)
+        sketch, limits = (self.inverse, self.spread), self._limits()
+        every = _ROWS_PER_AVERAGE if size == 1 else size
+        return RowPlan(*steps, *sketch, *limits, learns_intercept, every, self.averaged)
 
-    def _gamma(self, n: FloatArray | float) -> FloatArray | float:
+    def _gamma(self, n: FloatArray | float) -> FloatArray:
         """The step: of the order 1/n₀ at first, falling with the square root of n/n₀."""
-        return self.pace * _SLOPE / self.start_rows / np.sqrt(1.0 + n / self.start_rows)
+        return np.asarray(self.pace * _SLOPE / self.start_rows / np.sqrt(1.0 + n / self.start_rows))
 
-    def _forget(self, n: FloatArray | float) -> FloatArray | float:
+    def _forget(self, n: FloatArray | float) -> FloatArray:
         """Share of a row in running means."""
-        return _FORGET / (n + self.start_rows)
+        return np.asarray(_FORGET / (n + self.start_rows))
 
     def _limits(self) -> tuple[FloatArray, FloatArray]:
         """Limits of σ."""
-        if self.sigma is not None:
-            return self.sigma, self.sigma
+        fixed = self.settings.sigma
+        if fixed is not None:
+            return fixed, fixed
         return 1e-4 * self.null.sigma, _NOISY * self.null.sigma
 
     def _whiten(self, rows: float) -> None:

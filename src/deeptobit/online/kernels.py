@@ -4,6 +4,7 @@ Kernels with a ``first`` work on the tasks from there on, as many as they are gi
 """
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from deeptobit.online.reference import LEAST_CURVATURE, REACH, Block, Iterate, R
 # Censored Gaussian entries at σ = 1: likelihood and derivatives, compiled.
 
 Entry = tuple[float, float, float, float, float, float]
+Row: TypeAlias = FloatArray  # one-dimensional: the tasks, features or components of one row
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -24,22 +26,26 @@ _SHORT, _LEVEL = 2.0, 8.0  # 16 nodes are exact below, and nothing cancels above
 
 @jit_inside
 def row_entries(
-    edge: FloatArray,
-    sign: FloatArray,
-    latent: FloatArray,
-    precision: FloatArray,
-    z: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Distances z and, at σ = 1, nll, score, derivative by log σ and curvature of one row.
+    low: Row, high: Row, latent: Row, precision: Row, sides: Row, z: Row, out: FloatArray
+) -> bool:
+    """Sides, distances z and, at σ = 1, nll, score, derivative by log σ and curvature of one row.
 
-    They are the first four rows of ``out``; missing entries give zeros.
+    A side is 0 where an entry is observed, and ±1 where it is censored from the left or the right;
+    z is the distance of the value or of the finite end. The others are the first four rows of
+    ``out``. Missing entries give zeros. Returns whether the row has intervals with two different
+    finite ends, for which :func:`fill_closed` has to be called.
     """
-    for task in range(len(edge)):
-        z[task] = (edge[task] - latent[task]) * precision[task]
+    closed = False
+    for task in range(len(low)):
+        start, end = low[task], high[task]
+        left, right = start == -math.inf, end == math.inf
+        # Not "and": that would be a branch, mispredicted half of the time.
+        closed |= (start < end) & (not left) & (not right)
+        sides[task] = (1.0 if left else 0.0) - (1.0 if right else 0.0)
+        z[task] = ((end if left else start) - latent[task]) * precision[task]
     far = False
-    for task in range(len(edge)):
-        turned = sign[task] * z[task]
+    for task in range(len(low)):
+        turned = sides[task] * z[task]
         far |= turned < normal.TABLE_START
         # What is missing goes to the start too; from the end on, both are below 1e-18.
         turned = turned if turned >= normal.TABLE_START else normal.TABLE_START
@@ -47,13 +53,13 @@ def row_entries(
         log_cdf, out[1, task] = normal.table_log_ndtr_mills(turned)
         out[0, task] = -log_cdf
     if far:
-        for task in range(len(edge)):
-            if sign[task] * z[task] < normal.TABLE_START:
-                log_cdf, out[1, task], _ = normal.log_ndtr_mills_excess(sign[task] * z[task])
+        for task in range(len(low)):
+            if sides[task] * z[task] < normal.TABLE_START:
+                log_cdf, out[1, task], _ = normal.log_ndtr_mills_excess(sides[task] * z[task])
                 out[0, task] = -log_cdf
     # Every load comes before the choices: a load inside a choice would make it a branch.
-    for task in range(len(edge)):
-        side, distance, tail, mills = sign[task], z[task], out[0, task], out[1, task]
+    for task in range(len(low)):
+        side, distance, tail, mills = sides[task], z[task], out[0, task], out[1, task]
         exact, known = side == 0.0, distance == distance
         here = distance if known else 0.0
         turned = side * here
@@ -66,12 +72,11 @@ def row_entries(
         out[1, task] = score if known else 0.0
         out[2, task] = pull if known else 0.0
         out[3, task] = curvature if known else 0.0
+    return closed
 
 
 @jit
-def fill_closed(
-    low: FloatArray, high: FloatArray, latent: FloatArray, precision: FloatArray, out: FloatArray
-) -> None:
+def fill_closed(low: Row, high: Row, latent: Row, precision: Row, out: FloatArray) -> None:
     """Overwrite the entries of one row that have two different finite ends, (4, T) or (6, T)."""
     for task in range(len(low)):
         start, end = low[task], high[task]
@@ -111,62 +116,23 @@ def two_sided(a: float, b: float) -> Entry:
     pull, stretch = at_b - at_a, b * at_b - a * at_a
     square = b * b * at_b - a * a * at_a
     cube = b * b * b * at_b - a * a * a * at_a
-    return (
-        nll,
-        pull,
-        stretch,
-        min(max(stretch + pull * pull, 0.0), 1.0),
-        square + pull * stretch - pull,
-        cube + stretch * stretch - stretch,
-    )
-
-
-@jit
-def standard_targets(
-    low: FloatArray,
-    high: FloatArray,
-    first: int,
-    location: FloatArray,
-    precision: FloatArray,
-    out: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-) -> int:
-    """Write low, high, edge and sign of a ``Block`` in standard units; count closed intervals.
-
-    An entry that is open on both sides becomes missing.
-    """
-    last = first + len(location)
-    closed = 0
-    for row in range(len(low)):
-        lows, highs = low[row, first:last], high[row, first:last]
-        starts, ends = out[0][row, first:last], out[1][row, first:last]
-        edges, sides = out[2][row, first:last], out[3][row, first:last]
-        for task in range(len(location)):
-            a = (lows[task] - location[task]) * precision[task]
-            b = (highs[task] - location[task]) * precision[task]
-            left, right = a == -math.inf, b == math.inf
-            # Not "and": that would be a branch, mispredicted half of the time.
-            inside, missing = (a < b) & (not left) & (not right), left & right
-            closed += 1 if inside else 0
-            starts[task] = math.nan if missing else a
-            ends[task] = math.nan if missing else b
-            value = b if left else a
-            edges[task] = math.nan if inside | missing else value
-            sides[task] = (1.0 if left else 0.0) - (1.0 if right else 0.0)
-    return closed
+    curvature = min(max(stretch + pull * pull, 0.0), 1.0)
+    cross, by_scale_twice = square + pull * stretch - pull, cube + stretch * stretch - stretch
+    return nll, pull, stretch, curvature, cross, by_scale_twice
 
 
 @jit_sums
-def null_sums(block: Block, first: int, mean: FloatArray, sigma: FloatArray) -> FloatArray:
+def null_sums(block: Block, first: int, mean: Row, sigma: Row) -> FloatArray:
     """Gaussian twin of ``reference.null_sums``, (6, T)."""
-    _, low, high, edge, sign, weight, closed = block
+    _, low, high, weight = block
     n_tasks = len(sigma)
     last = first + n_tasks
     precision = 1.0 / sigma
-    out, z, entry = np.zeros((6, n_tasks)), np.empty(n_tasks), np.empty((6, n_tasks))
-    for row in range(low.shape[0]):
-        share = weight[row]
-        sides = sign[row, first:last]
-        row_entries(edge[row, first:last], sides, mean, precision, z, entry)
+    out, entry = np.zeros((6, n_tasks)), np.empty((6, n_tasks))
+    sides, z = np.empty(n_tasks), np.empty(n_tasks)
+    for row in range(len(low)):
+        share, starts, ends = weight[row], low[row, first:last], high[row, first:last]
+        closed = row_entries(starts, ends, mean, precision, sides, z, entry)
         for task in range(n_tasks):
             side, distance, g = sides[task], z[task], entry[1, task]
             here = distance if distance == distance else 0.0
@@ -174,7 +140,7 @@ def null_sums(block: Block, first: int, mean: FloatArray, sigma: FloatArray) -> 
             entry[4, task] = bend
             entry[5, task] = here * bend
         if closed:
-            fill_closed(low[row, first:last], high[row, first:last], mean, precision, entry)
+            fill_closed(starts, ends, mean, precision, entry)
         for field in range(6):
             for task in range(n_tasks):
                 out[field, task] += share * entry[field, task]
@@ -183,24 +149,21 @@ def null_sums(block: Block, first: int, mean: FloatArray, sigma: FloatArray) -> 
 
 @jit_sums
 def evaluate(
-    block: Block, first: int, linear: FloatArray, intercept: FloatArray, sigma: FloatArray
+    block: Block, first: int, linear: FloatArray, intercept: Row, sigma: Row
 ) -> tuple[FloatArray, FloatArray]:
     """Gaussian twin of ``reference.evaluate``: (n, T) and (8, T)."""
-    _, low, high, edge, sign, weight, closed = block
+    _, low, high, weight = block
     n_tasks = len(sigma)
     last = first + n_tasks
     precision = 1.0 / sigma
-    score, sums = np.empty(linear.shape), np.zeros((8, n_tasks))
-    z, latent, entry = np.empty(n_tasks), np.empty(n_tasks), np.empty((4, n_tasks))
+    score, sums, entry = np.empty(linear.shape), np.zeros((8, n_tasks)), np.empty((4, n_tasks))
+    sides, z, latent = np.empty(n_tasks), np.empty(n_tasks), np.empty(n_tasks)
     for row in range(len(linear)):
         share, lifts, scores = weight[row], linear[row], score[row]
         for task in range(n_tasks):
             latent[task] = lifts[task] + intercept[task]
-        edges, sides = edge[row, first:last], sign[row, first:last]
-        starts, ends = edges, edges  # NaN where missing, as low and high are, and less to read
-        row_entries(edges, sides, latent, precision, z, entry)
-        if closed:
-            starts, ends = low[row, first:last], high[row, first:last]
+        starts, ends = low[row, first:last], high[row, first:last]
+        if row_entries(starts, ends, latent, precision, sides, z, entry):
             fill_closed(starts, ends, latent, precision, entry)
         for task in range(n_tasks):
             start, end, side, g = starts[task], ends[task], sides[task], entry[1, task]
@@ -212,7 +175,7 @@ def evaluate(
             sums[2, task] += share * entry[2, task]
             sums[3, task] += known
             sums[4, task] += known if side == 0.0 else 0.0
-            sums[5, task] += exact if side == 0.0 else 0.0
+            sums[5, task] += exact
             sums[6, task] += share * g * lift
             sums[7, task] += share * entry[3, task] * lift * lift
             g = REACH if g > REACH else (-REACH if g < -REACH else g)
@@ -225,14 +188,7 @@ def evaluate(
 
 @jit_inside
 def sketch(
-    now: Iterate,
-    plan: RowPlan,
-    row: int,
-    x: FloatArray,
-    gamma: float,
-    score: FloatArray,
-    h: FloatArray,
-    pull: FloatArray,
+    now: Iterate, plan: RowPlan, row: int, x: Row, gamma: float, score: Row, h: Row, pull: Row
 ) -> None:
     """Step on V, given U: problem (P:V). Twin of ``reference.sketch``; h changes from Vx to V⁺x."""
     V, Ut, _, _ = now
@@ -261,13 +217,13 @@ def sketch(
 def refine(
     now: Iterate,
     plan: RowPlan,
-    h: FloatArray,
+    h: Row,
     gamma: float,
     fade: float,
     entry: FloatArray,
-    move: FloatArray,
-    starts: FloatArray,
-    sides: FloatArray,
+    move: Row,
+    starts: Row,
+    sides: Row,
     moments: FloatArray,
 ) -> float:
     """Step on each U_t, given V: problem (P:U). Twin of ``reference.refine``.
@@ -276,7 +232,7 @@ def refine(
     scores in ``move`` become the steps of the intercepts.
     """
     _, Ut, intercept, sigma = now
-    lowest, highest, learns_sigma = plan.lowest, plan.highest, plan.learns_sigma
+    lowest, highest = plan.lowest, plan.highest
     rank, n_tasks = Ut.shape
     square = 0.0
     for r in range(rank):
@@ -291,7 +247,7 @@ def refine(
         moments[2, t] += fade * (known - moments[2, t])
         curvature = max(moments[0, t], LEAST_CURVATURE)
         move[t] *= gamma * sigma[t] * sigma[t] / (curvature + damping)
-        factor = sigma_factor(learns_sigma * fade, entry[2, t], moments[1, t])
+        factor = sigma_factor(fade, entry[2, t], moments[1, t])
         scale, floor, ceiling = sigma[t] * factor, lowest[t], highest[t]
         scale = floor if scale < floor else scale
         sigma[t] = ceiling if scale > ceiling else scale
@@ -319,15 +275,15 @@ def learn_rows(
     block: Block, plan: RowPlan, now: Iterate, mean: Iterate, moments: FloatArray
 ) -> tuple[float, float]:
     """Gaussian twin of ``reference.learn_rows``."""
-    X, low, high, edge, sign, weight, closed = block
+    X, low, high, weight = block
     V, Ut, intercept, sigma = now
     rank, n_tasks = Ut.shape
     h, pull, entry = np.empty(rank), np.empty(rank), np.empty((4, n_tasks))
-    latent, precision = np.empty(n_tasks), np.empty(n_tasks)
-    distance, score = np.empty(n_tasks), np.empty(n_tasks)
+    latent, precision, score = np.empty(n_tasks), np.empty(n_tasks), np.empty(n_tasks)
+    sides, distance = np.empty(n_tasks), np.empty(n_tasks)
     loss = squares = 0.0
     for row in range(len(X)):
-        x, starts, sides = X[row], edge[row], sign[row]
+        x, starts, ends = X[row], low[row], high[row]
         gamma, fade = weight[row] * plan.step[row], min(weight[row] * plan.forget[row], 0.5)
         for r in range(rank):
             total = 0.0
@@ -341,10 +297,8 @@ def learn_rows(
             scale = h[r]
             for t in range(n_tasks):
                 latent[t] += Ut[r, t] * scale
-        row_entries(starts, sides, latent, precision, distance, entry)
-        if closed:  # the edge of an interval is NaN, as if it were missing
-            starts = low[row]
-            fill_closed(starts, high[row], latent, precision, entry)
+        if row_entries(starts, ends, latent, precision, sides, distance, entry):
+            fill_closed(starts, ends, latent, precision, entry)
         nll = 0.0
         for t in range(n_tasks):
             nll += entry[0, t]
@@ -394,18 +348,16 @@ def learn_batches(
     block: Block, plan: RowPlan, now: Iterate, mean: Iterate, moments: FloatArray
 ) -> tuple[float, float]:
     """Gaussian twin of ``reference.learn_batches``."""
-    X, low, high, edge, sign, weight, closed = block
+    X, low, high, weight = block
     V, Ut, intercept, sigma = now
     rank = len(V)
     loss = squares = 0.0
     for index, first in enumerate(range(0, len(X), plan.every)):
         last = first + plan.every
         x, z, share = X[first:last], plan.Z[first:last], weight[first:last]
-        starts, ends = low[first:last], high[first:last]
-        edges, sides = edge[first:last], sign[first:last]
         gamma, fade = plan.step[index], plan.forget[index]
         H = np.dot(x, V.T)
-        part = Block(x, starts, ends, edges, sides, share, closed)
+        part = Block(x, low[first:last], high[first:last], share)
         score, sums = evaluate(part, 0, np.dot(H, Ut), intercept, sigma)
         loss += sums[0].sum()
         move_moments(moments, sums, share.sum(), min(fade, 0.5))
@@ -440,7 +392,7 @@ def learn_batches(
                 Ut[r, t] -= step[r, t]
                 squares += step[r, t] * step[r, t]
         for t in range(len(sigma)):
-            scale = sigma[t] * sigma_factor(plan.learns_sigma * fade, sums[2, t], moments[1, t])
+            scale = sigma[t] * sigma_factor(fade, sums[2, t], moments[1, t])
             sigma[t] = min(max(scale, plan.lowest[t]), plan.highest[t])
             intercept[t] -= plan.learns_intercept * step[rank, t]
         move_towards(mean, now, plan.averaged + index + 1)

@@ -23,26 +23,21 @@ LEAST_CURVATURE = 0.02
 
 
 class Block(NamedTuple):
-    """Some rows in standard units, with their entries sorted by kind.
+    """Some rows in standard units.
 
     Parameters
     ----------
     X : array of shape (n, D)
     low, high : arrays of shape (n, T)
-    edge, sign : arrays of shape (n, T)
-        y and 0 where observed, the finite end and ±1 where censored on one side, else NaN and 0.
+        Ends of the interval that holds each entry, as for :meth:`OnlineSolver.learn`; not both are
+        infinite.
     weight : array of shape (n,)
-    closed : int
-        Number of entries with two different finite ends.
     """
 
     X: FloatArray
     low: FloatArray
     high: FloatArray
-    edge: FloatArray
-    sign: FloatArray
     weight: FloatArray
-    closed: int
 
 
 class Iterate(NamedTuple):
@@ -72,8 +67,8 @@ class RowPlan(NamedTuple):
     spread : float
         ρ ≥ 1, how far the curvature of a row may exceed its mean.
     lowest, highest : arrays of shape (T,)
-        Limits of σ.
-    learns_intercept, learns_sigma : float
+        Limits of σ, the same where it is fixed.
+    learns_intercept : float
         1 or 0.
     every : int
         Rows between two moves of the averages; the size of a batch.
@@ -89,33 +84,26 @@ class RowPlan(NamedTuple):
     lowest: FloatArray
     highest: FloatArray
     learns_intercept: float
-    learns_sigma: float
     every: int
     averaged: int
 
 
 def rows_of(block: Block, rows: slice) -> Block:
     """Some rows of a block."""
-    X, low, high, edge, sign, weight, closed = block
-    return Block(X[rows], low[rows], high[rows], edge[rows], sign[rows], weight[rows], closed)
+    return Block(*(part[rows] for part in block))
 
 
 def tasks_of(block: Block, tasks: slice) -> Block:
     """Some tasks of a block."""
-    X, low, high, edge, sign, weight, closed = block
-    low, high, edge, sign = (array[:, tasks] for array in (low, high, edge, sign))
-    return Block(X, low, high, edge, sign, weight, closed)
+    return block._replace(low=block.low[:, tasks], high=block.high[:, tasks])
 
 
-def count_entries(block: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
+def count_entries(block: Block) -> FloatArray:
     """Weight of the known, of the bounded (observed or an interval) and of the observed entries.
 
-    Each by task, (T,).
+    Each by task, (3, T).
     """
-    known, bounded = _weighted(block, _kinds(block))
-    if not block.closed:
-        return known, bounded, bounded
-    return known, bounded, _weighted(block, (block.low == block.high,))[0]
+    return _weighted(block, (*_kinds(block), block.low == block.high))
 
 
 def sketch(
@@ -191,9 +179,8 @@ def refine(
     move /= np.maximum(moments[0], LEAST_CURVATURE) + gamma * (1.0 + square)
     now.Ut[...] -= np.outer(h, move)
     now.intercept[...] -= plan.learns_intercept * move
-    if plan.learns_sigma:
-        now.sigma[...] *= sigma_factor(fade, by_log_sigma, moments[1])
-        np.clip(now.sigma, plan.lowest, plan.highest, out=now.sigma)
+    now.sigma[...] *= sigma_factor(fade, by_log_sigma, moments[1])
+    np.clip(now.sigma, plan.lowest, plan.highest, out=now.sigma)
     return float(move @ move) * square
 
 
@@ -315,9 +302,8 @@ def _learn_batch(
         move = vectors @ target
         now.Ut[:, piece] -= move[:-1]
         now.intercept[piece] -= plan.learns_intercept * move[-1]
-        if plan.learns_sigma:
-            sigma *= sigma_factor(forget, sums[2], mine[1])
-            np.clip(sigma, plan.lowest[piece], plan.highest[piece], out=sigma)
+        sigma *= sigma_factor(forget, sums[2], mine[1])
+        np.clip(sigma, plan.lowest[piece], plan.highest[piece], out=sigma)
         return float(np.vdot(move[:-1], move[:-1]))
 
     return loss, sum(map_pieces(n_tasks, n_threads, refine_piece))
@@ -338,8 +324,7 @@ def move_moments(moments: FloatArray, sums: FloatArray, rows: float, forget: flo
 
 def _kinds(block: Block) -> tuple[BoolArray, BoolArray]:
     """Known entries, and those that are bounded on both sides, both (n, T)."""
-    known = ~np.isnan(block.low)
-    return known, known & (block.sign == 0.0)
+    return ~np.isnan(block.low), np.isfinite(block.low) & np.isfinite(block.high)
 
 
 def _entries(noise: Noise, block: Block, latent: FloatArray, sigma: FloatArray) -> FloatArray:

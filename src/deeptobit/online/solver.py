@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from deeptobit.arrays import FloatArray
 from deeptobit.online.adaptive import AdaptiveLearner
-from deeptobit.online.reference import Block, Iterate, map_pieces, rows_of
+from deeptobit.online.reference import Block, Iterate, rows_of
 from deeptobit.online.start import OnlineSettings, first_gram
 from deeptobit.targets import CensoredTargets, recorded_values
 
@@ -41,11 +40,10 @@ def rows_with_outcomes(X: Any, low: Any, high: Any, weight: Any) -> tuple[Any, A
     """
     empty = np.isnan(low[:, 0])
     empty[empty] = np.isnan(low[empty]).all(axis=1)
-    if weight is not None:
-        empty |= np.asarray(weight) == 0.0
+    empty |= weight == 0.0
     if not empty.any():
         return X, low, high, weight
-    return X[~empty], low[~empty], high[~empty], None if weight is None else weight[~empty]
+    return X[~empty], low[~empty], high[~empty], weight[~empty]
 
 
 @dataclass
@@ -89,6 +87,7 @@ class RowBuffer:
         size : callable
             Number of rows of the block that is being filled.
         """
+        weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight)
         X, low, high, weight = rows_with_outcomes(X, low, high, weight)
         first, n_rows = 0, X.shape[0]
         self.n_total += n_rows
@@ -115,10 +114,9 @@ class RowBuffer:
 
 
 def _dense_rows(X: Any, low: Any, high: Any, weight: Any, rows: slice) -> RawRows:
-    sparse = bool(issparse(X))
-    x = X[rows].toarray() if sparse else X[rows]
-    share = np.ones(len(low[rows])) if weight is None else weight[rows]
-    parts = (x, low[rows], high[rows], share)
+    x = X[rows]
+    x = x.toarray() if hasattr(x, "toarray") else x
+    parts = (x, low[rows], high[rows], weight[rows])
     return RawRows(*(np.ascontiguousarray(part, dtype=np.float64) for part in parts))
 
 
@@ -145,16 +143,9 @@ class Standardization:
     weight: float
 
     @classmethod
-    def identity(cls, n_features: int, n_tasks: int) -> Standardization:
-        """The user's own units."""
-        zero, one = np.zeros, np.ones
-        return cls(zero(n_features), one(n_features), zero(n_tasks), one(n_tasks), 1.0)
-
-    @classmethod
     def build(cls, rows: RawRows, settings: OnlineSettings) -> Standardization:
         """Mean and spread of the first rows; a bound counts as its value."""
-        heavy = rows.weight[rows.weight > 0.0]
-        unit = float(heavy.mean()) if len(heavy) else 1.0
+        unit = float(rows.weight.mean())
         share = rows.weight / unit
         feature_mean, feature_scale = _moments(rows.X, share)
         with np.errstate(invalid="ignore"):  # open on both sides
@@ -171,21 +162,17 @@ class Standardization:
             feature_scale = np.ones_like(feature_scale)
         return cls(feature_mean, feature_scale, target_mean, target_scale, unit)
 
-    def block(self, rows: RawRows, n_threads: int = 1) -> Block:
-        """Rows in these units."""
-        from deeptobit.online.kernels import standard_targets
-
+    def block(self, rows: RawRows) -> Block:
+        """Rows in these units; an entry that is open on both sides becomes missing."""
         X = rows.X - self.feature_mean
         X *= 1.0 / self.feature_scale
-        low, high, edge, sign = (np.empty(rows.low.shape) for _ in range(4))
-
-        def work(tasks: slice) -> int:
-            location, precision = self.target_mean[tasks], 1.0 / self.target_scale[tasks]
-            out = low, high, edge, sign
-            return standard_targets(rows.low, rows.high, tasks.start, location, precision, out)
-
-        closed = sum(map_pieces(rows.low.shape[1], n_threads, work))
-        return Block(X, low, high, edge, sign, rows.weight / self.weight, closed)
+        precision = 1.0 / self.target_scale
+        low, high = rows.low - self.target_mean, rows.high - self.target_mean
+        low *= precision
+        high *= precision
+        unknown = np.isinf(low) & np.isinf(high)
+        low[unknown] = high[unknown] = np.nan
+        return Block(X, low, high, rows.weight / self.weight)
 
     def to_user(self, model: Iterate, n_seen: int) -> OnlineResult:
         """Parameters for raw X and raw targets."""
@@ -331,7 +318,6 @@ class OnlineSolver:
     n_tasks: int
     _n_processed: int = 0
     _loss: float = 0.0
-    _weight: float = 0.0
     _buffer: RowBuffer = field(default_factory=RowBuffer)
     _history: History = field(default_factory=History)
     _given: OnlineResult | None = None
@@ -350,12 +336,9 @@ class OnlineSolver:
         ``n_halvings``: how often the iterate diverged, so that its block was repeated with half
         the step. ``n_blocks_left_out``: blocks of which nothing could be learned even so.
         """
-        learner = self._learner
-        return {
-            "course": self._history.records,
-            "n_halvings": 0 if learner is None else learner.n_halvings,
-            "n_blocks_left_out": 0 if learner is None else learner.n_left_out,
-        }
+        learner, course = self._learner, self._history.records
+        halved, left_out = (learner.n_halvings, learner.n_left_out) if learner else (0, 0)
+        return {"course": course, "n_halvings": halved, "n_blocks_left_out": left_out}
 
     def start_from(self, model: OnlineResult) -> None:
         """Start from a given model instead of the first rows; must come before them."""
@@ -400,20 +383,17 @@ class OnlineSolver:
     def _process(self, rows: RawRows) -> None:
         n_rows, settings = len(rows.weight), self.settings
         if self._units is not None:
-            block = self._units.block(rows, settings.n_threads)
+            block = self._units.block(rows)
             self._learn_block(block, fresh=True, in_buffer=False)
             return
         units = Standardization.build(rows, settings)
-        self._units, block = units, units.block(rows, settings.n_threads)
-        sigma, gram = settings.sigma, first_gram(block.X, block.weight)
+        self._units, block = units, units.block(rows)
+        if settings.sigma is not None:
+            settings = replace(settings, sigma=settings.sigma / units.target_scale)
         given, self._given = self._given, None
-        self._learner = AdaptiveLearner.begin(
-            settings,
-            None if sigma is None else sigma / units.target_scale,
-            block,
-            gram,
-            None if given is None else units.to_standard(given),
-        )
+        begin = None if given is None else units.to_standard(given)
+        gram = first_gram(block.X, block.weight)
+        self._learner = AdaptiveLearner.begin(settings, block, gram, begin)
         # A quarter each: iterates move far there, so that coordinates and limits have to follow.
         size = max(_SMALLEST_BLOCK, -(-n_rows // 4))
         for first in range(0, n_rows, size):
@@ -424,20 +404,14 @@ class OnlineSolver:
     def _learn_block(self, block: Block, *, fresh: bool, in_buffer: bool) -> None:
         assert self._learner is not None
         assert self._units is not None
-        report = self._learner.learn(block, fresh=fresh, in_buffer=in_buffer)
-        self._n_processed += len(block.X)
-        # Losses in the user's units: the density of an observed entry has its scale.
-        shift = float(report.exact @ np.log(self._units.target_scale))
-        self._loss += report.loss + shift
-        self._weight += float(block.weight.sum())
-        self._history.offer(
-            Record(
-                n_rows=self._n_processed,
-                objective=report.objective + shift / max(report.known, 1e-300),
-                subspace_change=report.change,
-                online_loss=self._loss / max(self._weight, 1e-300),
-            )
+        log_scale = np.log(self._units.target_scale)
+        objective, loss, change = self._learner.learn(
+            block, log_scale, fresh=fresh, in_buffer=in_buffer
         )
+        self._n_processed += len(block.X)
+        self._loss += loss
+        mean_loss = self._loss / max(self._learner.n, 1e-300)
+        self._history.offer(Record(self._n_processed, objective, change, mean_loss))
 
 
 _CHUNK_ROWS = 8192

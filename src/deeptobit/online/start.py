@@ -39,8 +39,8 @@ class OnlineSettings:
         Seed of the directions of components that the first rows leave empty.
     n_threads : int
         Threads over tasks, beyond 512 of them; the result does not depend on it. Threads share
-        what is decoupled by task: units, null model, validation, and with ``batch_size > 1`` the
-        steps themselves. The step of a single row is not shared: V needs all tasks at every row,
+        what is decoupled by task: null model, validation, and with ``batch_size > 1`` the steps
+        themselves. The step of a single row is not shared: V needs all tasks at every row,
         and starting threads takes as long as a row of 2000 tasks.
     """
 
@@ -307,7 +307,7 @@ def reduced_rank_step(
         Q, V = U, model.V
         for turn in range(_TURNS + 1):
             if turn:
-                along = solver.moments(V.T)
+                along = X.T @ (X @ V.T)
                 Q = np.linalg.qr(U @ (model.V @ along) + E.T @ solver.adjoint(along))[0]
             V = (model.V.T @ (U.T @ Q) + solver.apply(E @ Q)).T
     after = Iterate(V, unit * Q.T, model.intercept, model.sigma)
@@ -363,8 +363,11 @@ class _RidgeSolver:
 
     def __init__(self, X: FloatArray, ridge: float, gram: FloatArray | None = None) -> None:
         self._X, self._is_wide = X, X.shape[1] > X.shape[0]
-        self._gram = None if self._is_wide else (X.T @ X if gram is None else gram)
-        inner = X @ X.T if self._gram is None else self._gram.copy()
+        if self._is_wide:
+            gram = X @ X.T
+        elif gram is None:
+            gram = X.T @ X
+        inner = gram.copy()
         inner.flat[:: len(inner) + 1] += ridge
         # In the order of LAPACK, which would copy others; a symmetric matrix is its own transpose.
         self._factor, self._failed = dpotrf(inner.T, overwrite_a=True)
@@ -381,12 +384,6 @@ class _RidgeSolver:
             return self._solve(self._X @ slopes)
         return self._X @ self._solve(slopes)
 
-    def moments(self, coefficients: FloatArray) -> FloatArray:
-        """XᵀX times coefficients (D, k)."""
-        if self._gram is None:
-            return self._X.T @ (self._X @ coefficients)
-        return self._gram @ coefficients
-
     def _solve(self, right: FloatArray) -> FloatArray:
         if self._failed:  # rounding of dependent features
             return np.zeros_like(right)
@@ -399,12 +396,10 @@ def _tuned_ridge(X: FloatArray, E: FloatArray, ridge: float, metric: FeatureMetr
     along = axes.T @ (X.T @ E)  # X = L diag(√power) axesᵀ; this is √power · Lᵀ E
     energy = np.square(along).sum(axis=1) / power
     total = float(np.square(E).sum())
-    error = []
-    for tau in _TAUS:
-        kept = power / (power + ridge * tau)
-        residual = total - float(np.sum(energy * (1.0 - np.square(1.0 - kept))))
-        freedom = max(1.0 - (float(kept.sum()) + 1.0) / len(X), 1e-3)
-        error.append(residual / freedom**2)
+    kept = power / (power + ridge * _TAUS[:, None])
+    residual = total - (1.0 - np.square(1.0 - kept)) @ energy
+    freedom = np.maximum(1.0 - (kept.sum(axis=1) + 1.0) / len(X), 1e-3)
+    error = residual / freedom**2
     best = 0
     enough = len(X) >= len(metric.moments)  # fewer rows than features fit anything
     for choice in range(1, len(_TAUS) if enough else 1):

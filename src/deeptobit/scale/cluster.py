@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from threading import Lock
 from typing import Any, Self, TypeVar
 from weakref import WeakSet
@@ -103,9 +103,7 @@ class DaskRows(RowSource):
     def heads(self) -> Iterator[Block]:
         """The first rows of every partition that has any."""
         for partition in self.partitions:
-            block: Block | None = _apply(partition, _head).compute()
-            if block is not None:
-                yield block
+            yield from _apply(partition, _head).compute()
 
     def total(self, task: Callable[[Iterable[Block]], S]) -> S:
         """Add up a task's results over all partitions, where they are."""
@@ -150,12 +148,12 @@ def _count_rows(blocks: Iterable[Block]) -> int:
     return sum(len(block.X) for block in blocks)
 
 
-def _head(blocks: Iterator[Block]) -> Block | None:
-    block = next(blocks, None)
-    if block is None:
-        return None
-    head = [part[:_HEAD_ROWS] if isinstance(part, np.ndarray) else part for part in block]
-    return Block._make(head)
+def _head(blocks: Iterable[Block]) -> list[Block]:
+    """The beginning of the first block, if there is one."""
+    return [
+        Block._make(part[:_HEAD_ROWS] if isinstance(part, np.ndarray) else part for part in block)
+        for block in islice(blocks, 1)
+    ]
 
 
 def _skip_empty(blocks: Iterator[Block], task: Callable[[Iterable[Block]], S]) -> S | None:
@@ -371,36 +369,34 @@ def predict_lazily(
     -------
     Dask array of shape (N, T) or (N,), or a DataFrame or Series if X is a DataFrame
     """
+    width = () if one_dimensional else (len(targets),)
     if hasattr(X, "columns"):
-        meta = _framed(np.empty((0, len(targets))), None, targets, one_dimensional)
-        return X.map_partitions(
-            _predict_frame, predict, tuple(targets), one_dimensional, meta=meta, **options
-        )
+        given = predict, tuple(targets), width
+        meta = _framed(np.empty((0, *width)), None, targets)
+        return X.map_partitions(_predict_frame, *given, meta=meta, **options)
     array = require("dask.array", "scale")
     X = X.rechunk({1: -1})
-    chunks = (X.chunks[0],) if one_dimensional else (X.chunks[0], (len(targets),))
     return array.map_blocks(
         predict,
         X,
         dtype=np.float32 if X.dtype == np.float32 else np.float64,
-        chunks=chunks,
+        chunks=(X.chunks[0], *((size,) for size in width)),
         drop_axis=1 if one_dimensional else None,
-        meta=np.empty((0,) if one_dimensional else (0, 0)),
+        meta=np.empty((0, *width)),
         **options,
     )
 
 
 def _predict_frame(
-    X: Any, predict: Predict, targets: Sequence[str], one_dimensional: bool, **options: Any
+    X: Any, predict: Predict, targets: Sequence[str], width: tuple[int, ...], **options: Any
 ) -> Any:
-    shape = (0,) if one_dimensional else (0, len(targets))
-    found = predict(X, **options) if len(X) else np.empty(shape)
-    return _framed(found, X.index, targets, one_dimensional)
+    found = predict(X, **options) if len(X) else np.empty((0, *width))
+    return _framed(found, X.index, targets)
 
 
-def _framed(found: Any, index: Any, targets: Sequence[str], one_dimensional: bool) -> Any:
+def _framed(found: Any, index: Any, targets: Sequence[str]) -> Any:
     import pandas as pd
 
-    if one_dimensional:
-        return pd.Series(np.ravel(found), index=index, name=targets[0])
+    if found.ndim == 1:
+        return pd.Series(found, index=index, name=targets[0])
     return pd.DataFrame(found, index=index, columns=list(targets))

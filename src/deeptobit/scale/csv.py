@@ -3,15 +3,13 @@
 import csv
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deeptobit.arrays import BoolArray
 from deeptobit.extras import require
 from deeptobit.scale.parquet import Frame
 
@@ -19,21 +17,6 @@ _BLOCK_BYTES = 2**24  # of text at a time; each becomes a row group
 _WHOLE = 2**62  # rows: as many as are read at a time
 # A number with its decimal mark; the id 007 is none.
 _NUMBER = r"^\s*-?((0|[1-9]\d*)([{0}]\d*)?|[{0}]\d+)([eE][+-]?\d+)?\s*$"
-
-
-class _Layout(NamedTuple):
-    """Where the records of a file are; None stands for one record per line, the header first.
-
-    Attributes
-    ----------
-    lines : array of shape (n,)
-        Line of every record; that of the header and of blank records too.
-    kept : bool array of shape (n,)
-        Which of them are rows of the table.
-    """
-
-    lines: NDArray[np.int64]
-    kept: BoolArray
 
 
 class TextTable:
@@ -94,7 +77,7 @@ class TextTable:
         names = [name.strip() for name in head[1]] if names is None else list(names)
         self._width, self._is_one_line = len(head[1]), head[0] == header
         self._places = {name or f"column_{at + 1}": at for at, name in enumerate(names)}
-        self.columns = [name or f"column_{at + 1}" for at, name in enumerate(names)]
+        self.columns = list(self._places)
         # A separator at the end of every line makes an empty column without a name.
         nameless = {self.columns[at] for at, name in enumerate(names) if not name}
         for frame in self.frames(sorted(nameless), _WHOLE) if nameless else ():
@@ -104,26 +87,31 @@ class TextTable:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        layout, n_lines = self._shape
-        return n_lines - 1 - self._skipped if layout is None else int(layout.kept.sum())
+        return self._layout[1]
 
     def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
         """Some columns of all rows as text, at most ``batch_rows`` rows at a time."""
         names = self.columns if columns is None else columns
-        layout, seen, row = self._shape[0], 0, 0
-        with self._explained():
+        known_lines, seen, row = self._layout[0], 0, 0
+        arrow, header = require("pyarrow", "app"), 1 + self._skipped
+        try:
             for batch in self._batches(names):
                 read = slice(seen, seen + batch.num_rows)
-                lines = np.arange(read.start, read.stop) + 1 + self._skipped
-                kept = lines > 1 + self._skipped if layout is None else layout.kept[read]
+                plain = np.arange(read.start, read.stop) + header
+                lines = plain if known_lines is None else known_lines[read]
+                kept = lines > header
                 if not kept.all():
-                    batch = batch.filter(require("pyarrow", "app").array(kept))
-                lines = (lines if layout is None else layout.lines[read])[kept]
+                    batch = batch.filter(arrow.array(kept))
+                lines = lines[kept]
                 for start in range(0, len(lines), batch_rows):
                     part = slice(start, start + batch_rows)
                     cells = batch.slice(start, batch_rows)
                     yield Frame(cells, self._path.name, lines[part], row + start)
                 seen, row = read.stop, row + len(lines)
+        except arrow.ArrowInvalid as error:
+            for _ in self._records():  # says what is wrong, and in which line
+                pass
+            raise ValueError(f"{self._path.name} cannot be read as CSV: {error}") from None
 
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
         """All records, the header and blank ones too, as text under the names of the columns."""
@@ -156,8 +144,11 @@ class TextTable:
         return "error" if record.text.strip(self._separator).strip() else "skip"
 
     @cached_property
-    def _shape(self) -> tuple[_Layout | None, int]:
-        """The layout, and the number of lines."""
+    def _layout(self) -> tuple[NDArray[np.int64] | None, int]:
+        """The line of every record, 0 if it is the header or blank, and the number of rows.
+
+        None stands for one record per line, the header first.
+        """
         n_lines, tail, plain, head = 0, b"\n", True, self._is_one_line
         blank = np.frombuffer(self._separator.encode() + b" \n\r\t", dtype=np.uint8)
         with self._path.open("rb") as file:
@@ -170,14 +161,17 @@ class TextTable:
                 plain &= b"\r" not in block or block.count(b"\r") == block.count(b"\r\n")
                 n_lines, tail, head = n_lines + block.count(b"\n"), block, False
         if plain:
-            return None, n_lines + (tail[-1:] != b"\n")
-        lines, kept = list[int](), list[bool]()
-        for line, cells in self._records(blank=True):
-            if len(cells) == self._width:  # others are empty, which pyarrow skips
-                lines.append(line)
-                kept.append(any(cell.strip() for cell in cells))
-        kept[kept.index(True)] = False  # the header
-        return _Layout(np.array(lines, dtype=np.int64), np.array(kept, dtype=np.bool_)), 0
+            return None, n_lines + (tail[-1:] != b"\n") - 1 - self._skipped
+        lines = np.array(
+            [
+                line if any(map(str.strip, cells)) else 0
+                for line, cells in self._records(blank=True)
+                if len(cells) == self._width  # others are empty, which pyarrow skips
+            ],
+            dtype=np.int64,
+        )
+        lines[np.flatnonzero(lines)[0]] = 0  # the header
+        return lines, int(np.count_nonzero(lines))
 
     def _records(self, *, blank: bool = False) -> Iterator[tuple[int, list[str]]]:
         """Line and cells of every record, or of every one that is not blank; the header first."""
@@ -221,16 +215,6 @@ class TextTable:
                         f"0x{line[error.start]:02x}); save the file as 'CSV UTF-8'"
                     )
         return ValueError(f"{self._path.name} has changed while it was read; read it again")
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """What pyarrow refuses, in a sentence with the line."""
-        try:
-            yield
-        except require("pyarrow", "app").ArrowInvalid as error:
-            for _ in self._records():
-                pass
-            raise ValueError(f"{self._path.name} cannot be read as CSV: {error}") from None
 
 
 def csv_to_parquet(

@@ -28,13 +28,11 @@ class Learner:
     ----------
     solver : OnlineSolver
     seen : Seen
-    sums : array of shape (3, D_k)
-        Weight, weighted sums and sums of squares of its inputs.
+        What the first pass saw, with the inputs of the layer as features.
     """
 
     solver: OnlineSolver
     seen: Seen
-    sums: FloatArray
 
 
 def learn_more(
@@ -52,18 +50,17 @@ def learn_more(
     inputs : function
         From features to what the layer sees.
     stride : int
-        Every so many rows join the sample; 0 leaves ``seen`` as it is.
+        Every so many rows join the sample; 0 leaves ``seen`` as it is after the first pass.
     blocks : iterable of Block
     learner : Learner
         It is not changed.
     """
-    solver, seen, sums = copy.deepcopy(learner.solver), learner.seen, learner.sums.copy()
-    for rows in map(reader, blocks):
-        x = inputs(rows.X)
-        solver.learn(x, rows.low, rows.high, rows.weight)
-        sums += [np.full(x.shape[1], rows.weight.sum()), rows.weight @ x, rows.weight @ x**2]
+    solver, seen = copy.deepcopy(learner.solver), learner.seen
+    for raw in map(reader, blocks):
+        rows = raw._replace(X=inputs(raw.X))
+        solver.learn(*rows)
         seen = seen.more(rows, stride) if stride else seen
-    return Learner(solver, seen, sums)
+    return Learner(solver, seen)
 
 
 def average(learners: Sequence[Learner]) -> OnlineResult:
@@ -73,14 +70,12 @@ def average(learners: Sequence[Learner]) -> OnlineResult:
     truncation is the best one in what is predicted, in units of σ, for uncorrelated inputs.
     """
     models = [learner.solver.result() for learner in learners]
-    weights = [learner.sums[0, 0] for learner in learners]
-    shares = np.array(weights) / np.sum(weights)
+    seen = sum_of(learner.seen for learner in learners)
+    shares = np.array([learner.seen.weight for learner in learners]) / seen.weight
     W = np.tensordot(shares, [model.U @ model.V for model in models], axes=1)
     log_sigma = shares @ np.log([model.sigma for model in models])
     intercept, sigma = shares @ [model.intercept for model in models], np.exp(log_sigma)
-    weight, total, squares = np.sum([learner.sums for learner in learners], axis=0)
-    variance = squares / weight - (total / weight) ** 2
-    spread = np.sqrt(np.where(variance > 0.0, variance, 1.0))
+    spread = np.sqrt(np.where(seen.deviations > 0.0, seen.deviations / seen.weight, 1.0))
     left, singular, right = np.linalg.svd(W * spread / sigma[:, None], full_matrices=False)
     rank = models[0].U.shape[1]
     root = np.sqrt(singular[:rank])
@@ -165,13 +160,15 @@ class FitOnline:
         Their number depends on the number of rows alone, so the result does not depend on the
         cluster.
         """
-        solver, first, n_rows = state.solver, state.seen.n_rows == 0.0, source.n_rows
+        solver, n_rows = state.solver, source.n_rows
         n_groups = int(np.clip(n_rows // _ROWS_PER_LEARNER, 1, len(source.partitions)))
-        learners = [Learner(solver, state.seen, np.zeros((3, solver.n_features)))] * n_groups
-        stride = max(1, n_rows // _SAMPLE_ROWS) if first else 0
+        learners = [Learner(solver, Seen.nothing(solver.n_features, solver.n_tasks))] * n_groups
+        stride = max(1, n_rows // _SAMPLE_ROWS)
         for _ in range(self.n_passes):
             learners = source.fold(partial(learn_more, self.rows.reader, inputs, stride), learners)
             stride = 0
+        # The inputs of the first layer are the features themselves.
+        first = state.seen.n_rows == 0.0
         seen = sum_of(learner.seen for learner in learners) if first else state.seen
         self.watch(len(self.progress.finished), self.n_passes * n_rows, self.n_passes * n_rows)
         histories = [learner.solver.history for learner in learners]

@@ -130,16 +130,16 @@ class ParquetShard:
 
     def blocks(self, skip: int = 0) -> Iterator[Block]:
         """The rows in their order, from the row number ``skip`` on."""
-        names = [name for name in self.columns.names if name not in self.constants]
+        names, first = [name for name in self.columns.names if name not in self.constants], 0
         with naming(self.path):
             open_file = partial(self.filesystem.open_input_file, self.path)
-            for first, batch in batches(open_file, names, self.batch_rows, self.row_groups):
+            for batch in batches(open_file, names, self.batch_rows, self.row_groups):
                 if first + batch.num_rows > skip:
                     yield self._block(batch.slice(max(skip - first, 0)), max(first, skip))
+                first += batch.num_rows
 
     def _block(self, batch: Any, first: int) -> Block:
         columns = self.columns
-        shape = batch.num_rows, len(columns.targets)
         weight, time = (
             None if name is None else self._matrix(batch, (name,))[:, 0]
             for name in (columns.weight, columns.time)
@@ -153,8 +153,8 @@ class ParquetShard:
             X=self._matrix(batch, columns.features),
             Y=self._matrix(batch, columns.targets),
             weight=weight,
-            lower=self._bounds(batch, columns.lower, shape),
-            upper=self._bounds(batch, columns.upper, shape),
+            lower=self._bounds(batch, columns.lower),
+            upper=self._bounds(batch, columns.upper),
             where=self.path,
             first_row=self.first_row + first,
             group=group,
@@ -172,13 +172,11 @@ class ParquetShard:
                 matrix[index] = batch.column(name).cast(kind).to_numpy(zero_copy_only=False)
         return matrix.T.astype(np.float64, order="C")
 
-    def _bounds(
-        self, batch: Any, bounds: Mapping[str, str], shape: tuple[int, int]
-    ) -> FloatArray | None:
+    def _bounds(self, batch: Any, bounds: Mapping[str, str]) -> FloatArray | None:
         """Bounds per entry, NaN where the target has none."""
         if not bounds:
             return None
-        found = np.full(shape, np.nan)
+        found = np.full((batch.num_rows, len(self.columns.targets)), np.nan)
         for target, name in bounds.items():
             found[:, self.columns.targets.index(target)] = self._matrix(batch, [name])[:, 0]
         return found
@@ -189,19 +187,16 @@ def batches(
     names: list[str],
     batch_rows: int,
     row_groups: Sequence[int] | None = None,
-) -> Iterator[tuple[int, Any]]:
-    """Some columns of a file, or of some of its row groups, after the number of the first row.
+) -> Iterator[Any]:
+    """Some columns of a file, or of some of its row groups.
 
     A row group may be as large as memory: its columns are read through small buffers.
     """
     parquet = require("pyarrow.parquet", "scale")
     options = {"columns": names, "row_groups": row_groups, "use_threads": False}
-    first = 0
     with open_file() as handle:
         file = parquet.ParquetFile(handle, buffer_size=_BUFFER_BYTES, pre_buffer=False)
-        for batch in file.iter_batches(batch_rows, **options):
-            yield first, batch
-            first += batch.num_rows
+        yield from file.iter_batches(batch_rows, **options)
 
 
 @contextmanager
@@ -458,38 +453,34 @@ class ParquetTable:
         self._keys = partition_keys(dataset)
         fields = fields_of(dataset)
         self.columns = [str(field.name) for field in fields]
-        self.n_rows = sum(_count(fragment) for fragment in self._fragments)
+        self.n_rows = 0
+        for fragment in self._fragments:
+            with naming(str(fragment.path)):
+                self.n_rows += int(fragment.count_rows())
         self.n_words = sum(not _is_any(field.type, _SHORT) for field in fields)
 
     def frames(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Frame]:
         """Some columns of all rows, at most ``batch_rows`` rows at a time."""
-        arrow, before = require("pyarrow", "scale"), 0
+        arrow, row = require("pyarrow", "scale"), 0
         names = self.columns if columns is None else columns
         for fragment in self._fragments:
-            path = str(fragment.path)
+            path, line = str(fragment.path), 2
             stored = [name for name in names if name not in self._keys]
             check_columns(fragment.physical_schema, stored, path)
             constants = partition_values(fragment, [key for key in self._keys if key in names])
             with naming(path):
-                for first, batch in self._batches(fragment, stored, batch_rows):
+                for batch in self._batches(fragment, stored, batch_rows):
                     n_rows = batch.num_rows
                     cells = batch.select(stored)
                     for name, value in constants.items():
                         cells = cells.append_column(name, arrow.repeat(value, n_rows))
-                    lines = np.arange(first + 2, first + 2 + n_rows)
-                    yield Frame(cells, os.path.basename(path), lines, before + first)
-            before += _count(fragment)
+                    lines = np.arange(line, line + n_rows)
+                    yield Frame(cells, os.path.basename(path), lines, row)
+                    line, row = line + n_rows, row + n_rows
 
     def _batches(self, fragment: Any, names: list[str], batch_rows: int) -> Iterator[Any]:
         if fragment.format.default_extname == "parquet":
-            yield from batches(fragment.open, names, batch_rows)
-            return
-        first, options = 0, {"batch_readahead": 1, "use_threads": False}
-        for batch in fragment.to_batches(columns=names, batch_size=batch_rows, **options):
-            yield first, batch
-            first += batch.num_rows
-
-
-def _count(fragment: Any) -> int:
-    with naming(str(fragment.path)):
-        return int(fragment.count_rows())
+            return batches(fragment.open, names, batch_rows)
+        options = {"batch_readahead": 1, "use_threads": False}
+        found: Iterator[Any] = fragment.to_batches(columns=names, batch_size=batch_rows, **options)
+        return found

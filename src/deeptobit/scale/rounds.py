@@ -6,7 +6,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.arrays import FloatArray
 from deeptobit.layer import Layer, LayerEvaluation, LayerProblem, features, solve
 from deeptobit.network import LayerInputs, NetworkLayer
 from deeptobit.online import OnlineSettings
@@ -21,19 +21,15 @@ class ShardedProblem(LayerProblem):
 
     Parameters
     ----------
-    total : function
-        Adds up a task's results over all rows.
-    inputs, scaling, censored
-        As in :class:`SumLayer`.
+    sums_at : function
+        The sums over all rows for the ``directions``, ``slopes``, ``intercept`` and ``sigma`` of a
+        :class:`SumLayer`.
     secants : Secants
     features, noise, rank, alpha, …
         As in :class:`LayerProblem`; the features have no matrix.
     """
 
-    total: Callable[[SumLayer], LayerSums]
-    inputs: LayerInputs
-    scaling: features.TargetScaling
-    censored: BoolArray
+    sums_at: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], LayerSums]
     secants: Secants = field(default_factory=Secants)
     last: "list[ShardedEvaluation]" = field(default_factory=list)
 
@@ -43,19 +39,8 @@ class ShardedProblem(LayerProblem):
             return self.last[0]  # a line search evaluates the point it has chosen once more
         layer = self.unpack(point)
         axes, triangle = np.linalg.qr(layer.Z)
-        sums = self.total(
-            SumLayer(
-                inputs=self.inputs,
-                design=self.features.design,
-                scaling=self.scaling,
-                noise=self.noise,
-                censored=self.censored,
-                directions=self.features.coefficients(axes),
-                slopes=layer.U @ triangle.T,
-                intercept=layer.intercept,
-                sigma=np.exp(layer.log_sigma),
-            )
-        )
+        directions, slopes_in = self.features.coefficients(axes), layer.U @ triangle.T
+        sums = self.sums_at(directions, slopes_in, layer.intercept, np.exp(layer.log_sigma))
         sums = LayerSums(*(part / self.total_weight for part in sums))
         by_W = self.features.adjoint(sums.by_coef)
         slopes = Layer(by_W.T @ layer.Z, by_W @ layer.U, sums.by_intercept, sums.by_scale)
@@ -216,6 +201,11 @@ class FitByRounds:
         """The layer's problem in standard units."""
         settings, scale, kinds = self.settings, data.scaling.scale, data.kinds
         sigma = scale if settings.sigma is None else settings.sigma
+        fixed = data.features.design, data.scaling, settings.noise, kinds.one_sided
+
+        def sums_at(*point: FloatArray) -> LayerSums:
+            return self.rows.total(SumLayer(inputs, *fixed, *point))
+
         problem = ShardedProblem(
             features=data.features,
             noise=settings.noise,
@@ -226,10 +216,7 @@ class FitByRounds:
             min_log_sigma=np.full(len(scale), -np.inf),
             fixed_log_sigma=np.log(sigma / scale),
             total_weight=data.moments.weight,
-            total=self.rows.total,
-            inputs=inputs,
-            scaling=data.scaling,
-            censored=kinds.one_sided,
+            sums_at=sums_at,
             secants=secants,
         )
         if settings.sigma is not None:

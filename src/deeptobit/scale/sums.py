@@ -82,10 +82,8 @@ class Moments:
 
     def __add__(self, other: "Moments") -> "Moments":
         """The moments of both."""
-        parts = {
-            field.name: getattr(self, field.name) + getattr(other, field.name)
-            for field in fields(self)
-        }
+        names = [field.name for field in fields(self)]
+        parts = {name: getattr(self, name) + getattr(other, name) for name in names}
         for side in ("at_lower", "at_upper"):
             one, two = getattr(self, side), getattr(other, side)
             parts[side] = np.stack([np.minimum(one[0], two[0]), np.maximum(one[1], two[1])])
@@ -427,12 +425,6 @@ class Standardised:
         moments = self.moments
         mean = moments.x / moments.weight
         variance = np.maximum(np.diagonal(moments.xx) / moments.weight - mean**2, 0.0)
-        return DataSummary(
-            moments.n_rows,
-            moments.weight,
-            moments.known,
-            variance + (self.shift.X + mean) ** 2,
-            np.sqrt(variance),
-            self.kinds.one_sided,
-            self.kinds.two_sided,
-        )
+        squares, scale = variance + (self.shift.X + mean) ** 2, np.sqrt(variance)
+        sides = self.kinds.one_sided, self.kinds.two_sided
+        return DataSummary(moments.n_rows, moments.weight, moments.known, squares, scale, *sides)
