@@ -1,8 +1,5 @@
 """Gaussian noise, that of the Tobit model, and the families that may replace it, by name."""
 
-from functools import cache
-from inspect import signature
-
 import numpy as np
 from scipy.special import ndtr, ndtri
 
@@ -123,6 +120,7 @@ FAMILIES: dict[str, type[StandardNoise]] = {
     "student_t": StudentT,
     "two_piece": TwoPiece,
 }
+_NAMES = [name for name in FAMILIES if name != "two_piece"]  # which needs to know its skew
 
 
 def one_family(noise: str | Noise) -> Noise:
@@ -149,21 +147,11 @@ def resolve_noise(noise: str | Noise) -> Noise:
     >>> resolve_noise("student_t")
     StudentT(df=4)
     """
-    if isinstance(noise, str) and noise in FAMILIES and _has_defaults(FAMILIES[noise]):
+    if isinstance(noise, str) and noise in _NAMES:
         return FAMILIES[noise]()
     if not isinstance(noise, (str, type)) and isinstance(noise, Noise):
         return noise
-    names = [repr(name) for name, family in FAMILIES.items() if _has_defaults(family)]
     raise ValueError(
-        f"noise must be one of {', '.join(names)} or an object with the methods of "
+        f"noise must be one of {', '.join(map(repr, _NAMES))} or an object with the methods of "
         f"deeptobit.likelihood.Noise; got {noise!r}"
     )
-
-
-@cache
-def _has_defaults(cls: type) -> bool:
-    """Whether a class can be made without arguments, so that its name is enough."""
-    named = (
-        par for par in signature(cls).parameters.values() if par.kind == par.POSITIONAL_OR_KEYWORD
-    )
-    return all(par.default is not par.empty for par in named)
