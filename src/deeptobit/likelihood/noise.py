@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS
 
 
 class Derivatives(NamedTuple):
@@ -147,6 +146,7 @@ def over_half_line(log_tail: Callable[[FloatArray], FloatArray], power: int) -> 
 
 # A noise family from six functions; the rest by quadrature until a closed form replaces it.
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _NARROWEST = 1e-150  # its square does not vanish
 
 
@@ -235,10 +235,10 @@ class StandardNoise(Noise):
         E[ℓ'] and its Hessian E[ℓ''] − Cov[ℓ'], over f restricted to the interval.
         """
         half = 0.5 * width_between(a, b)[:, None]
-        z = a[:, None] + half * (LEGENDRE_NODES + 1.0)
+        z = a[:, None] + half * (_NODES + 1.0)
         log_f = self.log_pdf(z)
         top = log_f.max(axis=1, keepdims=True)
-        weight = LEGENDRE_WEIGHTS * np.exp(log_f - top)
+        weight = _WEIGHTS * np.exp(log_f - top)
         relative_mass = weight.sum(axis=1, keepdims=True)
         weight /= relative_mass
 
