@@ -20,9 +20,16 @@ from deeptobit.inspection.covariance import (
 )
 from deeptobit.inspection.heatmaps import PALE, draw_similarity, draw_subspaces
 from deeptobit.inspection.predictions import draw_layers, draw_predictions
-from deeptobit.inspection.stability import Draw, Stability, agreement, align, summarise_draws
 from deeptobit.inspection.style import Axes
-from deeptobit.inspection.subspaces import Subspace, canonical_subspaces
+from deeptobit.inspection.subspaces import (
+    Draw,
+    Stability,
+    Subspace,
+    agreement,
+    align,
+    canonical_subspaces,
+    summarise_draws,
+)
 
 __all__ = [
     "PALE",

@@ -23,6 +23,7 @@ from deeptobit.layer import (
 from deeptobit.targets import CensoredTargets
 
 CovarianceKind = Literal["observed", "robust", "cluster"]
+TrainingRows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes, weights
 _VANISHED = 1e-5  # of the strongest component
 
 
@@ -328,15 +329,11 @@ class FittedLayer(FittedModel):
 
     problem: SubspaceProblem
     layer: Layer
-    rows: tuple[Any, CensoredTargets, FloatArray]
+    rows: TrainingRows
 
     @classmethod
     def at(
-        cls,
-        problem: SubspaceProblem,
-        kinds: CensoringKinds,
-        layer: Layer,
-        rows: tuple[Any, CensoredTargets, FloatArray],
+        cls, problem: SubspaceProblem, kinds: CensoringKinds, layer: Layer, rows: TrainingRows
     ) -> Self:
         """A layer at its optimum; components that have vanished are left out."""
         layer = problem.balance(layer)
@@ -417,10 +414,8 @@ class FittedLayer(FittedModel):
         problem, layer, parts = self.problem, self.layer, []
         for rows, block in problem.features.blocks():
             h, x = block @ layer.Z, block.dense()
-            low, high = (
-                problem.scaling.apply(ends[rows])
-                for ends in (problem.targets.low, problem.targets.high)
-            )
+            known = problem.targets[rows]
+            low, high = (problem.scaling.apply(ends) for ends in (known.low, known.high))
             sigma, latent = np.exp(layer.log_sigma), h @ layer.U.T + layer.intercept
             at = likelihood.evaluate(problem.noise, low, high, latent, sigma)
             weight = problem.weight[rows][:, None]

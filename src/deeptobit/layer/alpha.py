@@ -86,14 +86,8 @@ def choose_alpha(
             evaluation = problem.evaluate(problem.pack(layer))
             freedom = degrees_of_freedom(evaluation)
             found = _Best(corrected_akaike(evaluation, freedom), at, evaluation)
-            tried.append(
-                {
-                    "alpha": alpha,
-                    "rank": problem.rank,
-                    "criterion": found.criterion,
-                    "degrees_of_freedom": float(freedom.sum()),
-                }
-            )
+            tried.append({"alpha": alpha, "rank": problem.rank, "criterion": found.criterion})
+            tried[-1]["degrees_of_freedom"] = float(freedom.sum())
             if best is not None and not found.criterion < best.criterion - _GAIN:
                 break
             best = found

@@ -73,7 +73,8 @@ class OlsenProblem:
         for rows, block in self.features.blocks():
             latent = block @ slopes
             latent += offset
-            low, high = (ends[rows][:, tasks] for ends in self._ends)
+            both = self.targets.low, self.targets.high
+            low, high = (self.scaling.apply(ends[rows][:, tasks], tasks) for ends in both)
             at = likelihood.evaluate(self.noise, low, high, latent, sigma)
             weight = self.weight[rows]
             share = weight[:, None]
@@ -116,11 +117,6 @@ class OlsenProblem:
     def known_share(self) -> FloatArray:
         """Total weight of the entries that are not missing, (T,)."""
         return np.asarray(self.weight @ ~self.targets.missing)
-
-    @cached_property
-    def _ends(self) -> tuple[FloatArray, FloatArray]:
-        """Ends of the intervals in standard units."""
-        return self.scaling.apply(self.targets.low), self.scaling.apply(self.targets.high)
 
     def _free(self, theta: FloatArray, by_tau: FloatArray, tasks: Tasks) -> FloatArray:
         """1 where a parameter may move, 0 where it is fixed or at its cap."""
@@ -255,7 +251,7 @@ def fit_tobit(
         watch(f"{next(steps)} Newton steps, {done}")
 
     result = solve_newton(problem, start, tol=tolerance, max_iter=max_iter, watch=tell)
-    return replace(problem), result, kinds  # without the ends in standard units
+    return problem, result, kinds
 
 
 def least_squares_start(problem: OlsenProblem) -> FloatArray:
