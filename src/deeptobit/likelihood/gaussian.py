@@ -80,7 +80,6 @@ class Gaussian(SymmetricNoise):
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """φ(z) − z(1 − Φ(z)); in the tail, (1 − Φ(z)) times the excess of the Mills ratio."""
-        z = np.asarray(z, dtype=np.float64)
         return normal.piecewise(
             z,
             z >= 0.0,
@@ -90,7 +89,6 @@ class Gaussian(SymmetricNoise):
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """(1 + z²)(1 − Φ(z)) − zφ(z)."""
-        z = np.asarray(z, dtype=np.float64)
         up = np.maximum(z, 0.0)
         # (1 + z²) − zλ(−z) = 1 − z·excess in the tail
         tail = ndtr(-up) * (1.0 - up * normal.mills_excess(-up))

@@ -37,7 +37,7 @@ def piecewise(z: FloatArray, chosen: BoolArray, yes: Formula, no: Formula) -> Fl
     array([16.,  2.])
     """
     count = np.count_nonzero(chosen)
-    if count in (0, chosen.size):
+    if count in (0, np.size(chosen)):
         return np.asarray(yes(z) if count else no(z))
     z, result = z.ravel(), np.empty(z.shape)
     for where, formula in ((chosen, yes), (~chosen, no)):

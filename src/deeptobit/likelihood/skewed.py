@@ -80,7 +80,6 @@ class TwoPiece(StandardNoise):
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Quantile of the piece that holds it."""
-        q = np.asarray(q, dtype=np.float64)
         down = self.base.ppf(np.minimum(0.5 * q / self._lower_share, 0.5))
         up = -self.base.ppf(np.minimum(0.5 * (1.0 - q) / self._upper_share, 0.5))
         lower = q < self._lower_share
