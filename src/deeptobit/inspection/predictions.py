@@ -66,10 +66,8 @@ def draw_predictions(
     ax.set_xlabel(_X_LABEL, labelpad=18)
     ax.set_ylabel(_Y_LABEL, labelpad=26)
     # One legend above the panels, with every kind of entry that occurs in any.
-    found: dict[str, Any] = {}
-    for panel in panels:
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+    marks = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in panels)
+    found = {label: handle for of_panel in marks for handle, label in of_panel}
     place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.03), "ncols": n_columns + 1}
     font: Any = {"fontsize": SMALL + 1, "frameon": False, "markerscale": 1.6}
     ax.legend(list(found.values()), list(found), **place, **font)

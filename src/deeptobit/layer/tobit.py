@@ -192,18 +192,15 @@ class CensoringKinds:
     @classmethod
     def of(cls, problem: OlsenProblem) -> Self:
         """Classify the tasks of a problem; rows of weight 0 do not count."""
-        present = problem.weight > 0.0
-        targets = problem.targets
-        left = targets.at_lower[present].any(axis=0)
-        right = targets.at_upper[present].any(axis=0)
-        open_ended = targets.at_lower | targets.at_upper | targets.missing
-        nothing_known = np.asarray(open_ended[present].all(axis=0))
-        two_sided = nothing_known & left & right
-        sides = (targets.at_lower, targets.high), (targets.at_upper, targets.low)
+        targets = problem.targets[problem.weight > 0.0]
+        left, right = targets.at_lower, targets.at_upper
+        nothing_known = np.asarray((left | right | targets.missing).all(axis=0))
+        both_sides = left.any(axis=0) & right.any(axis=0)
+        two_sided = nothing_known & both_sides
         for task in np.flatnonzero(two_sided).tolist():
-            thresholds = (end[present & at[:, task], task] for at, end in sides)
+            thresholds = targets.high[left[:, task], task], targets.low[right[:, task], task]
             two_sided[task] = all(np.ptp(values) == 0.0 for values in thresholds)
-        return cls(nothing_known & ~(left & right), two_sided)
+        return cls(nothing_known & ~both_sides, two_sided)
 
 
 def fit_tobit(
