@@ -79,21 +79,12 @@ class Gaussian(SymmetricNoise):
         return 1.0
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
-        """φ(z) − z(1 − Φ(z)); in the tail, (1 − Φ(z)) times the excess of the Mills ratio."""
-        return normal.piecewise(
-            z,
-            z >= 0.0,
-            lambda z: ndtr(-z) * normal.mills_excess(-z),
-            lambda z: np.exp(normal.normal_log_pdf(z)) - z * ndtr(-z),
-        )
+        """φ(z) − z(1 − Φ(z)), which is 1 − Φ(z) times the excess of the Mills ratio."""
+        return np.asarray(ndtr(-z) * normal.mills_excess(-z))
 
     def upper_square(self, z: FloatArray) -> FloatArray:
-        """(1 + z²)(1 − Φ(z)) − zφ(z)."""
-        up = np.maximum(z, 0.0)
-        # (1 + z²) − zλ(−z) = 1 − z·excess in the tail
-        tail = ndtr(-up) * (1.0 - up * normal.mills_excess(-up))
-        body = (1.0 + z * z) * ndtr(-z) - z * np.exp(normal.normal_log_pdf(z))
-        return np.where(z > 0.0, tail, body)
+        """(1 + z²)(1 − Φ(z)) − zφ(z), likewise."""
+        return np.asarray(ndtr(-z) * (1.0 - z * normal.mills_excess(-z)))
 
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """zΦ(z)² + 2φ(z)Φ(z) − Φ(√2 z)/√π, an antiderivative of Φ²."""
