@@ -72,8 +72,6 @@ def draw_calibration(
     _draw_reliability(reliability, counts, found, n_bins, min_count)
     values = transform(targets, predictive, step, random_state)
     _draw_histogram(histogram, values[~np.isnan(values)], n_bars or n_bins)
-    for panel in (counts, reliability, histogram):
-        style.open_frame(panel)
     return ax
 
 
@@ -254,6 +252,4 @@ def draw_diagnostics(
     quantiles.plot(normal, normal, color=GREY, linewidth=0.8)
     quantiles.plot(normal, np.sort(y), ".", color=BLUE, markersize=3)
     quantiles.set(xlabel="normal quantile", ylabel="residual")
-    for panel in (over, quantiles):
-        style.open_frame(panel)
     return ax

@@ -52,6 +52,7 @@ def draw_predictions(
     if len(targets.names) == 1:
         ax = style.axes_or_new(ax, 5.0, 4.6)
         _draw_panel(ax, targets, 0, [predicted, low, high], coverage)
+        style.open_frame(ax)
         ax.set(title=targets.names[0], xlabel=_X_LABEL, ylabel=_Y_LABEL)
         place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
         ax.legend(fontsize=SMALL, frameon=False, ncols=4, **place)
@@ -88,7 +89,6 @@ def _draw_panel(
     for bound in _bounds(rows, task):
         ax.axhline(bound, color=VERMILION, linewidth=0.8, linestyle=(0, (4, 3)))
     _outcomes(ax, rows, task, predicted)
-    style.open_frame(ax)
 
 
 def _intervals(
