@@ -1,8 +1,6 @@
 """Optional packages: imported on use, with an error that names the extra if they are missing."""
 
-import json
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +19,7 @@ def require(module: str, extra: str) -> ModuleType:
     Traceback (most recent call last):
         ...
     deeptobit.exceptions.MissingExtraError: no_such_package is not installed; it comes with \
-the extra 'brain': pip install '...[brain]'
+the extra 'brain': pip install 'deeptobit[brain]'
     """
     try:
         return import_module(module)
@@ -44,20 +42,8 @@ def require_folder(package: str, extra: str) -> Path:
 
 
 def _missing(package: str, extra: str) -> MissingExtraError:
+    """The error; pip adds an extra to the deeptobit that is installed, wherever that came from."""
     return MissingExtraError(
         f"{package} is not installed; it comes with the extra '{extra}': "
-        f"pip install '{installable(extra)}'"
+        f"pip install 'deeptobit[{extra}]'"
     )
-
-
-def installable(extra: str) -> str:
-    """What pip installs an extra by: the index, the folder or the address deeptobit came from."""
-    try:
-        origin = json.loads(distribution("deeptobit").read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
-        origin = {}
-    url = str(origin.get("url", ""))
-    if url.startswith("file:") and "dir_info" in origin:
-        folder = url.removeprefix("file://").replace("%20", " ")
-        return f"{folder}[{extra}]"
-    return f"deeptobit[{extra}]" + (f" @ {url}" if url else "")

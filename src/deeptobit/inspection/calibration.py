@@ -70,10 +70,8 @@ def draw_calibration(
     counts, reliability, histogram = style.divide(ax, _PLACES)
     found = bound_calibrations(targets, predictive, n_bins)
     _draw_reliability(reliability, counts, found, n_bins, min_count)
-    values = pit_values(targets, predictive, step, random_state)
-    _draw_histogram(histogram, values, n_bars or n_bins)
-    for panel in (counts, reliability, histogram):
-        style.open_frame(panel)
+    values = transform(targets, predictive, step, random_state)
+    _draw_histogram(histogram, values[~np.isnan(values)], n_bars or n_bins)
     return ax
 
 
@@ -162,13 +160,8 @@ def at_bound(targets: CensoredTargets, censored: BoolArray, bounds: FloatArray) 
     return np.where(known, censored.astype(np.float64), np.nan)
 
 
-def pit_values(
-    targets: CensoredTargets,
-    predictive: Predictive,
-    step: ArrayLike | None = None,
-    random_state: int = 0,
-) -> FloatArray:
-    """Probability integral transform of the known outcomes, as it is drawn.
+def pit_values(targets: CensoredTargets, predictive: Predictive) -> FloatArray:
+    """Probability integral transform of the known outcomes, as it is drawn by default.
 
     Examples
     --------
@@ -177,7 +170,7 @@ def pit_values(
     >>> pit_values(targets, Predictive(Gaussian(), np.zeros((3, 1)), np.ones(1))).round(2)
     array([0.5 , 0.84])
     """
-    values = transform(targets, predictive, step, random_state)
+    values = transform(targets, predictive, None, 0)
     return np.asarray(values[~np.isnan(values)])
 
 
@@ -259,6 +252,4 @@ def draw_diagnostics(
     quantiles.plot(normal, normal, color=GREY, linewidth=0.8)
     quantiles.plot(normal, np.sort(y), ".", color=BLUE, markersize=3)
     quantiles.set(xlabel="normal quantile", ylabel="residual")
-    for panel in (over, quantiles):
-        style.open_frame(panel)
     return ax

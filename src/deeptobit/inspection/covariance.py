@@ -23,6 +23,7 @@ from deeptobit.layer import (
 from deeptobit.targets import CensoredTargets
 
 CovarianceKind = Literal["observed", "robust", "cluster"]
+TrainingRows = tuple[Any, CensoredTargets, FloatArray]  # features, outcomes, weights
 _VANISHED = 1e-5  # of the strongest component
 
 
@@ -77,11 +78,39 @@ class FittedModel(ABC):
     total_weight: float
     kinds: CensoringKinds
 
-    @abstractmethod
     def covariance(
         self, task: int, kind: CovarianceKind = "observed", groups: ArrayLike | None = None
     ) -> FloatArray:
-        """Covariance of (β, intercept, log σ) of one task, (D + 2, D + 2); NaN if undetermined."""
+        r"""Covariance of (β, intercept, log σ) of one task, (D + 2, D + 2); NaN if undetermined.
+
+        ``"observed"`` inverts the observed information A. ``"robust"`` is the sandwich
+        :math:`A^{-1}\sum_i s_i s_i^\top A^{-1}` of row scores, ``"cluster"`` the same with scores
+        summed within groups first: they hold where outcomes of one row, or of one group, are
+        correlated beyond what the features explain. All are for large samples; see
+        :meth:`reference`.
+        """
+        jacobian = self._jacobian(task)
+        inverse = None if self.kinds.one_sided[task] else self._inverse_information(task)
+        if inverse is None:
+            return np.full((len(jacobian), len(jacobian)), np.nan)
+        if kind == "observed":
+            return np.asarray(jacobian @ inverse @ jacobian.T / self.total_weight)
+        scores = self._row_scores(task)
+        totals = scores if kind == "robust" else _sum_by_group(scores, groups)
+        influence = jacobian @ inverse @ totals.T
+        return np.asarray(influence @ influence.T)
+
+    @abstractmethod
+    def _jacobian(self, task: int) -> FloatArray:
+        """Derivative of (β, intercept, log σ) by the parameters of the model, (D + 2, P)."""
+
+    @abstractmethod
+    def _inverse_information(self, task: int) -> FloatArray | None:
+        """Inverse Hessian by the parameters, (P, P), 0 where they are fixed; None if undefined."""
+
+    @abstractmethod
+    def _row_scores(self, task: int) -> FloatArray:
+        """Gradient of every row's likelihood by the parameters, for weights of sum 1, (N, P)."""
 
     @abstractmethod
     def _n_coefficients(self, task: int) -> float:
@@ -202,33 +231,6 @@ class FittedTobit(FittedModel):
         problem, result, kinds = found
         return FittedTobit(problem, total, kinds, result.point, result.value)
 
-    def covariance(
-        self, task: int, kind: CovarianceKind = "observed", groups: ArrayLike | None = None
-    ) -> FloatArray:
-        r"""Covariance of (β, intercept, log σ) of one task, (D + 2, D + 2).
-
-        ``"observed"`` inverts the observed information. ``"robust"`` is the sandwich
-        :math:`A^{-1}\sum_i s_i s_i^\top A^{-1}` of row scores, ``"cluster"`` the same with scores
-        summed within groups first. All are for large samples; see :meth:`reference`.
-        """
-        jacobian = self._jacobian(task)
-        unknown = np.full((len(jacobian), len(jacobian)), np.nan)
-        if self.kinds.one_sided[task]:
-            return unknown
-        information, scores = self._information_and_scores(task)
-        free = self._free(task)
-        try:
-            factor = cho_factor(information[np.ix_(free, free)])
-        except np.linalg.LinAlgError:
-            return unknown
-        if kind == "observed":
-            inner = cho_solve(factor, np.eye(int(free.sum()))) / self.total_weight
-        else:
-            totals = scores if kind == "robust" else _sum_by_group(scores, groups)
-            influence = cho_solve(factor, totals[:, free].T)
-            inner = influence @ influence.T
-        return np.asarray(jacobian[:, free] @ inner @ jacobian[:, free].T)
-
     def likelihood_ratio_tail(self, task: int, statistic: float, q: int) -> float:
         r"""Tail probability of a likelihood ratio statistic L with q degrees of freedom.
 
@@ -255,19 +257,20 @@ class FittedTobit(FittedModel):
     def _sigma(self, task: int) -> float:
         return float(self.problem.scaling.scale[task] / self.point[-1, task])
 
-    def _free(self, task: int) -> BoolArray:
-        """Parameters (δ, ε, τ) that were estimated; not a σ that is given or at its floor."""
+    def _jacobian(self, task: int) -> FloatArray:
+        jacobian = self._to_user(self._sigma(task))
+        jacobian[-1, -1] = -1.0  # τ is the change of log θ = −log σ
+        return jacobian
+
+    def _inverse_information(self, task: int) -> FloatArray | None:
         free = np.ones(len(self.point), dtype=np.bool_)
         free[-2] = self.problem.fit_intercept
-        below_cap = self.point[-1, task] < self.problem.max_theta
-        free[-1] = self.problem.free_sigma[task] and below_cap
-        return free
+        free[-1] = self.problem.free_sigma[task]
+        free[-1] &= self.point[-1, task] < self.problem.max_theta
+        return _inverse(self._information(task), free)
 
-    def _jacobian(self, task: int) -> FloatArray:
-        """Derivative of (β, intercept, log σ) by (δ, ε, τ), (D + 2, r + 2)."""
-        jacobian = self._to_user(self._sigma(task))
-        jacobian[-1, -1] = -1.0
-        return jacobian
+    def _row_scores(self, task: int) -> FloatArray:
+        return self._information_and_scores(task)[1]
 
     def _information(self, task: int) -> FloatArray:
         """The Hessian of :meth:`_information_and_scores`, computed once."""
@@ -300,7 +303,6 @@ class FittedTobit(FittedModel):
             scores[rows, :-1] = x * (weight * sigma * at.latent)[:, None]
             scores[rows, -1] = -weight * at.log_sigma
         hessian[-1, :-1] = hessian[:-1, -1]
-        self._known[task] = hessian
         return hessian, scores
 
 
@@ -327,15 +329,11 @@ class FittedLayer(FittedModel):
 
     problem: SubspaceProblem
     layer: Layer
-    rows: tuple[Any, CensoredTargets, FloatArray]
+    rows: TrainingRows
 
     @classmethod
     def at(
-        cls,
-        problem: SubspaceProblem,
-        kinds: CensoringKinds,
-        layer: Layer,
-        rows: tuple[Any, CensoredTargets, FloatArray],
+        cls, problem: SubspaceProblem, kinds: CensoringKinds, layer: Layer, rows: TrainingRows
     ) -> Self:
         """A layer at its optimum; components that have vanished are left out."""
         layer = problem.balance(layer)
@@ -345,24 +343,6 @@ class FittedLayer(FittedModel):
         problem = replace(problem, rank=int(used.sum()))
         return cls(problem, problem.total_weight, kinds, layer, rows)
 
-    def covariance(
-        self, task: int, kind: CovarianceKind = "observed", groups: ArrayLike | None = None
-    ) -> FloatArray:
-        """Covariance of (β, intercept, log σ) of one task, (D + 2, D + 2); NaN if undetermined.
-
-        ``"robust"`` and ``"cluster"`` hold where outcomes of one row, or of one group, are
-        correlated beyond what the features explain; ``"observed"`` takes them as independent.
-        """
-        to_user = self._to_user(self.problem.scaling.scale[task])
-        if self.kinds.one_sided[task] or self._inverse is None:
-            return np.full((len(to_user), len(to_user)), np.nan)
-        jacobian = to_user @ self._jacobian(task)
-        if kind == "observed":
-            return np.asarray(jacobian @ self._inverse @ jacobian.T / self.total_weight)
-        totals = self._scores if kind == "robust" else _sum_by_group(self._scores, groups)
-        influence = jacobian @ self._inverse @ totals.T
-        return np.asarray(influence @ influence.T)
-
     @cached_property
     def _evaluation(self) -> SubspaceEvaluation:
         return self.problem.evaluate(self.problem.pack(self.layer))
@@ -371,18 +351,14 @@ class FittedLayer(FittedModel):
     def _inverse(self) -> FloatArray | None:
         """Inverse Hessian on the tangent space, (P, P); None if it is not positive definite."""
         at = self._evaluation
-        free = at.free[:, 0] > 0.0
-        units = np.eye(len(free))[:, free]
-        hessian = np.column_stack([at.hessian_product(unit[:, None])[:, 0] for unit in units.T])
-        along = np.linalg.qr(self._idle_directions()[free])[0]
-        across = np.eye(len(along)) - along @ along.T
-        inner = across @ hessian[free] @ across
-        inner = 0.5 * (inner + inner.T) + along @ along.T
-        try:
-            solved = cho_solve(cho_factor(inner), np.eye(len(inner))) - along @ along.T
-        except np.linalg.LinAlgError:
-            return None
-        return np.asarray(units @ solved @ units.T)
+        units = np.eye(len(at.free))[:, :, None]
+        hessian = np.column_stack([at.hessian_product(unit) for unit in units])
+        along = np.linalg.qr(self._idle_directions() * at.free)[0]
+        idle = along @ along.T
+        across = np.eye(len(along)) - idle
+        inner = across @ hessian @ across
+        inverse = _inverse(0.5 * (inner + inner.T) + idle, at.free[:, 0] > 0.0)
+        return None if inverse is None else inverse - idle
 
     def _idle_directions(self) -> FloatArray:
         """Changes of (U, Z, b, log σ) that leave UV as it is, (P, R²)."""
@@ -394,6 +370,15 @@ class FittedLayer(FittedModel):
         return np.array(idle).reshape(rank * rank, self.problem.pack(self.layer).size).T
 
     def _jacobian(self, task: int) -> FloatArray:
+        return self._to_user(self.problem.scaling.scale[task]) @ self._by_parameters(task)
+
+    def _inverse_information(self, task: int) -> FloatArray | None:
+        return self._inverse
+
+    def _row_scores(self, task: int) -> FloatArray:
+        return self._scores
+
+    def _by_parameters(self, task: int) -> FloatArray:
         """Derivative of a task's (coefficients of Z's basis, b, log σ) by all, (r + 2, P)."""
         U, Z = self.layer.U, self.layer.Z
         r, rank = Z.shape
@@ -408,7 +393,7 @@ class FittedLayer(FittedModel):
         """Trace of the likelihood's information on the scores times their covariance."""
         if self._inverse is None:
             return float(self.problem.features.rank + 1)
-        jacobian = self._jacobian(task)[:-1]
+        jacobian = self._by_parameters(task)[:-1]
         covariance, total = jacobian @ self._inverse @ jacobian.T, 0.0
         for rows, block in self.problem.features.blocks():
             x = np.column_stack([block.dense(), np.ones(rows.stop - rows.start)])
@@ -429,10 +414,8 @@ class FittedLayer(FittedModel):
         problem, layer, parts = self.problem, self.layer, []
         for rows, block in problem.features.blocks():
             h, x = block @ layer.Z, block.dense()
-            low, high = (
-                problem.scaling.apply(ends[rows])
-                for ends in (problem.targets.low, problem.targets.high)
-            )
+            known = problem.targets[rows]
+            low, high = (problem.scaling.apply(ends) for ends in (known.low, known.high))
             sigma, latent = np.exp(layer.log_sigma), h @ layer.U.T + layer.intercept
             at = likelihood.evaluate(problem.noise, low, high, latent, sigma)
             weight = problem.weight[rows][:, None]
@@ -464,6 +447,16 @@ class FittedLayer(FittedModel):
             return 0.0, 1.0
         draws = [np.linalg.norm(random.normal(size=shape), 2) ** 2 for _ in range(n_draws)]
         return statistic, (1.0 + float(np.sum(np.array(draws) >= statistic))) / (n_draws + 1.0)
+
+
+def _inverse(matrix: FloatArray, free: BoolArray) -> FloatArray | None:
+    """Inverse by the free parameters, 0 by others; None if it is not positive definite."""
+    inverse, some = np.zeros_like(matrix), np.ix_(free, free)
+    try:
+        inverse[some] = cho_solve(cho_factor(matrix[some]), np.eye(int(free.sum())))
+    except np.linalg.LinAlgError:
+        return None
+    return inverse
 
 
 def _sum_by_group(scores: FloatArray, groups: ArrayLike | None) -> FloatArray:

@@ -1,5 +1,7 @@
 """Heat maps: the components of shared directions, and similarities between targets."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +22,11 @@ PALE = 0.25  # opacity of what is not stable
 
 
 def draw_subspaces(
-    features: "pd.DataFrame",
-    targets: "pd.DataFrame",
+    features: pd.DataFrame,
+    targets: pd.DataFrame,
     *,
     n_features: int = 25,
-    stable: "pd.DataFrame | None" = None,
+    stable: pd.DataFrame | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     r"""Two heat maps: the loadings of components on features, and on targets.
@@ -77,7 +79,7 @@ def draw_subspaces(
     return ax
 
 
-def scaled(loadings: "pd.DataFrame") -> "pd.DataFrame":
+def scaled(loadings: pd.DataFrame) -> pd.DataFrame:
     """Columns divided by their largest absolute value; columns of zeros stay.
 
     Examples
@@ -91,7 +93,7 @@ def scaled(loadings: "pd.DataFrame") -> "pd.DataFrame":
     return loadings / largest.where(largest > 0.0, 1.0)
 
 
-def draw_similarity(cosines: "pd.DataFrame", *, ax: Axes | None = None) -> Axes:
+def draw_similarity(cosines: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Heat map of the cosines between tasks, ordered by average linkage.
 
     Parameters
@@ -148,7 +150,7 @@ def similar_order(cosines: FloatArray) -> list[int]:
     return [int(task) for task in leaves_list(tree)]
 
 
-def heat_map(ax: Axes, table: "pd.DataFrame", stable: BoolArray | None = None) -> Any:
+def heat_map(ax: Axes, table: pd.DataFrame, stable: BoolArray | None = None) -> Any:
     """Draw a table of values between −1 and 1, the first row on top, names at the left."""
     shades: dict[str, Any] = {"cmap": DIVERGING, "vmin": -1.0, "vmax": 1.0}
     opacity = None if stable is None else np.where(stable, 1.0, PALE)

@@ -52,6 +52,7 @@ def draw_predictions(
     if len(targets.names) == 1:
         ax = style.axes_or_new(ax, 5.0, 4.6)
         _draw_panel(ax, targets, 0, [predicted, low, high], coverage)
+        style.open_frame(ax)
         ax.set(title=targets.names[0], xlabel=_X_LABEL, ylabel=_Y_LABEL)
         place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
         ax.legend(fontsize=SMALL, frameon=False, ncols=4, **place)
@@ -66,10 +67,8 @@ def draw_predictions(
     ax.set_xlabel(_X_LABEL, labelpad=18)
     ax.set_ylabel(_Y_LABEL, labelpad=26)
     # One legend above the panels, with every kind of entry that occurs in any.
-    found: dict[str, Any] = {}
-    for panel in panels:
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+    marks = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in panels)
+    found = {label: handle for of_panel in marks for handle, label in of_panel}
     place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.03), "ncols": n_columns + 1}
     font: Any = {"fontsize": SMALL + 1, "frameon": False, "markerscale": 1.6}
     ax.legend(list(found.values()), list(found), **place, **font)
@@ -90,7 +89,6 @@ def _draw_panel(
     for bound in _bounds(rows, task):
         ax.axhline(bound, color=VERMILION, linewidth=0.8, linestyle=(0, (4, 3)))
     _outcomes(ax, rows, task, predicted)
-    style.open_frame(ax)
 
 
 def _intervals(

@@ -38,7 +38,10 @@ def divide(ax: Axes, places: list[tuple[float, float, float, float]]) -> list[Ax
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     ax.patch.set_visible(False)
-    return [ax.inset_axes(place) for place in places]
+    panels = [ax.inset_axes(place) for place in places]
+    for panel in panels:
+        open_frame(panel)
+    return panels
 
 
 def grid_places(n_panels: int, gap: float = 0.2) -> list[tuple[float, float, float, float]]:

@@ -1,15 +1,21 @@
-"""The directions that outcomes share, in a form that does not depend on how U and V are rotated."""
+"""The directions that outcomes share, and which parts of them would be there in the next sample."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.stats import t
 
-from deeptobit.arrays import FloatArray
+from deeptobit.arrays import BoolArray, FloatArray
+from deeptobit.metrics import principal_angles
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# The directions, in a form that does not depend on how U and V are rotated.
 
 _SHOWN = 4  # loadings of each kind in a repr
 
@@ -45,7 +51,7 @@ class Subspace:
         targets = _largest(self.targets, self.target_loadings)
         return f"Subspace {self.number} ({self.share:.0%}): {features} -> {targets}"
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """All loadings, one row per (side, name), side being "feature" or "target"."""
         import pandas as pd
 
@@ -90,3 +96,243 @@ def _largest(names: tuple[str, ...], loadings: FloatArray) -> str:
     order = order[np.abs(loadings[order]) > 0.01 * np.abs(loadings).max()]
     shown = ", ".join(f"{names[k]} {loadings[k]:+.2f}" for k in order[:_SHOWN])
     return shown + (", …" if len(order) > _SHOWN else "")
+
+
+# Stability. The components of effects E (T, D) are those of `canonical_subspaces`: by singular
+# values, strongest first, the largest loading positive, whatever the rotation of U and V. In a draw
+# E* of what E may be in truth, component r is the one whose direction of the targets is closest to
+# that of E, with its sign, and its loadings are σ*_s v*_s, in the units of σ_r v_r.
+
+SEPARATED = 0.8  # median cosine between a component and its draws, of the targets' directions
+_COPIES = (1, 2, 4)  # times the people
+_DF = 5.0  # of estimates from halves; see decisions.md
+
+
+class Draw(NamedTuple):
+    """Components of a draw that belong to those of E.
+
+    Parameters
+    ----------
+    loadings : array of shape (R, D)
+    cosines : array of shape (R,)
+        Between the directions of the targets.
+    """
+
+    loadings: FloatArray
+    cosines: FloatArray
+
+
+def align(effects: FloatArray, draw: FloatArray, n_components: int) -> Draw:
+    """Match the components of a draw with those of ``effects``, both (T, D).
+
+    Each is matched on its own, among twice as many components of the draw.
+
+    Examples
+    --------
+    >>> effects = np.diag([3.0, 2.0])
+    >>> align(effects, np.diag([1.0, 2.0]), 2).loadings + 0.0
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    left, right = (np.linalg.svd(each, full_matrices=False) for each in (effects, draw))
+    cosines = left.U[:, :n_components].T @ right.U[:, : 2 * n_components]
+    nearest = np.abs(cosines).argmax(axis=1)
+    found = cosines[np.arange(len(nearest)), nearest]
+    # The sign of E's component is the one that is shown: its largest loading is positive.
+    shown = left.Vh[:n_components]
+    sign = np.sign(shown[np.arange(len(shown)), np.abs(shown).argmax(axis=1)])
+    matched = np.where(found < 0.0, -sign, sign) * right.S[nearest]
+    return Draw(matched[:, None] * right.Vh[nearest], np.abs(found))
+
+
+def agreement(
+    first: FloatArray, second: FloatArray, X: FloatArray, n_components: int
+) -> FloatArray:
+    """Smallest cosine of the principal angles between the leading 1, 2, … directions, (R,).
+
+    Directions are compared by the scores that they give to the rows X (n, D), in standard units:
+    where features are nearly copies of each other, loadings may be far apart that are the same
+    direction.
+
+    Examples
+    --------
+    >>> agreement(np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]]), np.eye(2), 1).round(3)
+    array([0.707])
+    """
+    spaces = [
+        X @ np.linalg.svd(each, full_matrices=False).Vh[:n_components].T for each in (first, second)
+    ]
+    cosines = []
+    for count in range(1, spaces[0].shape[1] + 1):
+        angles = principal_angles(*(space[:, :count] for space in spaces))
+        cosines.append(float(np.cos(angles[-1])) if len(angles) == count else 0.0)
+    return np.array(cosines)
+
+
+def with_more_people(cosines: FloatArray, sizes: FloatArray, n_people: float) -> FloatArray:
+    r"""The agreement of two samples of a size, from that of smaller ones.
+
+    Directions of two samples that err independently by a share ε/n of their squared length have
+    cosine :math:`1/(1 + ε/n)`; ε is estimated from the cosines found.
+
+    Parameters
+    ----------
+    cosines : array of shape (k, R)
+        Mean agreement of two samples of each size.
+    sizes : array of shape (k,)
+    n_people : float
+
+    Examples
+    --------
+    >>> with_more_people(np.array([[0.5], [1 / 3]]), np.array([100.0, 50.0]), 400.0)
+    array([0.8])
+    """
+    error = np.mean(sizes[:, None] * (1.0 / np.maximum(cosines, 1e-3) - 1.0), axis=0)
+    return np.asarray(1.0 / (1.0 + error / n_people))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability:
+    """How components would come out in other samples.
+
+    Parameters
+    ----------
+    components : DataFrame, one row per component
+        ``share`` of the squared effects; the ``cosine`` with it that half of the draws, and of the
+        next samples, are expected to reach, and whether it is ``separated`` from the others (a
+        cosine of at least 0.8); ``n_stable`` features;
+        ``agreement`` of the subspace up to this component between two halves of the people (the
+        cosine of the largest principal angle), the ``chance`` agreement (95 % of those of
+        shuffled outcomes are below), and what is to be expected of two samples as large as this one
+        (``agreement_x1``), twice and four times as large.
+    loadings : DataFrame, one row per (component, feature)
+        ``loading`` on the scale of :class:`Subspace`, ``low`` and ``high`` ends of its band,
+        ``sign_probability`` that the next sample gives it this sign, and whether it is ``stable``.
+    confidence : float
+        Of the bands.
+    probability : float
+        The share of the signs of stable features that is to hold in the next sample.
+    """
+
+    components: pd.DataFrame
+    loadings: pd.DataFrame
+    confidence: float
+    probability: float
+
+    def __repr__(self) -> str:
+        """What is stable, in words."""
+        return self.sentence()
+
+    def sentence(self) -> str:
+        """One sentence: how many features are stable, or that nothing is."""
+        n_stable = self.components["n_stable"]
+        if not n_stable.any():
+            first = self.components.iloc[0]
+            outlook = (
+                "with four times the people the first direction of two samples would agree by "
+                f"{first['agreement_x4']:.2f}"
+                if first["agreement"] > first["chance"]
+                else "the first directions of two halves of the people agree no better than those "
+                "of shuffled outcomes"
+            )
+            return (
+                "Nothing is stable: no loading of any component is sure to keep its sign in "
+                f"another sample of this size (asked at {self.probability:.0%}); {outlook}."
+            )
+        some = n_stable[n_stable > 0]
+        parts = [f"{count} in component {number}" for number, count in some.items()]
+        n_features = len(self.loadings) // len(n_stable)
+        return (
+            f"Of {n_features} features, stable ones ({self.probability:.0%} of their signs are "
+            f"expected to hold in the next sample): {', '.join(parts)}."
+        )
+
+    def stable(self) -> pd.DataFrame:
+        """The mask, one row per feature and one column per component."""
+        mask: pd.DataFrame = self.loadings["stable"].unstack("component")
+        return mask.reindex(self.loadings.index.unique("feature"))
+
+
+def summarise_draws(
+    subspaces: Sequence[Subspace],
+    draws: Sequence[Draw],
+    halves: Sequence[Draw],
+    agreements: dict[float, FloatArray],
+    chance: FloatArray,
+    *,
+    n_people: float,
+    confidence: float,
+    probability: float,
+) -> Stability:
+    r"""Bands, stable features and agreements.
+
+    The band of a loading holds ``confidence`` of its draws.
+
+    An estimate from half of the people differs from that of all of them by half of the variance
+    with which that of the next sample does. A loading whose estimates from halves have mean m and
+    standard deviation s is therefore taken to keep its sign with the probability
+    :math:`F(m/(\sqrt2 s))`, F being a t distribution. The *stable* features of a separated
+    component are the largest set whose mean probability is the one that is asked for.
+
+    Parameters
+    ----------
+    subspaces : sequence of R Subspace
+    draws, halves : sequences of Draw
+        Of the truth, and the estimates from halves of the people.
+    agreements : dict
+        By the number of people, the mean agreement of two samples of that size, (R,).
+    chance : array of shape (R,)
+    n_people : float
+    confidence, probability : float
+
+    Examples
+    --------
+    >>> from deeptobit.inspection import canonical_subspaces
+    >>> effects = np.array([[3.0, 0.1]])
+    >>> draws = [align(effects, effects + by, 1) for by in (-0.3, -0.1, 0.1, 0.3)]
+    >>> found = summarise_draws(canonical_subspaces(effects, ("age", "sex"), ("MMSE",)), draws,
+    ...     draws, {50.0: np.ones(1)}, np.zeros(1), n_people=100, confidence=0.9, probability=0.95)
+    >>> found.stable()[1].tolist()
+    [True, False]
+    """
+    import pandas as pd
+
+    loadings = np.array([draw.loadings for draw in draws])
+    of_halves = np.array([half.loadings for half in halves])
+    median = [np.median([one.cosines for one in some], axis=0) for some in (draws, halves)]
+    apart = 1.0 - np.square(median)
+    cosine = np.sqrt(1.0 - np.maximum(apart[0], np.minimum(2.0 * apart[1], 1.0)))
+    separated = cosine >= SEPARATED
+    ends = np.quantile(loadings, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0)
+    spread = np.maximum(of_halves.std(axis=0, ddof=1), np.finfo(np.float64).tiny)
+    z = of_halves.mean(axis=0) / spread / np.sqrt(2.0)
+    parts, n_stable = [], []
+    for r, subspace in enumerate(subspaces):
+        v, unit = subspace.feature_loadings, float(np.linalg.norm(subspace.target_loadings))
+        sure = t.cdf(np.sign(v) * z[r], _DF)
+        mask = _largest_set(sure, probability) & separated[r]
+        n_stable.append(int(mask.sum()))
+        columns = {"loading": v, "low": ends[0, r] / unit, "high": ends[1, r] / unit}
+        columns |= {"sign_probability": sure, "stable": mask}
+        parts.append(pd.DataFrame(columns, index=pd.Index(subspace.features, name="feature")))
+    sizes, found = np.array(list(agreements)), np.array(list(agreements.values()))
+    components = {
+        "share": [subspace.share for subspace in subspaces],
+        "cosine": cosine,
+        "separated": separated,
+        "n_stable": n_stable,
+        "agreement": found[0],
+        "chance": chance,
+    }
+    for times in _COPIES:
+        components[f"agreement_x{times}"] = with_more_people(found, sizes, times * n_people)
+    numbers = pd.Index([subspace.number for subspace in subspaces], name="component")
+    table = pd.concat(parts, keys=numbers, names=["component", "feature"])
+    return Stability(pd.DataFrame(components, index=numbers), table, confidence, probability)
+
+
+def _largest_set(sure: FloatArray, probability: float) -> BoolArray:
+    """The largest set of features whose mean probability is at least the one asked for."""
+    order = np.argsort(-sure, kind="stable")
+    mean = np.cumsum(sure[order]) / np.arange(1, len(sure) + 1)
+    return np.isin(np.arange(len(sure)), order[mean >= probability])

@@ -29,22 +29,9 @@ _ROUNDING = 1e-9
 _NO_CURVATURE = 1e-10  # in standard units: below this, a task says nothing of W
 
 
-class AlphaChoice(NamedTuple):
-    """The problem with the chosen alpha, a layer near its optimum, and what was tried.
-
-    ``tried`` has one entry per fit: ``alpha``, ``rank`` (the components it may use), ``criterion``
-    (estimated negative log likelihood of an entry of new rows, in standard units) and
-    ``degrees_of_freedom`` of all tasks.
-    """
-
-    null: NullLayer
-    layer: Layer
-    tried: list[dict[str, float]]
-
-
 def choose_alpha(
     null: NullLayer, *, max_iter: int, watch: Callable[[Step], None] | None = None
-) -> AlphaChoice:
+) -> tuple[NullLayer, Layer, list[dict[str, float]]]:
     """Fit along :data:`PATH`, from the problem's alpha downwards, until new rows would not gain.
 
     Every fit starts from the one before and stops early; the criterion is
@@ -53,6 +40,17 @@ def choose_alpha(
     and nothing is tried, where degrees of freedom cannot be counted: with penalties other than the
     ridge (features that are chosen count for more than they use), features too many to be whitened,
     or a coupling of U and V too large.
+
+    Returns
+    -------
+    null : NullLayer
+        The problem with the chosen alpha.
+    layer : Layer
+        Near its optimum.
+    tried : list of dict
+        One entry per fit: ``alpha``, ``rank`` (the components it may use), ``criterion`` (estimated
+        negative log likelihood of an entry of new rows, in standard units) and
+        ``degrees_of_freedom`` of all tasks.
 
     Examples
     --------
@@ -73,7 +71,7 @@ def choose_alpha(
     tried: list[dict[str, float]] = []
     start = spectral_start(null)
     if not _is_countable(null):
-        return AlphaChoice(null, start, tried)
+        return null, start, tried
 
     def follow(null: NullLayer, layer: Layer, alphas: Iterable[float]) -> _Best:
         best: _Best | None = None
@@ -86,14 +84,8 @@ def choose_alpha(
             evaluation = problem.evaluate(problem.pack(layer))
             freedom = degrees_of_freedom(evaluation)
             found = _Best(corrected_akaike(evaluation, freedom), at, evaluation)
-            tried.append(
-                {
-                    "alpha": alpha,
-                    "rank": problem.rank,
-                    "criterion": found.criterion,
-                    "degrees_of_freedom": float(freedom.sum()),
-                }
-            )
+            tried.append({"alpha": alpha, "rank": problem.rank, "criterion": found.criterion})
+            tried[-1]["degrees_of_freedom"] = float(freedom.sum())
             if best is not None and not found.criterion < best.criterion - _GAIN:
                 break
             best = found
@@ -108,7 +100,7 @@ def choose_alpha(
         strongest = layer._replace(U=layer.U[:, :paying], Z=layer.Z[:, :paying])
         fewer = follow(null.of_rank(paying), strongest, (a for a in alphas if a <= alpha))
         best = min(best, fewer, key=lambda each: each.criterion)
-    return AlphaChoice(best.null, best.evaluation.layer, tried)
+    return best.null, best.evaluation.layer, tried
 
 
 class _Best(NamedTuple):

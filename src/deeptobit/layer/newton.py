@@ -200,7 +200,8 @@ def _line_search(
     # Near the optimum the decrease drowns in the rounding of the value, but not of the gradient.
     closer = np.linalg.norm(there.gradient, axis=0) < 0.5 * np.linalg.norm(gradient, axis=0)
     no_higher = there.value <= value + slack
-    short = _too_high(there.value, value, step, slope) & ~(closer & no_higher)
+    # NaN counts as too high.
+    short = ~(there.value <= value + _ARMIJO * step * slope) & ~(closer & no_higher)
     if not short.any():
         return trial, there, short
     del there
@@ -213,15 +214,8 @@ def _line_search(
         if not short.any():
             break
         again = problem.evaluate(trial[:, short], tasks[short]).value
-        short[short] = _too_high(again, value[short], step[short], slope[short])
+        short[short] = ~(again <= (value + _ARMIJO * step * slope)[short])
     return trial, problem.evaluate(trial, tasks), np.asarray(step == 0.0)
-
-
-def _too_high(
-    trial: FloatArray, value: FloatArray, step: FloatArray, slope: FloatArray
-) -> BoolArray:
-    """Whether the value has not fallen enough; NaN counts as too high."""
-    return ~(trial <= value + _ARMIJO * step * slope)
 
 
 # Problems of a handful of parameters each.

@@ -92,15 +92,11 @@ class LayerProblem(ABC):
     def unpack(self, point: FloatArray) -> Layer:
         """The layer behind a column of parameters."""
         n_tasks, rank, n_directions = self.n_tasks, self.rank, self.features.rank
+        end_U, end_Z = n_tasks * rank, (n_tasks + n_directions) * rank
         column = point[:, 0]
-        end_U = n_tasks * rank
-        end_Z = end_U + n_directions * rank
-        return Layer(
-            column[:end_U].reshape(n_tasks, rank),
-            column[end_U:end_Z].reshape(n_directions, rank),
-            column[end_Z : end_Z + n_tasks],
-            column[end_Z + n_tasks :],
-        )
+        U = column[:end_U].reshape(n_tasks, rank)
+        Z = column[end_U:end_Z].reshape(n_directions, rank)
+        return Layer(U, Z, column[end_Z : end_Z + n_tasks], column[end_Z + n_tasks :])
 
     def move(self, point: FloatArray, direction: FloatArray, step: FloatArray) -> FloatArray:
         """Step, keep σ above its floor, and balance U against V, which only lowers the penalty.
@@ -153,18 +149,12 @@ class LayerProblem(ABC):
             threshold = self.alpha * self.penalty.threshold(V)[absent]
             by_Z[absent] = least_subgradient(by_Z[absent].T, threshold).T
         at_floor = (layer.log_sigma <= self.min_log_sigma) & (slopes.log_sigma > 0.0)
-        free = Layer(
-            np.ones_like(layer.U),
-            np.ones_like(layer.Z) * ~absent[:, None],
-            np.full(self.n_tasks, float(self.fit_intercept)),
-            (self.free_sigma & ~at_floor).astype(np.float64),
-        )
-        gradient = Layer(
-            slopes.U + self.alpha * layer.U,
-            by_Z,
-            slopes.intercept * free.intercept,
-            slopes.log_sigma * free.log_sigma,
-        )
+        intercept = np.full(self.n_tasks, float(self.fit_intercept))
+        log_sigma = (self.free_sigma & ~at_floor).astype(np.float64)
+        present = np.ones_like(layer.Z) * ~absent[:, None]
+        free = Layer(np.ones_like(layer.U), present, intercept, log_sigma)
+        by_U = slopes.U + self.alpha * layer.U
+        gradient = Layer(by_U, by_Z, slopes.intercept * intercept, slopes.log_sigma * log_sigma)
         return self.pack(gradient), self.pack(free)
 
 
@@ -259,12 +249,13 @@ class LayerEvaluation(ABC):
         of_U = np.maximum(of_U, _LEAST * of_U.max(initial=0.0))
         task_values, task_axes = np.linalg.eigh(U.T @ (U * curvature[:, None]))
         solve_Z = _z_block(self.problem, self.layer.Z @ task_axes, np.maximum(task_values, 0.0))
-        return lambda d: Layer(
-            (d.U @ hidden_axes) / of_U @ hidden_axes.T,
-            solve_Z(d.Z @ task_axes) @ task_axes.T,
-            d.intercept / curvature,
-            d.log_sigma / scale,
-        )
+
+        def divide(d: Layer) -> Layer:
+            by_U = (d.U @ hidden_axes) / of_U @ hidden_axes.T
+            by_Z = solve_Z(d.Z @ task_axes) @ task_axes.T
+            return Layer(by_U, by_Z, d.intercept / curvature, d.log_sigma / scale)
+
+        return divide
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,11 +82,8 @@ def null_layer(problem: SubspaceProblem, *, tol: float = 1e-10) -> NullLayer:
     U, Z = (np.zeros((n, problem.rank)) for n in (problem.n_tasks, problem.features.rank))
     layer = Layer(U, Z, result.point[-2] / theta, -np.log(theta))
     aside = np.where(kinds.one_sided, np.nan, 0.0)
-    problem = replace(
-        problem,
-        targets=replace(targets, low=targets.low + aside, high=targets.high + aside),
-        free_sigma=olsen.free_sigma,
-    )
+    targets = replace(targets, low=targets.low + aside, high=targets.high + aside)
+    problem = replace(problem, targets=targets, free_sigma=olsen.free_sigma)
     evaluation = problem.evaluate(problem.pack(layer))
     null = NullLayer(problem, layer, evaluation, evaluation.coefficient_gradient(), kinds)
     return null.at(problem.alpha)
@@ -306,14 +303,10 @@ def _descend(
     layer, objective = problem.unpack(result.point), float(result.value[0])
     if problem.penalty.has_kinks:
         layer = _drop_if_idle(problem, layer, objective)
-    return SubspaceFit(
-        layer=layer,
-        objective=objective,
-        gradient_norm=float(result.gradient_norm[0]) / log.gradient_scale,
-        certificate=certificate(problem.evaluate(problem.pack(layer))),
-        converged=bool(result.converged[0]),
-        steps=tuple(log.steps),
-    )
+    norm, converged = float(result.gradient_norm[0]), bool(result.converged[0])
+    bound = certificate(problem.evaluate(problem.pack(layer)))
+    steps = tuple(log.steps)
+    return SubspaceFit(layer, objective, norm / log.gradient_scale, bound, converged, steps)
 
 
 # Which features stay: a smooth way to the support of a penalty with kinks.

@@ -73,7 +73,8 @@ class OlsenProblem:
         for rows, block in self.features.blocks():
             latent = block @ slopes
             latent += offset
-            low, high = (ends[rows][:, tasks] for ends in self._ends)
+            both = self.targets.low, self.targets.high
+            low, high = (self.scaling.apply(ends[rows][:, tasks], tasks) for ends in both)
             at = likelihood.evaluate(self.noise, low, high, latent, sigma)
             weight = self.weight[rows]
             share = weight[:, None]
@@ -116,11 +117,6 @@ class OlsenProblem:
     def known_share(self) -> FloatArray:
         """Total weight of the entries that are not missing, (T,)."""
         return np.asarray(self.weight @ ~self.targets.missing)
-
-    @cached_property
-    def _ends(self) -> tuple[FloatArray, FloatArray]:
-        """Ends of the intervals in standard units."""
-        return self.scaling.apply(self.targets.low), self.scaling.apply(self.targets.high)
 
     def _free(self, theta: FloatArray, by_tau: FloatArray, tasks: Tasks) -> FloatArray:
         """1 where a parameter may move, 0 where it is fixed or at its cap."""
@@ -196,18 +192,15 @@ class CensoringKinds:
     @classmethod
     def of(cls, problem: OlsenProblem) -> Self:
         """Classify the tasks of a problem; rows of weight 0 do not count."""
-        present = problem.weight > 0.0
-        targets = problem.targets
-        left = targets.at_lower[present].any(axis=0)
-        right = targets.at_upper[present].any(axis=0)
-        open_ended = targets.at_lower | targets.at_upper | targets.missing
-        nothing_known = np.asarray(open_ended[present].all(axis=0))
-        two_sided = nothing_known & left & right
-        sides = (targets.at_lower, targets.high), (targets.at_upper, targets.low)
+        targets = problem.targets[problem.weight > 0.0]
+        left, right = targets.at_lower, targets.at_upper
+        nothing_known = np.asarray((left | right | targets.missing).all(axis=0))
+        both_sides = left.any(axis=0) & right.any(axis=0)
+        two_sided = nothing_known & both_sides
         for task in np.flatnonzero(two_sided).tolist():
-            thresholds = (end[present & at[:, task], task] for at, end in sides)
+            thresholds = targets.high[left[:, task], task], targets.low[right[:, task], task]
             two_sided[task] = all(np.ptp(values) == 0.0 for values in thresholds)
-        return cls(nothing_known & ~(left & right), two_sided)
+        return cls(nothing_known & ~both_sides, two_sided)
 
 
 def fit_tobit(
@@ -255,7 +248,7 @@ def fit_tobit(
         watch(f"{next(steps)} Newton steps, {done}")
 
     result = solve_newton(problem, start, tol=tolerance, max_iter=max_iter, watch=tell)
-    return replace(problem), result, kinds  # without the ends in standard units
+    return problem, result, kinds
 
 
 def least_squares_start(problem: OlsenProblem) -> FloatArray:

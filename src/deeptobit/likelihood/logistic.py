@@ -23,7 +23,6 @@ class Logistic(SymmetricNoise):
 
     def log_pdf(self, z: FloatArray) -> FloatArray:
         """Log F(z) + log F(−z)."""
-        z = np.asarray(z, dtype=np.float64)
         return np.asarray(log_expit(z) + log_expit(-z))
 
     def score(self, z: FloatArray) -> FloatArray:
@@ -71,18 +70,15 @@ class Logistic(SymmetricNoise):
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """−2 Li₂(−e⁻ᶻ), with the inversion formula below 0."""
-        z = np.asarray(z, dtype=np.float64)
         tail = -2.0 * spence(1.0 + np.exp(-np.abs(z)))
         return np.where(z > 0.0, tail, self.variance() + z * z - tail)
 
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """Log(1 + eᶻ) − F(z), an antiderivative of F²."""
-        z = np.asarray(z, dtype=np.float64)
         return np.asarray(-log_expit(-z) - expit(z))
 
 
 def _density(z: FloatArray) -> FloatArray:
-    z = np.asarray(z, dtype=np.float64)
     return np.asarray(expit(z) * expit(-z))
 
 

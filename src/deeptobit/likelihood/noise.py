@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deeptobit.arrays import BoolArray, FloatArray
-from deeptobit.likelihood.normal import LEGENDRE_NODES, LEGENDRE_WEIGHTS
 
 
 class Derivatives(NamedTuple):
@@ -147,6 +146,7 @@ def over_half_line(log_tail: Callable[[FloatArray], FloatArray], power: int) -> 
 
 # A noise family from six functions; the rest by quadrature until a closed form replaces it.
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _NARROWEST = 1e-150  # its square does not vanish
 
 
@@ -235,10 +235,10 @@ class StandardNoise(Noise):
         E[ℓ'] and its Hessian E[ℓ''] − Cov[ℓ'], over f restricted to the interval.
         """
         half = 0.5 * width_between(a, b)[:, None]
-        z = a[:, None] + half * (LEGENDRE_NODES + 1.0)
+        z = a[:, None] + half * (_NODES + 1.0)
         log_f = self.log_pdf(z)
         top = log_f.max(axis=1, keepdims=True)
-        weight = LEGENDRE_WEIGHTS * np.exp(log_f - top)
+        weight = _WEIGHTS * np.exp(log_f - top)
         relative_mass = weight.sum(axis=1, keepdims=True)
         weight /= relative_mass
 
@@ -264,66 +264,63 @@ class StandardNoise(Noise):
     def mean(self) -> float:
         """E[ε]."""
         zero = np.zeros(())
-        return float(self._upper_tail(zero, 1) - self._lower_tail(zero, 1))
+        return float(self._tail(zero, 1, 1.0) - self._tail(zero, 1, -1.0))
 
     def variance(self) -> float:
         """Var[ε]."""
         zero = np.zeros(())
-        return float(self._upper_tail(zero, 2) + self._lower_tail(zero, 2)) - self.mean() ** 2
+        return float(self._tail(zero, 2, 1.0) + self._tail(zero, 2, -1.0)) - self.mean() ** 2
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊]."""
-        if np.all(np.asarray(z) > 0.0):
-            return self._upper_tail(np.asarray(z), 1)
-        up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
-        below = self.mean() - down + self._lower_tail(down, 1)
-        return np.where(z > 0.0, self._upper_tail(up, 1), below)
+        return self._moment_above(z, 1, 1.0)
 
     def lower_mean(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊]."""
-        if np.all(np.asarray(z) <= 0.0):
-            return self._lower_tail(np.asarray(z), 1)
-        up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
-        above = up - self.mean() + self._upper_tail(up, 1)
-        return np.where(z > 0.0, above, self._lower_tail(down, 1))
+        return self._moment_above(-np.asarray(z), 1, -1.0)
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊²]."""
-        up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
-        below = self.variance() + (self.mean() - down) ** 2 - self._lower_tail(down, 2)
-        return np.where(z > 0.0, self._upper_tail(up, 2), below)
+        return self._moment_above(z, 2, 1.0)
 
     def lower_square(self, z: FloatArray) -> FloatArray:
         """E[(z − ε)₊²]."""
-        up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
-        above = self.variance() + (up - self.mean()) ** 2 - self._upper_tail(up, 2)
-        return np.where(z > 0.0, above, self._lower_tail(down, 2))
+        return self._moment_above(-np.asarray(z), 2, -1.0)
 
     def upper_crps(self, z: FloatArray) -> FloatArray:
-        """Integral of (1 − F)² above z; below 0 from (1 − F)² = 1 − 2F + F²."""
-        up, down, zero = np.maximum(z, 0.0), np.minimum(z, 0.0), np.zeros(())
-        F2, F = (self._lower_tail(zero, power) - self._lower_tail(down, power) for power in (0, 1))
-        below = self._upper_tail(zero, 0) - down - 2.0 * F + F2
-        return np.where(z > 0.0, self._upper_tail(up, 0), below)
+        """Integral of (1 − F)² above z."""
+        return self._crps_above(z, 1.0)
 
     def lower_crps(self, z: FloatArray) -> FloatArray:
-        """Integral of F² below z; above 0 from F² = 1 − 2(1 − F) + (1 − F)²."""
-        up, down, zero = np.maximum(z, 0.0), np.minimum(z, 0.0), np.zeros(())
-        S2, S = (self._upper_tail(zero, power) - self._upper_tail(up, power) for power in (0, 1))
-        above = self._lower_tail(zero, 0) + up - 2.0 * S + S2
-        return np.where(z > 0.0, above, self._lower_tail(down, 0))
+        """Integral of F² below z."""
+        return self._crps_above(-np.asarray(z), -1.0)
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         """Independent draws of ε, by inversion."""
         return self.ppf(rng.uniform(size=shape))
 
-    def _upper_tail(self, z: FloatArray, power: int) -> FloatArray:
-        """E[(ε − z)₊^power] for power 1 and 2; the integral of (1 − F)² above z for power 0."""
-        return over_half_line(lambda t: self.log_sf(z[..., None] + t), power)
+    # Both sides: for sign 1 they are those of ε, for sign −1 those of −ε.
 
-    def _lower_tail(self, z: FloatArray, power: int) -> FloatArray:
-        """Mirror image of ``_upper_tail``."""
-        return over_half_line(lambda t: self.log_cdf(z[..., None] - t), power)
+    def _moment_above(self, z: FloatArray, power: int, sign: float) -> FloatArray:
+        """E[(±ε − z)₊^power] for power 1 and 2; below 0 what the other tail leaves of E[±ε − z]."""
+        if np.all(np.asarray(z) > 0.0):
+            return self._tail(np.asarray(z), power, sign)
+        up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
+        other, mean = self._tail(-down, power, -sign), sign * self.mean() - down
+        below = mean + other if power == 1 else self.variance() + mean**2 - other
+        return np.where(z > 0.0, self._tail(up, power, sign), below)
+
+    def _crps_above(self, z: FloatArray, sign: float) -> FloatArray:
+        """Integral of S² above z, S = P(±ε > t); below 0 from S² = 1 − 2(1 − S) + (1 − S)²."""
+        up, down, zero = np.maximum(z, 0.0), np.minimum(z, 0.0), np.zeros(())
+        F2, F = (self._tail(zero, n, -sign) - self._tail(-down, n, -sign) for n in (0, 1))
+        below = self._tail(zero, 0, sign) - down - 2.0 * F + F2
+        return np.where(z > 0.0, self._tail(up, 0, sign), below)
+
+    def _tail(self, z: FloatArray, power: int, sign: float) -> FloatArray:
+        """E[(±ε − z)₊^power] for z ≥ 0 and power 1, 2; for power 0 the integral of S² above z."""
+        log_tail = self.log_sf if sign > 0.0 else self.log_cdf
+        return over_half_line(lambda t: log_tail(sign * (z[..., None] + t)), power)
 
 
 def width_between(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The normal tail: log Φ, the inverse Mills ratio φ/Φ, and the mass of an interval.
+"""The normal tail: log Φ and the inverse Mills ratio φ/Φ.
 
 A Tobit likelihood needs these far out in the tail, where a censored entry is badly predicted
 and its gradient is largest. There the quotient φ(z)/Φ(z) is 0/0 in floating point, so everything
@@ -13,7 +13,6 @@ from scipy.special import erfc, erfcx
 
 from deeptobit.arrays import BoolArray, FloatArray
 
-LEGENDRE_NODES, LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(64)
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 _SQRT_2 = np.sqrt(2.0)
 _SQRT_2_OVER_PI = np.sqrt(2.0 / np.pi)
@@ -38,7 +37,7 @@ def piecewise(z: FloatArray, chosen: BoolArray, yes: Formula, no: Formula) -> Fl
     array([16.,  2.])
     """
     count = np.count_nonzero(chosen)
-    if count in (0, chosen.size):
+    if count in (0, np.size(chosen)):
         return np.asarray(yes(z) if count else no(z))
     z, result = z.ravel(), np.empty(z.shape)
     for where, formula in ((chosen, yes), (~chosen, no)):
@@ -100,17 +99,8 @@ def mills(z: FloatArray) -> FloatArray:
     >>> mills([-40.0, 0.0, 8.0])
     array([4.00249688e+01, 7.97884561e-01, 5.05227108e-15])
     """
-    z = np.asarray(z, dtype=np.float64)
-    return piecewise(z, z <= 0.0, _mills_left, _mills_right)
-
-
-def _mills_left(z: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore", over="ignore"):  # erfcx is 0 at −inf
-        return np.asarray(_SQRT_2_OVER_PI / erfcx(-z / _SQRT_2))
-
-
-def _mills_right(z: FloatArray) -> FloatArray:
-    return np.asarray(np.exp(normal_log_pdf(z)) / (1.0 - 0.5 * erfc(z / _SQRT_2)))
+    with np.errstate(divide="ignore", over="ignore"):  # erfcx is 0 at −inf, and inf beyond z = 37
+        return np.asarray(_SQRT_2_OVER_PI / erfcx(-np.asarray(z, dtype=np.float64) / _SQRT_2))
 
 
 def mills_excess(z: FloatArray) -> FloatArray:
@@ -140,43 +130,3 @@ def _fraction(z: Any) -> Any:
     for term in range(_FRACTION_TERMS, 0, -1):
         fraction = term / (fraction - z)
     return fraction
-
-
-# The normal mass of an interval, without cancellation.
-
-_NEGLIGIBLE = 40.0  # exp(−40) = 4e-18: relative weight of the far end
-
-
-def log_diff_ndtr(a: FloatArray, b: FloatArray) -> FloatArray:
-    r"""Log mass of an interval, :math:`\log(\Phi(b) - \Phi(a))` for a < b.
-
-    Parameters
-    ----------
-    a, b : array
-        Ends, broadcast against each other; ``a`` may be −inf and ``b`` +inf.
-
-    Examples
-    --------
-    >>> log_diff_ndtr([-1.0, 2.0], [1.0, 2.0 + 1e-9])
-    array([ -0.38171515, -23.64220429])
-    """
-    a, b = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
-    if not np.all(a < b):
-        raise ValueError("an interval needs its lower end below its upper end (a < b)")
-    # By symmetry, the same mass around a non-negative centre.
-    mirrored = -a > b
-    near, far = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
-    outside = 0.5 * (erfc(-near / _SQRT_2) + erfc(far / _SQRT_2))
-    wide = outside < 0.5
-    log_mass = np.array(np.log1p(-np.where(wide, outside, 0.0)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        fall = 0.5 * (far - near) * (far + near)  # of the log density from the near to the far end
-    one_tail = ~wide & (fall > _NEGLIGIBLE)
-    log_mass[one_tail] = log_ndtr(-near[one_tail])
-    short = ~wide & ~one_tail
-    if short.any():
-        start, half = near[short], 0.5 * (far[short] - near[short])
-        step = half[..., None] * (LEGENDRE_NODES + 1.0)
-        relative = half * (np.exp(-0.5 * step * (2.0 * start[..., None] + step)) @ LEGENDRE_WEIGHTS)
-        log_mass[short] = normal_log_pdf(start) + np.log(relative)
-    return log_mass

@@ -127,7 +127,7 @@ class Clipped:
             q = np.asarray(q, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"quantiles must lie between 0 and 1; got {q!r}") from None
-        if np.any((q < 0.0) | (q > 1.0) | np.isnan(q)):
+        if not np.all((q >= 0.0) & (q <= 1.0)):
             raise ValueError(f"quantiles must lie between 0 and 1; got {q}")
         steps = self.noise.ppf(q[..., None, None])
         return np.clip(self.latent + self.sigma * steps, self.lower, self.upper)
@@ -329,13 +329,9 @@ class Predictive(Clipped):
         below, at_or_below = super().cdf(y)
         if self._grid is None:
             return below, at_or_below
-        reached = self._grid.at_or_below(y, self.step)
-        before = self._grid.below(y, self.step)
-        whole = self.step > 0.0
-        return (
-            np.where(whole, self._up_to(before), below),
-            np.where(whole, self._up_to(reached), at_or_below),
-        )
+        grid, step, whole = self._grid, self.step, self.step > 0.0
+        below = np.where(whole, self._up_to(grid.below(y, step)), below)
+        return below, np.where(whole, self._up_to(grid.at_or_below(y, step)), at_or_below)
 
     def _up_to(self, score: FloatArray) -> FloatArray:
         """P(Y ≤ a score)."""

@@ -80,7 +80,6 @@ class TwoPiece(StandardNoise):
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Quantile of the piece that holds it."""
-        q = np.asarray(q, dtype=np.float64)
         down = self.base.ppf(np.minimum(0.5 * q / self._lower_share, 0.5))
         up = -self.base.ppf(np.minimum(0.5 * (1.0 - q) / self._upper_share, 0.5))
         lower = q < self._lower_share
@@ -97,14 +96,12 @@ class TwoPiece(StandardNoise):
     def _width(self, z: FloatArray) -> FloatArray:
         return np.where(np.asarray(z) < 0.0, self._lower_width, self._upper_width)
 
-    def _upper_tail(self, z: FloatArray, power: int) -> FloatArray:
+    def _tail(self, z: FloatArray, power: int, sign: float) -> FloatArray:
         """Integrals above z ≥ 0, from those of the symmetric family."""
+        if sign < 0.0:
+            return self.mirrored()._tail(z, power, 1.0)
         at, share = z / self._upper_width, 2.0 * self._upper_share
         if power == 0:
             return np.asarray(share**2 * self._upper_width * self.base.upper_crps(at))
         tail = self.base.upper_mean(at) if power == 1 else self.base.upper_square(at)
         return np.asarray(share * self._upper_width**power * tail)
-
-    def _lower_tail(self, z: FloatArray, power: int) -> FloatArray:
-        """Mirror image of ``_upper_tail``."""
-        return self.mirrored()._upper_tail(-np.asarray(z), power)

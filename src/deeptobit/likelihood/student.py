@@ -45,17 +45,15 @@ class StudentT(SymmetricNoise):
 
     def score(self, z: FloatArray) -> FloatArray:
         """(ν + 1)z/(ν + z²)."""
-        z = np.asarray(z, dtype=np.float64)
         return (self.df + 1.0) * z * self._shrink(z) / self.df
 
     def score_slope(self, z: FloatArray) -> FloatArray:
         """(ν + 1)(ν − z²)/(ν + z²)²."""
-        shrink = self._shrink(np.asarray(z, dtype=np.float64))
+        shrink = self._shrink(z)
         return (self.df + 1.0) / self.df * shrink * (2.0 * shrink - 1.0)
 
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Log F(z), in the far lower tail from F(−x) ≈ f(x)·x/ν."""
-        z = np.asarray(z, dtype=np.float64)
         far = np.clip(z, -np.finfo(np.float64).max, -_FAR_TAIL)
         near = np.maximum(z, -_FAR_TAIL)
         in_far = self.log_pdf(far) + np.log(-far) - np.log(self.df)
@@ -66,7 +64,6 @@ class StudentT(SymmetricNoise):
 
     def ppf(self, q: FloatArray) -> FloatArray:
         """Quantile function."""
-        q = np.asarray(q, dtype=np.float64)
         inside = stdtrit(self.df, np.where((q > 0.0) & (q < 1.0), q, 0.5))
         return np.where(q <= 0.0, -np.inf, np.where(q >= 1.0, np.inf, inside))
 
@@ -76,13 +73,11 @@ class StudentT(SymmetricNoise):
 
     def upper_mean(self, z: FloatArray) -> FloatArray:
         """q(z) − z(1 − F(z)) with q(z) = f(z)(ν + z²)/(ν − 1), the integral of tf(t) above z."""
-        z = np.asarray(z, dtype=np.float64)
         tail = self._partial_mean(z) - np.abs(z) * stdtr(self.df, -np.abs(z))
         return np.where(z > 0.0, tail, tail - z)
 
     def upper_square(self, z: FloatArray) -> FloatArray:
         """E[(ε − z)₊²]: z²f = ν((1 + z²/ν)f − f), and the first term is a t density as well."""
-        z = np.asarray(z, dtype=np.float64)
         up, df = np.abs(z), self.df
         thicker = (df - 1.0) / (df - 2.0) * stdtr(df - 2.0, -up * np.sqrt((df - 2.0) / df))
         tail = stdtr(df, -up)
@@ -91,7 +86,6 @@ class StudentT(SymmetricNoise):
 
     def lower_crps(self, z: FloatArray) -> FloatArray:
         """zF² + 2qF − 2∫qf, where qf is proportional to a t density with 2ν − 1 degrees."""
-        z = np.asarray(z, dtype=np.float64)
         df, cdf = self.df, stdtr(self.df, z)
         wider = 2.0 * df - 1.0
         share = np.sqrt(df / wider) * df / (df - 1.0)

@@ -42,8 +42,8 @@ def task_bounds(
     >>> task_bounds(0, {"MMSE": 30}, ["MMSE", "errors"])
     (array([0., 0.]), array([30., inf]))
     """
-    low = _one_per_task(lower, names, "lower", -np.inf)
-    high = _one_per_task(upper, names, "upper", np.inf)
+    low = _one_per_task(lower, names, "lower")
+    high = _one_per_task(upper, names, "upper")
     for task in np.flatnonzero(~(low < high)).tolist():
         raise ValueError(
             f"target {names[task]!r}: the lower bound {low[task]:g} is not below the upper bound "
@@ -115,7 +115,7 @@ def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: s
             f"{', '.join(names)}, in this order"
         )
     shape = (n_samples, len(names))
-    entries = np.array(_bounds_as_floats(bound, side, -np.inf if side == "lower" else np.inf))
+    entries = _bounds_as_floats(bound, side)
     if entries.ndim == 1 and shape[1] == 1:
         entries = entries[:, None]
     if entries.shape != shape:
@@ -132,9 +132,7 @@ def entry_bounds(bound: ArrayLike, n_samples: int, names: Sequence[str], side: s
     return entries
 
 
-def _one_per_task(
-    bound: BoundsLike, names: Sequence[str], side: str, open_side: float
-) -> FloatArray:
+def _one_per_task(bound: BoundsLike, names: Sequence[str], side: str) -> FloatArray:
     bound = by_target(bound, names, side)
     if isinstance(bound, dict):
         unknown = [name for name in bound if name not in names]
@@ -144,7 +142,7 @@ def _one_per_task(
                 f"the targets are {', '.join(map(repr, names))}"
             )
         bound = [bound.get(name) for name in names]
-    values = _bounds_as_floats(bound, side, open_side)
+    values = _bounds_as_floats(bound, side)
     if values.ndim == 0:
         values = np.full(len(names), values)
     if values.shape != (len(names),):
@@ -173,10 +171,12 @@ def _refuse_large(bounds: FloatArray, names: Sequence[str], side: str) -> None:
         )
 
 
-def _bounds_as_floats(bound: object, side: str, open_side: float) -> FloatArray:
+def _bounds_as_floats(bound: object, side: str) -> FloatArray:
+    """The numbers in an array of their own; None is an open side."""
     values = np.asarray(without_mask(bound), dtype=object)
+    open_side = -np.inf if side == "lower" else np.inf
     try:
-        return np.asarray(np.where(values == np.array(None), open_side, values), dtype=np.float64)
+        return np.where(values == np.array(None), open_side, values).astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{side} must hold numbers or None; got {bound!r}") from None
 

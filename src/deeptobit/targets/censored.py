@@ -225,13 +225,9 @@ class CensoredTargets:
             raise IndexError("CensoredTargets is indexed by rows only: targets[rows]")
         if isinstance(rows, (int, np.integer)):
             rows = [rows]
-        return replace(
-            self,
-            low=self.low[rows],
-            high=self.high[rows],
-            entry_lower=None if self.entry_lower is None else self.entry_lower[rows],
-            entry_upper=None if self.entry_upper is None else self.entry_upper[rows],
-        )
+        names = "low", "high", "entry_lower", "entry_upper"
+        by_row = {name: getattr(self, name) for name in names}
+        return replace(self, **{n: part[rows] for n, part in by_row.items() if part is not None})
 
     @property
     def lower_bounds(self) -> FloatArray:
