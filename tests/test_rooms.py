@@ -65,8 +65,8 @@ def test_other_files_load_no_package_by_name() -> None:
         "__init__.py",
         "app/report/__init__.py",
         "app/study/__init__.py",
+        "app/cli/__init__.py",
         "app/cli/app.py",
-        "app/cli/common.py",
         "estimators/saving.py",
         "inspection/__init__.py",
     )

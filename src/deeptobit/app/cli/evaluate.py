@@ -11,8 +11,7 @@ from rich.markup import escape
 from typer import Argument, BadParameter, Option
 
 import deeptobit
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import reports, studies
+from deeptobit.app.cli import common, reports, studies
 
 if TYPE_CHECKING:
     from deeptobit.app.study.evaluation import Evaluation
@@ -110,7 +109,7 @@ def evaluate(
             }
         )
     else:
-        _show(console, problem, found, out)
+        _show(problem, found, out)
 
 
 def _validate(
@@ -154,9 +153,7 @@ def _validate(
     for note in found.notes():
         console.print(escape(note), highlight=False)
     if recalibrate is not None:
-        common.print_written(
-            console, recalibrate, ": the model with level, slope and noise of this table."
-        )
+        common.print_written(recalibrate, ": the model with level, slope and noise of this table.")
 
 
 def _of_study(path: Path, table: Path | None) -> Problem:
@@ -176,10 +173,8 @@ def _of_dataset(dataset: str | None, path: Path | None) -> Problem:
     return studies.data_of_cohort(cohort, name), studies.Protocol(), None
 
 
-def _show(
-    console: Console, data: studies.EvaluationData, found: Evaluation, out: Path | None
-) -> None:
-    comparison = studies.comparison
+def _show(data: studies.EvaluationData, found: Evaluation, out: Path | None) -> None:
+    console, comparison = Console(), studies.comparison
     n_rows, n_targets = data.targets.shape
     console.print(
         f"[bold]{escape(data.name)}: {n_rows} rows, {data.X.shape[1]} features, "
@@ -192,4 +187,4 @@ def _show(
     for line in comparison.notes(found):
         console.print(escape(line), highlight=False)
     if out is not None:
-        common.print_written(console, out, ": results.parquet, summary.md, summary.html.")
+        common.print_written(out, ": results.parquet, summary.md, summary.html.")

@@ -12,8 +12,7 @@ from rich.markup import escape
 from typer import BadParameter, Option
 
 import deeptobit
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import reports, studies
+from deeptobit.app.cli import common, reports, studies
 
 _MOST_WARNINGS = 8
 _SOME_ROWS = 10_000  # of a streamed table, to look at before it is fitted
@@ -91,7 +90,7 @@ def fit(
             }
         )
     else:
-        _show(Console(), fitted, study, path, cards)
+        _show(fitted, study, path, cards)
 
 
 # Fitting, with progress on a terminal.
@@ -147,11 +146,9 @@ def _how_streamed(study: studies.Study) -> str:
 # The result.
 
 
-def _show(
-    console: Console, fitted: studies.FittedStudy, study: Path, path: Path, cards: tuple[Path, ...]
-) -> None:
+def _show(fitted: studies.FittedStudy, study: Path, path: Path, cards: tuple[Path, ...]) -> None:
     """What was chosen, its measures on held-out rows, warnings, and what to do next."""
-    model, table = fitted.model, fitted.held_out.table()
+    console, model, table = Console(), fitted.model, fitted.held_out.table()
     console.print(
         f"[bold]{fitted.n_rows:,} rows, {model.n_features_in_} features, "
         f"{len(model.target_names_)} target(s)[/bold]; {_what_model(fitted)}.\n"
@@ -184,7 +181,7 @@ def _show(
     commands = ["report", "forecast"] if fitted.mixed else ["report", "open", "predict"]
     *others, last = (common.command_line(name, path) for name in commands)
     last += " NEW.csv --at 6,12,24" if fitted.mixed else " NEW.csv"
-    common.print_written(console, path, "\n  ".join([rest, *others, last]))
+    common.print_written(path, "\n  ".join([rest, *others, last]))
 
 
 def _what_model(fitted: studies.FittedStudy) -> str:

@@ -6,8 +6,7 @@ from typing import Annotated
 from rich.console import Console
 from typer import Argument, BadParameter, Option
 
-from deeptobit.app.cli import common
-from deeptobit.app.cli.common import studies
+from deeptobit.app.cli import common, studies
 
 
 def predict(
@@ -60,8 +59,7 @@ def predict(
         columns = [str(name) for name in predictions.columns]
         common.print_json({**written, **measured, "columns": columns, "warnings": messages})
         return
-    console = Console()
-    common.print_warnings(console, messages)
+    common.print_warnings(Console(), messages)
     intervals = f"{len(fitted.model.target_names_)} target(s), {coverage:.0%} intervals."
     for path in paths:
-        common.print_written(console, path, f": {len(table)} row(s), {intervals}")
+        common.print_written(path, f": {len(table)} row(s), {intervals}")
