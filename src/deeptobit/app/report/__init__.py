@@ -34,17 +34,12 @@ __all__ = [
     "write_card",
 ]
 
-_HOME = {
-    "atlas": "recognise_regions",
-    "brain": "draw_brain_maps",
-    "page": "render_comparison render_report",
-    "patient": "render_patient_page",
-    "pictures": "as_picture drawing",
-}
+_LATER = "atlas", "pictures", "brain", "patient", "page"
 
 
 def __getattr__(name: str) -> object:
-    for home, names in _HOME.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{home}"), name)
+    for home in _LATER if name in __all__ else ():
+        module = import_module(f"{__name__}.{home}")
+        if hasattr(module, name):
+            return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deeptobit.app.report import atlas
 from deeptobit.app.report.effects import Directions, in_words
-from deeptobit.app.report.pictures import Picture, as_picture
+from deeptobit.app.report.pictures import Picture, as_picture, new_figure
 from deeptobit.arrays import FloatArray
 from deeptobit.exceptions import MissingExtraError
 from deeptobit.extras import require, require_folder
@@ -101,9 +101,8 @@ def draw_brain_maps(
     note = _note(by_region, regions, int(width / _LETTER_WIDTH))
     note += "" if stable is None else "\nPale: may have the other sign in the next sample."
     height = len(by_region) * _ROW_HEIGHT + _FRAME + note.count("\n") * _LINE_HEIGHT
-    new_figure = require("matplotlib.figure", EXTRA).Figure
-    figure: Figure = new_figure((width, height), layout="constrained")
-    axes = figure.subplots(len(by_region), len(VIEWS), squeeze=False)
+    figure: Figure
+    figure, axes = new_figure(width, height, nrows=len(by_region), ncols=len(VIEWS), squeeze=False)
     _draw_cortex(axes, by_region, opacity)
     for ax, label in zip(axes[:, 0], labels, strict=True):
         style = {"rotation": 0, "ha": "right", "va": "center", "parse_math": False}

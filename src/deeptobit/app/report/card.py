@@ -7,7 +7,6 @@ ids, no count from 1 to 4, and nothing that would reveal one, unless small count
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from deeptobit.app.report import privacy
 from deeptobit.app.report.words import UNKNOWN, bound, cautions, held_out_rows, percent, plural
 from deeptobit.app.study import FEWEST, FittedStudy, measure, versions, write_whole
 from deeptobit.app.study.columns import reveals_small_count
+from deeptobit.estimators.inputs import feature_names
 from deeptobit.likelihood import Noise, NoiseByTask, grid_of, of_task
 
 Card = dict[str, Any]
@@ -95,11 +95,10 @@ def describe_study(fitted: FittedStudy, table: pd.DataFrame, small_counts: bool)
             for finding in privacy.published(fitted.findings, rare, min_count)
         ],
         "settings": {
-            f"{title}.{field.name}": json_value(getattr(section, field.name))
+            f"{title}.{name}": json_value(value)
             for title in ("data", "features", "model")
-            for section in [getattr(fitted.study, title)]
-            for field in fields(section)
-            if field.name != "file"
+            for name, value in vars(getattr(fitted.study, title)).items()
+            if name != "file"
         },
         "made_with": dict(fitted.facts),
     }
@@ -256,7 +255,7 @@ def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
     Beside the number of rows, the deviation of a flag reveals how many have it; if the rows are not
     known, any feature may be such a flag. With a formula, X has other columns.
     """
-    names = getattr(model, "feature_names_in_", [f"x{at}" for at in range(model.n_features_in_)])
+    names = feature_names(model)
     deviations = getattr(model, "feature_scale_", [None] * len(names))
     hidden = [min_count > 1] * len(names)
     if min_count > 1 and X is not None and not hasattr(model, "formula_"):
@@ -264,7 +263,7 @@ def _feature_rows(model: Any, X: Any, min_count: int) -> list[Card]:
         columns = (matrix[:, [at]].toarray().ravel() for at in range(matrix.shape[1]))
         hidden = [reveals_small_count(column) for column in columns]
     return [
-        {"name": str(name), "sd": None if hide or deviation is None else _rounded(deviation)}
+        {"name": name, "sd": None if hide or deviation is None else _rounded(deviation)}
         for name, deviation, hide in zip(names, deviations, hidden, strict=True)
     ]
 

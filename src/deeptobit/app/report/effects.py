@@ -40,13 +40,12 @@ def effect_rows(fitted: FittedStudy, rare: Mapping[str, str]) -> list[list[Cell]
         return []
     features, sigma = fitted.encoder.features, fitted.model.sigma_
     strength = np.abs(effects.effect) / sigma[:, None]
-    strength[:, [place for place, name in enumerate(features) if name in rare]] = 0.0
+    strength[:, [name in rare for name in features]] = 0.0
     strongest = np.argsort(-strength, axis=1, kind="stable")[:, :_PER_OUTCOME]
     pairs = [(task, place) for task, places in enumerate(strongest) for place in places]
+    shown = [pair for pair in pairs if strength[pair] >= _LEAST]
     has_intervals, rows = np.isfinite(effects.low).any(), []
-    for task, place in sorted(pairs, key=lambda pair: -strength[pair]):
-        if not strength[task, place] >= _LEAST:
-            continue
+    for task, place in sorted(shown, key=lambda pair: -strength[pair]):
         target, feature = fitted.model.target_names_[task], features[place]
         step = f"+{effects.step[place]:g} {feature}"
         step = feature.replace("=", ": ") if "=" in feature else step

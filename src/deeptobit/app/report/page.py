@@ -116,11 +116,10 @@ def render_report(fitted: FittedStudy, *, small_counts: bool | None = None) -> s
 
 
 class Row(NamedTuple):
-    """One outcome; ``filled`` is R² as a share of the width of its column."""
+    """One outcome."""
 
     name: str
     cells: list[Cell]
-    filled: float
     remarks: list[str]
 
 
@@ -143,9 +142,9 @@ def outcome_rows(
             if measure.reported:
                 both = row[name], row[f"null_{name}"]
                 cells += [_cell(value, partial(measured, name)) for value in both]
-        name, filled = row["name"], min(max(row["r2"] or 0.0, 0.0), 1.0)
+        name = row["name"]
         remarks = ["no gain"] * (name in useless) + ["intervals too narrow"] * (name in narrow)
-        rows.append(Row(name, cells, round(filled, 3), remarks))
+        rows.append(Row(name, cells, remarks))
     return rows
 
 
@@ -165,28 +164,22 @@ def render_comparison(evaluation: Evaluation, name: str) -> str:
 
 def _listed(table: comparison.TextTable) -> dict[str, object]:
     """A table as headings and rows of cells."""
-    marks = table.best.map(lambda best: "best" if best else "")
-    marks = marks.mask(table.ties, "tie")
+    marks = table.best.map({True: "best", False: ""}.get).mask(table.ties, "tie")
     rows = [
-        [Cell(_signs(text), _number(text), mark) for text, mark in zip(texts, marked, strict=True)]
+        [_compared(text, mark) for text, mark in zip(texts, marked, strict=True)]
         for texts, marked in zip(table.cells.to_numpy(), marks.to_numpy(), strict=True)
     ]
     title = f"{table.title[:1].upper()}{table.title[1:]}"
     return {"title": title, "headings": list(table.cells.columns), "rows": rows}
 
 
-def _signs(text: str) -> str:
-    """A number with a real minus sign; other text as it is."""
-    return text if isinstance(_number(text), str) else text.replace("-", "−")
-
-
-def _number(text: str) -> float | str | None:
-    """The number that a cell begins with, to sort by; the text itself if there is none."""
+def _compared(text: str, mark: str) -> Cell:
+    """A cell that is sorted by the number it begins with, if there is one; else by its text."""
     try:
         value = float(text.split("±")[0])
     except ValueError:
-        return text
-    return value if isfinite(value) else None
+        return Cell(text, text, mark)
+    return Cell(text.replace("-", "−"), value if isfinite(value) else None, mark)
 
 
 # Templates.
