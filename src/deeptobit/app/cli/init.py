@@ -89,10 +89,8 @@ def _show(path: Path, size: str, proposal: studies.propose.Proposal, codes: list
 
 
 def _target(target: studies.propose.ProposedTarget) -> str:
-    ends = [target.bounds.get(side) for side in ("lower", "upper")]
-    lower, upper = (
-        "open" if end is None else end if isinstance(end, str) else f"{end:g}" for end in ends
-    )
+    ends = (target.bounds.get(side, "open") for side in ("lower", "upper"))
+    lower, upper = (end if isinstance(end, str) else f"{end:g}" for end in ends)
     return f"{target.column} ({lower} – {upper})"
 
 

@@ -217,15 +217,9 @@ def _noise(noise: Noise, task: int) -> Card:
 def _outcomes(table: pd.DataFrame, n_rows: int, min_count: int) -> tuple[list[Card], list[Card]]:
     """Values and shares at the bounds of every target, and its measures."""
     rows = privacy.published_outcomes(table, n_rows, min_count)
-    values = [{key: row[key] for key in ("name", "values", "at_lower", "at_upper")} for row in rows]
-    scores = [
-        {
-            key: _rounded(value) if isinstance(value, float) else value
-            for key, value in row.items()
-            if key not in ("values", "at_lower", "at_upper")
-        }
-        for row in rows
-    ]
+    counts = ("values", "at_lower", "at_upper")
+    values = [{key: row[key] for key in ("name", *counts)} for row in rows]
+    scores = [{key: _rounded(row[key]) for key in row if key not in counts} for row in rows]
     return values, scores
 
 
@@ -281,8 +275,10 @@ def json_value(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else repr(value)
 
 
-def _rounded(value: float) -> float | None:
-    """Three significant digits; None if unknown."""
+def _rounded(value: Any) -> Any:
+    """Three significant digits of a number, None if it is unknown; a name as it is."""
+    if value is None or isinstance(value, str):
+        return value
     return float(f"{value:.3g}") if isfinite(value) else None
 
 

@@ -1,23 +1,29 @@
 """The report and the comparison of methods: HTML pages that need no other file."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from deeptobit.app import study
 from deeptobit.app.report import effects, pictures, privacy, words
 from deeptobit.app.report.brain import draw_cortex
 from deeptobit.app.report.card import describe_study, facts
 from deeptobit.app.report.effects import Cell
 from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
-from deeptobit.app.study import FEWEST, MEASURES, FittedStudy, comparison
-from deeptobit.app.study.evaluation import Evaluation
+from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.extras import require
+
+if TYPE_CHECKING:  # methods that are compared need much of scikit-learn
+    from deeptobit.app.study.comparison import TextTable
+    from deeptobit.app.study.evaluation import Evaluation
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
 _N_COMPONENTS = 5
@@ -129,20 +135,17 @@ def outcome_rows(
     """A row for each outcome, without counts that could point to a person."""
     useless = set(words.without_gain(table))
     narrow = set(words.undercovered(table, coverage))
+    write: dict[str, Callable[[Any], str]] = {"values": "{:,}".format}
+    write |= {"at_lower": percent, "at_upper": percent}
+    for name, measure in MEASURES.items():
+        if measure.reported:
+            write |= dict.fromkeys((name, f"null_{name}"), partial(measured, name))
+    published = privacy.published_outcomes(table, n_rows, min_count)
     rows = []
-    for ends, row in zip(
-        table[["lower", "upper"]].to_numpy(),
-        privacy.published_outcomes(table, n_rows, min_count),
-        strict=True,
-    ):
-        cells = [Cell(" – ".join(map(bound, ends)), ends[0] if isfinite(ends[0]) else None)]
-        cells.append(_cell(row["values"], "{:,}".format))
-        cells += [_cell(row[side], percent) for side in ("at_lower", "at_upper")]
-        for name, measure in MEASURES.items():
-            if measure.reported:
-                both = row[name], row[f"null_{name}"]
-                cells += [_cell(value, partial(measured, name)) for value in both]
-        name = row["name"]
+    for lower, upper, row in zip(table["lower"], table["upper"], published, strict=True):
+        name, ends = row["name"], f"{bound(lower)} – {bound(upper)}"
+        cells = [Cell(ends, lower if isfinite(lower) else None)]
+        cells += [_cell(row[key], write[key]) for key in write]
         remarks = ["no gain"] * (name in useless) + ["intervals too narrow"] * (name in narrow)
         rows.append(Row(name, cells, remarks))
     return rows
@@ -157,12 +160,12 @@ def _cell(value: float | str | None, write: Callable[[Any], str]) -> Cell:
 
 def render_comparison(evaluation: Evaluation, name: str) -> str:
     """One self-contained HTML page about methods that were compared on held-out rows."""
-    first, *others = comparison.notes(evaluation) or [""]
-    tables = [_listed(table) for table in comparison.all_tables(evaluation)]
+    first, *others = study.comparison.notes(evaluation) or [""]
+    tables = [_listed(table) for table in study.comparison.all_tables(evaluation)]
     return render_page("comparison", name, {"lede": first, "notes": others, "tables": tables})
 
 
-def _listed(table: comparison.TextTable) -> dict[str, object]:
+def _listed(table: TextTable) -> dict[str, object]:
     """A table as headings and rows of cells."""
     marks = table.best.map({True: "best", False: ""}.get).mask(table.ties, "tie")
     rows = [

@@ -286,9 +286,8 @@ def _fields(
             levels = [public.get(name, name).removeprefix(prefix) for name in names]
             field |= {"levels": levels, "reference": column.reference}
         elif ranges is not None:
-            ends = (ranges.low, ranges.median, ranges.high)
-            low, median, high = (float(end[place]) for end in ends)
-            field |= {"low": low, "typical": median, "high": high}
+            ends = {"low": ranges.low, "typical": ranges.median, "high": ranges.high}
+            field |= {name: end[place] for name, end in ends.items()}
         fields.append(field)
         place += len(column.features)
     order = np.argsort(-_importance(model, encoder), kind="stable")

@@ -275,13 +275,11 @@ def reliability_words(errors: dict[str, float | None]) -> str:
     """How far predicted probabilities of the bounds are off; None if there are too few values."""
     if not errors:
         return "No outcome has a bound, so there is no probability of one to check."
-    distances, sentences = [], []
-    for side, error in errors.items():
-        if error is None:
-            sentences.append(f"Too few values are at the {side} bound, or off it, for a number.")
-        else:
-            distances.append(f"{number(100.0 * error, 1)} percentage points at the {side} bound")
-    if distances:
+    told = {side: number(100.0 * error, 1) for side, error in errors.items() if error is not None}
+    distances = [f"{points} percentage points at the {side} bound" for side, points in told.items()]
+    few = "Too few values are at the {} bound, or off it, for a number.".format
+    sentences = [few(side) for side in errors if side not in told]
+    if told:
         both = " and ".join(distances)
         sentences.insert(0, f"On average, predicted and observed shares differ by {both}.")
     return " ".join(sentences)
