@@ -71,24 +71,23 @@ def fit(
     if checkpoint is not None and fitted.streamed:
         checkpoint.unlink(missing_ok=True)  # a fit in memory has not touched what is there
     if as_json:
-        common.print_json(
-            {
-                "model": str(path),
-                "card": [str(file) for file in cards],
-                "rows": fitted.n_rows,
-                "held_out_rows": fitted.n_held_out,
-                "streamed": fitted.streamed,
-                "features": fitted.model.n_features_in_,
-                "groups": fitted.n_groups,
-                "n_layers": getattr(fitted.model, "n_layers_", 1),
-                "rank": getattr(fitted.model, "rank_", None),
-                "coverage": fitted.held_out.coverage,
-                "targets": fitted.held_out.table().reset_index().to_dict(orient="records"),
-                "findings": [finding.as_dict() for finding in fitted.findings],
-                "facts": fitted.facts,
-                "forecasts": list(fitted.forecasts),
-            }
-        )
+        about = {
+            "model": str(path),
+            "card": [str(file) for file in cards],
+            "rows": fitted.n_rows,
+            "held_out_rows": fitted.n_held_out,
+            "streamed": fitted.streamed,
+            "features": fitted.model.n_features_in_,
+            "groups": fitted.n_groups,
+            "n_layers": getattr(fitted.model, "n_layers_", 1),
+            "rank": getattr(fitted.model, "rank_", None),
+            "coverage": fitted.held_out.coverage,
+            "targets": fitted.held_out.table().reset_index().to_dict(orient="records"),
+            "findings": [finding.as_dict() for finding in fitted.findings],
+            "facts": fitted.facts,
+            "forecasts": list(fitted.forecasts),
+        }
+        common.print_json(about)
     else:
         _show(fitted, study, path, cards)
 

@@ -43,19 +43,18 @@ def init(
     studies.write_whole(path, text)
     targets = [target.column for target in proposal.targets if target.certain]
     if as_json:
-        common.print_json(
-            {
-                "study": str(path),
-                "id": proposal.id,
-                "group": proposal.group,
-                "time": proposal.time,
-                "targets": targets,
-                "missing": codes,
-                "excluded": proposal.excluded,
-                "decided": [finding.as_dict() for finding in decided],
-                "findings": [finding.as_dict() for finding in left],
-            }
-        )
+        about = {
+            "study": str(path),
+            "id": proposal.id,
+            "group": proposal.group,
+            "time": proposal.time,
+            "targets": targets,
+            "missing": codes,
+            "excluded": proposal.excluded,
+            "decided": [finding.as_dict() for finding in decided],
+            "findings": [finding.as_dict() for finding in left],
+        }
+        common.print_json(about)
     else:
         size = f"{len(table)} rows and {len(table.columns)} columns of {escape(table.file)}"
         _show(path, size, proposal, codes)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -20,10 +20,6 @@ from deeptobit.app.report.effects import Cell
 from deeptobit.app.report.words import UNKNOWN, bound, measured, percent
 from deeptobit.app.study import FEWEST, MEASURES, FittedStudy
 from deeptobit.extras import require
-
-if TYPE_CHECKING:  # methods that are compared need much of scikit-learn
-    from deeptobit.app.study.comparison import TextTable
-    from deeptobit.app.study.evaluation import Evaluation
 
 _SHOWN_FIRST = 8  # pictures of outcomes; the others unfold
 _N_COMPONENTS = 5
@@ -158,14 +154,15 @@ def _cell(value: float | str | None, write: Callable[[Any], str]) -> Cell:
     return Cell(write(value), round(value, 6))
 
 
-def render_comparison(evaluation: Evaluation, name: str) -> str:
+def render_comparison(evaluation: study.evaluation.Evaluation, name: str) -> str:
     """One self-contained HTML page about methods that were compared on held-out rows."""
+    # ``study`` loads comparisons on use: their methods need much of scikit-learn.
     first, *others = study.comparison.notes(evaluation) or [""]
     tables = [_listed(table) for table in study.comparison.all_tables(evaluation)]
     return render_page("comparison", name, {"lede": first, "notes": others, "tables": tables})
 
 
-def _listed(table: TextTable) -> dict[str, object]:
+def _listed(table: study.comparison.TextTable) -> dict[str, object]:
     """A table as headings and rows of cells."""
     marks = table.best.map({True: "best", False: ""}.get).mask(table.ties, "tie")
     rows = [
@@ -195,17 +192,12 @@ def template_part(name: str) -> str:
 
 
 def render_page(
-    kind: str,
-    name: str,
-    content: dict[str, Any],
-    scripts: Sequence[str] = ("tables.js",),
-    styles: Sequence[str] = ("style.css",),
+    kind: str, name: str, content: dict[str, Any], scripts: Sequence[str] = ("tables.js",)
 ) -> str:
-    """A page of one kind with its scripts and styles; its policy allows no other script."""
+    """A page of one kind with its scripts; its policy allows no others."""
     script = "".join(map(template_part, scripts))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = {"name": name, "script": script, "script_hash": digest}
-    page["style"] = "".join(map(template_part, styles))
     return str(environment().get_template(f"{kind}.html.j2").render(content | page))
 
 

@@ -93,7 +93,7 @@ def render_patient_page(
     scripts = ["distribution.js", "patient.js"]
     if isinstance(estimator, MixedTobitRegressor):
         scripts.insert(1, "visits.js")
-    return render_page("patient", name or title, content, scripts, ("style.css", "patient.css"))
+    return render_page("patient", name or title, content, scripts)
 
 
 def as_json(numbers: Numbers) -> str:
@@ -171,9 +171,8 @@ def _layers(model: Any) -> list[Numbers]:
     for layer in model.layers_:
         skips = layer.V.shape[1] > n_tasks
         sees = "x" if not found else "both" if skips or found[-1]["kind"] == "trees" else "below"
-        found.append(
-            {"kind": "layer", "sees": sees, "coef": layer.coef, "intercept": layer.intercept}
-        )
+        part = {"kind": "layer", "sees": sees, "coef": layer.coef, "intercept": layer.intercept}
+        found.append(part)
     return found
 
 

@@ -252,9 +252,8 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
     if not shown.size:
         return None
     start, end = usual_times(model)
-    time = np.linspace(start, end, _N_TIMES)
     X = pd.DataFrame([mean_features(fitted.encoder)] * _N_TIMES, columns=fitted.encoder.features)
-    X[column] = time
+    X[column] = np.linspace(start, end, _N_TIMES)
     early, later = X.iloc[[0, 2]], X.iloc[2:]
     scores = model.predict_quantile(early, list(_PEOPLE)).reshape(2 * len(_PEOPLE), -1)
     visits, people = pd.concat([early] * len(_PEOPLE)), np.repeat(list(_PEOPLE), len(early))
@@ -275,7 +274,7 @@ def draw_trajectories(fitted: FittedStudy) -> Picture | None:
         for ends, colour in zip(bands, _PEOPLE.values(), strict=True):
             low, high = (percent(end, task) for end in ends)
             ax.fill_between(later[column], low, high, color=colour, alpha=0.25, linewidth=0)
-        ax.plot(time, percent(model.predict(X), task), color="#000000", linewidth=1.5)
+        ax.plot(X[column], percent(model.predict(X), task), color="#000000", linewidth=1.5)
         ax.set_title(model.target_names_[task], fontsize=9)
         ax.set_ylim(0, 100)
     for ax in axes[len(shown) :]:
